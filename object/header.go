@@ -1,0 +1,68 @@
+package object
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Header is the part of an object's metadata that the framework needs on every change. It is
+// scanned from the wire without building the object, and it is never changed once made: treat
+// the maps and slices in it as read-only.
+type Header struct {
+	Key
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	// DeletionTimestamp is the zero time while the object is not being deleted. Seconds precision.
+	DeletionTimestamp time.Time
+	Labels            map[string]string
+	Annotations       map[string]string
+	// Owners are the ownerReferences, in the order of the object.
+	Owners []Owner
+}
+
+// Owner is one ownerReference. Owners live in the namespace of their dependent or are
+// cluster-scoped.
+type Owner struct {
+	APIVersion string
+	Kind       string
+	Name       string
+	UID        types.UID
+	Controller bool
+}
+
+// Deleting reports whether the object has been asked to go and waits for its finalizers.
+func (h *Header) Deleting() bool { return !h.DeletionTimestamp.IsZero() }
+
+// ControllerOwner returns the owner that controls the object, if one does.
+func (h *Header) ControllerOwner() (Owner, bool) {
+	for _, o := range h.Owners {
+		if o.Controller {
+			return o, true
+		}
+	}
+	return Owner{}, false
+}
+
+// CompareVersions orders two resourceVersions of objects of one kind from one server: by number,
+// as the API promises since Kubernetes 1.35. ok is false when one of them is no number; then
+// nothing can be said about their order.
+func CompareVersions(a, b string) (order int, ok bool) {
+	x, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	y, err := strconv.ParseUint(b, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	switch {
+	case x < y:
+		return -1, true
+	case x > y:
+		return 1, true
+	}
+	return 0, true
+}
