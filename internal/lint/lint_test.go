@@ -1,0 +1,212 @@
+// Package lint keeps the rules of the tree as tests: who may import whom, and what every package
+// and file must be like.
+package lint
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/flyball-io/flyball"
+
+// floors is a statement of policy: a package imports packages of lower floors only, never one of
+// its own floor. Moving a package to a higher floor to make a build pass is a design decision; say
+// why in the line. A package that is not listed fails the test.
+var floors = []map[string]string{
+	{ // 0: knows nothing of the product
+		"object":  "what everything talks about",
+		"run":     "who owns a goroutine",
+		"backoff": "delays as values",
+		"scheme":  "the built-in kinds",
+	},
+	{ // 1: bytes, and the one interface that users implement
+		"wire":      "frames, fields and headers of objects",
+		"reconcile": "all that a reconciler imports",
+	},
+	{ // 2: state, and the server
+		"workqueue": "keys that wait for a worker",
+		"delta":     "changes that wait to be applied",
+		"store":     "the objects and their indexes",
+		"client":    "requests to the API server",
+	},
+	{ // 3: between the server and the store; between a change and a request
+		"reflector": "list and watch",
+		"event":     "Kubernetes Events",
+		"predicate": "which changes matter",
+	},
+	{ // 4
+		"handler":  "which requests a change causes; takes predicates as they are",
+		"informer": "reflector, delta, store and handlers of one kind",
+	},
+	{ // 5
+		"cache": "the informers of a program, read as a client",
+	},
+	{ // 6
+		"controller": "queue, workers, reconcile",
+	},
+	{ // 7: the front door
+		"": "the manager",
+	},
+}
+
+// tests lists what only tests, examples and the command-line tool may import.
+var tests = []string{"plane", "plane/planetest", "internal/ledger", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
+
+// forbidden is what the tree must not import, and why.
+var forbidden = map[string]string{
+	"k8s.io/client-go/tools/cache":          "the informer is ours",
+	"k8s.io/client-go/util/workqueue":       "the queue is ours",
+	"k8s.io/client-go/informers":            "the factory is ours",
+	"k8s.io/client-go/listers":              "the lister is ours",
+	"k8s.io/client-go/kubernetes":           "the client is ours, typed by generics",
+	"k8s.io/client-go/dynamic":              "the client is ours, unstructured by its own type",
+	"k8s.io/client-go/tools/leaderelection": "the election is ours",
+	"k8s.io/client-go/tools/record":         "the recorder is ours",
+	"sigs.k8s.io/controller-runtime":        "it stays in bench and adapter",
+}
+
+type file struct {
+	path    string // relative to the root of the module, with slashes
+	pkg     string // the folder
+	test    bool
+	imports []string
+	doc     bool
+	lines   int
+}
+
+// files reads every Go file of the core module; nested modules keep rules of their own.
+func files(t *testing.T) []file {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	fset := token.NewFileSet()
+	var out []file
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if p != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil && p != root {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		src, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(fset, p, src, parser.ParseComments|parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		x := file{path: rel, pkg: strings.TrimPrefix(path.Dir(rel), "."), test: strings.HasSuffix(p, "_test.go"),
+			doc: packageComment(f), lines: strings.Count(string(src), "\n")}
+		for _, i := range f.Imports {
+			s, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			x.imports = append(x.imports, s)
+		}
+		out = append(out, x)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d files: the walk is broken", len(out))
+	}
+	return out
+}
+
+func packageComment(f *ast.File) bool { return f.Doc != nil && strings.TrimSpace(f.Doc.Text()) != "" }
+
+func floorOf(pkg string) int {
+	return slices.IndexFunc(floors, func(m map[string]string) bool { _, ok := m[pkg]; return ok })
+}
+
+func TestFloors(t *testing.T) {
+	for _, f := range files(t) {
+		if f.test || strings.HasPrefix(f.pkg, "examples/") || slices.Contains(tests, f.pkg) {
+			continue
+		}
+		own := floorOf(f.pkg)
+		if own < 0 {
+			t.Errorf("%s: package %q stands on no floor: list it", f.path, f.pkg)
+			continue
+		}
+		for _, i := range f.imports {
+			sub, ours := strings.CutPrefix(i, module)
+			if !ours {
+				continue
+			}
+			sub = strings.TrimPrefix(sub, "/")
+			if slices.Contains(tests, sub) {
+				t.Errorf("%s imports %s: only tests, examples and the command-line tool may", f.path, sub)
+			} else if floorOf(sub) >= own {
+				t.Errorf("%s (floor %d) imports %s (floor %d): imports go down", f.path, own, sub, floorOf(sub))
+			}
+		}
+	}
+}
+
+func TestForbiddenImports(t *testing.T) {
+	for _, f := range files(t) {
+		for _, i := range f.imports {
+			for bad, why := range forbidden {
+				if i == bad || strings.HasPrefix(i, bad+"/") {
+					t.Errorf("%s imports %s: %s", f.path, i, why)
+				}
+			}
+		}
+	}
+}
+
+func TestOnePackageCommentEach(t *testing.T) {
+	comments := map[string]int{}
+	for _, f := range files(t) {
+		if f.test && f.pkg != "internal/lint" {
+			continue
+		}
+		comments[f.pkg] += 0
+		if f.doc {
+			comments[f.pkg]++
+		}
+	}
+	for pkg, n := range comments {
+		if n != 1 {
+			t.Errorf("package %q has %d package comments, want 1", pkg, n)
+		}
+	}
+}
+
+func TestFilesAreSmall(t *testing.T) {
+	for _, f := range files(t) {
+		if f.lines > 600 {
+			t.Errorf("%s has %d lines: is there a second concept inside?", f.path, f.lines)
+		}
+		if strings.HasPrefix(f.pkg, "examples/") && !f.test && f.lines > 200 {
+			t.Errorf("%s has %d lines: a sample is read aloud, 200 at the most", f.path, f.lines)
+		}
+	}
+}
