@@ -1,0 +1,106 @@
+// Package run says who owns a goroutine. A Group starts goroutines, turns their panics into
+// errors, stops all of them when one fails, and waits until the last one has ended:
+//
+//	Go ──► goroutine ──► error, panic ──► cause ──► ctx of every goroutine ends ──► Wait
+//
+// Safely does the panic half alone, for code of others that runs on a goroutine of ours:
+// handlers, predicates, transforms, reconcilers.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrGoexit is the cause when a function of a Group left by runtime.Goexit, as t.FailNow does.
+var ErrGoexit = errors.New("goroutine left by runtime.Goexit")
+
+// Group owns goroutines. Make one with New; the zero value is not usable. All methods may be
+// called at once from any goroutine, those of the group included (but a goroutine that waits for
+// its own group waits for ever).
+type Group struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	idle   sync.Cond // signalled when active falls to zero
+	active int
+	done   bool  // Wait has returned, or is about to
+	err    error // what Wait returns, once done
+}
+
+// New returns a group and the context its goroutines run under. The context ends when parent
+// does, when a function of the group fails, on Stop, and at the latest when Wait returns.
+// Call Wait, also when nothing was started: it frees what the context holds.
+func New(parent context.Context) (*Group, context.Context) {
+	g := &Group{}
+	g.idle.L = &g.mu
+	g.ctx, g.cancel = context.WithCancelCause(parent)
+	return g, g.ctx
+}
+
+// Go runs fn in a goroutine of the group, under the group's context, also when that has ended
+// already. A nil error says that fn is finished and leaves the others alone. Any other error, a
+// panic (*PanicError) or a Goexit (ErrGoexit) stops the group; name is put in front of it,
+// unless it is empty.
+//
+// Go reports false, and fn does not run, when Wait has returned.
+func (g *Group) Go(name string, fn func(context.Context) error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done {
+		return false
+	}
+	g.active++
+	go func() {
+		err := subject(name, ErrGoexit)
+		defer func() { g.ended(err) }()
+		err = Safely(name, func() error { return fn(g.ctx) })
+		if _, panicked := err.(*PanicError); !panicked {
+			err = subject(name, err)
+		}
+	}()
+	return true
+}
+
+// Stop ends the group's context with cause; nil stands for context.Canceled. It does not wait.
+// The first cause stays: after a failure, another Stop or the end of the parent it does nothing.
+func (g *Group) Stop(cause error) { g.cancel(cause) }
+
+// Wait returns when every goroutine of the group has ended, those included that were started
+// while it waited. The error is the cause: the first failure, or what Stop was given, or the
+// cause of the parent when that ended first; nil when every function returned nil and nothing
+// stopped the group. Later calls return the same.
+func (g *Group) Wait() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.active > 0 {
+		g.idle.Wait()
+	}
+	if !g.done {
+		g.done = true
+		g.err = context.Cause(g.ctx)
+		g.cancel(nil)
+	}
+	return g.err
+}
+
+func (g *Group) ended(err error) {
+	if err != nil {
+		g.cancel(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.active--; g.active == 0 {
+		g.idle.Broadcast()
+	}
+}
+
+func subject(name string, err error) error {
+	if err == nil || name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
