@@ -1,0 +1,66 @@
+package scheme_test
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/scheme"
+)
+
+func TestKnowsEveryGroupVersion(t *testing.T) {
+	list := func(args ...string) []string {
+		out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	imports := list("-f", `{{join .Imports "\n"}}`, ".")
+	groupVersion := regexp.MustCompile(`/v\d+((alpha|beta)\d+)?$`)
+	for _, p := range list("k8s.io/api/...") {
+		if groupVersion.MatchString(p) && !slices.Contains(imports, p) {
+			t.Errorf("%s is not registered", p)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	s := scheme.New()
+	for _, gvk := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Pod"},
+		{Version: "v1", Kind: "PodList"},
+		{Version: "v1", Kind: "Status"},
+		{Version: "v1", Kind: "WatchEvent"},
+		{Version: "v1", Kind: "ListOptions"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+		{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadataList"},
+		{Group: "meta.k8s.io", Version: "v1", Kind: "Table"},
+	} {
+		if !s.Recognizes(gvk) {
+			t.Errorf("%s is not registered", gvk)
+		}
+	}
+	kinds, unversioned, err := s.ObjectKinds(&metav1.Status{})
+	if err != nil || !unversioned || kinds[0] != corev1.SchemeGroupVersion.WithKind("Status") {
+		t.Errorf("Status: %v unversioned=%v err=%v", kinds, unversioned, err)
+	}
+}
+
+func TestNewIsOwned(t *testing.T) {
+	a, b := scheme.New(), scheme.New()
+	mine := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Mine"}
+	a.AddKnownTypeWithName(mine, &corev1.Pod{})
+	if b.Recognizes(mine) {
+		t.Error("a type added to one scheme is known to another")
+	}
+}
