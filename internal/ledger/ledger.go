@@ -1,0 +1,275 @@
+// Package ledger is the check that nothing was lost. Writers note what the server answered them;
+// handlers, reconcilers and stores note what they saw; in the end the two must agree.
+//
+//	writer ──► server ──► answer ──► Ledger ◄─── Check, Wait
+//	             │                     ▲
+//	             └─► watch ─► … ─► View per handler, reconciler or store
+//
+// It is for tests, of this module and of programs that inject faults.
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Ledger holds, for each key, the last state that the server confirmed. Make one with New. All
+// methods may be called from any goroutine.
+type Ledger struct {
+	mu      sync.Mutex
+	last    map[object.Key]record
+	writes  int
+	deletes int
+	views   []*View
+	changed chan struct{} // capacity 1
+}
+
+type record struct {
+	uid     types.UID
+	version string
+	gone    bool
+}
+
+// New returns an empty ledger.
+func New() *Ledger {
+	return &Ledger{last: make(map[object.Key]record), changed: make(chan struct{}, 1)}
+}
+
+// Wrote notes an object as the server returned it after a create, update, patch or apply.
+// Answers may be noted in any order: that with the highest resourceVersion counts.
+func (l *Ledger) Wrote(o metav1.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.signal()
+	l.writes++
+	key, new := object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()}
+	old, ok := l.last[key]
+	switch {
+	case !ok:
+	case old.gone && old.uid == new.uid:
+		return // the answer was overtaken by that of the delete
+	case newer(old.version, new.version):
+		return
+	}
+	l.last[key] = new
+}
+
+// Deleted notes that the server confirmed that this object is gone. The uid tells it from others
+// of its name.
+func (l *Ledger) Deleted(key object.Key, uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.signal()
+	l.deletes++
+	if r, ok := l.last[key]; !ok || r.uid == uid {
+		l.last[key] = record{uid: uid, version: r.version, gone: true}
+	}
+}
+
+// Counts returns how many writes and deletes were noted, and how many objects should exist.
+func (l *Ledger) Counts() (writes, deletes, live int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.last {
+		if !r.gone {
+			live++
+		}
+	}
+	return l.writes, l.deletes, live
+}
+
+// View adds an observer, which Check compares with the ledger from then on.
+func (l *Ledger) View(name string) *View {
+	v := &View{name: name, ledger: l, seen: make(map[object.Key]record)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.views = append(l.views, v)
+	return v
+}
+
+// Check compares every view with the ledger: the last that each view saw of each key must be the
+// last that the server confirmed, or newer, and no view may ever have gone back in time. The
+// error names at most ten differences for each view.
+func (l *Ledger) Check() error {
+	l.mu.Lock()
+	views, last := slices.Clone(l.views), maps.Clone(l.last)
+	l.mu.Unlock()
+	var all []error
+	for _, v := range views {
+		all = append(all, v.check(last))
+	}
+	return errors.Join(all...)
+}
+
+// Wait checks whenever something was noted, and returns nil as soon as all agree. When ctx ends
+// first it returns the differences that remain.
+func (l *Ledger) Wait(ctx context.Context) error {
+	for {
+		err := l.Check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-l.changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// signal wakes a Wait.
+func (l *Ledger) signal() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// View is what one handler, reconciler or store saw. All methods may be called from any
+// goroutine.
+type View struct {
+	name   string
+	ledger *Ledger
+
+	mu      sync.Mutex
+	seen    map[object.Key]record
+	backs   []error
+	deletes int
+}
+
+// Saw notes that the observer was shown this state of an object.
+func (v *View) Saw(o metav1.Object) {
+	v.note(object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()})
+}
+
+// SawHeader is Saw for a header.
+func (v *View) SawHeader(h *object.Header) {
+	v.note(h.Key, record{uid: h.UID, version: h.ResourceVersion})
+}
+
+// Gone notes that the observer was told that the object is deleted, or found none.
+func (v *View) Gone(key object.Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	defer v.ledger.signal()
+	r := v.seen[key]
+	if !r.gone && r.uid != "" {
+		v.deletes++
+	}
+	r.gone = true
+	v.seen[key] = r
+}
+
+// Deletes counts the objects that the observer was shown and then told to be gone.
+func (v *View) Deletes() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.deletes
+}
+
+func (v *View) note(key object.Key, new record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	defer v.ledger.signal()
+	old, ok := v.seen[key]
+	if ok && old.uid == new.uid && newer(old.version, new.version) && len(v.backs) < 10 {
+		v.backs = append(v.backs, fmt.Errorf("%s: %s went back from version %s to %s",
+			v.name, key, old.version, new.version))
+	}
+	v.seen[key] = new
+}
+
+func (v *View) check(last map[object.Key]record) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := slices.Clone(v.backs)
+	missing := 0
+	for _, key := range slices.SortedFunc(maps.Keys(last), object.Key.Compare) {
+		want, got := last[key], v.seen[key]
+		problem := ""
+		switch {
+		case want.gone && (got.gone || got.uid == ""):
+		case want.gone && got.uid == want.uid:
+			problem = "is gone, last seen at version " + got.version
+		case want.gone: // another of the name, that nobody told the ledger of
+		case got.uid == "":
+			problem = "was never seen"
+		case got.gone:
+			problem = "was seen to go, but lives"
+		case got.uid != want.uid:
+			if newer(want.version, got.version) {
+				problem = fmt.Sprintf("is another object now (%s), last seen was %s", want.uid, got.uid)
+			}
+		case newer(want.version, got.version):
+			problem = fmt.Sprintf("is at version %s, last seen at %s", want.version, got.version)
+		}
+		if problem == "" {
+			continue
+		}
+		if missing++; missing <= 10 {
+			all = append(all, fmt.Errorf("%s: %s %s", v.name, key, problem))
+		}
+	}
+	if missing > 10 {
+		all = append(all, fmt.Errorf("%s: and %d more", v.name, missing-10))
+	}
+	return errors.Join(all...)
+}
+
+// newer reports whether a is a later version than b. Versions that are no numbers are never so.
+func newer(a, b string) bool {
+	order, ok := object.CompareVersions(a, b)
+	return ok && order > 0
+}
+
+// Same compares what a store holds with a fresh list: the same keys, each with the same uid and
+// version. The error names at most ten differences.
+func Same[A, B metav1.Object](store iter.Seq[A], list iter.Seq[B]) error {
+	have := make(map[object.Key]record)
+	for o := range store {
+		have[object.KeyOf(o)] = record{uid: o.GetUID(), version: o.GetResourceVersion()}
+	}
+	type difference struct {
+		key  object.Key
+		text string
+	}
+	var all []difference
+	for o := range list {
+		key, want := object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()}
+		got, ok := have[key]
+		switch {
+		case !ok:
+			all = append(all, difference{key, "is missing in the store"})
+		case got != want:
+			all = append(all, difference{key, fmt.Sprintf("is at %s (%s), in the store at %s (%s)",
+				want.version, want.uid, got.version, got.uid)})
+		}
+		delete(have, key)
+	}
+	for key := range have {
+		all = append(all, difference{key, "is in the store, but not in the list"})
+	}
+	slices.SortFunc(all, func(a, b difference) int {
+		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.text, b.text))
+	})
+	var errs []error
+	for i, d := range all {
+		if i == 10 {
+			errs = append(errs, fmt.Errorf("and %d more", len(all)-i))
+			break
+		}
+		errs = append(errs, fmt.Errorf("%s %s", d.key, d.text))
+	}
+	return errors.Join(errs...)
+}
