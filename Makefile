@@ -1,0 +1,58 @@
+# The targets are the jobs of CI; see CONTRIBUTING.md.
+GO       ?= go
+BIN      := $(CURDIR)/bin
+FUZZTIME ?= 5m
+PACKAGES := ./... ./cmd/flyball/...
+
+.PHONY: all build test controlplane lint fmt vet staticcheck vuln fuzz models scale soak demo clean
+
+all: lint test
+
+build:
+	$(GO) build $(PACKAGES)
+
+# The real control plane: built once, minutes when cold, seconds afterwards.
+controlplane:
+	$(GO) run ./cmd/flyball controlplane --build-only
+
+test: controlplane
+	$(GO) test -race -timeout 30m work
+
+lint: fmt vet staticcheck
+
+fmt:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
+
+vet:
+	$(GO) vet $(PACKAGES)
+	GOWORK=off $(GO) vet -C controlplane .
+
+$(BIN)/staticcheck: tools/go.mod tools/go.sum
+	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools honnef.co/go/tools/cmd/staticcheck
+	@touch $@
+
+$(BIN)/govulncheck: tools/go.mod tools/go.sum
+	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools golang.org/x/vuln/cmd/govulncheck
+	@touch $@
+
+staticcheck: $(BIN)/staticcheck
+	$(BIN)/staticcheck $(PACKAGES)
+
+vuln: $(BIN)/govulncheck
+	$(BIN)/govulncheck $(PACKAGES)
+
+# Every fuzz target of the tree, one after the other.
+fuzz:
+	@set -e; grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r f; do \
+	  for t in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$f"); do \
+	    echo "fuzz $$(dirname $$f) $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) "$$(dirname $$f)"; \
+	  done; done
+
+models:
+	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model' -v ./delta ./store ./workqueue
+
+demo:
+	$(GO) run ./cmd/flyball demo --once
+
+clean:
+	rm -rf $(BIN)
