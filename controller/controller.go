@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"sync"
+
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+// Controller is the handle of one controller: close it to end it, ask it how it is.
+// All methods may be called from any goroutine.
+type Controller[R comparable] struct {
+	name       string
+	mgr        Manager
+	reconciler reconcile.Reconciler[R]
+	o          Options
+	sources    []Source[R]
+	logger     *slog.Logger
+	member     io.Closer
+
+	mu      sync.Mutex
+	state   State
+	current *running[R] // while Run runs
+}
+
+// State is where a controller stands. It is a copy.
+type State struct {
+	Phase Phase
+	// Err is why the controller is not doing its work, though it should be: a *SyncError while
+	// something known keeps a source from syncing.
+	Err error
+}
+
+// Phase is the part of its life that a controller is in.
+type Phase uint8
+
+const (
+	// Stopped: Run is not running.
+	Stopped Phase = iota
+	// Syncing: sources are handing over what exists; workers have not started.
+	Syncing
+	// Working: workers reconcile.
+	Working
+	// Stopping: no new reconcile starts; running ones are waited for.
+	Stopping
+)
+
+func (p Phase) String() string {
+	switch p {
+	case Stopped:
+		return "stopped"
+	case Syncing:
+		return "syncing"
+	case Working:
+		return "working"
+	case Stopping:
+		return "stopping"
+	}
+	return "unknown"
+}
+
+// New makes a controller and adds it to the manager, which runs it: with the others when it is
+// run itself, or at once if it runs already. The type of the requests is that of the reconciler;
+// with the default one, object keys, exactly one source is [For].
+//
+// Errors name what is wrong: an *OptionError around one of the package's sentinels, an
+// *UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
+// Nothing is added then.
+func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
+	if name == "" {
+		return nil, &OptionError{Controller: name, Field: "name", Err: ErrNoName}
+	}
+	if isNil(r) {
+		return nil, &OptionError{Controller: name, Field: "reconciler", Err: ErrNoReconciler}
+	}
+	o, err := o.resolved(name)
+	if err != nil {
+		return nil, err
+	}
+	fed, err := resolve(name, sources, mgr.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	base := o.Logger
+	if base == nil {
+		base = mgr.Logger()
+	}
+	c := &Controller[R]{
+		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
+		logger: base.With("controller", name),
+	}
+	if c.member, err = mgr.Add(name, c); err != nil {
+		return nil, fmt.Errorf("controller %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// Name is the name that the controller was given.
+func (c *Controller[R]) Name() string { return c.name }
+
+// State says where the controller stands.
+func (c *Controller[R]) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// QueueStats are the figures of the controller's queue; zero while it does not run.
+func (c *Controller[R]) QueueStats() workqueue.Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return workqueue.Stats{}
+	}
+	return c.current.queue.Stats()
+}
+
+// Enqueue asks for a reconcile, as an event from outside the cluster does. It reports false when
+// the controller does not run: it will look at every object of its sources when it starts.
+func (c *Controller[R]) Enqueue(req R) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil || c.state.Phase == Stopping {
+		return false
+	}
+	c.current.request(req)
+	return true
+}
+
+// Close ends the controller for good and takes it out of the manager: no new reconcile starts,
+// and Close returns when the running ones have ended, or have been cancelled after the grace
+// period and have ended then. The error is that of its last run. Not to be called from a
+// reconcile of the same controller, which would wait for itself. Closing twice is fine.
+func (c *Controller[R]) Close() error { return c.member.Close() }
+
+// Run works until ctx ends. Managers call it; see [Runner].
+//
+// It then takes no new work, lets running reconciles finish for as long as the grace period
+// lasts, cancels those that have not with [ErrGraceEnded] as the cause, and returns when all
+// have ended. The error is nil, or ErrGraceEnded if reconciles had to be cancelled, or a
+// *SyncError or a *run.PanicError where the options ask for one.
+func (c *Controller[R]) Run(ctx context.Context) error {
+	r, err := newRunning(c)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.current != nil {
+		c.mu.Unlock()
+		return ErrRunning
+	}
+	c.current, c.state = r, State{Phase: Syncing}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.current, c.state = nil, State{Phase: Stopped, Err: c.state.Err}
+	}()
+	return r.run(ctx)
+}
+
+func (c *Controller[R]) set(p Phase, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = State{Phase: p, Err: err}
+}
+
+// isNil reports whether v is nil, or a nil pointer or function in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		return r.IsNil()
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+var (
+	// ErrNoName says that a controller was given no name.
+	ErrNoName = errors.New("controller has no name")
+	// ErrNoReconciler says that the reconciler is nil.
+	ErrNoReconciler = errors.New("reconciler is nil")
+	// ErrNoFor says that a controller whose requests are objects does not say of which kind: it
+	// needs [For], or [WithoutFor] where that is meant.
+	ErrNoFor = errors.New("For is missing")
+	// ErrTwoFor says that For was given twice.
+	ErrTwoFor = errors.New("For is given twice")
+	// ErrNoSource says that nothing would ever cause a reconcile.
+	ErrNoSource = errors.New("controller has no source")
+	// ErrRunning says that Run was called while the controller runs.
+	ErrRunning = errors.New("controller runs already")
+	// ErrGraceEnded is the cause for which a reconcile was cancelled: the controller was told to
+	// stop, and the grace period is over. Run returns it then.
+	ErrGraceEnded = errors.New("grace period is over")
+	// ErrReconcileTimeout is the cause for which a reconcile was cancelled that took longer than
+	// Options.ReconcileTimeout.
+	ErrReconcileTimeout = errors.New("reconcile timed out")
+
+	errNilHandler  = errors.New("handler is nil")
+	errNamesNoKind = errors.New("names no apiVersion and kind")
+)
+
+// OptionError says which of the Options, or which source, cannot be as it is.
+type OptionError struct {
+	Controller string
+	// Field is the field of Options, or the source as in "Watches(*v1.Pod)".
+	Field string
+	Err   error
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("controller %q: %s: %v", e.Controller, e.Field, e.Err)
+}
+
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// UnknownKindError says that the scheme does not know the Go type of a source, so that nobody can
+// tell which kind it is.
+type UnknownKindError struct {
+	Type string
+	Err  error
+}
+
+func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v", e.Type, e.Err) }
+func (e *UnknownKindError) Unwrap() error { return e.Err }
+
+// TypeMismatchError says that a handler maps objects of one Go type, and the watch is of another.
+type TypeMismatchError struct {
+	Watched, Handled object.Object
+}
+
+func (e *TypeMismatchError) Error() string {
+	return fmt.Sprintf("watches %T, but the handler maps %T", e.Watched, e.Handled)
+}
+
+// SyncError says that workers cannot start, since sources have not synced.
+type SyncError struct {
+	Controller string
+	// Sources are those that have not synced, in the order in which they were given.
+	Sources []Unsynced
+}
+
+// Unsynced is a source that has not synced. Err is why, if that is known.
+type Unsynced struct {
+	Source string
+	Err    error
+}
+
+func (e *SyncError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "controller %q: not synced", e.Controller)
+	for i, s := range e.Sources {
+		b.WriteString([]string{": ", "; "}[min(i, 1)])
+		b.WriteString(s.Source)
+		if s.Err != nil {
+			b.WriteString(": ")
+			b.WriteString(s.Err.Error())
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns what is known of the causes.
+func (e *SyncError) Unwrap() []error {
+	var errs []error
+	for _, s := range e.Sources {
+		if s.Err != nil {
+			errs = append(errs, s.Err)
+		}
+	}
+	return slices.Clip(errs)
+}

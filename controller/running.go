@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+// errStopping is the cause with which the parts of a run are stopped in good order.
+var errStopping = errors.New("controller stops")
+
+// running is one run of a controller.
+type running[R comparable] struct {
+	*Controller[R]
+	queue *workqueue.Queue[R, reconcile.Cause]
+	feeds []*feed[R]
+}
+
+func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
+	o := workqueue.Options[R, reconcile.Cause]{
+		Merge:    reconcile.Cause.Merge,
+		MaxWait:  c.o.MaxWait,
+		Observer: c.o.Hooks.Queue,
+	}
+	if c.o.RateLimiter != nil {
+		o.RateLimiter = limiter[R]{c.o.RateLimiter()}
+	}
+	queue, err := workqueue.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("controller %q: %w", c.name, err)
+	}
+	r := &running[R]{Controller: c, queue: queue}
+	for i := range c.sources {
+		f, err := newFeed(r, &c.sources[i])
+		if err != nil {
+			return nil, err
+		}
+		r.feeds = append(r.feeds, f)
+	}
+	return r, nil
+}
+
+// run works until stop ends. The watches outlive the workers, so that a reconcile that is still
+// running reads from a cache that is still fed.
+func (r *running[R]) run(ctx context.Context) error {
+	stop, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	intake, fed := run.New(context.WithoutCancel(ctx))
+	for _, f := range r.feeds {
+		intake.Go(f.source.String(), func(fed context.Context) error { return f.run(stop, fed) })
+	}
+	unwatch := context.AfterFunc(fed, func() { cancel(errStopping) })
+	err := r.waitForSync(stop)
+	if err == nil && stop.Err() == nil {
+		r.set(Working, nil)
+		r.logger.Info("controller started", "workers", r.o.Workers)
+		err = r.work(stop)
+	}
+	r.stopping()
+	cancel(errStopping)
+	unwatch()
+	intake.Stop(errStopping)
+	if fault := intake.Wait(); err == nil && fault != errStopping {
+		err = fault
+	}
+	return err
+}
+
+// stopping takes no more requests.
+func (r *running[R]) stopping() {
+	r.set(Stopping, r.State().Err)
+	r.queue.ShutDown()
+}
+
+// work runs the workers until stop ends or one of them fails, and returns when the last of them
+// has ended.
+func (r *running[R]) work(stop context.Context) error {
+	reconciles, cancel := context.WithCancelCause(context.WithoutCancel(stop))
+	defer cancel(nil)
+	workers, failed := run.New(context.WithoutCancel(stop))
+	for range r.o.Workers {
+		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles) })
+	}
+	idle := make(chan error, 1)
+	go func() { idle <- workers.Wait() }()
+
+	select {
+	case <-stop.Done():
+	case <-failed.Done():
+	}
+	r.stopping()
+	workers.Stop(errStopping)
+	grace := time.NewTimer(max(0, r.mgr.GracePeriod()))
+	defer grace.Stop()
+	var err, late error
+	select {
+	case err = <-idle:
+	case <-grace.C:
+		late = ErrGraceEnded
+		r.logger.Warn("grace period is over, cancelling reconciles", "running", r.queue.Stats().InFlight)
+		cancel(ErrGraceEnded)
+		err = <-idle
+	}
+	if err != errStopping {
+		return err
+	}
+	if late != nil {
+		return fmt.Errorf("controller %q: %w", r.name, late)
+	}
+	return nil
+}
+
+// request queues a request that no object caused.
+func (r *running[R]) request(req R) {
+	r.enqueue(req, reconcile.Cause{Trigger: reconcile.Generic, Count: 1})
+}
+
+func (r *running[R]) enqueue(req R, c reconcile.Cause) {
+	r.queue.AddWith(req, workqueue.AddOptions[reconcile.Cause]{Priority: r.o.Priority(c), Value: c})
+}

@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"context"
+	"time"
+)
+
+// syncCheck is how often a controller that waits for its sources looks for what keeps them.
+const syncCheck = time.Second
+
+// waitForSync returns nil when every source has handed over what existed at the start, or when
+// stop ends first; it fails only if the options ask for it.
+func (r *running[R]) waitForSync(stop context.Context) error {
+	check := time.NewTicker(syncCheck)
+	defer check.Stop()
+	var timeout <-chan time.Time
+	if r.o.CacheSyncTimeout > 0 {
+		t := time.NewTimer(r.o.CacheSyncTimeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	reported := map[string]bool{}
+	for _, f := range r.feeds {
+		for waiting := true; waiting; {
+			select {
+			case <-f.synced():
+				waiting = false
+			case <-check.C:
+				r.report(reported)
+			case <-timeout:
+				err := r.unsynced(false)
+				if r.o.RequireSync {
+					r.set(Syncing, err)
+					return err
+				}
+				r.logger.Error("sources have not synced in time, still waiting", "timeout", r.o.CacheSyncTimeout, "err", err)
+				r.set(Syncing, err)
+			case <-stop.Done():
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// report makes known what keeps sources from syncing: in the state as it is now, in the log once
+// for each source.
+func (r *running[R]) report(reported map[string]bool) {
+	err := r.unsynced(true)
+	if err == nil {
+		return
+	}
+	r.set(Syncing, err)
+	for _, s := range err.(*SyncError).Sources {
+		if !reported[s.Source] {
+			reported[s.Source] = true
+			r.logger.Error("source cannot sync, the controller waits", "source", s.Source, "err", s.Err)
+		}
+	}
+}
+
+// unsynced is a *SyncError with the sources that have not synced, or only with those of them that
+// something is known to keep; nil if there are none.
+func (r *running[R]) unsynced(known bool) error {
+	e := &SyncError{Controller: r.name}
+	for _, f := range r.feeds {
+		select {
+		case <-f.synced():
+			continue
+		default:
+		}
+		if err := f.err(); err != nil || !known {
+			e.Sources = append(e.Sources, Unsynced{Source: f.source.String(), Err: err})
+		}
+	}
+	if len(e.Sources) == 0 {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+// persistent is the attempt from which a failure is no longer a passing one: it is then logged
+// as an error.
+const persistent = 5
+
+// worker reconciles one request after another until stop ends. The reconciles run under work.
+func (r *running[R]) worker(stop, work context.Context) error {
+	for {
+		item, ok := r.queue.Get(stop)
+		if !ok {
+			return nil
+		}
+		if stop.Err() != nil {
+			r.queue.Done(item.Key)
+			return nil
+		}
+		err := r.reconcile(work, item)
+		r.queue.Done(item.Key)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reconcile runs one reconcile and does what next says. It fails only with a panic that is not to
+// be recovered from.
+func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause]) error {
+	attempt := r.queue.NumRequeues(item.Key) + 1
+	logger := r.o.LogConstructor(r.logger, item.Key, attempt)
+	ctx := reconcile.WithLogger(reconcile.WithCause(work, item.Value), logger)
+	if r.o.ReconcileTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.o.ReconcileTimeout, ErrReconcileTimeout)
+		defer cancel()
+	}
+
+	began := time.Now()
+	var result reconcile.Result
+	err := run.Safely("reconcile", func() (err error) {
+		result, err = r.reconciler.Reconcile(ctx, item.Key)
+		return err
+	})
+	took := time.Since(began)
+	panicked, isPanic := err.(*run.PanicError)
+
+	do := next(result, err)
+	r.log(ctx, logger, do, err, panicked, attempt, took)
+	if f := r.o.Hooks.Reconciled; f != nil {
+		f(Reconciled{
+			Controller: r.name, Outcome: do.outcome, Cause: item.Value,
+			Attempt: attempt, Took: took, Panicked: isPanic, Err: err,
+		})
+	}
+	if isPanic && r.o.StopOnPanic {
+		return err
+	}
+	if do.forget {
+		r.queue.Forget(item.Key)
+	}
+	if do.again {
+		cause := item.Value
+		cause.Trigger, cause.Count = do.trigger, 1
+		r.queue.AddWith(item.Key, workqueue.AddOptions[reconcile.Cause]{
+			Priority: item.Priority, After: do.after, RateLimited: do.limited, Value: cause,
+		})
+	}
+	return nil
+}
+
+func (r *running[R]) log(ctx context.Context, l *slog.Logger, do action, err error, p *run.PanicError, attempt int, took time.Duration) {
+	switch {
+	case p != nil:
+		l.Error("reconcile panicked", "err", err, "took", took, "stack", string(p.Stack))
+	case do.outcome == Terminal:
+		l.Error("reconcile failed, not tried again until something changes", "err", err, "took", took)
+	case do.outcome == Failed:
+		level := slog.LevelWarn
+		if attempt >= persistent {
+			level = slog.LevelError
+		}
+		l.Log(ctx, level, "reconcile failed, will be tried again", "err", err, "took", took)
+	default:
+		l.Debug("reconciled", "outcome", do.outcome.String(), "took", took)
+	}
+}

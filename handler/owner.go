@@ -1,0 +1,124 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Owners says which of the owners of an object count.
+type Owners bool
+
+const (
+	// Controlling is the one owner that has controller: true.
+	Controlling Owners = true
+	// Any is every owner.
+	Any Owners = false
+)
+
+// Owner requests the owners of an object that are of type T, those it had before the change and
+// those it has after. Group and kind of the reference must be those of T; its version need not be.
+func Owner[T any, P object.Ptr[T]](which Owners) Handler[reconcile.Request] {
+	return OwnerOf(P(new(T)), which)
+}
+
+// OwnerOf is [Owner] for a kind that is named by a value: an unstructured or metadata-only
+// object names it by its apiVersion and kind, any other by its Go type.
+func OwnerOf(proto object.Object, which Owners) Handler[reconcile.Request] {
+	return unbound{proto, bool(which)}
+}
+
+// unbound is an owner handler that does not know yet whether the owner has a namespace.
+type unbound struct {
+	proto      object.Object
+	controller bool
+}
+
+func (u unbound) kind(s *runtime.Scheme) (schema.GroupVersionKind, error) {
+	if gvk := u.proto.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
+		return gvk, nil
+	}
+	gvks, _, err := s.ObjectKinds(u.proto)
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("owner %T: %w", u.proto, err)
+	}
+	return gvks[0], nil
+}
+
+// Check implements Binder.
+func (u unbound) Check(s *runtime.Scheme) error {
+	_, err := u.kind(s)
+	return err
+}
+
+// Bind implements Binder.
+func (u unbound) Bind(s *runtime.Scheme, m meta.RESTMapper) (Handler[reconcile.Request], error) {
+	gvk, err := u.kind(s)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := m.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, fmt.Errorf("owner %s: %w", gvk.Kind, err)
+	}
+	return owner{
+		kind:       gvk.GroupKind(),
+		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		controller: u.controller,
+	}, nil
+}
+
+// Handle is never reached: controllers bind first.
+func (u unbound) Handle(context.Context, store.Change, func(reconcile.Request)) error {
+	return fmt.Errorf("owner handler for %T was not bound", u.proto)
+}
+
+// HandleGeneric is never reached: controllers bind first.
+func (u unbound) HandleGeneric(context.Context, object.Object, func(reconcile.Request)) error {
+	return fmt.Errorf("owner handler for %T was not bound", u.proto)
+}
+
+type owner struct {
+	kind       schema.GroupKind
+	namespaced bool
+	controller bool
+}
+
+func (o owner) Handle(_ context.Context, c store.Change, add func(reconcile.Request)) error {
+	for _, e := range states(c) {
+		if e != nil {
+			o.request(e.Header(), add)
+		}
+	}
+	return nil
+}
+
+func (o owner) HandleGeneric(_ context.Context, obj object.Object, add func(reconcile.Request)) error {
+	h := headerOf(obj)
+	o.request(&h, add)
+	return nil
+}
+
+func (o owner) request(h *object.Header, add func(reconcile.Request)) {
+	for _, ref := range h.Owners {
+		if o.controller && !ref.Controller || ref.Kind != o.kind.Kind {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil || gv.Group != o.kind.Group {
+			continue
+		}
+		key := object.Key{Name: ref.Name}
+		if o.namespaced {
+			key.Namespace = h.Namespace
+		}
+		add(key)
+	}
+}

@@ -1,0 +1,112 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Trigger says what kind of event put a request into the queue.
+type Trigger uint8
+
+const (
+	// Listed is an object that was there when the controller started.
+	Listed Trigger = iota + 1
+	// Created is an object that appeared.
+	Created
+	// Updated is an object that changed.
+	Updated
+	// Deleted is an object that went.
+	Deleted
+	// Resynced is a repeated look at an object that did not change.
+	Resynced
+	// Generic is an event from outside the cluster.
+	Generic
+	// Retried is another attempt after an error.
+	Retried
+	// Requeued is another look that the reconciler itself asked for.
+	Requeued
+)
+
+func (t Trigger) String() string {
+	switch t {
+	case Listed:
+		return "listed"
+	case Created:
+		return "created"
+	case Updated:
+		return "updated"
+	case Deleted:
+		return "deleted"
+	case Resynced:
+		return "resynced"
+	case Generic:
+		return "generic"
+	case Retried:
+		return "retried"
+	case Requeued:
+		return "requeued"
+	}
+	return "unknown"
+}
+
+// Cause is why a request is reconciled: the latest of the triggers that were merged into it while
+// it waited, and how many there were. It is for logs, events and metrics; what to do follows from
+// the present state alone.
+type Cause struct {
+	Trigger Trigger
+	// Kind, Key and ResourceVersion name the object whose change it was; for a retry or a requeue,
+	// that of the run before. They are empty where no object is behind it.
+	Kind            schema.GroupVersionKind
+	Key             object.Key
+	ResourceVersion string
+	// Count is how many triggers this run answers, at least 1.
+	Count int
+}
+
+// Merge is the cause of a request that was queued for c and then again for later. A change says
+// more than a retry or a requeue, so it stays in front of those; of two changes the later one
+// stays.
+func (c Cause) Merge(later Cause) Cause {
+	kept := later
+	if later.Trigger >= Retried && c.Trigger != 0 && c.Trigger < Retried {
+		kept = c
+	}
+	kept.Count = c.Count + later.Count
+	return kept
+}
+
+type (
+	causeKey  struct{}
+	loggerKey struct{}
+)
+
+// WithCause returns a context from which [CauseFrom] reads c. Controllers call it.
+func WithCause(ctx context.Context, c Cause) context.Context {
+	return context.WithValue(ctx, causeKey{}, c)
+}
+
+// CauseFrom returns why the running reconcile was started. It is the zero Cause outside one.
+func CauseFrom(ctx context.Context) Cause {
+	c, _ := ctx.Value(causeKey{}).(Cause)
+	return c
+}
+
+// WithLogger returns a context from which [Logger] reads l. Controllers call it.
+func WithLogger(ctx context.Context, l *slog.Logger) context.Context {
+	return context.WithValue(ctx, loggerKey{}, l)
+}
+
+// Logger returns the logger of the running reconcile, which says controller, object and attempt
+// with each line. Outside one it discards what it is given.
+func Logger(ctx context.Context) *slog.Logger {
+	if l, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+		return l
+	}
+	return discard
+}
+
+var discard = slog.New(slog.DiscardHandler)
