@@ -8,6 +8,9 @@ import "github.com/flyball-io/flyball/object"
 //	Old != nil, New != nil   it changed, or was deleted and made again under one name (two UIDs)
 //	Old != nil, New == nil   it went; Last is its final state
 //	Old == nil, New == nil   it came and went before anyone could see it; Last is its final state
+//
+// New may be an entry that was set aside: then the object is there and cannot be used, and
+// New.Err says why.
 type Change struct {
 	Key object.Key
 	Old *Entry
@@ -21,6 +24,10 @@ type Change struct {
 	Missed bool
 	// Resync marks a repeated look at an object that did not change; Old and New are the same entry.
 	Resync bool
+	// Reset marks what is reported after the server itself went back in time (a restored etcd):
+	// every object, whatever its version is compared to Old. Nobody should filter it out for
+	// having changed too little.
+	Reset bool
 }
 
 // Deleted reports whether the object is gone after this change.

@@ -45,3 +45,6 @@ func (e *Entry) Decode(into object.Object) error {
 
 // Raw is the object as it came over the wire: read only. It is empty for an entry that was set aside.
 func (e *Entry) Raw() wire.Raw { return e.raw }
+
+// size is what the entry counts for in Stats.Bytes.
+func (e *Entry) size() int { return len(e.raw.Bytes) }

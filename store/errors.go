@@ -1,0 +1,61 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// ErrBadIndex is the cause when an index has no name or no function.
+var ErrBadIndex = errors.New("an index needs a name and a function")
+
+// SetAsideError is returned for an object that is there and cannot be used: it could not be
+// decoded, or transformed, or an index function failed on it. It is tried again when it changes.
+type SetAsideError struct {
+	Resource schema.GroupResource
+	Key      object.Key
+	// Err is the cause.
+	Err error
+}
+
+func (e *SetAsideError) Error() string {
+	return fmt.Sprintf("%s %q is set aside: %v", e.Resource, e.Key, e.Err)
+}
+
+func (e *SetAsideError) Unwrap() error { return e.Err }
+
+// UnknownIndexError is returned for an index that does not exist.
+type UnknownIndexError struct {
+	Resource schema.GroupResource
+	Index    string
+}
+
+func (e *UnknownIndexError) Error() string {
+	return fmt.Sprintf("%s have no index %q", e.Resource, e.Index)
+}
+
+// IndexExistsError is returned when an index is added under a name that is taken.
+type IndexExistsError struct {
+	Resource schema.GroupResource
+	Index    string
+}
+
+func (e *IndexExistsError) Error() string {
+	return fmt.Sprintf("%s already have an index %q", e.Resource, e.Index)
+}
+
+// IndexError is the cause for which an object is set aside when an index function failed on it,
+// by an error or by a panic.
+type IndexError struct {
+	Index string
+	Err   error
+	// Stack is where the function panicked; nil if it returned the error.
+	Stack []byte
+}
+
+func (e *IndexError) Error() string { return fmt.Sprintf("index %q: %v", e.Index, e.Err) }
+
+func (e *IndexError) Unwrap() error { return e.Err }

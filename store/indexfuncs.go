@@ -1,0 +1,33 @@
+package store
+
+// ByNamespace finds objects by their namespace; cluster-scoped ones not at all. Snapshots read one
+// namespace without it; it serves conditions with Or.
+func ByNamespace(e *Entry) ([]string, error) {
+	if e.header.Namespace == "" {
+		return nil, nil
+	}
+	return []string{e.header.Namespace}, nil
+}
+
+// ByLabel finds objects by the value of a label; those without it not at all.
+func ByLabel(label string) IndexFunc {
+	return func(e *Entry) ([]string, error) {
+		value, ok := e.header.Labels[label]
+		if !ok {
+			return nil, nil
+		}
+		return []string{value}, nil
+	}
+}
+
+// ByOwnerUID finds objects by the uid of each of their owners.
+func ByOwnerUID(e *Entry) ([]string, error) {
+	if len(e.header.Owners) == 0 {
+		return nil, nil
+	}
+	uids := make([]string, len(e.header.Owners))
+	for i, o := range e.header.Owners {
+		uids[i] = string(o.UID)
+	}
+	return uids, nil
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"iter"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Snapshot is one state of the store: every object, and every index over exactly these. It is
+// immutable and for any number of goroutines. Iterators over it hold nothing up and can be run
+// more than once.
+type Snapshot struct {
+	state
+	opts    *Options
+	version uint64
+	synced  bool
+}
+
+// Version counts the states published before this one. It has nothing to do with resourceVersions.
+func (s *Snapshot) Version() uint64 { return s.version }
+
+// Synced reports whether a whole list of the kind has been in the store. Before that an empty
+// answer means nothing.
+func (s *Snapshot) Synced() bool { return s.synced }
+
+// Len is the number of objects, those set aside included.
+func (s *Snapshot) Len() int { return s.objects.tree.Len() }
+
+// Lookup returns the entry under key, set aside or not, and whether there is one. For a
+// cluster-scoped kind the namespace of the key is ignored.
+func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
+	if s.opts.ClusterScoped {
+		key.Namespace = ""
+	}
+	r, ok := s.get(key)
+	return r.entry, ok
+}
+
+// Get returns the entry under key, ready to be decoded.
+//
+// Errors: one for which apierrors.IsNotFound holds, with group, resource and name; *SetAsideError
+// for an object that is there and cannot be used.
+func (s *Snapshot) Get(key object.Key) (*Entry, error) {
+	e, ok := s.Lookup(key)
+	if !ok {
+		return nil, apierrors.NewNotFound(s.opts.Resource, key.Name)
+	}
+	if e.aside != nil {
+		return nil, s.SetAsideError(e)
+	}
+	return e, nil
+}
+
+// SetAsideError is the error for an entry of this store that was set aside; nil for any other.
+// Iterators yield such entries among the others, told apart by Entry.Err.
+func (s *Snapshot) SetAsideError(e *Entry) error {
+	if e.aside == nil {
+		return nil
+	}
+	return &SetAsideError{Resource: s.opts.Resource, Key: e.header.Key, Err: e.aside}
+}
+
+// All yields every entry, in the order of keys; those set aside too.
+func (s *Snapshot) All() iter.Seq[*Entry] { return s.scan(Query{}) }
+
+// InNamespace yields the entries of a namespace, in the order of keys; those set aside too.
+func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
+	if namespace == "" {
+		return func(yield func(*Entry) bool) {
+			for e := range s.All() {
+				if e.header.Namespace != "" || !yield(e) {
+					return
+				}
+			}
+		}
+	}
+	return s.scan(Query{Namespace: namespace})
+}
+
+// Index yields the entries that an index finds under value, in the order of keys. The error is
+// *UnknownIndexError.
+func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
+	return s.Select(Query{Where: Is(name, value)})
+}
+
+// Where yields the entries that meet a condition, in the order of keys; a nil one is met by all.
+// The error is *UnknownIndexError.
+func (s *Snapshot) Where(cond Cond) (iter.Seq[*Entry], error) { return s.Select(Query{Where: cond}) }
+
+// HasIndex reports whether there is an index of that name.
+func (s *Snapshot) HasIndex(name string) bool { return s.find(name) != nil }
+
+// IndexValues yields the values under which an index finds anything, sorted, each once. The error
+// is *UnknownIndexError.
+func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
+	x := s.find(name)
+	if x == nil {
+		return nil, &UnknownIndexError{Resource: s.opts.Resource, Index: name}
+	}
+	return func(yield func(string) bool) {
+		it := x.postings.tree.Iter()
+		for ok := it.First(); ok; {
+			value := it.Item().value
+			if !yield(value) {
+				return
+			}
+			ok = it.Seek(posting{value: value + "\x00"})
+		}
+	}, nil
+}
+
+// Query selects entries. The zero Query selects all.
+type Query struct {
+	// Namespace restricts to one namespace; empty means all.
+	Namespace string
+	// Where is a condition on indexes; nil means none. No index holds an entry that was set aside.
+	Where Cond
+	// After restricts to keys behind this one, to go on where an earlier read stopped, in this
+	// snapshot or a later one. The zero Key means from the start.
+	After object.Key
+}
+
+// Select yields what a Query selects, in the order of keys. Whoever has enough stops the
+// iteration. The error is *UnknownIndexError, for the condition.
+//
+// Nothing is collected or sorted: reading the first few results of a large selection costs by
+// these few. An And costs by its smallest part.
+func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
+	if q.Where == nil {
+		return s.scan(q), nil
+	}
+	if err := q.Where.check(s); err != nil {
+		return nil, err
+	}
+	return func(yield func(*Entry) bool) {
+		c := q.Where.open(s)
+		from, past := q.start()
+		for {
+			key, ok := c.seek(from, past)
+			if !ok || q.Namespace != "" && key.Namespace != q.Namespace {
+				return
+			}
+			if r, ok := s.get(key); ok && !yield(r.entry) {
+				return
+			}
+			from, past = key, true
+		}
+	}, nil
+}
+
+// start is the first key that q can select; past says that it must be one behind that.
+func (q Query) start() (from object.Key, past bool) {
+	first := object.Key{Namespace: q.Namespace}
+	if before(q.After, first) {
+		return first, false
+	}
+	return q.After, q.After != object.Key{}
+}
+
+// scan is Select without a condition.
+func (s *Snapshot) scan(q Query) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		from, past := q.start()
+		s.objects.tree.Ascend(record{key: from}, func(r record) bool {
+			if past && r.key == from {
+				return true
+			}
+			if q.Namespace != "" && r.key.Namespace != q.Namespace {
+				return false
+			}
+			return yield(r.entry)
+		})
+	}
+}
