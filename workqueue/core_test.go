@@ -1,0 +1,674 @@
+package workqueue_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+const ms = time.Millisecond
+
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// script steps a Core by hand: values are strings that merge by appending, time stands still
+// until it is told to pass.
+type script struct {
+	t    *testing.T
+	core *workqueue.Core[string, string]
+	now  time.Time
+}
+
+type addOptions = workqueue.AddOptions[string]
+
+func newScript(t *testing.T, change ...func(*workqueue.Options[string, string])) *script {
+	o := workqueue.Options[string, string]{
+		Merge:       func(old, new string) string { return old + new },
+		RateLimiter: workqueue.ExponentialLimiter[string](10*ms, time.Second),
+		MaxWait:     -1,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	core, err := workqueue.NewCore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &script{t: t, core: core, now: epoch}
+}
+
+func (s *script) add(key string, o ...addOptions) {
+	s.core.Add(key, append(o, addOptions{})[0], s.now)
+}
+
+func (s *script) done(key string)      { s.core.Done(key, s.now) }
+func (s *script) pass(d time.Duration) { s.now = s.now.Add(d) }
+
+// get hands out one item and writes it as "key", "key(priority)" or "key=value".
+func (s *script) get() string {
+	item, ok := s.core.Get(s.now)
+	if !ok {
+		return ""
+	}
+	text := item.Key
+	if item.Priority != 0 {
+		text += fmt.Sprintf("(%d)", item.Priority)
+	}
+	if item.Value != "" {
+		text += "=" + item.Value
+	}
+	return text
+}
+
+// expect hands out all that is ready, and leaves it in flight.
+func (s *script) expect(want ...string) {
+	s.t.Helper()
+	var got []string
+	for {
+		text := s.get()
+		if text == "" {
+			break
+		}
+		got = append(got, text)
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		s.t.Errorf("handed out %v, want %v", got, want)
+	}
+}
+
+func (s *script) expectLen(want int) {
+	s.t.Helper()
+	if got := s.core.Len(s.now); got != want {
+		s.t.Errorf("Len = %d, want %d", got, want)
+	}
+}
+
+func TestCore(t *testing.T) {
+	prio := func(p int) addOptions { return addOptions{Priority: p} }
+	after := func(d time.Duration) addOptions { return addOptions{After: d} }
+	value := func(v string) addOptions { return addOptions{Value: v} }
+	for _, tc := range []struct {
+		name string
+		run  func(s *script)
+	}{
+		{"in order of adding", func(s *script) {
+			s.add("a")
+			s.add("b")
+			s.add("c")
+			s.expect("a", "b", "c")
+		}},
+		{"the empty key is a key", func(s *script) {
+			s.add("")
+			s.expectLen(1)
+		}},
+		{"a key waits once", func(s *script) {
+			s.add("a")
+			s.add("b")
+			s.add("a")
+			s.expectLen(2)
+			s.expect("a", "b")
+		}},
+		{"added in flight: once more, after Done", func(s *script) {
+			s.add("a")
+			s.expect("a")
+			s.add("a")
+			s.add("a")
+			s.expectLen(0)
+			s.expect()
+			s.done("a")
+			s.expectLen(1)
+			s.expect("a")
+			s.done("a")
+			s.expect()
+		}},
+		{"ready again as of Done, behind what came before", func(s *script) {
+			s.add("a")
+			s.expect("a")
+			s.add("a")
+			s.add("b")
+			s.done("a")
+			s.expect("b", "a")
+		}},
+		{"Done twice, and of keys never handed out", func(s *script) {
+			s.done("x")
+			s.add("a")
+			s.done("a")
+			s.expect("a")
+			s.done("a")
+			s.done("a")
+			s.add("a")
+			s.expect("a")
+		}},
+		{"values merge in order of adding", func(s *script) {
+			s.add("a", value("1"))
+			s.add("a", value("2"))
+			s.add("a", addOptions{Value: "3", After: ms})
+			s.expect("a=123")
+		}},
+		{"values of delayed adds merge", func(s *script) {
+			s.add("a", addOptions{Value: "1", After: ms})
+			s.add("a", addOptions{Value: "2", After: 2 * ms})
+			s.pass(ms)
+			s.expect("a=12")
+		}},
+		{"a value handed out is not handed out again", func(s *script) {
+			s.add("a", value("1"))
+			s.expect("a=1")
+			s.add("a", value("2"))
+			s.add("a", value("3"))
+			s.done("a")
+			s.expect("a=23")
+		}},
+
+		{"highest priority first, in order within one", func(s *script) {
+			s.add("low", prio(-5))
+			s.add("a")
+			s.add("high", prio(9))
+			s.add("b")
+			s.add("high2", prio(9))
+			s.expect("high(9)", "high2(9)", "a", "b", "low(-5)")
+		}},
+		{"raised: to the end of the new level", func(s *script) {
+			s.add("a")
+			s.add("b", prio(1))
+			s.add("c", prio(1))
+			s.add("a", prio(1))
+			s.add("d", prio(1))
+			s.expect("b(1)", "c(1)", "a(1)", "d(1)")
+		}},
+		{"raised over an empty level", func(s *script) {
+			s.add("a")
+			s.add("a", prio(1))
+			s.add("a", prio(2))
+			s.add("b", prio(1))
+			s.expect("a(2)", "b(1)")
+		}},
+		{"a lower priority is ignored", func(s *script) {
+			s.add("a", prio(5))
+			s.add("b", prio(5))
+			s.add("a", prio(1))
+			s.expect("a(5)", "b(5)")
+		}},
+		{"raised while delayed", func(s *script) {
+			s.add("a", after(ms))
+			s.add("a", addOptions{After: time.Hour, Priority: 7})
+			s.pass(ms)
+			s.expect("a(7)")
+		}},
+		{"raised while in flight: the highest of the new adds", func(s *script) {
+			s.add("a", prio(9))
+			s.expect("a(9)")
+			s.add("a", prio(2))
+			s.add("a", prio(3))
+			s.add("a", prio(1))
+			s.add("b", prio(1))
+			s.done("a")
+			s.expect("a(3)", "b(1)")
+		}},
+		{"every int is a priority", func(s *script) {
+			s.add("min", prio(math.MinInt))
+			s.add("max", prio(math.MaxInt))
+			s.expect(fmt.Sprintf("max(%d)", math.MaxInt), fmt.Sprintf("min(%d)", math.MinInt))
+		}},
+
+		{"delays of zero and less are now", func(s *script) {
+			s.add("a", after(0))
+			s.add("b", after(-time.Hour))
+			s.expect("a", "b")
+		}},
+		{"delayed: not before its time, not in Len", func(s *script) {
+			s.add("a", after(10*ms))
+			s.expectLen(0)
+			s.pass(10*ms - 1)
+			s.expect()
+			s.pass(1)
+			s.expectLen(1)
+			s.expect("a")
+		}},
+		{"the earlier of two delays", func(s *script) {
+			s.add("a", after(10*ms))
+			s.add("a", after(5*ms))
+			s.add("b", after(5*ms))
+			s.add("b", after(10*ms))
+			s.pass(5 * ms)
+			s.expect("a", "b") // due together: first come, first served
+			s.done("a")
+			s.done("b")
+			s.pass(time.Hour)
+			s.expect()
+		}},
+		{"an add now cuts a delay", func(s *script) {
+			s.add("a", after(time.Hour))
+			s.add("a")
+			s.expect("a")
+			s.done("a")
+			s.pass(2 * time.Hour)
+			s.expect()
+		}},
+		{"a delay adds nothing to what is ready", func(s *script) {
+			s.add("a")
+			s.add("a", after(time.Hour))
+			s.expect("a")
+			s.done("a")
+			s.pass(2 * time.Hour)
+			s.expect()
+		}},
+		{"stamped when its time comes, not when looked at", func(s *script) {
+			s.add("late", after(20*ms))
+			s.add("early", after(10*ms))
+			s.pass(15 * ms)
+			s.add("now")
+			s.pass(15 * ms)
+			s.expect("early", "now", "late")
+		}},
+		{"a delay that ends in flight waits for Done", func(s *script) {
+			s.add("a")
+			s.expect("a")
+			s.add("a", after(ms))
+			s.pass(2 * ms)
+			s.expect()
+			s.done("a")
+			s.expect("a")
+		}},
+		{"a delay that outlasts the work", func(s *script) {
+			s.add("a")
+			s.expect("a")
+			s.add("a", after(10*ms))
+			s.done("a")
+			s.expect()
+			s.pass(10 * ms)
+			s.expect("a")
+		}},
+		{"the longest delay is not in the past", func(s *script) {
+			s.pass(time.Hour)
+			s.add("a", after(math.MaxInt64))
+			s.pass(1000 * time.Hour)
+			s.expect()
+		}},
+		{"a clock that steps back delays, and breaks nothing", func(s *script) {
+			s.add("a")
+			s.pass(-time.Hour)
+			s.add("b")
+			s.add("c", after(ms))
+			s.expect("a", "b")
+			s.pass(time.Hour + ms)
+			s.expect("c")
+		}},
+
+		{"ShutDown: no adds, the ready are handed out, the delayed dropped", func(s *script) {
+			s.add("ready")
+			s.add("due", after(ms))
+			s.add("delayed", after(time.Hour))
+			s.pass(ms)
+			s.core.ShutDown(s.now)
+			s.core.ShutDown(s.now)
+			s.add("new")
+			s.add("new2", after(ms))
+			s.expectLen(2)
+			s.expect("ready", "due")
+			s.pass(2 * time.Hour)
+			s.expect()
+			if _, ok := s.core.NextDue(); ok {
+				s.t.Error("something is delayed after ShutDown")
+			}
+		}},
+		{"ShutDown: what was added in flight comes again, what was delayed in flight not", func(s *script) {
+			s.add("a")
+			s.add("b")
+			s.expect("a", "b")
+			s.add("a", value("again"))
+			s.add("b", after(ms))
+			s.core.ShutDown(s.now)
+			s.pass(ms)
+			s.done("b")
+			s.expect()
+			if s.core.Drained() {
+				s.t.Error("drained with a in flight")
+			}
+			s.done("a")
+			if s.core.Drained() {
+				s.t.Error("drained with a ready")
+			}
+			s.expect("a=again")
+			s.done("a")
+			if !s.core.Drained() {
+				s.t.Error("not drained")
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) { tc.run(newScript(t)) })
+	}
+}
+
+func TestCoreAgeing(t *testing.T) {
+	maxWait := func(d time.Duration) func(*workqueue.Options[string, string]) {
+		return func(o *workqueue.Options[string, string]) { o.MaxWait = d }
+	}
+	high := addOptions{Priority: 1}
+
+	t.Run("the oldest at every second Get", func(t *testing.T) {
+		s := newScript(t, maxWait(time.Second))
+		s.add("low1")
+		s.add("low2")
+		s.pass(time.Second - 1)
+		for _, key := range []string{"h1", "h2", "h3", "h4"} {
+			s.add(key, high)
+		}
+		if got := s.get(); got != "h1(1)" {
+			t.Errorf("before MaxWait: %q", got)
+		}
+		s.pass(1)
+		s.expect("low1", "h2(1)", "low2", "h3(1)", "h4(1)")
+		if n := s.core.Stats(s.now).Aged; n != 2 {
+			t.Errorf("Aged = %d, want 2", n)
+		}
+	})
+	t.Run("a minute by default", func(t *testing.T) {
+		s := newScript(t, maxWait(0))
+		s.add("low")
+		s.add("high", high)
+		s.pass(time.Minute)
+		s.expect("low", "high(1)")
+	})
+	t.Run("off", func(t *testing.T) {
+		s := newScript(t, maxWait(-1))
+		s.add("low")
+		s.pass(1000 * time.Hour)
+		s.add("high", high)
+		s.expect("high(1)", "low")
+	})
+	t.Run("no turn is lost to it within one priority", func(t *testing.T) {
+		s := newScript(t, maxWait(time.Second))
+		s.add("a")
+		s.add("b")
+		s.add("c")
+		s.pass(time.Hour)
+		s.expect("a", "b", "c")
+		if n := s.core.Stats(s.now).Aged; n != 0 {
+			t.Errorf("Aged = %d", n)
+		}
+	})
+	t.Run("raising does not make younger", func(t *testing.T) {
+		s := newScript(t, maxWait(time.Second))
+		s.add("x")
+		s.pass(time.Second)
+		s.add("h1", high)
+		s.add("x", high)
+		s.expect("x(1)", "h1(1)")
+	})
+	t.Run("a delay is no waiting", func(t *testing.T) {
+		s := newScript(t, maxWait(time.Second))
+		s.add("low", addOptions{After: time.Minute})
+		s.pass(time.Minute)
+		s.add("high", high)
+		s.expect("high(1)", "low")
+	})
+}
+
+// A stream of high priorities that uses all capacity cannot hold up a low one for ever.
+func TestCoreAgeingBound(t *testing.T) {
+	s := newScript(t, func(o *workqueue.Options[string, string]) { o.MaxWait = time.Second })
+	for i := range 10 {
+		s.add(fmt.Sprint("low", i))
+	}
+	var worst time.Duration
+	left := 10
+	for i := 0; left > 0; i++ {
+		s.add(fmt.Sprint("high", i), addOptions{Priority: 1})
+		s.add(fmt.Sprint("more", i), addOptions{Priority: 2})
+		item, _ := s.core.Get(s.now)
+		if strings.HasPrefix(item.Key, "low") {
+			left--
+			worst = max(worst, item.Waited)
+		}
+		s.done(item.Key)
+		s.pass(10 * ms)
+	}
+	if worst > time.Second+2*10*10*ms {
+		t.Errorf("a low priority waited %v", worst)
+	}
+}
+
+func TestCoreBackoff(t *testing.T) {
+	retry := addOptions{RateLimited: true}
+
+	t.Run("grows with each failure and is forgotten on success", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		for i, delay := range []time.Duration{10 * ms, 20 * ms, 40 * ms} {
+			s.expect("a")
+			s.add("a", retry)
+			s.done("a")
+			if n := s.core.NumRequeues("a"); n != i+1 {
+				t.Errorf("NumRequeues = %d, want %d", n, i+1)
+			}
+			s.pass(delay - 1)
+			s.expect()
+			s.pass(1)
+		}
+		s.expect("a")
+		s.core.Forget("a")
+		if n := s.core.NumRequeues("a"); n != 0 {
+			t.Errorf("NumRequeues after Forget = %d", n)
+		}
+		s.add("a", retry)
+		s.done("a")
+		s.pass(10 * ms)
+		s.expect("a")
+	})
+	t.Run("each add counts, the earliest time wins", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a", retry)
+		s.add("a", retry)
+		s.add("a", retry)
+		if n := s.core.NumRequeues("a"); n != 3 {
+			t.Errorf("NumRequeues = %d, want 3", n)
+		}
+		s.pass(10 * ms)
+		s.expect("a")
+	})
+	t.Run("Forget leaves the queue alone", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		s.add("b", retry)
+		s.core.Forget("a")
+		s.core.Forget("b")
+		s.pass(10 * ms)
+		s.expect("a", "b")
+	})
+	t.Run("After, if longer", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a", addOptions{RateLimited: true, After: 30 * ms})
+		s.add("b", addOptions{RateLimited: true, After: 3 * ms})
+		s.pass(9 * ms)
+		s.expect()
+		s.pass(1 * ms)
+		s.expect("b")
+		s.pass(20 * ms)
+		s.expect("a")
+	})
+	t.Run("the event that fixes the cause cuts a long backoff", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		for range 20 {
+			s.pass(time.Second)
+			s.expect("a")
+			s.add("a", retry)
+			s.done("a")
+		}
+		s.expect()
+		s.add("a")
+		s.expect("a")
+		s.core.Forget("a")
+		s.done("a")
+		s.pass(time.Hour)
+		s.expect()
+	})
+	t.Run("woken early, it waits for the rest and counts no failure", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		s.expect("a")
+		s.add("a", retry) // until 10 ms
+		s.done("a")
+		for range 3 {
+			s.pass(3 * ms)
+			s.add("a")
+			s.expect("a")
+			s.add("a", retry)
+			s.done("a")
+			if n := s.core.NumRequeues("a"); n != 1 {
+				t.Errorf("NumRequeues = %d, want 1", n)
+			}
+		}
+		s.expect()
+		s.pass(ms) // 10 ms: its own deadline
+		s.expect("a")
+		s.add("a", retry)
+		s.done("a")
+		if n := s.core.NumRequeues("a"); n != 2 {
+			t.Errorf("NumRequeues = %d, want 2", n)
+		}
+		s.pass(20 * ms)
+		s.expect("a")
+	})
+	t.Run("an event during the failing work does not hide its backoff", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		s.expect("a")
+		s.add("a")
+		s.add("a", retry) // backs off until 10 ms, but the event goes first
+		s.done("a")
+		s.expect("a")
+		s.add("a", retry)
+		s.done("a")
+		if n := s.core.NumRequeues("a"); n != 1 {
+			t.Errorf("NumRequeues = %d, want 1", n)
+		}
+		s.expect()
+		s.pass(10 * ms)
+		s.expect("a")
+	})
+	t.Run("success between two failures starts anew", func(t *testing.T) {
+		s := newScript(t)
+		s.add("a")
+		s.expect("a")
+		s.add("a", retry)
+		s.done("a")
+		s.add("a")
+		s.expect("a")
+		s.core.Forget("a") // success
+		s.add("a")
+		s.done("a")
+		s.expect("a")
+		s.add("a", retry) // a first failure, not the rest of the old backoff
+		s.done("a")
+		if n := s.core.NumRequeues("a"); n != 1 {
+			t.Errorf("NumRequeues = %d, want 1", n)
+		}
+	})
+}
+
+// A key that fails for a minute while an event comes every 100 ms is tried at every event, and its
+// backoff is where it would be without them.
+func TestCoreBackoffUnderEvents(t *testing.T) {
+	failures := func(event time.Duration) int {
+		s := newScript(t, func(o *workqueue.Options[string, string]) {
+			o.RateLimiter = workqueue.ExponentialLimiter[string](5*ms, 1000*time.Second)
+		})
+		s.add("a")
+		for at := time.Duration(0); at < time.Minute; at += ms {
+			if event > 0 && at%event == 0 {
+				s.add("a")
+			}
+			if s.get() != "" {
+				s.add("a", addOptions{RateLimited: true})
+				s.done("a")
+			}
+			s.pass(ms)
+		}
+		return s.core.NumRequeues("a")
+	}
+	alone, beset := failures(0), failures(100*ms)
+	if alone != beset {
+		t.Errorf("%d failures counted with events, %d without", beset, alone)
+	}
+}
+
+func TestCoreStats(t *testing.T) {
+	seen := &recorder{}
+	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
+	s.add("a")
+	s.add("a")
+	s.add("b")
+	s.add("c", addOptions{After: time.Hour})
+	s.add("d", addOptions{RateLimited: true})
+	s.pass(2 * ms)
+	if got := s.get(); got != "a" {
+		t.Fatal(got)
+	}
+	s.pass(3 * ms)
+	s.add("a")
+	want := workqueue.Stats{
+		Adds: 3, Retries: 1, Depth: 1, Delayed: 2, InFlight: 1,
+		OldestWaiting: 5 * ms, LongestRunning: 3 * ms, Unfinished: 3 * ms,
+	}
+	if got := s.core.Stats(s.now); got != want {
+		t.Errorf("Stats:\n got %+v\nwant %+v", got, want)
+	}
+	s.get()
+	s.pass(4 * ms)
+	want = workqueue.Stats{
+		Adds: 3, Retries: 1, Delayed: 2, InFlight: 2, LongestRunning: 7 * ms, Unfinished: 11 * ms,
+	}
+	if got := s.core.Stats(s.now); got != want {
+		t.Errorf("Stats:\n got %+v\nwant %+v", got, want)
+	}
+	s.done("a")
+	s.pass(ms)
+	s.get()
+	s.done("b")
+	s.done("a")
+	if want := []time.Duration{2 * ms, 5 * ms, ms}; !reflect.DeepEqual(seen.waits, want) {
+		t.Errorf("waits %v, want %v", seen.waits, want)
+	}
+	if want := []time.Duration{7 * ms, 5 * ms, 0}; !reflect.DeepEqual(seen.works, want) {
+		t.Errorf("works %v, want %v", seen.works, want)
+	}
+	want = workqueue.Stats{Adds: 4, Retries: 1, Delayed: 1, Depth: 1}
+	if got := s.core.Stats(s.now); got != want {
+		t.Errorf("Stats:\n got %+v\nwant %+v", got, want)
+	}
+}
+
+type recorder struct{ waits, works []time.Duration }
+
+func (r *recorder) ObserveWait(d time.Duration) { r.waits = append(r.waits, d) }
+func (r *recorder) ObserveWork(d time.Duration) { r.works = append(r.works, d) }
+
+func TestNewNamesTheBadOption(t *testing.T) {
+	type L = workqueue.RateLimiter[string]
+	for _, tc := range []struct {
+		limiter L
+		want    string
+	}{
+		{workqueue.ExponentialLimiter[string](0, time.Second), "RateLimiter: ExponentialLimiter(0s, 1s): want 0 < base ≤ max"},
+		{workqueue.ExponentialLimiter[string](time.Second, ms), "RateLimiter: ExponentialLimiter(1s, 1ms): want 0 < base ≤ max"},
+		{workqueue.BucketLimiter[string](0, 5), "RateLimiter: BucketLimiter(0, 5): want a positive rate and burst"},
+		{workqueue.BucketLimiter[string](math.NaN(), 5), "RateLimiter: BucketLimiter(NaN, 5): want a positive rate and burst"},
+		{workqueue.BucketLimiter[string](1, 0), "RateLimiter: BucketLimiter(1, 0): want a positive rate and burst"},
+		{workqueue.FastSlowLimiter[string](ms, -ms, 3), "RateLimiter: FastSlowLimiter(1ms, -1ms, 3): negative"},
+		{workqueue.MaxOf[string](), "RateLimiter: MaxOf(): no limiter"},
+		{workqueue.MaxOf[string](workqueue.DefaultLimiter[string](), nil), "RateLimiter: MaxOf: limiter 1 is nil"},
+		{workqueue.MaxOf(workqueue.BucketLimiter[string](1, -1)), "RateLimiter: MaxOf: BucketLimiter(1, -1): want a positive rate and burst"},
+	} {
+		q, err := workqueue.New(workqueue.Options[string, struct{}]{RateLimiter: tc.limiter})
+		if q != nil || !errors.Is(err, workqueue.ErrOption) || !strings.HasSuffix(err.Error(), tc.want) {
+			t.Errorf("New = %v, %v; want %q", q, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package workqueue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flyball-io/flyball/backoff"
+)
+
+// RateLimiter decides how long a key that failed must wait. A queue calls it under its own lock,
+// so it needs none unless two queues share it, and it must not call the queue. now is the time
+// of the failure.
+type RateLimiter[K comparable] interface {
+	// When counts a failure of key and returns how long to wait from now; zero or less is not
+	// at all.
+	When(key K, now time.Time) time.Duration
+	// Forget says that key has succeeded, or is given up.
+	Forget(key K)
+	// NumRequeues is how many failures are counted for key.
+	NumRequeues(key K) int
+}
+
+// DefaultLimiter is the longer of an exponential delay for each key, 5 ms doubling to 1000 s, and
+// a bucket for all keys together of 10 a second with a burst of 100: client-go's figures.
+func DefaultLimiter[K comparable]() RateLimiter[K] {
+	return MaxOf(ExponentialLimiter[K](5*time.Millisecond, 1000*time.Second), BucketLimiter[K](10, 100))
+}
+
+// validator is a limiter that can tell whether its parameters make sense.
+type validator interface{ validate() error }
+
+// failures counts by key. Keys without any take no memory.
+type failures[K comparable] map[K]int
+
+func (f *failures[K]) count(key K) int {
+	if *f == nil {
+		*f = failures[K]{}
+	}
+	(*f)[key]++
+	return (*f)[key]
+}
+
+func (f *failures[K]) Forget(key K) {
+	if *f == nil {
+		return
+	}
+	delete(*f, key)
+	if len(*f) == 0 {
+		*f = nil
+	}
+}
+
+func (f *failures[K]) NumRequeues(key K) int { return (*f)[key] }
+
+type exponential[K comparable] struct {
+	failures[K]
+	policy backoff.Policy
+}
+
+// ExponentialLimiter delays each key by itself: base after its first failure, twice as long after
+// each further one, max at most. base must be positive and max no less; New says so otherwise.
+func ExponentialLimiter[K comparable](base, max time.Duration) RateLimiter[K] {
+	return &exponential[K]{policy: backoff.Policy{Base: base, Max: max}}
+}
+
+func (l *exponential[K]) When(key K, _ time.Time) time.Duration {
+	return l.policy.Delay(l.count(key), 0)
+}
+
+func (l *exponential[K]) validate() error {
+	if l.policy.Base <= 0 || l.policy.Max < l.policy.Base {
+		return fmt.Errorf("ExponentialLimiter(%v, %v): want 0 < base ≤ max", l.policy.Base, l.policy.Max)
+	}
+	return nil
+}
+
+type fastSlow[K comparable] struct {
+	failures[K]
+	fast, slow time.Duration
+	attempts   int
+}
+
+// FastSlowLimiter delays each key by itself: fast after its first attempts failures, slow after
+// each further one. No parameter may be negative; New says so otherwise.
+func FastSlowLimiter[K comparable](fast, slow time.Duration, attempts int) RateLimiter[K] {
+	return &fastSlow[K]{fast: fast, slow: slow, attempts: attempts}
+}
+
+func (l *fastSlow[K]) When(key K, _ time.Time) time.Duration {
+	if l.count(key) <= l.attempts {
+		return l.fast
+	}
+	return l.slow
+}
+
+func (l *fastSlow[K]) validate() error {
+	if l.fast < 0 || l.slow < 0 || l.attempts < 0 {
+		return fmt.Errorf("FastSlowLimiter(%v, %v, %d): negative", l.fast, l.slow, l.attempts)
+	}
+	return nil
+}
+
+type bucket[K comparable] struct{ tokens backoff.Bucket }
+
+// BucketLimiter lets failures of all keys together through at rate a second, burst of them at
+// once. It counts nothing by key. Both must be positive; New says so otherwise.
+func BucketLimiter[K comparable](rate float64, burst int) RateLimiter[K] {
+	return &bucket[K]{tokens: backoff.Bucket{Rate: rate, Burst: burst}}
+}
+
+func (l *bucket[K]) When(_ K, now time.Time) time.Duration { return l.tokens.Reserve(now) }
+func (l *bucket[K]) Forget(K)                              {}
+func (l *bucket[K]) NumRequeues(K) int                     { return 0 }
+
+func (l *bucket[K]) validate() error {
+	if !(l.tokens.Rate > 0) || l.tokens.Burst < 1 {
+		return fmt.Errorf("BucketLimiter(%v, %d): want a positive rate and burst", l.tokens.Rate, l.tokens.Burst)
+	}
+	return nil
+}
+
+type maxOf[K comparable] []RateLimiter[K]
+
+// MaxOf asks all of limiters each time; the longest delay and the highest count are the answer.
+// There must be one at least and none may be nil; New says so otherwise.
+func MaxOf[K comparable](limiters ...RateLimiter[K]) RateLimiter[K] { return maxOf[K](limiters) }
+
+func (l maxOf[K]) When(key K, now time.Time) time.Duration {
+	var longest time.Duration
+	for _, one := range l {
+		longest = max(longest, one.When(key, now))
+	}
+	return longest
+}
+
+func (l maxOf[K]) Forget(key K) {
+	for _, one := range l {
+		one.Forget(key)
+	}
+}
+
+func (l maxOf[K]) NumRequeues(key K) int {
+	highest := 0
+	for _, one := range l {
+		highest = max(highest, one.NumRequeues(key))
+	}
+	return highest
+}
+
+func (l maxOf[K]) validate() error {
+	if len(l) == 0 {
+		return errors.New("MaxOf(): no limiter")
+	}
+	for i, one := range l {
+		if one == nil {
+			return fmt.Errorf("MaxOf: limiter %d is nil", i)
+		}
+		if v, ok := one.(validator); ok {
+			if err := v.validate(); err != nil {
+				return fmt.Errorf("MaxOf: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package workqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+func TestLimiters(t *testing.T) {
+	type L = workqueue.RateLimiter[string]
+	type call struct {
+		key  string
+		at   time.Duration
+		want time.Duration
+	}
+	for _, tc := range []struct {
+		name    string
+		limiter L
+		calls   []call
+	}{
+		{"exponential", workqueue.ExponentialLimiter[string](ms, 10*ms), []call{
+			{"a", 0, ms}, {"a", 0, 2 * ms}, {"b", 0, ms}, {"a", 0, 4 * ms}, {"a", 0, 8 * ms}, {"a", 0, 10 * ms}, {"a", 0, 10 * ms},
+		}},
+		{"fast, then slow", workqueue.FastSlowLimiter[string](ms, time.Second, 2), []call{
+			{"a", 0, ms}, {"a", 0, ms}, {"b", 0, ms}, {"a", 0, time.Second}, {"a", 0, time.Second},
+		}},
+		{"bucket", workqueue.BucketLimiter[string](10, 2), []call{
+			{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 100 * ms}, {"a", 50 * ms, 150 * ms}, {"a", time.Second, 0},
+		}},
+		{"the longest of all", workqueue.MaxOf(
+			workqueue.ExponentialLimiter[string](30*ms, time.Second), workqueue.BucketLimiter[string](10, 1)), []call{
+			{"a", 0, 30 * ms}, {"b", 0, 100 * ms}, {"a", 10 * time.Second, 60 * ms},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for i, c := range tc.calls {
+				if got := tc.limiter.When(c.key, epoch.Add(c.at)); got != c.want {
+					t.Errorf("call %d, key %s at %v: %v, want %v", i, c.key, c.at, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestLimitersForget(t *testing.T) {
+	for name, l := range map[string]workqueue.RateLimiter[string]{
+		"exponential": workqueue.ExponentialLimiter[string](ms, time.Second),
+		"fast slow":   workqueue.FastSlowLimiter[string](ms, time.Second, 1),
+		"default":     workqueue.DefaultLimiter[string](),
+	} {
+		l.Forget("never seen")
+		first := l.When("a", epoch)
+		l.When("a", epoch)
+		l.When("b", epoch)
+		if n := l.NumRequeues("a"); n != 2 {
+			t.Errorf("%s: NumRequeues = %d, want 2", name, n)
+		}
+		l.Forget("a")
+		if a, b := l.NumRequeues("a"), l.NumRequeues("b"); a != 0 || b != 1 {
+			t.Errorf("%s: after Forget a has %d, b has %d", name, a, b)
+		}
+		if again := l.When("a", epoch); again != first {
+			t.Errorf("%s: first delay after Forget %v, want %v", name, again, first)
+		}
+	}
+}
+
+// 5 ms doubling to 1000 s for a key, and 10 a second after the first 100 for all keys.
+func TestDefaultLimiter(t *testing.T) {
+	l := workqueue.DefaultLimiter[int]()
+	now := epoch
+	want := 5 * ms
+	for range 30 {
+		if got := l.When(1, now); got != want {
+			t.Errorf("failure %d: %v, want %v", l.NumRequeues(1), got, want)
+		}
+		want = min(2*want, 1000*time.Second)
+		now = now.Add(time.Second)
+	}
+	for key := range 100 {
+		if got := l.When(100+key, now); got != 5*ms {
+			t.Errorf("key %d of the burst: %v", key, got)
+		}
+	}
+	for i := range 5 {
+		if got, want := l.When(1000+i, now), time.Duration(i+1)*100*ms; got != want {
+			t.Errorf("key %d after the burst: %v, want %v", i, got, want)
+		}
+	}
+}
