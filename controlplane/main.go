@@ -20,7 +20,8 @@
 //
 // With --follow-stdin the process reads commands, one a line, from standard
 // input and stops when standard input ends, so that it never outlives the
-// process that started it, however that one died.
+// process that started it, however that one died. With --temporary it then
+// takes its data directory with it.
 //
 // SIGTERM, SIGINT and SIGHUP stop it within five seconds, with exit status 0.
 package main
@@ -80,7 +81,7 @@ func parseFlags(args []string, w io.Writer) (options, error) {
 	fs.IntVar(&o.nodes, "nodes", 1, "`number` of nodes")
 	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "also write the administrator's kubeconfig to this `file`")
 	fs.BoolVar(&o.followStdin, "follow-stdin", false, "read commands from standard input and stop when it ends")
-	fs.BoolVar(&o.temporary, "temporary", false, "remove the data directory at the end")
+	fs.BoolVar(&o.temporary, "temporary", false, "remove the data directory when standard input has ended; needs --follow-stdin")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -91,6 +92,8 @@ func parseFlags(args []string, w io.Writer) (options, error) {
 		return o, errors.New("--data-dir is required")
 	case o.port < 0 || o.port > 65535:
 		return o, fmt.Errorf("--port %d: not a port number", o.port)
+	case o.temporary && !o.followStdin:
+		return o, errors.New("--temporary needs --follow-stdin")
 	case o.nodes < 0:
 		return o, fmt.Errorf("--nodes %d: must not be negative", o.nodes)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -39,9 +40,13 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err err
 		return err
 	}
 	defer unlock()
-	if o.temporary {
-		defer os.RemoveAll(dir)
+	var orphaned atomic.Bool
+	cleanUp := func() {
+		if o.temporary && orphaned.Load() {
+			_ = os.RemoveAll(dir) // there is nobody left to tell
+		}
 	}
+	defer cleanUp()
 	// Relative names from here on: a socket's name may be no longer than
 	// about 100 bytes, wherever the data directory lies.
 	if err := os.Chdir(dir); err != nil {
@@ -52,7 +57,7 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err err
 	defer cancel(nil)
 	var commands <-chan string
 	if o.followStdin {
-		commands = readLines(in, func() { cancel(nil) })
+		commands = readLines(in, func() { orphaned.Store(true); cancel(nil) })
 	}
 
 	files, err := writeCredentials(dir)
@@ -87,9 +92,7 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err err
 				fmt.Fprintln(os.Stderr, "controlplane:", cause)
 				code = 1
 			}
-			if o.temporary {
-				os.RemoveAll(dir)
-			}
+			cleanUp()
 			os.Exit(code)
 		})
 	})

@@ -1,0 +1,225 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// BinaryEnv is the environment variable that names a control plane program
+// to use instead of a build.
+const BinaryEnv = "FLYBALL_CONTROLPLANE"
+
+const (
+	progressEvery = 15 * time.Second
+	lockEvery     = 200 * time.Millisecond
+	keptBinaries  = 3
+)
+
+// Build makes the control plane program and returns its file name, in the
+// user's cache directory. It is built once for each version of its source
+// and of Go: then Build takes some 50 ms. Builds of several processes wait
+// for each other. Progress, if not nil, gets a line when a build begins,
+// every 15 seconds, and at its end.
+func Build(ctx context.Context, progress io.Writer) (string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	src, err := findSource(ctx)
+	if err != nil {
+		return "", err
+	}
+	env, err := goCommand(ctx, src.dir, "env", "GOVERSION", "GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "CGO_ENABLED").Output()
+	if err != nil {
+		return "", fmt.Errorf("plane: go env: %w", withStderr(err))
+	}
+	flags := src.linkFlags()
+	sum, err := src.hash(string(env), flags)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("plane: a directory for the built control plane: %w", err)
+	}
+	cache = filepath.Join(cache, "flyball")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("plane: %w", err)
+	}
+	binary := filepath.Join(cache, "controlplane-"+sum)
+	if usable(binary) {
+		return binary, nil
+	}
+	unlock, err := lock(ctx, filepath.Join(cache, "lock"), progress)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if usable(binary) { // by another process, meanwhile
+		return binary, nil
+	}
+	if err := src.build(ctx, binary, flags, progress); err != nil {
+		return "", err
+	}
+	return binary, prune(cache)
+}
+
+// linkFlags set the version that the API server reports; without it feature
+// gates misbehave.
+func (s source) linkFlags() string {
+	const pkg = "-X k8s.io/component-base/version."
+	parts := strings.SplitN(strings.TrimPrefix(s.kubernetes, "v"), ".", 3)
+	flags := "-s -w " + pkg + "gitVersion=" + s.kubernetes
+	if len(parts) == 3 {
+		flags += " " + pkg + "gitMajor=" + parts[0] + " " + pkg + "gitMinor=" + parts[1]
+	}
+	return flags
+}
+
+// build compiles to a temporary name, so that binary is whole or missing.
+func (s source) build(ctx context.Context, binary, flags string, progress io.Writer) error {
+	start := time.Now()
+	fmt.Fprintf(progress, "controlplane: building etcd, Kubernetes %s and kwok: the first time 5 to 9 minutes on two cores, then seconds\n", s.kubernetes)
+	tmp := fmt.Sprintf("%s.%d", binary, os.Getpid())
+	defer os.Remove(tmp)
+
+	var packages atomic.Int64
+	var failure tail
+	cmd := goCommand(ctx, s.dir, "build", "-v", "-buildvcs=false", "-ldflags="+flags, "-o", tmp, ".")
+	cmd.Stderr = &lineWriter{line: func(line string) {
+		if isPackage(line) {
+			packages.Add(1)
+		} else {
+			failure.add(line)
+		}
+	}}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+
+	done := make(chan error, 1)
+	go func() { done <- cmd.Run() }()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			fmt.Fprintf(progress, "controlplane: building, %v, %d packages compiled\n", time.Since(start).Round(time.Second), packages.Load())
+		case err := <-done:
+			if err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				return fmt.Errorf("plane: build of the control plane: %w%s", err, failure.text())
+			}
+			fmt.Fprintf(progress, "controlplane: built in %v\n", time.Since(start).Round(time.Second))
+			if err := os.Rename(tmp, binary); err != nil {
+				return fmt.Errorf("plane: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+// goCommand prepares the go command for the module in dir, which is no part
+// of a workspace.
+func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	return cmd
+}
+
+// isPackage reports whether a line of "go build -v" is a package path.
+func isPackage(line string) bool {
+	return line != "" && !strings.ContainsAny(line, " \t:#")
+}
+
+// tail keeps the last lines of a compiler's complaints.
+type tail struct{ lines []string }
+
+func (t *tail) add(line string) {
+	t.lines = append(t.lines, line)
+	t.lines = t.lines[max(0, len(t.lines)-exitLines):]
+}
+
+func (t *tail) text() string {
+	if len(t.lines) == 0 {
+		return ""
+	}
+	return "\n\t" + strings.Join(t.lines, "\n\t")
+}
+
+// withStderr adds what a failed command said.
+func withStderr(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return err
+}
+
+// usable reports whether the file is there, and marks it as used.
+func usable(binary string) bool {
+	now := time.Now()
+	return os.Chtimes(binary, now, now) == nil
+}
+
+// lock takes the lock file. Locks have no event to wait for that could be
+// given up, so it asks now and then.
+func lock(ctx context.Context, name string, progress io.Writer) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("plane: %w", err)
+	}
+	tick := time.NewTicker(lockEvery)
+	defer tick.Stop()
+	for told := false; ; told = true {
+		ok, err := tryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("plane: lock %s: %w", name, err)
+		}
+		if ok {
+			return func() { f.Close() }, nil
+		}
+		if !told {
+			fmt.Fprintln(progress, "controlplane: another process is building it; waiting")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("plane: waiting for another build: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// prune removes all but the programs used last.
+func prune(cache string) error {
+	names, err := filepath.Glob(filepath.Join(cache, "controlplane-*"))
+	if err != nil {
+		return fmt.Errorf("plane: %w", err)
+	}
+	used := func(name string) time.Time {
+		if info, err := os.Stat(name); err == nil {
+			return info.ModTime()
+		}
+		return time.Time{}
+	}
+	slices.SortFunc(names, func(a, b string) int { return used(b).Compare(used(a)) })
+	for _, name := range names[min(keptBinaries, len(names)):] {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("plane: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package plane
+
+import (
+	"bytes"
+	"sync"
+)
+
+// logLines is how many lines a Log keeps.
+const logLines = 20_000
+
+// Log keeps the last 20,000 lines of a control plane's logs. It is safe for
+// concurrent use. The zero value is empty and ready.
+type Log struct {
+	mu    sync.Mutex
+	lines []string // ring of the last logLines
+	total int      // lines ever written
+	rest  []byte   // a line that has no end yet
+}
+
+// Write adds text. It keeps nothing of b and never fails.
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		if len(l.lines) < logLines {
+			l.lines = append(l.lines, string(line))
+		} else {
+			l.lines[l.total%logLines] = string(line)
+		}
+		l.total++
+		l.rest = rest
+	}
+}
+
+// Lines returns how many whole lines were ever written: a mark for Tail.
+func (l *Log) Lines() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total
+}
+
+// Tail returns the last lines, oldest first: those written after the mark
+// since, at most n, and only what is still kept.
+func (l *Log) Tail(since, n int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := max(since, l.total-n, l.total-len(l.lines), 0)
+	var tail []string
+	for i := first; i < l.total; i++ {
+		tail = append(tail, l.lines[i%logLines])
+	}
+	return tail
+}
