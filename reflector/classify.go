@@ -1,0 +1,115 @@
+package reflector
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// cause is what an error means for the Core.
+type cause uint8
+
+const (
+	broken    cause = iota // the connection, or anything unknown
+	server                 // the server answered that it cannot, now
+	busy                   // 429
+	expired                // 410
+	tooLarge               // the version is newer than the server
+	forbidden              // 403
+	notFound               // 404, or no resource of the server serves the kind
+	refused                // the request is wrong in the eyes of the server
+	garbage                // what came cannot be read
+)
+
+// classify says what an error means, and how long the server asks to wait.
+func classify(err error) (cause, time.Duration) {
+	if err == nil {
+		return broken, 0
+	}
+	if meta.IsNoMatchError(err) {
+		return notFound, 0
+	}
+	s, ok := statusOf(err)
+	if !ok {
+		return classifyRead(err), 0
+	}
+	wait, _ := client.RetryAfter(err)
+	if s.Details != nil && wait == 0 {
+		wait = time.Duration(max(s.Details.RetryAfterSeconds, 0)) * time.Second
+	}
+	switch {
+	case s.Code == http.StatusGone || s.Reason == metav1.StatusReasonExpired || s.Reason == metav1.StatusReasonGone:
+		return expired, 0
+	case isTooLarge(&s):
+		return tooLarge, wait
+	case s.Code == http.StatusTooManyRequests || s.Reason == metav1.StatusReasonTooManyRequests:
+		return busy, wait
+	case s.Code == http.StatusForbidden || s.Reason == metav1.StatusReasonForbidden:
+		return forbidden, 0
+	case s.Code == http.StatusNotFound || s.Reason == metav1.StatusReasonNotFound:
+		return notFound, 0
+	case s.Code == http.StatusUnauthorized || s.Code == http.StatusRequestTimeout:
+		return server, wait
+	case s.Code >= 400 && s.Code < 500:
+		return refused, wait
+	case s.Code >= 500 && !unsent(err):
+		return server, wait
+	}
+	return classifyRead(err), wait
+}
+
+// statusOf is the Status in an error: of a request, of an ERROR frame, or in place of a list.
+func statusOf(err error) (metav1.Status, bool) {
+	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
+		return api.Status(), true
+	}
+	if e, ok := errors.AsType[*wire.StatusError](err); ok {
+		return e.Status, true
+	}
+	return metav1.Status{}, false
+}
+
+// unsent reports that no connection could be made.
+func unsent(err error) bool {
+	e, ok := errors.AsType[*client.Unavailable](err)
+	return ok && e.Unsent
+}
+
+// classifyRead tells what cannot be read from what was cut.
+func classifyRead(err error) cause {
+	if is[*wire.SyntaxError](err) || is[*wire.KindError](err) || is[*wire.EventTypeError](err) ||
+		is[*wire.TooLargeError](err) || is[*wire.DecodeError](err) {
+		return garbage
+	}
+	return broken
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// isTooLarge recognises the answer of three generations of servers: by the type of a cause, by
+// its message, and by the message of the status.
+func isTooLarge(s *metav1.Status) bool {
+	const text = "Too large resource version"
+	if s.Reason != metav1.StatusReasonTimeout && s.Code != http.StatusGatewayTimeout {
+		return false
+	}
+	if s.Details != nil {
+		for _, c := range s.Details.Causes {
+			if c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text {
+				return true
+			}
+		}
+	}
+	return strings.Contains(s.Message, text)
+}

@@ -1,0 +1,211 @@
+package reflector
+
+import "time"
+
+// watch opens a watch at the version of the sink.
+func (c *Core) watch(at moment, s style) Action {
+	c.mode, c.open, c.style = watching, false, s
+	switch s {
+	case brief:
+		c.timeout = c.cfg.Silence - time.Duration(at.random*float64(c.cfg.Silence/5))
+	case check:
+		c.timeout = checkTime
+	default:
+		c.timeout = c.drawTimeout(at)
+	}
+	return Action{Do: Watch, Version: c.state.ResourceVersion, Timeout: c.timeout, Until: at.now.Add(answer)}
+}
+
+func (c *Core) openWatch(at moment, s style) {
+	c.open, c.opened, c.style = true, at.now, s
+	c.frames, c.objects = 0, 0
+}
+
+// silentAt is when the open watch counts as silent if nothing comes until then. A watch that was
+// to get a bookmark must have ended by itself.
+func (c *Core) silentAt(at moment) time.Time {
+	end := c.opened.Add(c.timeout + answer)
+	if c.style == long && c.cfg.Silence > 0 {
+		if silent := at.now.Add(c.cfg.Silence); silent.Before(end) {
+			return silent
+		}
+	}
+	return end
+}
+
+func (c *Core) stepWatching(at moment, in Input) Action {
+	switch in.Event {
+	case Opened:
+		c.openWatch(at, c.style)
+		c.good(at)
+		return c.read(c.silentAt(at))
+	case Added, Modified, Deleted:
+		if !c.open {
+			return c.next
+		}
+		return c.change(at, in)
+	case Bookmark:
+		if !c.open {
+			return c.next
+		}
+		if in.Version != "" && c.older(in.Version) {
+			return c.sawOlder(at)
+		}
+		c.heard(at, in.Version)
+		return c.read(c.silentAt(at))
+	case End:
+		if in.Err == nil {
+			return c.watchEnded(at)
+		}
+		return c.watchFailed(at, in.Err)
+	case Timer:
+		return c.watchSilent(at)
+	}
+	return c.next
+}
+
+func (c *Core) change(at moment, in Input) Action {
+	version := in.Entry.Header().ResourceVersion
+	if version != "" && c.older(version) {
+		return c.sawOlder(at)
+	}
+	op := Upsert
+	if in.Event == Deleted {
+		op = Delete
+	}
+	c.put(op, in.Entry)
+	c.objects++
+	c.heard(at, version)
+	return c.read(c.silentAt(at))
+}
+
+func (c *Core) heard(at moment, version string) {
+	c.frames++
+	c.fresh = false
+	c.state.LastEvent = at.now
+	if version != "" {
+		c.state.ResourceVersion = version
+	}
+}
+
+// sawOlder deals with a stream that goes back in time: what is newest decides.
+func (c *Core) sawOlder(at moment) Action {
+	c.plan = plan{reason: OlderView, newest: true, paged: true}
+	return c.fail(at, "watch", ErrOlder, listing, 0)
+}
+
+// watchEnded is the regular end of a watch.
+func (c *Core) watchEnded(at moment) Action {
+	count(&c.state.Restarts, Ended)
+	if c.frames == 0 && at.now.Sub(c.opened) < quickWatch {
+		return c.fail(at, "watch", ErrQuick, watching, 0)
+	}
+	return c.again(at)
+}
+
+// watchSilent is a watch that nothing came on, or that could not be opened in time.
+func (c *Core) watchSilent(at moment) Action {
+	if !c.open {
+		return c.watchFailed(at, ErrStalled)
+	}
+	count(&c.state.Restarts, Silent)
+	if c.style == long && c.cfg.Silence > 0 {
+		return c.watch(at, brief)
+	}
+	return c.again(at)
+}
+
+// again opens the next watch after one that did not fail. As long as only bookmarks come the
+// watches are brief, so that each yields one. If not even a bookmark came the version may be one
+// that the server does not know: it is asked for its own.
+func (c *Core) again(at moment) Action {
+	if c.style == long || c.objects > 0 || c.cfg.Silence < 0 {
+		return c.watch(at, long)
+	}
+	if c.frames > 0 || at.now.Before(c.probeAt) {
+		return c.watch(at, brief)
+	}
+	c.mode, c.open = probing, false
+	return Action{Do: Probe, Limit: 1, Until: at.now.Add(answer)}
+}
+
+// watchFailed is the ladder for a watch that was refused, broke, or carried an ERROR frame.
+func (c *Core) watchFailed(at moment, err error) Action {
+	cause, wait := classify(err)
+	wasOpen := c.open
+	c.open = false
+	if c.stuckAt != c.state.ResourceVersion {
+		c.stuckAt, c.stuck = c.state.ResourceVersion, 0
+	}
+	switch cause {
+	case expired:
+		if !c.fresh {
+			return c.list(at, plan{reason: Expired})
+		}
+		// The list before it was too old as well.
+		c.plan = plan{reason: Expired, newest: true}
+		return c.fail(at, "watch", err, listing, wait)
+	case forbidden:
+		return c.absent(at, Forbidden, "watch", err, watching)
+	case notFound, refused:
+		c.plan = plan{reason: Refused}
+		return c.fail(at, "watch", err, listing, wait)
+	case garbage:
+		c.emit = append(c.emit, Emission{Op: Report, Problem: Problem{ResourceVersion: c.state.ResourceVersion, Err: err}})
+		if c.stuck++; c.stuck >= 2 {
+			return c.relistStuck(at, err)
+		}
+		count(&c.state.Restarts, Mangled)
+	case busy:
+		count(&c.state.Restarts, Busy)
+		return c.fail(at, "watch", err, watching, wait)
+	case server:
+		if wasOpen {
+			c.stuck++
+		}
+		if c.stuck >= 4 {
+			return c.relistStuck(at, err)
+		}
+		count(&c.state.Restarts, Failed)
+	default:
+		count(&c.state.Restarts, Broken)
+	}
+	c.style = check
+	c.probeAt, c.probeGap = at.now, 0
+	return c.fail(at, "watch", err, watching, wait)
+}
+
+// relistStuck gives up on a stream that cannot be read on at this version.
+func (c *Core) relistStuck(at moment, err error) Action {
+	c.stuck = 0
+	c.plan = plan{reason: Garbage}
+	return c.fail(at, "watch", err, listing, 0)
+}
+
+// stepProbing asks the server for its version, without content.
+func (c *Core) stepProbing(at moment, in Input) Action {
+	switch in.Event {
+	case Opened:
+		c.open = true
+		return c.read(at.now.Add(answer))
+	case PageDone:
+		c.state.Probes++
+		if in.Version != "" && c.older(in.Version) {
+			return c.list(at, plan{reason: WentBack, newest: true, paged: true, reset: true})
+		}
+		c.state.LastEvent = at.now
+		c.probeGap = min(max(2*c.probeGap, c.cfg.Absent), max(maxProbe, c.cfg.Absent))
+		c.probeAt = at.now.Add(c.probeGap)
+		return c.watch(at, brief)
+	case End:
+		if cause, _ := classify(in.Err); cause == forbidden || cause == notFound {
+			// The watch will tell, if it is true for it as well.
+			c.probeAt = at.now.Add(maxProbe)
+			return c.watch(at, brief)
+		}
+		return c.watchFailed(at, in.Err)
+	case Timer:
+		return c.watchFailed(at, ErrStalled)
+	}
+	return c.next
+}

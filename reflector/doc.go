@@ -1,0 +1,33 @@
+// Package reflector mirrors one kind of object, or a selection of it, from an API server into a
+// [Sink]: a list once, then a watch from the version of the list, and on any failure a resumed
+// watch or, if there is no other way, another list.
+//
+//	        ┌──────────────── Reflector.Run, one goroutine ────────────────┐
+//	        │   read               step                  act              │
+//	Source ─┼─► list page, frame ─► Core ─► emissions ──► Sink ───────────┼─► delta.FIFO
+//	   ▲    │   error, timer         │                                    │
+//	   └────┼────────────────────────┴───► list, watch, read, wait        │
+//	        └──────────────────────────────────────────────────────────────┘
+//
+// [Core] holds every decision: it has no goroutine, lock, clock or context, so that a run can be
+// replayed from what went in. [Reflector] is the loop around it.
+//
+// What the Core does when something goes wrong:
+//
+//	the watch ended as agreed                  watch again at the same version, at once
+//	it broke, was cut in a frame, refused,     wait, then watch again at the same version
+//	  429, 5xx, ended within 1 s unused
+//	nothing came for 30 s                      watch again at the same version, at once
+//	garbage in the stream                      as a broken watch; twice at one version: list
+//	410 on the watch                           list, not older than the last version
+//	410 or "too large" on the list             list what is newest, at once, one time
+//	410 between two pages                      the whole list again, in one page
+//	streaming list refused, or its end         paged lists from then on
+//	  does not come
+//	versions went back                         list what is newest, twice; then start over with it
+//	403                                        ask again after 30 s
+//	404                                        the same; the second in a row empties the sink
+//
+// Waits are shared by lists and watches: 0.8 s doubling to 30 s with full jitter, from the start
+// again after two good minutes, never less than the server asked for.
+package reflector

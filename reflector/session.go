@@ -1,0 +1,209 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var (
+	errTimer  = errors.New("reflector: time is up")
+	errClosed = errors.New("reflector: closed")
+)
+
+// session does what the Core says, one thing at a time, and says what came of it. At most one
+// list or watch is open.
+type session struct {
+	r     *Reflector
+	ctx   context.Context
+	list  *wire.List
+	watch *wire.Watch
+	probe bool            // the open list is one
+	open  context.Context // of what is open
+	guard guard
+	turn  bool // the limiter counts us
+}
+
+// act is told the action and when it was decided.
+func (s *session) act(now time.Time, a Action) Input {
+	if a.Do != Read {
+		s.closeOpen()
+	}
+	if s.turn && !s.r.core.Listing() {
+		s.turn = false
+		s.r.o.Limiter.release()
+	}
+	switch a.Do {
+	case Read:
+		s.guard.set(a.Until)
+		if s.watch != nil {
+			return s.readWatch()
+		}
+		return s.readList()
+	case Wait:
+		if sleep(s.ctx, a.Until.Sub(now)) != nil {
+			return Input{Event: End, Err: context.Cause(s.ctx)}
+		}
+		return Input{Event: Timer}
+	}
+	if !s.turn && s.r.core.Listing() {
+		if err := s.r.o.Limiter.acquire(s.ctx); err != nil {
+			return Input{Event: End, Err: err}
+		}
+		s.turn = true
+	}
+	if !a.Until.IsZero() {
+		a.Until = time.Now().Add(a.Until.Sub(now)) // what the limiter took does not count
+	}
+	return s.start(a)
+}
+
+// start opens a list or a watch.
+func (s *session) start(a Action) Input {
+	open, cancel := context.WithCancelCause(s.ctx)
+	s.open = open
+	s.guard = guard{cancel: cancel}
+	s.guard.set(a.Until)
+	var err error
+	if a.Do == Watch {
+		s.watch, err = s.r.src.Watch(open, client.WatchQuery{
+			ResourceVersion: a.Version, SendInitialEvents: a.Initial, Timeout: a.Timeout,
+		})
+	} else {
+		q := client.ListQuery{ResourceVersion: a.Version, Limit: a.Limit, Continue: a.Continue}
+		if a.Version != "" {
+			q.Match = metav1.ResourceVersionMatchNotOlderThan
+		}
+		s.probe = a.Do == Probe
+		s.list, err = s.r.src.List(open, q)
+	}
+	if err != nil {
+		s.list, s.watch = nil, nil
+		return s.ended(err)
+	}
+	return Input{Event: Opened}
+}
+
+func (s *session) readList() Input {
+	for {
+		raw, err := s.list.Next()
+		switch {
+		case err == nil && s.probe, s.probe && concernsOne(err):
+			continue
+		case err == nil:
+			return Input{Event: Item, Entry: s.r.o.Intake(raw)}
+		case err == io.EOF:
+			m := s.list.Meta()
+			return Input{Event: PageDone, Version: m.ResourceVersion, Continue: m.Continue}
+		case concernsOne(err):
+			return Input{Event: Item, Entry: aside(err)}
+		}
+		return s.ended(err)
+	}
+}
+
+var events = [...]Event{wire.Added: Added, wire.Modified: Modified, wire.Deleted: Deleted}
+
+func (s *session) readWatch() Input {
+	f, err := s.watch.Next()
+	switch {
+	case err == io.EOF:
+		return Input{Event: End}
+	case concernsOne(err):
+		in := Input{Event: Modified, Entry: aside(err)}
+		if f.Type != 0 && int(f.Type) < len(events) {
+			in.Event = events[f.Type]
+		}
+		return in
+	case err != nil:
+		return s.ended(err)
+	}
+	switch f.Type {
+	case wire.Error:
+		return Input{Event: End, Err: &apierrors.StatusError{ErrStatus: *f.Status}}
+	case wire.Bookmark:
+		return Input{Event: Bookmark, Version: f.ResourceVersion, InitialEnd: f.InitialEventsEnd}
+	}
+	var entry *store.Entry = s.r.o.Intake(f.Object)
+	return Input{Event: events[f.Type], Entry: entry}
+}
+
+// ended tells a time that was up from a failure.
+func (s *session) ended(err error) Input {
+	if context.Cause(s.open) == errTimer {
+		return Input{Event: Timer}
+	}
+	return Input{Event: End, Err: err}
+}
+
+func concernsOne(err error) bool {
+	_, ok := errors.AsType[*wire.DecodeError](err)
+	return ok
+}
+
+// closeOpen closes what is open, if anything is.
+func (s *session) closeOpen() {
+	if s.open == nil {
+		return
+	}
+	s.guard.stop()
+	if s.list != nil {
+		s.list.Close()
+	}
+	if s.watch != nil {
+		s.watch.Close()
+	}
+	s.list, s.watch, s.open, s.probe = nil, nil, nil, false
+}
+
+func (s *session) close() {
+	s.closeOpen()
+	if s.turn {
+		s.turn = false
+		s.r.o.Limiter.release()
+	}
+}
+
+// guard ends a context at a time that keeps being put off. It is exact at first; later, when it
+// is put off with every frame, it may be up to a second late, to leave the timer alone.
+type guard struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	at     time.Time // when the timer fires
+}
+
+const guardSlack = time.Second
+
+func (g *guard) set(until time.Time) {
+	switch {
+	case until.IsZero():
+		if g.timer != nil {
+			g.timer.Stop()
+			g.at = time.Time{}
+		}
+	case g.timer == nil:
+		g.at = until
+		g.timer = time.AfterFunc(time.Until(until), func() { g.cancel(errTimer) })
+	case g.at.Before(until):
+		g.at = until.Add(guardSlack)
+		g.timer.Reset(time.Until(g.at))
+	case g.at.Sub(until) > guardSlack:
+		g.at = until
+		g.timer.Reset(time.Until(until))
+	}
+}
+
+func (g *guard) stop() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	g.cancel(errClosed)
+}
