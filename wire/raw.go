@@ -1,6 +1,10 @@
 package wire
 
 import (
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -25,13 +29,69 @@ func (e Encoding) String() string {
 	return "unknown encoding"
 }
 
-// Kind says what the bytes of a Raw are. One Kind is shared by all objects of a list or watch.
+// Kind says what the bytes of a Raw are. One Kind is shared by all objects of a list or watch and
+// never changes once it is in use.
 type Kind struct {
 	GVK schema.GroupVersionKind
 	// Scheme knows the Go type of the kind, if there is one. It is needed to read protobuf into an
-	// unstructured object; nil is fine otherwise.
+	// unstructured object; nil is fine otherwise, but then a wrong Go type is found out by its name
+	// only.
 	Scheme *runtime.Scheme
+	// MetadataOnly says that the server was asked for PartialObjectMetadata of this kind. Such
+	// objects are decoded into *metav1.PartialObjectMetadata or *unstructured.Unstructured; a typed
+	// object would look complete and be empty.
+	MetadataOnly bool
 }
+
+// GoType is the struct type that the scheme has for the kind, or nil.
+func (k *Kind) GoType() reflect.Type {
+	if k.Scheme == nil {
+		return nil
+	}
+	return k.Scheme.AllKnownTypes()[k.GVK]
+}
+
+// is reports whether an object that says it is of this apiVersion and kind may be one of k.
+func (k *Kind) is(apiVersion, kind string) bool {
+	if kind == k.GVK.Kind && sameVersion(k.GVK, apiVersion) {
+		return true
+	}
+	return k.MetadataOnly && kind == "PartialObjectMetadata" && isMetaVersion(apiVersion)
+}
+
+// isList reports whether an answer of this apiVersion and kind may be a list of k. The list of a
+// built-in kind is named by the kind; a custom resource definition is free to choose.
+func (k *Kind) isList(apiVersion, kind string) bool {
+	if k.MetadataOnly && kind == "PartialObjectMetadataList" && isMetaVersion(apiVersion) {
+		return true
+	}
+	if !sameVersion(k.GVK, apiVersion) {
+		return false
+	}
+	if list, ok := strings.CutSuffix(kind, "List"); ok && list == k.GVK.Kind {
+		return true
+	}
+	return kind != "" && kind != k.GVK.Kind && k.GoType() == nil
+}
+
+// listGVK is the usual kind of a list of k.
+func (k *Kind) listGVK() schema.GroupVersionKind {
+	return k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
+}
+
+func sameVersion(gvk schema.GroupVersionKind, apiVersion string) bool {
+	if gvk.Group == "" {
+		return apiVersion == gvk.Version
+	}
+	n := len(gvk.Group)
+	return len(apiVersion) == n+1+len(gvk.Version) && apiVersion[:n] == gvk.Group && apiVersion[n] == '/' && apiVersion[n+1:] == gvk.Version
+}
+
+func isMetaVersion(apiVersion string) bool {
+	return strings.HasPrefix(apiVersion, metav1.GroupName+"/")
+}
+
+func isStatus(apiVersion, kind string) bool { return kind == "Status" && apiVersion == "v1" }
 
 // Raw is one object as it came over the wire. The bytes are never changed once the Raw is made
 // and may be kept; whoever reads them must not write to them.

@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"io"
+	"mime"
+	"strings"
+	"unicode/utf8"
+)
+
+// Content types, as the API server writes them.
+const (
+	ContentTypeJSON          = "application/json"
+	ContentTypeProtobuf      = "application/vnd.kubernetes.protobuf"
+	ContentTypeJSONWatch     = ContentTypeJSON + ";stream=watch"
+	ContentTypeProtobufWatch = ContentTypeProtobuf + ";stream=watch"
+)
+
+// Accept headers, for single objects, lists and watches alike. The first form that the server has
+// wins; a kind without protobuf comes as JSON. The metadata forms ask for PartialObjectMetadata;
+// see [Kind].
+const (
+	AcceptJSON         = ContentTypeJSON
+	AcceptProtobuf     = ContentTypeProtobuf + "," + ContentTypeJSON
+	AcceptMetadata     = ContentTypeProtobuf + asMetadata + "," + ContentTypeJSON + asMetadata
+	AcceptMetadataList = ContentTypeProtobuf + asMetadataList + "," + ContentTypeJSON + asMetadataList
+
+	asMetadata     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	asMetadataList = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// ParseContentType reads the Content-Type header of an answer. Parameters, spaces and letter case
+// do not matter; watch reports the parameter stream=watch. Anything but JSON and Kubernetes
+// protobuf, and a header that is missing, is a *[ContentTypeError].
+func ParseContentType(header string) (enc Encoding, watch bool, err error) {
+	media, params, err := mime.ParseMediaType(header)
+	if err != nil {
+		return 0, false, &ContentTypeError{ContentType: header}
+	}
+	switch media {
+	case ContentTypeJSON:
+		enc = JSON
+	case ContentTypeProtobuf:
+		enc = Protobuf
+	default:
+		return 0, false, &ContentTypeError{ContentType: header}
+	}
+	return enc, params["stream"] == "watch", nil
+}
+
+const excerptBytes = 200
+
+// wrongContent closes the body of an answer that cannot be read, and says how it started.
+func wrongContent(header string, body io.ReadCloser) *ContentTypeError {
+	defer body.Close()
+	var buf [excerptBytes]byte
+	n, _ := io.ReadAtLeast(body, buf[:], 1) // one read is enough: the rest may be long in coming
+	return &ContentTypeError{ContentType: header, Excerpt: excerpt(buf[:n])}
+}
+
+// excerpt makes the start of a body fit for one line of an error.
+func excerpt(b []byte) string {
+	b = b[:min(len(b), excerptBytes)]
+	for i := 0; i < utf8.UTFMax && len(b) > 0; i++ { // a rune that was cut
+		if r, n := utf8.DecodeLastRune(b); r != utf8.RuneError || n > 1 {
+			break
+		}
+		b = b[:len(b)-1]
+	}
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "\uFFFD")), " ")
+}

@@ -1,0 +1,233 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/json"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+var errNoKind = errors.New("the object has no kind")
+
+// message is what the generated code of a type with a protobuf form offers.
+type message interface {
+	Size() int
+	MarshalToSizedBuffer([]byte) (int, error)
+	Unmarshal([]byte) error
+}
+
+// Decode writes the object into a value of the caller's, replacing all that was in it. Afterwards
+// the caller owns everything: nothing is shared with the bytes.
+//
+// into is the Go type of the kind, *unstructured.Unstructured or *metav1.PartialObjectMetadata.
+// Whichever it is, its apiVersion and kind are set to those of the kind, also where the server
+// left them out: owner references, events and logs need them.
+//
+// Protobuf is read into an unstructured object through the Go type that the scheme of the kind
+// knows. Into PartialObjectMetadata only the metadata is decoded.
+//
+// A Go type that cannot hold the kind is a *[TypeError]; what is wrong with the object itself is a
+// *[DecodeError]. Then what into holds is not defined.
+func (r Raw) Decode(into object.Object) error {
+	if v := reflect.ValueOf(into); !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() {
+		return r.wrongType(into, "it is no pointer to a value")
+	}
+	if r.Kind == nil {
+		return r.failed("", errNoKind)
+	}
+	var err error
+	switch into := into.(type) {
+	case *unstructured.Unstructured:
+		err = r.decodeUnstructured(into)
+	case *metav1.PartialObjectMetadata:
+		err = r.decodeMetadata(into)
+	default:
+		err = r.decodeTyped(into)
+	}
+	if wrong := (*TypeError)(nil); errors.As(err, &wrong) {
+		return wrong
+	}
+	if err != nil {
+		return r.failed("", err)
+	}
+	return nil
+}
+
+func (r Raw) decodeUnstructured(into *unstructured.Unstructured) error {
+	switch r.Encoding {
+	case JSON:
+		var content map[string]any
+		if err := unmarshalJSON(r.Bytes, &content); err != nil {
+			return err
+		}
+		into.Object = content
+		if err := r.checkKind(into); err != nil {
+			return err
+		}
+	case Protobuf:
+		t := r.Kind.GoType()
+		if r.Kind.MetadataOnly {
+			t = reflect.TypeFor[metav1.PartialObjectMetadata]()
+		}
+		if t == nil {
+			return r.wrongType(into, "protobuf is read through the Go type of the kind, and the scheme has none")
+		}
+		typed := reflect.New(t).Interface()
+		m, ok := typed.(message)
+		if !ok || !protobufType(t) {
+			return r.wrongType(typed, "it has no protobuf form")
+		}
+		if err := m.Unmarshal(r.Bytes); err != nil {
+			return err
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+		if err != nil {
+			return err
+		}
+		into.Object = content
+	default:
+		return errEncoding
+	}
+	into.SetGroupVersionKind(r.Kind.GVK)
+	return nil
+}
+
+func (r Raw) decodeMetadata(into *metav1.PartialObjectMetadata) error {
+	*into = metav1.PartialObjectMetadata{}
+	switch r.Encoding {
+	case JSON:
+		if err := unmarshalJSON(r.Bytes, into); err != nil {
+			return err
+		}
+		if err := r.checkKind(into); err != nil {
+			return err
+		}
+	case Protobuf:
+		meta, _, err := embedded(r.Bytes, metaField)
+		if err != nil {
+			return err
+		}
+		if err := into.ObjectMeta.Unmarshal(meta); err != nil {
+			return err
+		}
+	default:
+		return errEncoding
+	}
+	into.SetGroupVersionKind(r.Kind.GVK)
+	return nil
+}
+
+func (r Raw) decodeTyped(into object.Object) error {
+	t := reflect.TypeOf(into).Elem()
+	if reason := r.mismatch(t); reason != "" {
+		return r.wrongType(into, reason)
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	switch r.Encoding {
+	case JSON:
+		if err := unmarshalJSON(r.Bytes, into); err != nil {
+			return err
+		}
+		if err := r.checkKind(into); err != nil {
+			return err
+		}
+	case Protobuf:
+		m, ok := into.(message)
+		if !ok || !protobufType(t) {
+			return r.wrongType(into, "it has no protobuf form")
+		}
+		if err := m.Unmarshal(r.Bytes); err != nil {
+			return err
+		}
+	default:
+		return errEncoding
+	}
+	into.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
+	return nil
+}
+
+// checkKind refuses an object that says it is of another kind. Items of a list may say nothing.
+func (r Raw) checkKind(o runtime.Object) error {
+	apiVersion, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	if apiVersion == "" && kind == "" || r.Kind.is(apiVersion, kind) {
+		return nil
+	}
+	return &KindError{Want: r.Kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
+}
+
+// mismatch says why t is not the Go type of the kind, if it is not.
+func (r Raw) mismatch(t reflect.Type) string {
+	if r.Kind.MetadataOnly {
+		return "only the metadata was asked for"
+	}
+	if known := r.Kind.GoType(); known != nil {
+		if known != t {
+			return "the scheme has " + known.String() + " for it"
+		}
+		return ""
+	}
+	if s := r.Kind.Scheme; s != nil {
+		if obj, ok := reflect.New(t).Interface().(runtime.Object); ok {
+			if kinds, _, err := s.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+				return "the scheme has it for " + kindName(kinds[0])
+			}
+		}
+	}
+	if r.Encoding == Protobuf && t.Name() != r.Kind.GVK.Kind {
+		return "protobuf does not say its kind, and the name of the type is another"
+	}
+	return ""
+}
+
+func (r Raw) wrongType(into any, reason string) *TypeError {
+	e := &TypeError{Type: reflect.TypeOf(into), Reason: reason}
+	if r.Kind != nil {
+		e.Kind = r.Kind.GVK
+	}
+	return e
+}
+
+// unmarshalJSON decodes as apimachinery does: case-sensitive, whole numbers stay whole, fields
+// that the type does not have are passed over.
+func unmarshalJSON(b []byte, into any) error {
+	if !utf8.Valid(b) {
+		return errUTF8
+	}
+	if start := bytes.TrimLeft(b, " \t\r\n"); len(start) == 0 || start[0] != '{' {
+		return errNotObject
+	}
+	return json.UnmarshalCaseSensitivePreserveInts(b, into)
+}
+
+// HasProtobuf reports whether a Go type has a protobuf form: its own generated methods and
+// protobuf field tags. A custom resource that embeds metav1.ObjectMeta has neither, although it
+// may inherit the methods. A nil type has none.
+func HasProtobuf(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[message]()) && protobufType(t)
+}
+
+// protobufType reports whether the metadata of an object type carries a protobuf tag.
+func protobufType(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	f, ok := t.FieldByName("ObjectMeta")
+	if !ok {
+		f, ok = t.FieldByName("ListMeta")
+	}
+	return ok && f.Tag.Get("protobuf") != "" && len(f.Index) == 1
+}

@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Header scans the metadata of the object. The header owns its memory: nothing in it is shared
+// with the bytes. Labels and annotations are nil where the object has none.
+//
+// The header is what reading the metadata of the decoded object gives. For JSON that means: names
+// are case-sensitive, the last of several equal names wins, null is as if it were not there. For
+// protobuf: the last value of a field wins, embedded messages are merged.
+//
+// An object without a name, one with invalid UTF-8 in its metadata (in JSON: anywhere), one whose
+// metadata cannot be read and one that says it is of another kind are a *[DecodeError] with as much
+// of the key as could be learned.
+func (r Raw) Header() (object.Header, error) {
+	h, field, err := r.scan()
+	if err == nil && h.Name == "" {
+		field, err = "metadata.name", errEmptyName
+	}
+	if err != nil {
+		return object.Header{}, r.decodeError(h.Key, field, err)
+	}
+	return h, nil
+}
+
+var errEncoding = errors.New("neither JSON nor protobuf")
+
+// scan reads the header. On an error the header holds what was read before.
+func (r Raw) scan() (object.Header, string, error) {
+	switch r.Encoding {
+	case Protobuf:
+		return scanProtobuf(r.Bytes)
+	case JSON:
+		return scanJSON(r.Bytes, r.Kind)
+	}
+	return object.Header{}, "", errEncoding
+}
+
+// failed is the error for an object that cannot be decoded, with as much of its key as a scan finds.
+func (r Raw) failed(field string, err error) *DecodeError {
+	h, _, _ := r.scan()
+	return r.decodeError(h.Key, field, err)
+}
+
+func (r Raw) decodeError(key object.Key, field string, err error) *DecodeError {
+	e := &DecodeError{Key: key, Field: field, Err: err}
+	if r.Kind != nil {
+		e.Kind = r.Kind.GVK
+	}
+	return e
+}

@@ -1,0 +1,201 @@
+package wire
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Field numbers of metav1.ObjectMeta.
+const (
+	metaName              = 1
+	metaNamespace         = 3
+	metaUID               = 5
+	metaResourceVersion   = 6
+	metaGeneration        = 7
+	metaDeletionTimestamp = 9
+	metaLabels            = 11
+	metaAnnotations       = 12
+	metaOwners            = 13
+	metaManagedFields     = 17
+)
+
+// metaField is the field of every kind that holds its ObjectMeta.
+const metaField = 1
+
+// scanProtobuf reads the header of an object. On an error the header holds what came before, and
+// field says where.
+func scanProtobuf(msg []byte) (h object.Header, field string, err error) {
+	meta, _, err := embedded(msg, metaField)
+	if err != nil {
+		// The body is broken; the metadata before it may still name the object.
+		if c := (cursor{b: msg}); c.next() && c.num == metaField && c.typ == typeBytes {
+			s := metaScanner{}
+			s.scan(c.bytes())
+			h.Key = s.h.Key
+		}
+		return h, "", err
+	}
+	s := metaScanner{}
+	s.scan(meta)
+	return s.h, s.field, s.err
+}
+
+// metaScanner reads one ObjectMeta. All strings of the header are parts of one copy of the
+// message: one allocation instead of one for each string.
+type metaScanner struct {
+	h     object.Header
+	text  string // copy of the message up to the last field that the header needs
+	field string
+	err   error
+}
+
+func (s *metaScanner) scan(meta []byte) {
+	end, labels, annotations, owners := 0, 0, 0, 0
+	c := cursor{b: meta}
+	for c.next() {
+		switch c.num {
+		case metaName, metaNamespace, metaUID, metaResourceVersion:
+		case metaLabels:
+			labels++
+		case metaAnnotations:
+			annotations++
+		case metaOwners:
+			owners++
+		default:
+			continue
+		}
+		end = c.i
+	}
+	// An error is met again below, after everything that is readable before it.
+	s.text = string(meta[:end])
+	if labels > 0 {
+		s.h.Labels = make(map[string]string, labels)
+	}
+	if annotations > 0 {
+		s.h.Annotations = make(map[string]string, annotations)
+	}
+	if owners > 0 {
+		s.h.Owners = make([]object.Owner, 0, owners)
+	}
+	c = cursor{b: meta}
+	for c.next() && s.err == nil {
+		s.one(&c)
+	}
+	if s.err == nil && c.err != nil {
+		s.field, s.err = "metadata", c.err
+	}
+}
+
+// one takes over the field under the cursor.
+func (s *metaScanner) one(c *cursor) {
+	switch c.num {
+	case metaName:
+		s.h.Name = s.str(c, 0, "metadata.name")
+	case metaNamespace:
+		s.h.Namespace = s.str(c, 0, "metadata.namespace")
+	case metaUID:
+		s.h.UID = types.UID(s.str(c, 0, "metadata.uid"))
+	case metaResourceVersion:
+		s.h.ResourceVersion = s.str(c, 0, "metadata.resourceVersion")
+	case metaGeneration:
+		s.h.Generation = int64(c.uint())
+	case metaDeletionTimestamp:
+		s.time(c)
+	case metaLabels:
+		s.entry(c, s.h.Labels, "metadata.labels")
+	case metaAnnotations:
+		s.entry(c, s.h.Annotations, "metadata.annotations")
+	case metaOwners:
+		s.owner(c)
+	}
+}
+
+// str is the string in the field under c, whose message starts at base of the text.
+func (s *metaScanner) str(c *cursor, base int, field string) string {
+	if c.bytes(); c.err != nil {
+		s.fail(field, c.err)
+		return ""
+	}
+	t := s.text[base+c.from : base+c.to]
+	if !utf8.ValidString(t) {
+		s.fail(field, errUTF8)
+		return ""
+	}
+	return t
+}
+
+func (s *metaScanner) fail(field string, err error) {
+	if s.err == nil {
+		s.field, s.err = field, err
+	}
+}
+
+// time reads a Timestamp: seconds = 1. As apimachinery has it, parts of a second do not count and
+// an empty message is no time.
+func (s *metaScanner) time(c *cursor) {
+	msg := c.bytes()
+	s.h.DeletionTimestamp = time.Time{}
+	if c.err == nil && len(msg) == 0 {
+		return
+	}
+	sub, seconds := cursor{b: msg, err: c.err}, int64(0)
+	for sub.next() {
+		if sub.num == 1 {
+			seconds = int64(sub.uint())
+		}
+	}
+	if sub.err != nil {
+		s.fail("metadata.deletionTimestamp", sub.err)
+		return
+	}
+	s.h.DeletionTimestamp = time.Unix(seconds, 0).UTC()
+}
+
+// entry adds one map entry: key = 1, value = 2.
+func (s *metaScanner) entry(c *cursor, into map[string]string, field string) {
+	sub, base := cursor{b: c.bytes(), err: c.err}, c.from
+	var key, value string
+	for sub.next() {
+		switch sub.num {
+		case 1:
+			key = s.str(&sub, base, field)
+		case 2:
+			value = s.str(&sub, base, field)
+		}
+	}
+	if sub.err != nil {
+		s.fail(field, sub.err)
+		return
+	}
+	into[key] = value
+}
+
+// owner adds one OwnerReference: kind = 1, name = 3, uid = 4, apiVersion = 5, controller = 6.
+func (s *metaScanner) owner(c *cursor) {
+	const field = "metadata.ownerReferences"
+	sub, base := cursor{b: c.bytes(), err: c.err}, c.from
+	var o object.Owner
+	for sub.next() {
+		switch sub.num {
+		case 1:
+			o.Kind = s.str(&sub, base, field)
+		case 3:
+			o.Name = s.str(&sub, base, field)
+		case 4:
+			o.UID = types.UID(s.str(&sub, base, field))
+		case 5:
+			o.APIVersion = s.str(&sub, base, field)
+		case 6:
+			o.Controller = sub.uint() != 0
+		}
+	}
+	if sub.err != nil {
+		s.fail(field, sub.err)
+		return
+	}
+	s.h.Owners = append(s.h.Owners, o)
+}

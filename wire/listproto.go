@@ -1,0 +1,183 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// protoList reads magic, runtime.Unknown{typeMeta = 1, raw = 2, …}, and in raw a list of any kind:
+// metadata = 1, items = 2.
+type protoList struct {
+	s       protoStream
+	kind    *Kind
+	started bool
+	typed   bool  // the kind of the answer is known, and right
+	raw     int64 // end of raw, while inside; 0 outside
+	m       ListMeta
+}
+
+func (l *protoList) meta() ListMeta { return l.m }
+
+func (l *protoList) next() (Raw, error) {
+	if !l.started {
+		if err := l.start(); err != nil {
+			return Raw{}, err
+		}
+	}
+	for {
+		if l.raw == 0 {
+			if err := l.outer(); err != nil {
+				return Raw{}, err
+			}
+			continue
+		}
+		if l.s.n == l.raw {
+			l.raw = 0
+			continue
+		}
+		num, typ, size, err := l.s.field()
+		if err != nil {
+			return Raw{}, l.s.cut(err)
+		}
+		if l.s.n > l.raw || typ == typeBytes && size > l.raw-l.s.n {
+			return Raw{}, l.s.syntax(errTruncatedMessage)
+		}
+		switch {
+		case typ != typeBytes:
+			if num <= 2 {
+				return Raw{}, l.s.syntax(errBadTag)
+			}
+		case num == 1:
+			b, err := l.s.full(size)
+			if err != nil {
+				return Raw{}, err
+			}
+			if err := l.readMeta(b); err != nil {
+				return Raw{}, l.s.syntax(err)
+			}
+		case num == 2:
+			b, err := l.s.full(size)
+			if err != nil {
+				return Raw{}, err
+			}
+			return Raw{Kind: l.kind, Encoding: Protobuf, Bytes: b}, nil
+		default:
+			if err := l.s.discard(size); err != nil {
+				return Raw{}, err
+			}
+		}
+	}
+}
+
+func (l *protoList) start() error {
+	b, err := l.s.full(int64(len(magic)))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(b, magic) {
+		return l.s.syntax(errNoMagic)
+	}
+	l.started = true
+	return nil
+}
+
+// outer reads the envelope up to the start of raw, or to its end.
+func (l *protoList) outer() error {
+	for {
+		num, typ, size, err := l.s.field()
+		if err == io.EOF {
+			if !l.typed {
+				return &KindError{Want: l.kind.listGVK()}
+			}
+			return io.EOF
+		}
+		if err != nil {
+			return err
+		}
+		if typ != typeBytes {
+			if num <= 4 {
+				return l.s.syntax(errBadTag)
+			}
+			continue
+		}
+		switch num {
+		case 1:
+			if err := l.readType(size); err != nil {
+				return err
+			}
+		case 2:
+			if size > 0 {
+				l.raw = l.s.n + size
+				return nil
+			}
+		case 3, 4:
+			b, err := l.s.full(size)
+			if err != nil {
+				return err
+			}
+			if err := checkContent(num, b); err != nil {
+				return l.s.syntax(err)
+			}
+		default:
+			if err := l.s.discard(size); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readType reads the kind of the answer. If that is a Status, it reads the Status too.
+func (l *protoList) readType(size int64) error {
+	b, err := l.s.full(size)
+	if err != nil {
+		return err
+	}
+	var e envelope
+	if err := e.readType(b); err != nil {
+		return l.s.syntax(err)
+	}
+	apiVersion, kind := string(e.apiVersion), string(e.kind)
+	if isStatus(apiVersion, kind) {
+		num, typ, size, err := l.s.field()
+		if err != nil {
+			return l.s.cut(err)
+		}
+		if num != 2 || typ != typeBytes {
+			return &KindError{Want: l.kind.listGVK(), Got: e.gvk()}
+		}
+		status, err := l.s.full(size)
+		if err != nil {
+			return err
+		}
+		return statusError(status, Protobuf)
+	}
+	if !l.kind.isList(apiVersion, kind) {
+		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
+	}
+	l.typed = true
+	return nil
+}
+
+// readMeta reads a metav1.ListMeta: resourceVersion = 2, continue = 3, remainingItemCount = 4.
+func (l *protoList) readMeta(b []byte) error {
+	c := cursor{b: b}
+	for c.next() {
+		switch c.num {
+		case 2:
+			l.m.ResourceVersion = string(c.bytes())
+		case 3:
+			l.m.Continue = string(c.bytes())
+		case 4:
+			n := int64(c.uint())
+			l.m.Remaining = &n
+		}
+	}
+	if c.err == nil && !utf8.ValidString(l.m.ResourceVersion+l.m.Continue) {
+		return errors.New("list metadata: invalid UTF-8")
+	}
+	return c.err
+}

@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ParseObject reads an answer that is one object of this kind. The Raw keeps the body, or a part
+// of it, which therefore must not change any more. A Status is a *[StatusError], another kind a
+// *[KindError], an answer in another form a *[ContentTypeError], garbage a *[SyntaxError].
+// Whether the metadata of the object is good, [Raw.Header] says.
+func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
+	enc, _, err := ParseContentType(contentType)
+	if err != nil {
+		return Raw{}, &ContentTypeError{ContentType: contentType, Excerpt: excerpt(body)}
+	}
+	raw := Raw{Kind: kind, Encoding: enc, Bytes: body}
+	var apiVersion, name string
+	if enc == Protobuf {
+		e, err := openEnvelope(body)
+		if err != nil {
+			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
+		}
+		apiVersion, name = string(e.apiVersion), string(e.kind)
+		raw.Bytes = slices.Clip(e.raw)
+	} else {
+		raw.Bytes = bytes.TrimSpace(body)
+		apiVersion, name, err = typeOf(raw.Bytes)
+		if err != nil {
+			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
+		}
+	}
+	switch {
+	case kind.is(apiVersion, name):
+		return raw, nil
+	case isStatus(apiVersion, name):
+		return Raw{}, statusError(raw.Bytes, enc)
+	}
+	return Raw{}, &KindError{Want: kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, name)}
+}
+
+// ParseStatus reads the body of a failed request. ok is false when it is no Status, as with the
+// page of a proxy.
+func ParseStatus(body []byte, contentType string) (status *metav1.Status, ok bool) {
+	_, err := ParseObject(body, contentType, &Kind{})
+	e := (*StatusError)(nil)
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	return &e.Status, true
+}
+
+// typeOf reads apiVersion and kind of a whole JSON object.
+func typeOf(b []byte) (apiVersion, kind string, err error) {
+	err = readJSON(b, func(r *jsonReader) error {
+		if r.d.PeekKind() != '{' {
+			return errNotObject
+		}
+		err := r.object(func(name []byte) (err error) {
+			switch string(name) {
+			case "apiVersion":
+				apiVersion, err = r.str()
+			case "kind":
+				kind, err = r.str()
+			default:
+				err = r.d.SkipValue()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return r.end()
+	})
+	return apiVersion, kind, err
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// protoWatch reads frames: four bytes of length, the highest first, and a
+// metav1.WatchEvent{type = 1, object = 2}. The object is a runtime.RawExtension{raw = 1}, and raw
+// an object in its envelope.
+type protoWatch struct {
+	s    protoStream
+	kind *Kind
+	head [4]byte
+	buf  []byte // of the frame; the object is copied out of it
+}
+
+// keepBuffer is the largest buffer that is kept from one frame to the next.
+const keepBuffer = 64 << 10
+
+func (w *protoWatch) next() (EventType, Raw, error) {
+	k, err := io.ReadFull(w.s.r, w.head[:])
+	w.s.n += int64(k)
+	if err == io.EOF {
+		return 0, Raw{}, io.EOF
+	}
+	if err != nil {
+		return 0, Raw{}, w.s.cut(err)
+	}
+	size := int64(binary.BigEndian.Uint32(w.head[:]))
+	if size > w.s.limit {
+		return 0, Raw{}, &TooLargeError{Size: size, Limit: w.s.limit}
+	}
+	start := w.s.n
+	if int64(cap(w.buf)) < size {
+		w.buf = make([]byte, size)
+	}
+	frame := w.buf[:size]
+	if size > keepBuffer {
+		w.buf = nil
+	}
+	k, err = io.ReadFull(w.s.r, frame)
+	w.s.n += int64(k)
+	if err != nil {
+		return 0, Raw{}, w.s.cut(err)
+	}
+	t, raw, err := w.event(frame)
+	if bad := (badFrame{}); errors.As(err, &bad) {
+		err = &SyntaxError{Encoding: Protobuf, Offset: start, Err: bad.error}
+	}
+	return t, raw, err
+}
+
+// badFrame marks the errors of a frame that is garbage.
+type badFrame struct{ error }
+
+func (w *protoWatch) event(frame []byte) (EventType, Raw, error) {
+	var name, extension []byte
+	c := cursor{b: frame}
+	for c.next() {
+		switch c.num {
+		case 1:
+			name = c.bytes()
+		case 2:
+			extension = c.bytes()
+		}
+	}
+	if c.err != nil {
+		return 0, Raw{}, badFrame{c.err}
+	}
+	t, err := eventType(name)
+	if err != nil {
+		return 0, Raw{}, err
+	}
+	object, _, err := embedded(extension, 1)
+	if err != nil {
+		return 0, Raw{}, badFrame{err}
+	}
+	e, err := openEnvelope(object)
+	if err != nil {
+		return 0, Raw{}, badFrame{err}
+	}
+	raw := Raw{Kind: w.kind, Encoding: Protobuf, Bytes: e.raw}
+	want := t == Error && isStatus(string(e.apiVersion), string(e.kind)) ||
+		t != Error && w.kind.is(string(e.apiVersion), string(e.kind))
+	if !want {
+		wrong := &KindError{Want: w.kind.GVK, Got: e.gvk()}
+		if t == Error {
+			return 0, Raw{}, wrong
+		}
+		return t, Raw{}, raw.failed("", wrong)
+	}
+	raw.Bytes = make([]byte, len(e.raw))
+	copy(raw.Bytes, e.raw)
+	return t, raw, nil
+}
