@@ -1,0 +1,167 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// form is how a Go type holds an object.
+type form uint8
+
+const (
+	typed form = iota
+	unstructuredForm
+	metadataForm
+)
+
+func formOf(o object.Object) form {
+	switch o.(type) {
+	case *unstructured.Unstructured:
+		return unstructuredForm
+	case *metav1.PartialObjectMetadata:
+		return metadataForm
+	}
+	return typed
+}
+
+// kindOf is the kind of an object: for a typed one that of its Go type, which its apiVersion and
+// kind, if set, must agree with; for the others what they say.
+func kindOf(verb string, s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error) {
+	said := o.GetObjectKind().GroupVersionKind()
+	fail := func(err error) (schema.GroupVersionKind, error) {
+		return schema.GroupVersionKind{}, &UnknownKind{Verb: verb, Type: typeName(o), cause: err}
+	}
+	if formOf(o) != typed {
+		if said.Kind == "" || said.Version == "" {
+			return fail(errors.New("it does not say its apiVersion and kind"))
+		}
+		return said, nil
+	}
+	kinds, _, err := s.ObjectKinds(o)
+	switch {
+	case err != nil:
+		return fail(err)
+	case said.Empty() && len(kinds) == 1:
+		return kinds[0], nil
+	case said.Empty():
+		return fail(fmt.Errorf("the scheme has it for several kinds, %v, and it does not say which", kinds))
+	}
+	for _, k := range kinds {
+		if k == said {
+			return k, nil
+		}
+	}
+	return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
+}
+
+// maxObject bounds one object in an answer; etcd takes 1.5 MB by default.
+const maxObject = 64 << 20
+
+// readObject reads the answer to a request for one object. ok is false when the answer is a
+// Status that reports success.
+func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, ok bool, err error) {
+	defer resp.Body.Close()
+	ct := resp.Header.Get("Content-Type")
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxObject+1))
+	if err != nil {
+		return wire.Raw{}, false, err
+	}
+	bad := func(err error) (wire.Raw, bool, error) { return wire.Raw{}, false, badAnswer(call, ct, data, err) }
+	if len(data) > maxObject {
+		return bad(fmt.Errorf("the object is larger than %d bytes", maxObject))
+	}
+	enc, _, err := wire.ParseContentType(ct)
+	if err != nil {
+		return bad(err)
+	}
+	said, content, err := open(enc, data)
+	if err != nil {
+		return bad(err)
+	}
+	if said.Kind == "Status" && said.Group == "" {
+		s, _ := parseStatus(data)
+		if s.Status == metav1.StatusSuccess {
+			return wire.Raw{}, false, nil
+		}
+		return wire.Raw{}, false, statusError(call, s, retryAfter(resp.Header))
+	}
+	want := kind.GVK
+	if kind.MetadataOnly && said.Group == metav1.GroupName && said.Kind == "PartialObjectMetadata" {
+		want = said
+	}
+	if said != want {
+		return bad(&wire.KindError{Want: kind.GVK, Got: said})
+	}
+	return wire.Raw{Kind: kind, Encoding: enc, Bytes: content}, true, nil
+}
+
+// open reads what an object says it is, and takes off the protobuf envelope.
+func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, error) {
+	if enc == wire.Protobuf {
+		if len(data) < len(protobufMagic) || string(data[:len(protobufMagic)]) != string(protobufMagic) {
+			return schema.GroupVersionKind{}, nil, errors.New("protobuf without its magic number")
+		}
+		var u runtime.Unknown
+		if err := u.Unmarshal(data[len(protobufMagic):]); err != nil {
+			return schema.GroupVersionKind{}, nil, err
+		}
+		return schema.FromAPIVersionAndKind(u.APIVersion, u.Kind), u.Raw, nil
+	}
+	var t metav1.TypeMeta
+	if err := json.Unmarshal(data, &t); err != nil {
+		return schema.GroupVersionKind{}, nil, err
+	}
+	return t.GroupVersionKind(), data, nil
+}
+
+func badAnswer(call Call, contentType string, data []byte, cause error) error {
+	return &BadAnswer{
+		Failure:     local(call, metav1.StatusReasonUnknown, http.StatusOK, cause),
+		ContentType: contentType,
+		Excerpt:     excerpt(data),
+	}
+}
+
+// encodingFor is how an object is written: protobuf if its type has it, else JSON.
+func encodingFor(o object.Object) wire.Encoding {
+	if wire.HasProtobuf(reflect.TypeOf(o)) && formOf(o) == typed {
+		return wire.Protobuf
+	}
+	return wire.JSON
+}
+
+// acceptFor is the Accept header for one object of the form; plain is for a server that refused.
+func acceptFor(o object.Object, plain bool) string {
+	switch {
+	case formOf(o) == metadataForm && plain:
+		return jsonOnly(wire.AcceptMetadata)
+	case formOf(o) == metadataForm:
+		return wire.AcceptMetadata
+	case plain || encodingFor(o) == wire.JSON:
+		return wire.ContentTypeJSON
+	}
+	return wire.AcceptProtobuf
+}
+
+// jsonOnly is the last, JSON, part of an Accept header.
+func jsonOnly(accept string) string { return accept[strings.LastIndexByte(accept, ',')+1:] }
+
+// newLike is a new value of o's type.
+func newLike(o object.Object) object.Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object.Object)
+}
+
+func typeName(o object.Object) string { return fmt.Sprintf("%T", o) }

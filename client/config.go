@@ -1,0 +1,128 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ConfigOptions says where the configuration of a cluster is. The zero value takes the first of
+// $KUBECONFIG, ~/.kube/config and the in-cluster configuration that is there.
+type ConfigOptions struct {
+	// Kubeconfig is the file to read, and then the only one. Empty: look in the usual places.
+	Kubeconfig string
+	// Context of the kubeconfig. Empty: its current one.
+	Context string
+}
+
+// NoConfig is the error when no configuration was found in any of the usual places.
+type NoConfig struct {
+	// Tried are the places, in order.
+	Tried []string
+}
+
+func (e *NoConfig) Error() string {
+	return "no cluster configuration: tried " + strings.Join(e.Tried, ", ") + "; name a kubeconfig file"
+}
+
+// BadConfig is the error for a configuration that is there but cannot be used.
+type BadConfig struct {
+	// Source is the file or files, or "in-cluster".
+	Source string
+	cause  error
+}
+
+func (e *BadConfig) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
+
+// Unwrap returns the cause.
+func (e *BadConfig) Unwrap() error { return e.cause }
+
+// Config reads the configuration and the credentials of a cluster. It reads files only and does
+// not talk to the server; [Live.Check] does. The error is a [NoConfig] or a [BadConfig].
+func Config(o ConfigOptions) (*rest.Config, error) {
+	if o.Kubeconfig != "" {
+		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)
+	}
+	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); env != "" {
+		return fromFiles("$KUBECONFIG ("+env+")", filepath.SplitList(env), o.Context)
+	}
+	home := "~/.kube/config"
+	if dir, err := os.UserHomeDir(); err == nil {
+		home = filepath.Join(dir, ".kube", "config")
+		if _, err := os.Stat(home); err == nil {
+			return fromFiles(home, []string{home}, o.Context)
+		}
+	}
+	if o.Context != "" {
+		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home}}
+	}
+	cfg, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
+	}
+	if err != nil {
+		return nil, &BadConfig{Source: "in-cluster", cause: err}
+	}
+	return cfg, nil
+}
+
+// fromFiles merges the files as kubectl does, the first that sets a value wins, and takes one
+// context of the result.
+func fromFiles(source string, files []string, context string) (*rest.Config, error) {
+	bad := func(err error) (*rest.Config, error) { return nil, &BadConfig{Source: source, cause: err} }
+	if len(files) == 1 {
+		if _, err := os.Stat(files[0]); err != nil {
+			return bad(err)
+		}
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files, WarnIfAllMissing: false}
+	merged, err := rules.Load()
+	if err != nil {
+		return bad(err)
+	}
+	if err := usable(merged, &context); err != nil {
+		return bad(err)
+	}
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(*merged, context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return bad(err)
+	}
+	return cfg, nil
+}
+
+// usable finds what is missing in plain words, before clientcmd fills the gap with a default.
+func usable(c *api.Config, context *string) error {
+	if len(c.Contexts) == 0 && len(c.Clusters) == 0 {
+		return errors.New("is empty: it has no clusters and no contexts")
+	}
+	if *context == "" {
+		*context = c.CurrentContext
+	}
+	known := slices.Sorted(maps.Keys(c.Contexts))
+	if *context == "" {
+		return fmt.Errorf("has no current-context; its contexts are %q", known)
+	}
+	ctx, ok := c.Contexts[*context]
+	if !ok {
+		return fmt.Errorf("has no context %q; its contexts are %q", *context, known)
+	}
+	cluster, ok := c.Clusters[ctx.Cluster]
+	if !ok {
+		return fmt.Errorf("context %q names cluster %q, which is not there", *context, ctx.Cluster)
+	}
+	if cluster.Server == "" {
+		return fmt.Errorf("cluster %q has no server", ctx.Cluster)
+	}
+	if _, ok := c.AuthInfos[ctx.AuthInfo]; !ok && ctx.AuthInfo != "" {
+		return fmt.Errorf("context %q names user %q, who is not there", *context, ctx.AuthInfo)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Call names a request to the server, for errors, hooks and logs.
+type Call struct {
+	Verb string
+	// Resource is empty where the kind could not be mapped to one.
+	Resource schema.GroupVersionResource
+	// Kind of the objects; empty when the call was made without one.
+	Kind string
+	// Key is what was asked for: without a name for lists and watches.
+	Key         object.Key
+	Subresource string
+}
+
+// String is the call in the words of an error message: "update deployments.apps/scale default/web".
+func (c Call) String() string {
+	var b strings.Builder
+	b.WriteString(c.Verb)
+	if r := c.Resource.GroupResource().String(); r != "" {
+		b.WriteByte(' ')
+		b.WriteString(r)
+	} else if c.Kind != "" {
+		b.WriteByte(' ')
+		b.WriteString(c.Kind)
+	}
+	if c.Subresource != "" {
+		b.WriteByte('/')
+		b.WriteString(c.Subresource)
+	}
+	switch {
+	case c.Key.Name != "":
+		b.WriteByte(' ')
+		b.WriteString(c.Key.String())
+	case c.Key.Namespace != "":
+		b.WriteString(" in namespace ")
+		b.WriteString(c.Key.Namespace)
+	}
+	return b.String()
+}
+
+// Failure is what all errors of a request have in common: which request, and the Status that the
+// server gave, or that stands for what happened to the connection. It is embedded in the types
+// for the causes; ask for one of those.
+type Failure struct {
+	Call
+	status metav1.Status
+	cause  error
+}
+
+// Status is the failure in the form of the API, for apimachinery's errors.IsNotFound family.
+func (f *Failure) Status() metav1.Status { return f.status }
+
+// Unwrap returns what lies beneath: a network error, a read error; nil when the server answered.
+func (f *Failure) Unwrap() error { return f.cause }
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%s: %s", f.Call, f.status.Message)
+}
+
+// NotFound: there is no object of this name. A kind that the server does not serve is [NotServed].
+type NotFound struct{ Failure }
+
+// AlreadyExists: an object of this name exists, so it was not created.
+type AlreadyExists struct{ Failure }
+
+// Conflict: the object has changed since the resourceVersion that was sent, a precondition does
+// not hold, or fields of an apply belong to others. Read again, and decide again.
+type Conflict struct {
+	Failure
+	// Fields that others own, for an apply.
+	Fields []FieldProblem
+}
+
+// Invalid: the object breaks rules of its kind. Sending it again does not help.
+type Invalid struct {
+	Failure
+	// Fields that are wrong, in the order of the server.
+	Fields []FieldProblem
+}
+
+// FieldProblem is one field that the server objects to.
+type FieldProblem struct {
+	// Path of the field: "spec.replicas", "spec.containers[0].image". Empty: the whole object.
+	Path string
+	// Type of the problem: FieldValueRequired, FieldValueInvalid, FieldManagerConflict …
+	Type metav1.CauseType
+	// Detail for people.
+	Detail string
+}
+
+// Forbidden: the user may not do this. Failure names verb, resource, namespace and name.
+type Forbidden struct {
+	Failure
+	// User as the server knows it; empty when it does not say.
+	User string
+}
+
+// Unauthorized: the server does not accept the credentials, also not after they were read anew.
+type Unauthorized struct{ Failure }
+
+// TooManyRequests: the server asks to come back later and has not processed the request; or an
+// eviction would break a PodDisruptionBudget.
+type TooManyRequests struct {
+	Failure
+	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	RetryAfter time.Duration
+}
+
+// Gone: the resourceVersion, or the continue token, is too old for the server. List again.
+type Gone struct {
+	Failure
+	// Continue goes on with the list in an inconsistent way: newer objects follow. Empty: it
+	// cannot.
+	Continue string
+}
+
+// Timeout: no answer in time. A write may have been done all the same.
+type Timeout struct {
+	Failure
+	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	RetryAfter time.Duration
+}
+
+// Unavailable: the server cannot be reached, or says that it cannot serve now.
+type Unavailable struct {
+	Failure
+	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	RetryAfter time.Duration
+	// Unsent is true when the request cannot have been processed: no connection was made, or the
+	// server says so. A write that is not Unsent may have been done.
+	Unsent bool
+}
+
+// Broken: the server failed within: a 500, a webhook that failed, a bug. A write may have been
+// done.
+type Broken struct{ Failure }
+
+// Rejected: the server refuses the request for a reason that has no type of its own here: bad
+// request, method not allowed, too large an object. Sending it again does not help.
+type Rejected struct{ Failure }
+
+// BadAnswer: what came back is not what the API answers: a page of a proxy, a wrong content type,
+// a body that ends too early, a Table where a list was asked for.
+type BadAnswer struct {
+	Failure
+	// ContentType of the answer.
+	ContentType string
+	// Excerpt is the beginning of the body, at most 256 bytes.
+	Excerpt string
+}
+
+// NotServed: no resource of the server serves the kind: its CRD is absent, or the API server that
+// serves its group is down. It heals by itself when the kind appears: the next call looks again.
+// It answers true to apimachinery's meta.IsNoMatchError, and is not a NotFound: nothing is known
+// about the object.
+type NotServed struct {
+	Call
+	GVK   schema.GroupVersionKind
+	cause error
+}
+
+func (e *NotServed) Error() string {
+	return fmt.Sprintf("%s: the server does not serve %s", e.Call, e.GVK)
+}
+
+// Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
+func (e *NotServed) Unwrap() error { return e.cause }
+
+// UnknownKind: the client cannot tell the kind of an object: its Go type is not in the scheme, or
+// an unstructured or metadata-only object names none. Nothing was sent.
+type UnknownKind struct {
+	Verb string
+	// Type is the Go type of the object.
+	Type  string
+	cause error
+}
+
+func (e *UnknownKind) Error() string {
+	return fmt.Sprintf("%s: kind of %s: %v", e.Verb, e.Type, e.cause)
+}
+
+// Unwrap returns what the scheme said.
+func (e *UnknownKind) Unwrap() error { return e.cause }
+
+// IsExpired reports whether the server no longer has the state that was asked for: a [Gone], from
+// a list, a continue token or an event of a watch.
+func IsExpired(err error) bool {
+	_, ok := errors.AsType[*Gone](err)
+	return ok
+}
+
+// IsTooLarge reports whether the server has not yet seen the resourceVersion that was asked for.
+// Servers say so by the type of a cause, older ones by the message of a cause, the oldest by the
+// message alone.
+func IsTooLarge(err error) bool {
+	t, ok := errors.AsType[*Timeout](err)
+	if !ok {
+		return false
+	}
+	const text = "Too large resource version"
+	s := t.status
+	if s.Details != nil {
+		for _, c := range s.Details.Causes {
+			if c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text {
+				return true
+			}
+		}
+	}
+	return strings.Contains(s.Message, text)
+}
+
+// RetryAfter is how long the server asked to wait before the next try; ok is false when err is
+// not of a kind that goes by waiting.
+func RetryAfter(err error) (wait time.Duration, ok bool) {
+	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+		return e.RetryAfter, true
+	}
+	if e, ok := errors.AsType[*Unavailable](err); ok {
+		return e.RetryAfter, true
+	}
+	if e, ok := errors.AsType[*Timeout](err); ok {
+		return e.RetryAfter, true
+	}
+	return 0, false
+}

@@ -1,0 +1,302 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// BadEndpoint: the server at the address of the configuration cannot be talked to in the way the
+// configuration says: its certificate is for another name or of another authority, or one side
+// speaks HTTPS and the other HTTP. Trying again does not help.
+type BadEndpoint struct {
+	Call
+	// URL of the configuration.
+	URL string
+	// Problem in plain words.
+	Problem string
+	cause   error
+}
+
+func (e *BadEndpoint) Error() string {
+	return fmt.Sprintf("%s: server %s: %s: %v", e.Call, e.URL, e.Problem, e.cause)
+}
+
+// Unwrap returns the error of crypto/tls, crypto/x509 or net/http.
+func (e *BadEndpoint) Unwrap() error { return e.cause }
+
+// coded is an error that comes from an answer or stands for one.
+type coded interface {
+	error
+	code() int
+}
+
+func (f *Failure) code() int { return int(f.status.Code) }
+
+// ended says that the caller's ctx ended the call, and why.
+func ended(ctx context.Context, call Call) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return fmt.Errorf("%s: %w", call, cause)
+	}
+	return fmt.Errorf("%s: %w: %w", call, err, cause)
+}
+
+// connectionError types what net/http says when there is no answer, or no end of one. ctx is that
+// of the caller, rctx that of the request.
+func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err error) error {
+	if ctx.Err() != nil {
+		return ended(ctx, call)
+	}
+	if context.Cause(rctx) == errSilent {
+		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
+	}
+	if problem := endpointProblem(err); problem != "" {
+		return &BadEndpoint{Call: call, URL: base.String(), Problem: problem, cause: err}
+	}
+	unsent := false
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		unsent = true
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !unsent {
+		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
+	}
+	return &Unavailable{
+		Failure: local(call, metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable, err),
+		Unsent:  unsent,
+	}
+}
+
+// local is a failure that no server told.
+func local(call Call, reason metav1.StatusReason, code int32, cause error) Failure {
+	return Failure{Call: call, cause: cause, status: metav1.Status{
+		Status: metav1.StatusFailure, Reason: reason, Code: code, Message: cause.Error(),
+	}}
+}
+
+// endpointProblem names a failure that lies in the configuration, or "".
+func endpointProblem(err error) string {
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "its certificate is not for the name " + strconv.Quote(e.Host)
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "its certificate is signed by an authority that the configuration does not know"
+	}
+	if _, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return "its certificate is not valid"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate cannot be verified"
+	}
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	if noTLS || errors.Is(err, http.ErrSchemeMismatch) {
+		return "it does not speak TLS, the configuration says https"
+	}
+	return ""
+}
+
+// maxStatus bounds what is read of an answer that is an error.
+const maxStatus = 1 << 20
+
+// answerError types an answer that is not 2xx.
+func answerError(call Call, base *url.URL, resp *http.Response) error {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	if err != nil && len(data) == 0 {
+		data = nil
+	}
+	after := retryAfter(resp.Header)
+	if s, ok := parseStatus(data); ok {
+		if s.Code == 0 {
+			s.Code = int32(resp.StatusCode)
+		}
+		return statusError(call, s, after)
+	}
+	text := excerpt(data)
+	if resp.StatusCode == http.StatusBadRequest && base.Scheme == "http" && strings.Contains(text, "HTTPS server") {
+		return &BadEndpoint{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
+	}
+	msg := "the server answered " + strings.TrimSpace(resp.Status) + " without a Status"
+	if text != "" {
+		msg += ": " + text
+	}
+	s := metav1.Status{Status: metav1.StatusFailure, Code: int32(resp.StatusCode), Message: msg}
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusGone,
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge,
+		http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed, http.StatusRequestTimeout:
+		return statusError(call, s, after)
+	}
+	if resp.StatusCode >= 500 {
+		return statusError(call, s, after)
+	}
+	return &BadAnswer{
+		Failure:     Failure{Call: call, status: s},
+		ContentType: resp.Header.Get("Content-Type"),
+		Excerpt:     text,
+	}
+}
+
+// retryAfter reads the header, in seconds or as a date.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.Atoi(v); err == nil && s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}
+
+// excerpt is the beginning of a body, fit for an error message.
+func excerpt(data []byte) string {
+	data = bytes.TrimSpace(data)
+	if len(data) > 256 {
+		data = data[:256]
+	}
+	return strings.ToValidUTF8(string(data), "\uFFFD")
+}
+
+var protobufMagic = []byte("k8s\x00")
+
+// parseStatus reads a metav1.Status in JSON or protobuf; ok is false for anything else.
+func parseStatus(data []byte) (s metav1.Status, ok bool) {
+	if bytes.HasPrefix(data, protobufMagic) {
+		var u runtime.Unknown
+		if u.Unmarshal(data[len(protobufMagic):]) != nil || u.Kind != "Status" || s.Unmarshal(u.Raw) != nil {
+			return metav1.Status{}, false
+		}
+		return s, true
+	}
+	if json.Unmarshal(data, &s) != nil || s.Kind != "Status" {
+		return metav1.Status{}, false
+	}
+	return s, true
+}
+
+// statusError types a Status by its reason, or by its code where it has none.
+func statusError(call Call, s metav1.Status, after time.Duration) error {
+	if s.Details != nil && s.Details.RetryAfterSeconds > 0 && after == 0 {
+		after = time.Duration(s.Details.RetryAfterSeconds) * time.Second
+	}
+	if s.Reason == "" || s.Reason == metav1.StatusReasonUnknown {
+		s.Reason = reasonOf(int(s.Code), call.Verb)
+	}
+	if s.Message == "" {
+		s.Message = "the server answered " + strconv.Itoa(int(s.Code)) + " " + string(s.Reason)
+	}
+	f := Failure{Call: call, status: s}
+	switch s.Reason {
+	case metav1.StatusReasonNotFound:
+		if call.Key.Name == "" && call.Verb != string(VerbCreate) || !namesObject(s) {
+			return &NotServed{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
+		}
+		return &NotFound{f}
+	case metav1.StatusReasonAlreadyExists:
+		return &AlreadyExists{f}
+	case metav1.StatusReasonConflict:
+		return &Conflict{Failure: f, Fields: problems(s)}
+	case metav1.StatusReasonInvalid:
+		return &Invalid{Failure: f, Fields: problems(s)}
+	case metav1.StatusReasonForbidden:
+		return &Forbidden{Failure: f, User: userOf(s.Message)}
+	case metav1.StatusReasonUnauthorized:
+		return &Unauthorized{f}
+	case metav1.StatusReasonTooManyRequests:
+		return &TooManyRequests{Failure: f, RetryAfter: after}
+	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
+		return &Gone{Failure: f, Continue: s.Continue}
+	case metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
+		return &Timeout{Failure: f, RetryAfter: after}
+	case metav1.StatusReasonServiceUnavailable:
+		return &Unavailable{Failure: f, RetryAfter: after, Unsent: after > 0}
+	}
+	if s.Code >= 500 {
+		return &Broken{f}
+	}
+	return &Rejected{f}
+}
+
+// reasonOf is the reason that goes with a code.
+func reasonOf(code int, verb string) metav1.StatusReason {
+	switch code {
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	case http.StatusUnauthorized:
+		return metav1.StatusReasonUnauthorized
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusNotFound:
+		return metav1.StatusReasonNotFound
+	case http.StatusMethodNotAllowed:
+		return metav1.StatusReasonMethodNotAllowed
+	case http.StatusNotAcceptable:
+		return metav1.StatusReasonNotAcceptable
+	case http.StatusUnsupportedMediaType:
+		return metav1.StatusReasonUnsupportedMediaType
+	case http.StatusRequestEntityTooLarge:
+		return metav1.StatusReasonRequestEntityTooLarge
+	case http.StatusConflict:
+		if verb == string(VerbCreate) {
+			return metav1.StatusReasonAlreadyExists
+		}
+		return metav1.StatusReasonConflict
+	case http.StatusGone:
+		return metav1.StatusReasonGone
+	case http.StatusUnprocessableEntity:
+		return metav1.StatusReasonInvalid
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		return metav1.StatusReasonTimeout
+	}
+	if code >= 500 {
+		return metav1.StatusReasonInternalError
+	}
+	return metav1.StatusReasonUnknown
+}
+
+// namesObject reports whether a 404 is about an object, not about the path of its resource.
+func namesObject(s metav1.Status) bool { return s.Details != nil && s.Details.Name != "" }
+
+func problems(s metav1.Status) []FieldProblem {
+	if s.Details == nil {
+		return nil
+	}
+	var all []FieldProblem
+	for _, c := range s.Details.Causes {
+		all = append(all, FieldProblem{Path: c.Field, Type: c.Type, Detail: c.Message})
+	}
+	return all
+}
+
+// userOf reads the user out of the sentence that the server writes, for people to see; nothing
+// depends on it.
+func userOf(message string) string {
+	_, rest, ok := strings.Cut(message, "User ")
+	if !ok {
+		return ""
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return ""
+	}
+	user, _ := strconv.Unquote(quoted)
+	return user
+}

@@ -1,0 +1,271 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flyball-io/flyball/backoff"
+)
+
+// request is one request, in a form that can be sent again.
+type request struct {
+	call        Call
+	method      string
+	path        []string // unescaped segments below the base URL
+	query       url.Values
+	accept      string
+	contentType string
+	body        []byte
+	// direct requests are tried once: the caller has a policy of its own.
+	direct bool
+	// stream is set for a watch: once the header is there the answer may be silent.
+	stream bool
+}
+
+// link sends requests and turns whatever goes wrong into a typed error.
+type link struct {
+	base      *url.URL
+	transport http.RoundTripper
+	userAgent string
+	silence   time.Duration // ≤ 0: none
+	retries   int
+	reauth    bool // the credentials are read anew after a 401
+	hook      func(Done)
+	warnings  *warnings
+
+	mu     sync.Mutex
+	bucket backoff.Bucket
+}
+
+// Done is one try of a request, for metrics and traces.
+type Done struct {
+	Call
+	// Try counts from 1.
+	Try int
+	// Code of the answer; 0: there was none.
+	Code int
+	// Duration until the header of the answer, or until the failure.
+	Duration time.Duration
+	// Err is nil for an answer that is not an error.
+	Err error
+}
+
+// send returns a 2xx answer, whose body the caller closes, or a typed error.
+func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
+	reauth := l.reauth
+	for try := 1; ; try++ {
+		if err := l.throttle(ctx); err != nil {
+			return nil, ended(ctx, r.call)
+		}
+		start := time.Now()
+		resp, err := l.once(ctx, r)
+		if l.hook != nil {
+			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err}
+			if resp != nil {
+				d.Code = resp.StatusCode
+			} else if e, ok := errors.AsType[coded](err); ok {
+				d.Code = e.code()
+			}
+			l.hook(d)
+		}
+		if err == nil {
+			return resp, nil
+		}
+		if _, ok := errors.AsType[*Unauthorized](err); ok && reauth {
+			reauth = false
+			continue
+		}
+		wait := askedToWait(err)
+		if r.direct || wait == 0 || try > l.retries {
+			return nil, err
+		}
+		wait += time.Duration(rand.Float64() * float64(wait) / 10)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
+			return nil, err
+		}
+		if sleep(ctx, wait) != nil {
+			return nil, errors.Join(ended(ctx, r.call), err)
+		}
+	}
+}
+
+// askedToWait is the delay of a server that has not processed the request and says when to come
+// back; 0 for every other failure.
+func askedToWait(err error) time.Duration {
+	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+		return e.RetryAfter
+	}
+	if e, ok := errors.AsType[*Unavailable](err); ok && e.status.Code == http.StatusServiceUnavailable {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+func (l *link) throttle(ctx context.Context) error {
+	l.mu.Lock()
+	wait := l.bucket.Reserve(time.Now())
+	l.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	return sleep(ctx, wait)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errSilent is why a request was cancelled by the silence limit.
+var errSilent = errors.New("the server was silent for too long")
+
+// once tries the request one time.
+func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx, r.call)
+	}
+	rctx, cancel := context.WithCancelCause(ctx)
+	guard := newGuard(l.silence, func() { cancel(errSilent) })
+	resp, err := l.transport.RoundTrip(l.build(rctx, r))
+	guard.stop()
+	if err != nil {
+		defer cancel(nil)
+		return nil, connectionError(ctx, rctx, r.call, l.base, err)
+	}
+	l.warnings.report(r.call, resp.Header)
+	resp.Body = &answerBody{ReadCloser: resp.Body, guard: guard, cancel: cancel, stream: r.stream,
+		fail: func(err error) error { return connectionError(ctx, rctx, r.call, l.base, err) }}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, answerError(r.call, l.base, resp)
+}
+
+func (l *link) build(ctx context.Context, r *request) *http.Request {
+	u := *l.base
+	var path, raw strings.Builder
+	path.WriteString(strings.TrimSuffix(u.Path, "/"))
+	raw.WriteString(strings.TrimSuffix(u.EscapedPath(), "/"))
+	for _, s := range r.path {
+		path.WriteString("/" + s)
+		raw.WriteString("/" + url.PathEscape(s))
+	}
+	u.Path, u.RawPath = path.String(), raw.String()
+	u.RawQuery = r.query.Encode()
+	req := (&http.Request{
+		Method: r.method,
+		URL:    &u,
+		Host:   u.Host,
+		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Accept": {r.accept}, "User-Agent": {l.userAgent}},
+	}).WithContext(ctx)
+	if r.body != nil {
+		req.Header.Set("Content-Type", r.contentType)
+		req.ContentLength = int64(len(r.body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	return req
+}
+
+// guard calls back when nothing has happened for a while.
+type guard struct {
+	timer *time.Timer // nil: no limit
+	limit time.Duration
+}
+
+func newGuard(limit time.Duration, silent func()) *guard {
+	if limit <= 0 {
+		return &guard{}
+	}
+	return &guard{timer: time.AfterFunc(limit, silent), limit: limit}
+}
+
+func (g *guard) start() {
+	if g.timer != nil {
+		g.timer.Reset(g.limit)
+	}
+}
+
+func (g *guard) stop() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+// answerBody guards the reads of a body against silence and frees the request's context when it
+// is closed.
+type answerBody struct {
+	io.ReadCloser
+	guard  *guard
+	cancel context.CancelCauseFunc
+	stream bool
+	fail   func(error) error
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	if !b.stream {
+		b.guard.start()
+		defer b.guard.stop()
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+func (b *answerBody) Close() error {
+	b.guard.stop()
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// warnings logs the Warning headers of answers, each text once.
+type warnings struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	seen map[string]struct{}
+}
+
+const maxWarnings = 1000
+
+func (w *warnings) report(call Call, h http.Header) {
+	for _, text := range h.Values("Warning") {
+		// 299 agent "text": the one form that API servers write.
+		code, rest, _ := strings.Cut(text, " ")
+		_, quoted, _ := strings.Cut(rest, " ")
+		msg, err := strconv.Unquote(strings.TrimSpace(quoted))
+		if code != "299" || err != nil {
+			continue
+		}
+		w.mu.Lock()
+		_, old := w.seen[msg]
+		if !old && len(w.seen) < maxWarnings {
+			w.seen[msg] = struct{}{}
+		}
+		full := len(w.seen) >= maxWarnings
+		w.mu.Unlock()
+		if !old && !full {
+			w.log.Warn("the server warns", "warning", msg, "call", call.String())
+		}
+	}
+}

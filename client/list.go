@@ -1,0 +1,187 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+const defaultLimit = 500
+
+// List implements [Reader]. It holds one page of the answer as bytes and decodes each object when
+// its turn comes, so that a slow loop keeps no connection open.
+func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
+	return func(yield func(object.Object, error) bool) {
+		if o.Limit == 0 {
+			o.Limit = defaultLimit
+		}
+		fromStart, yielded := o.Continue == "", false
+		for {
+			p, err := c.page(ctx, proto, &o)
+			if gone, ok := errors.AsType[*Gone](err); ok && o.Continue != "" {
+				if fromStart && !yielded {
+					// Nothing was shown of the old state: read the new one, in one piece.
+					o.Continue, o.Limit = "", -1
+					continue
+				}
+				if o.Inconsistent && gone.Continue != "" && gone.Continue != o.Continue {
+					o.Continue = gone.Continue
+					continue
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range p.items {
+				yielded = true
+				if !yield(item.decode(proto)) {
+					return
+				}
+			}
+			if p.meta.Continue == "" {
+				return
+			}
+			o.Continue = p.meta.Continue
+		}
+	}
+}
+
+// Page implements [Pager]. Objects that cannot be decoded are left out; err then joins a
+// [*wire.DecodeError] for each, and the page holds the others.
+func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error) {
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
+	}
+	p, err := c.page(ctx, proto, &o)
+	if err != nil {
+		return Page[object.Object]{}, err
+	}
+	page := Page[object.Object]{Continue: p.meta.Continue, ResourceVersion: p.meta.ResourceVersion, Remaining: -1}
+	if p.meta.Continue == "" {
+		page.Remaining = 0
+	}
+	if p.meta.Remaining != nil {
+		page.Remaining = *p.meta.Remaining
+	}
+	var bad []error
+	for _, item := range p.items {
+		obj, err := item.decode(proto)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		page.Items = append(page.Items, obj)
+	}
+	return page, errors.Join(bad...)
+}
+
+// rawPage is one page as it came.
+type rawPage struct {
+	items []item
+	meta  wire.ListMeta
+}
+
+// item is one object of a list, or why it cannot be one.
+type item struct {
+	raw wire.Raw
+	err error
+}
+
+func (i item) decode(proto object.Object) (object.Object, error) {
+	if i.err != nil {
+		return nil, i.err
+	}
+	obj := newLike(proto)
+	if err := i.raw.Decode(obj); err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// page reads one page whole.
+func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*rawPage, error) {
+	if isNil(proto) {
+		return nil, &UnknownKind{Verb: verbList, Type: "object to list", cause: errNilObject}
+	}
+	gvk, err := kindOf(verbList, c.scheme, proto)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Kind.Empty() && o.Kind != gvk {
+		return nil, wrongKind(verbList, proto, gvk, o.Kind)
+	}
+	if matchesNothing(o) {
+		return &rawPage{}, nil
+	}
+	t, err := c.resolve(ctx, verbList, gvk, object.Key{Namespace: o.Namespace}, "", true)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(ctx, t, func(plain bool) (*request, error) {
+		return &request{
+			call: t.call, method: http.MethodGet, path: t.path(),
+			query: listQuery(o), accept: acceptList(proto, plain),
+		}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), c.wireKind(gvk, proto), wire.Limits{})
+	if err != nil {
+		return nil, streamError(t.call, resp, err)
+	}
+	defer list.Close()
+	p := &rawPage{}
+	for {
+		raw, err := list.Next()
+		_, one := errors.AsType[*wire.DecodeError](err)
+		switch {
+		case err == io.EOF:
+			p.meta = list.Meta()
+			return p, nil
+		case err == nil || one:
+			p.items = append(p.items, item{raw, err})
+		default:
+			return nil, streamError(t.call, resp, err)
+		}
+	}
+}
+
+// streamError types what package wire says of a body. Failures of the connection come through it
+// with the type they have.
+func streamError(call Call, resp *http.Response, err error) error {
+	if s, ok := errors.AsType[*wire.StatusError](err); ok {
+		return statusError(call, s.Status, retryAfter(resp.Header))
+	}
+	if isTyped(err) {
+		return err
+	}
+	bad := &BadAnswer{
+		Failure:     local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
+		ContentType: resp.Header.Get("Content-Type"),
+	}
+	if ct, ok := errors.AsType[*wire.ContentTypeError](err); ok {
+		bad.Excerpt = ct.Excerpt
+	}
+	return bad
+}
+
+// isTyped reports whether answerBody has typed the error already, or the caller's ctx ended.
+func isTyped(err error) bool {
+	_, silent := errors.AsType[*Timeout](err)
+	_, cut := errors.AsType[*Unavailable](err)
+	return silent || cut || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func wrongKind(verb string, o object.Object, has, asked schema.GroupVersionKind) error {
+	return &UnknownKind{Verb: verb, Type: typeName(o), cause: &wire.KindError{Want: asked, Got: has}}
+}

@@ -1,0 +1,281 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Options of a [Live]. The zero value works. They are read by [New] only.
+type Options struct {
+	// Scheme knows the Go types. nil: a new one with all built-in kinds. It must not change once
+	// the client is in use.
+	Scheme *runtime.Scheme
+	// UserAgent names the program to the server. Empty: that of the configuration, else the name
+	// and version of the program.
+	UserAgent string
+	// FieldOwner of the fields that writes set, where the call names none. Empty: the server
+	// takes the first part of the user agent; an apply must then name one.
+	FieldOwner string
+	// QPS and Burst limit the requests of this client, in requests a second and at once. Zero or
+	// negative QPS: no limit; the limits in the rest.Config are not looked at. Burst below 1: 1.
+	QPS   float64
+	Burst int
+	// Retries is how often a request is sent again when the server answers 429, or 503 with a
+	// Retry-After. Zero: 10. Negative: never. Each waits as long as the server asks; the
+	// caller's ctx bounds them all.
+	Retries int
+	// Silence is how long the server may keep a request without any sign: until the header of
+	// the answer, then between two reads of its body (not of a watch). Zero: 45 s. Negative: no
+	// limit. A write whose webhooks take longer needs more.
+	Silence time.Duration
+	// DryRun makes every write a dry run.
+	DryRun bool
+	// Logger gets the warnings that the server sends, each text once. nil: they are dropped.
+	Logger *slog.Logger
+	// Hook is called after each try of a request, on the goroutine of the caller. nil: none. It
+	// must not block.
+	Hook func(Done)
+}
+
+// Live reads from and writes to the server. It is safe for concurrent use, starts no goroutine
+// of its own and needs no Run; [Live.Close] gives its idle connections back.
+type Live struct {
+	scheme *runtime.Scheme
+	mapper *Mapper
+	link   *link
+	owner  string
+	dryRun bool
+
+	mu    sync.RWMutex
+	plain map[schema.GroupVersionResource]bool // refused protobuf
+}
+
+var (
+	_ Client = (*Live)(nil)
+	_ Pager  = (*Live)(nil)
+)
+
+// New makes a client for the cluster of the configuration. It reads the files that the
+// configuration names but does not talk to the server: [Live.Check] does.
+func New(cfg *rest.Config, o Options) (*Live, error) {
+	if cfg == nil {
+		return nil, &BadConfig{Source: "rest.Config", cause: errors.New("is nil")}
+	}
+	if o.Scheme == nil {
+		o.Scheme = scheme.New()
+	}
+	cfg = rest.CopyConfig(cfg)
+	if o.UserAgent != "" {
+		cfg.UserAgent = o.UserAgent
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = userAgent()
+	}
+	l, err := newLink(cfg, o)
+	if err != nil {
+		return nil, &BadConfig{Source: "rest.Config", cause: err}
+	}
+	discovering := func(ctx context.Context, err error) error {
+		call := Call{Verb: "discover"}
+		if s, ok := errors.AsType[apierrors.APIStatus](err); ok {
+			return statusError(call, s.Status(), 0)
+		}
+		return connectionError(ctx, ctx, call, l.base, err)
+	}
+	m, err := newMapper(cfg, l.transport, discovering)
+	if err != nil {
+		return nil, &BadConfig{Source: "rest.Config", cause: err}
+	}
+	return &Live{
+		scheme: o.Scheme, mapper: m, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
+		plain: map[schema.GroupVersionResource]bool{},
+	}, nil
+}
+
+func newLink(cfg *rest.Config, o Options) (*link, error) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := newTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Silence == 0:
+		o.Silence = 45 * time.Second
+	case o.Silence < 0:
+		o.Silence = 0
+	}
+	switch {
+	case o.Retries == 0:
+		o.Retries = 10
+	case o.Retries < 0:
+		o.Retries = 0
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &link{
+		base: base, transport: rt, userAgent: cfg.UserAgent,
+		silence: o.Silence, retries: o.Retries, hook: o.Hook,
+		reauth:   cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil,
+		warnings: &warnings{log: o.Logger, seen: map[string]struct{}{}},
+		bucket:   backoff.Bucket{Rate: o.QPS, Burst: o.Burst},
+	}, nil
+}
+
+// userAgent is "program/version", as far as the binary knows.
+func userAgent() string {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return filepath.Base(os.Args[0]) + "/" + version
+}
+
+// Scheme implements [Client].
+func (c *Live) Scheme() *runtime.Scheme { return c.scheme }
+
+// Mapper implements [Client]. It is always a [*Mapper].
+func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
+
+// Close closes the connections that are idle. Those in use are closed by the server or stay for
+// others; the client can still be used.
+func (c *Live) Close() { closeIdle(c.link.transport) }
+
+// Check asks the server for its version: the one call that finds a wrong address, a certificate
+// that is not for it, HTTP where there should be HTTPS and credentials that the server refuses.
+// Call it before the program starts its work. It tries once.
+func (c *Live) Check(ctx context.Context) error {
+	r := &request{
+		call: Call{Verb: "get", Kind: "version"}, method: http.MethodGet,
+		path: []string{"version"}, accept: wire.ContentTypeJSON, direct: true,
+	}
+	resp, err := c.link.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	return checkVersion(r.call, resp)
+}
+
+// target is the resource that a call goes to.
+type target struct {
+	call       Call
+	gvk        schema.GroupVersionKind
+	mapping    *meta.RESTMapping
+	namespaced bool
+}
+
+// resolve finds the resource of a kind and checks the key against it: the namespace of a
+// cluster-scoped kind is dropped, that of a namespaced one is needed unless all is allowed.
+func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
+	m, err := c.mapper.Mapping(ctx, gvk)
+	if err != nil {
+		if e, ok := errors.AsType[*NotServed](err); ok {
+			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}
+			return nil, e
+		}
+		return nil, fmt.Errorf("%s: %w", Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}, err)
+	}
+	t := &target{gvk: gvk, mapping: m, namespaced: m.Scope.Name() == meta.RESTScopeNameNamespace}
+	if !t.namespaced {
+		key.Namespace = ""
+	}
+	t.call = Call{Verb: verb, Resource: m.Resource, Kind: gvk.Kind, Key: key, Subresource: sub}
+	problem := ""
+	switch {
+	case key.Namespace != "":
+		problem = segment("namespace", key.Namespace)
+	case t.namespaced && !all:
+		problem = "namespace is empty, the kind is namespaced"
+	}
+	if problem == "" && key.Name != "" {
+		problem = segment("name", key.Name)
+	}
+	if problem == "" && sub != "" {
+		problem = segment("subresource", sub)
+	}
+	if problem != "" {
+		return nil, &InvalidKey{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
+	}
+	return t, nil
+}
+
+// path is the URL path of the target, in segments; without a name it is the collection.
+func (t *target) path() []string {
+	gvr, key := t.mapping.Resource, t.call.Key
+	p := make([]string, 0, 8)
+	if gvr.Group == "" {
+		p = append(p, "api", gvr.Version)
+	} else {
+		p = append(p, "apis", gvr.Group, gvr.Version)
+	}
+	if key.Namespace != "" {
+		p = append(p, "namespaces", key.Namespace)
+	}
+	p = append(p, gvr.Resource)
+	if key.Name != "" {
+		p = append(p, key.Name)
+	}
+	if t.call.Subresource != "" {
+		p = append(p, t.call.Subresource)
+	}
+	return p
+}
+
+// isPlain reports whether the resource has refused protobuf before.
+func (c *Live) isPlain(t *target) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.plain[t.mapping.Resource]
+}
+
+func (c *Live) setPlain(t *target) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plain[t.mapping.Resource] = true
+}
+
+// send sends a request to a target: built for protobuf where that is possible, and once more
+// built for JSON when the server refuses it (406, 415), which is remembered. A 404 for the
+// resource itself makes the mapper look again next time.
+func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
+	for plain := c.isPlain(t); ; plain = true {
+		r, err := build(plain)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.link.send(ctx, r)
+		if err == nil {
+			return resp, nil
+		}
+		if e, ok := errors.AsType[*Rejected](err); ok && !plain && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType) {
+			c.setPlain(t)
+			continue
+		}
+		if e, ok := errors.AsType[*NotServed](err); ok {
+			c.mapper.gone(e.Resource)
+		}
+		return nil, err
+	}
+}

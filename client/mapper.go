@@ -1,0 +1,286 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/flyball-io/flyball/backoff"
+)
+
+// Mapper knows from discovery which resource serves a kind. It asks the server when it is first
+// used, and again when it is asked for something that it does not know or that turned out to be
+// gone: one request at a time for all who wait, ten in a row and then one a second at most.
+//
+// When an aggregated API server does not answer, the groups of that server keep the resources
+// they last had; all others are not affected.
+//
+// The methods of [meta.RESTMapper] have no ctx and wait for up to discoveryTimeout.
+type Mapper struct {
+	discover func(context.Context) (*restmapperInput, error)
+
+	mu      sync.Mutex
+	known   *discovered   // nil: nothing yet
+	running chan struct{} // closed when the discovery under way has ended; nil: none is
+	lastErr error         // of the last discovery
+	refresh backoff.Bucket
+	suspect map[schema.GroupVersionResource]bool // answered 404 since the last discovery
+}
+
+var _ meta.RESTMapper = (*Mapper)(nil)
+
+const discoveryTimeout = 32 * time.Second
+
+// discovered is the result of one discovery. It does not change.
+type discovered struct {
+	meta.RESTMapper
+	input restmapperInput
+}
+
+// restmapperInput is what discovery found, by group, and the group versions that failed.
+type restmapperInput struct {
+	groups map[string]*restmapper.APIGroupResources
+	failed map[schema.GroupVersion]error
+}
+
+func newMapper(cfg *rest.Config, rt http.RoundTripper, typed func(context.Context, error) error) (*Mapper, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.RateLimiter = -1, nil
+	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: discoveryTimeout})
+	if err != nil {
+		return nil, err
+	}
+	return &Mapper{
+		refresh: backoff.Bucket{Rate: 1, Burst: 10},
+		suspect: map[schema.GroupVersionResource]bool{},
+		discover: func(ctx context.Context) (*restmapperInput, error) {
+			in, err := discoverAll(ctx, dc)
+			if err != nil {
+				return nil, typed(ctx, err)
+			}
+			return in, nil
+		},
+	}, nil
+}
+
+func discoverAll(ctx context.Context, dc *discovery.DiscoveryClient) (*restmapperInput, error) {
+	groups, lists, err := dc.ServerGroupsAndResourcesWithContext(ctx)
+	in := &restmapperInput{groups: map[string]*restmapper.APIGroupResources{}}
+	if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
+		in.failed = partial.Groups
+	} else if err != nil {
+		return nil, err
+	}
+	resources := map[string][]metav1.APIResource{}
+	for _, l := range lists {
+		resources[l.GroupVersion] = l.APIResources
+	}
+	for _, g := range groups {
+		found := &restmapper.APIGroupResources{Group: *g, VersionedResources: map[string][]metav1.APIResource{}}
+		for _, v := range g.Versions {
+			if rs, ok := resources[v.GroupVersion]; ok {
+				found.VersionedResources[v.Version] = rs
+			}
+		}
+		in.groups[g.Name] = found
+	}
+	return in, nil
+}
+
+// keep takes over from old what this discovery failed to learn.
+func (in *restmapperInput) keep(old *discovered) {
+	if old == nil {
+		return
+	}
+	for gv := range in.failed {
+		was, ok := old.input.groups[gv.Group]
+		if !ok || was.VersionedResources[gv.Version] == nil {
+			continue
+		}
+		now, ok := in.groups[gv.Group]
+		if !ok {
+			in.groups[gv.Group] = was
+			continue
+		}
+		if now.VersionedResources[gv.Version] == nil {
+			now.VersionedResources[gv.Version] = was.VersionedResources[gv.Version]
+		}
+	}
+}
+
+func (in *restmapperInput) mapper() *discovered {
+	groups := make([]*restmapper.APIGroupResources, 0, len(in.groups))
+	for _, name := range slices.Sorted(maps.Keys(in.groups)) {
+		groups = append(groups, in.groups[name])
+	}
+	return &discovered{RESTMapper: restmapper.NewDiscoveryRESTMapper(groups), input: *in}
+}
+
+// Mapping returns the resource of a kind. What the server does not serve is a [NotServed]; a
+// failed discovery is an [Unavailable], [Unauthorized] and so on.
+func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	var found *meta.RESTMapping
+	err := m.ask(ctx, func(d *discovered) error {
+		var err error
+		found, err = d.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err == nil && m.suspect[found.Resource] {
+			return errSuspect
+		}
+		return err
+	})
+	if err == nil {
+		return found, nil
+	}
+	if !meta.IsNoMatchError(err) {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	call := Call{Verb: "discover", Kind: gvk.Kind, Resource: gvk.GroupVersion().WithResource("")}
+	if down, ok := m.known.input.failed[gvk.GroupVersion()]; ok {
+		err = errors.Join(err, down)
+	}
+	return nil, &NotServed{Call: call, GVK: gvk, cause: err}
+}
+
+var errSuspect = errors.New("the resource of the kind was not found")
+
+// gone notes that the server answered 404 for a resource: the next Mapping of it looks again.
+func (m *Mapper) gone(gvr schema.GroupVersionResource) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.suspect[gvr] = true
+}
+
+// Reset forgets everything that was discovered.
+func (m *Mapper) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = nil
+}
+
+// ask answers from what is known, and once more after a discovery when the answer is not in it.
+func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for refreshed := false; ; {
+		var err error
+		if m.known != nil {
+			err = look(m.known)
+			if err != errSuspect && !meta.IsNoMatchError(err) {
+				return err
+			}
+			if refreshed || m.running == nil && !m.refresh.TryTake(time.Now()) {
+				if err == errSuspect {
+					m.suspect = map[schema.GroupVersionResource]bool{}
+					continue
+				}
+				return err
+			}
+		} else if refreshed && m.lastErr != nil {
+			return m.lastErr
+		}
+		if err := m.discoverLocked(ctx); err != nil {
+			return err
+		}
+		refreshed = true
+	}
+}
+
+// discoverLocked runs a discovery, or waits for the one under way. The lock is open meanwhile.
+func (m *Mapper) discoverLocked(ctx context.Context) error {
+	for m.running != nil {
+		running := m.running
+		m.mu.Unlock()
+		select {
+		case <-running:
+		case <-ctx.Done():
+		}
+		m.mu.Lock()
+		if ctx.Err() != nil {
+			return ended(ctx, Call{Verb: "discover"})
+		}
+		if m.known != nil && m.lastErr == nil {
+			return nil
+		}
+	}
+	done := make(chan struct{})
+	m.running = done
+	m.mu.Unlock()
+	in, err := m.discover(ctx)
+	m.mu.Lock()
+	m.running = nil
+	close(done)
+	if m.lastErr = err; err != nil {
+		return err
+	}
+	in.keep(m.known)
+	m.known = in.mapper()
+	m.suspect = map[schema.GroupVersionResource]bool{}
+	return nil
+}
+
+// query is ask for the methods without ctx.
+func query[R any](m *Mapper, f func(meta.RESTMapper) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
+	defer cancel()
+	var r R
+	err := m.ask(ctx, func(d *discovered) error {
+		var err error
+		r, err = f(d.RESTMapper)
+		return err
+	})
+	return r, err
+}
+
+// KindFor implements [meta.RESTMapper].
+func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return query(m, func(r meta.RESTMapper) (schema.GroupVersionKind, error) { return r.KindFor(resource) })
+}
+
+// KindsFor implements [meta.RESTMapper].
+func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return query(m, func(r meta.RESTMapper) ([]schema.GroupVersionKind, error) { return r.KindsFor(resource) })
+}
+
+// ResourceFor implements [meta.RESTMapper].
+func (m *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return query(m, func(r meta.RESTMapper) (schema.GroupVersionResource, error) { return r.ResourceFor(input) })
+}
+
+// ResourcesFor implements [meta.RESTMapper].
+func (m *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return query(m, func(r meta.RESTMapper) ([]schema.GroupVersionResource, error) { return r.ResourcesFor(input) })
+}
+
+// RESTMapping implements [meta.RESTMapper].
+func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return query(m, func(r meta.RESTMapper) (*meta.RESTMapping, error) { return r.RESTMapping(gk, versions...) })
+}
+
+// RESTMappings implements [meta.RESTMapper].
+func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return query(m, func(r meta.RESTMapper) ([]*meta.RESTMapping, error) { return r.RESTMappings(gk, versions...) })
+}
+
+// ResourceSingularizer implements [meta.RESTMapper].
+func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
+	return query(m, func(r meta.RESTMapper) (string, error) { return r.ResourceSingularizer(strings.ToLower(resource)) })
+}
+
+// noResource is the cause of a [NotServed] whose resource answered 404.
+func noResource(call Call) error {
+	return &meta.NoResourceMatchError{PartialResource: call.Resource}
+}

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// PatchData is a change to an object, made by [JSONPatch], [MergePatch], [StrategicMerge],
+// [Diff] or [DiffWithLock]. The zero value is no patch. It is never changed once made.
+type PatchData struct {
+	kind types.PatchType
+	data []byte
+	err  error
+}
+
+// InvalidPatch is the error for a patch that cannot be made or is not JSON. Nothing was sent.
+type InvalidPatch struct {
+	Type  types.PatchType
+	cause error
+}
+
+func (e *InvalidPatch) Error() string {
+	return fmt.Sprintf("patch of type %s: %v", string(e.Type), e.cause)
+}
+
+// Unwrap returns the cause.
+func (e *InvalidPatch) Unwrap() error { return e.cause }
+
+// Type is the media type of the patch.
+func (p PatchData) Type() types.PatchType { return p.kind }
+
+// Bytes is the patch as it is sent: read only.
+func (p PatchData) Bytes() []byte { return p.data }
+
+// Err is why the patch could not be made, as an [InvalidPatch], or nil. A write with the patch
+// fails with it.
+func (p PatchData) Err() error { return p.err }
+
+// Empty reports whether the patch changes nothing: an empty object or list. A DiffWithLock is
+// never empty.
+func (p PatchData) Empty() bool {
+	b := bytes.TrimSpace(p.data)
+	return p.err == nil && (len(b) == 0 || string(b) == "{}" || string(b) == "[]")
+}
+
+// JSONPatch is a list of operations (RFC 6902): JSON as []byte, string or json.RawMessage, or a
+// value that encodes to it.
+func JSONPatch(operations any) PatchData { return newPatch(types.JSONPatchType, operations) }
+
+// MergePatch is a partial object (RFC 7386), in which null removes: JSON as []byte, string or
+// json.RawMessage, or a value that encodes to it. Lists are replaced whole.
+func MergePatch(partial any) PatchData { return newPatch(types.MergePatchType, partial) }
+
+// StrategicMerge is a partial object whose lists are merged by the keys of their elements: JSON
+// as []byte, string or json.RawMessage, or a value that encodes to it. Only built-in kinds take
+// it.
+func StrategicMerge(partial any) PatchData {
+	return newPatch(types.StrategicMergePatchType, partial)
+}
+
+// Diff is the merge patch that turns before into after. Both stay as they are. The
+// resourceVersion is left out: the last writer wins.
+func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
+
+// DiffWithLock is [Diff] with an optimistic lock: the write fails with a [Conflict] unless the
+// object still has the resourceVersion of before.
+func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
+
+func newPatch(kind types.PatchType, v any) PatchData {
+	var data []byte
+	switch v := v.(type) {
+	case []byte:
+		data = bytes.Clone(v)
+	case string:
+		data = []byte(v)
+	case json.RawMessage:
+		data = bytes.Clone(v)
+	default:
+		var err error
+		if data, err = json.Marshal(v); err != nil {
+			return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+		}
+	}
+	if !utf8.Valid(data) {
+		return PatchData{kind: kind, err: &InvalidPatch{kind, errNotUTF8}}
+	}
+	if err := validJSON(data); err != nil {
+		return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+	}
+	return PatchData{kind: kind, data: data}
+}
+
+// validJSON says where data stops being one JSON value.
+func validJSON(data []byte) error {
+	var v json.RawMessage
+	return json.Unmarshal(data, &v)
+}
+
+func diff(before, after object.Object, lock bool) PatchData {
+	fail := func(err error) PatchData {
+		return PatchData{kind: types.MergePatchType, err: &InvalidPatch{types.MergePatchType, err}}
+	}
+	if isNil(before) || isNil(after) {
+		return fail(errNilObject)
+	}
+	if err := checkText(after); err != nil {
+		return fail(err)
+	}
+	a, err := asMap(before)
+	if err != nil {
+		return fail(err)
+	}
+	b, err := asMap(after)
+	if err != nil {
+		return fail(err)
+	}
+	patch := mergeDiff(a, b)
+	meta, _ := patch["metadata"].(map[string]any)
+	delete(meta, "resourceVersion")
+	switch version := before.GetResourceVersion(); {
+	case lock && version == "":
+		return fail(errNoVersion)
+	case lock && meta == nil:
+		patch["metadata"] = map[string]any{"resourceVersion": version}
+	case lock:
+		meta["resourceVersion"] = version
+	case meta != nil && len(meta) == 0:
+		delete(patch, "metadata")
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fail(err)
+	}
+	return PatchData{kind: types.MergePatchType, data: data}
+}
+
+// asMap is the object as JSON has it, with numbers as they are written.
+func asMap(o object.Object) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return decodeMap(data)
+}
+
+func decodeMap(data []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var m map[string]any
+	err := dec.Decode(&m)
+	return m, err
+}
+
+// mergeDiff is the merge patch from a to b: what is new or different in b, and null for what is
+// gone.
+func mergeDiff(a, b map[string]any) map[string]any {
+	patch := map[string]any{}
+	for k := range a {
+		if _, ok := b[k]; !ok {
+			patch[k] = nil
+		}
+	}
+	for k, y := range b {
+		x, had := a[k]
+		xm, ok1 := x.(map[string]any)
+		ym, ok2 := y.(map[string]any)
+		switch {
+		case ok1 && ok2:
+			if sub := mergeDiff(xm, ym); len(sub) > 0 {
+				patch[k] = sub
+			}
+		case !had || !reflect.DeepEqual(x, y):
+			patch[k] = y
+		}
+	}
+	return patch
+}

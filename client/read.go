@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+const verbGet, verbList, verbWatch = "get", "list", "watch"
+
+// Get implements [Reader].
+func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error {
+	if isNil(into) {
+		return &UnknownKind{Verb: verbGet, Type: "object to read into", cause: errNilObject}
+	}
+	setKind(into, o.Kind)
+	gvk, err := kindOf(verbGet, c.scheme, into)
+	if err != nil {
+		return err
+	}
+	parent := gvk
+	if !o.Parent.Empty() {
+		parent = o.Parent
+	}
+	if key.Name == "" {
+		return &InvalidKey{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
+	}
+	t, err := c.resolve(ctx, verbGet, parent, key, o.Subresource, false)
+	if err != nil {
+		return err
+	}
+	q := url.Values{}
+	if o.ResourceVersion != "" {
+		q.Set("resourceVersion", o.ResourceVersion)
+	}
+	resp, err := c.send(ctx, t, func(plain bool) (*request, error) {
+		return &request{call: t.call, method: http.MethodGet, path: t.path(), query: q, accept: acceptFor(into, plain)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	raw, ok, err := readObject(t.call, c.wireKind(gvk, into), resp)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return badAnswer(t.call, resp.Header.Get("Content-Type"), nil, errStatusOnly)
+	}
+	return raw.Decode(into)
+}
+
+// wireKind says to package wire what comes.
+func (c *Live) wireKind(gvk schema.GroupVersionKind, o object.Object) *wire.Kind {
+	return &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: formOf(o) == metadataForm}
+}
+
+// checkVersion makes sure that the answer to /version is that of an API server.
+func checkVersion(call Call, resp *http.Response) error {
+	defer resp.Body.Close()
+	var v version.Info
+	ct := resp.Header.Get("Content-Type")
+	if _, _, err := wire.ParseContentType(ct); err != nil {
+		return badAnswer(call, ct, nil, err)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		return badAnswer(call, ct, nil, err)
+	}
+	if v.GitVersion == "" && v.Major == "" {
+		return badAnswer(call, ct, nil, errNoVersionInfo)
+	}
+	return nil
+}
+
+// selectorQuery is the part of a query that says which objects.
+func selectorQuery(o *ListOptions) url.Values {
+	q := url.Values{}
+	if o.Labels != nil && !o.Labels.Empty() {
+		q.Set("labelSelector", o.Labels.String())
+	}
+	if o.Fields != nil && !o.Fields.Empty() {
+		q.Set("fieldSelector", o.Fields.String())
+	}
+	return q
+}
+
+// matchesNothing reports a selector that no object can match: labels.Nothing has no text form
+// that a server would understand.
+func matchesNothing(o *ListOptions) bool {
+	if o.Labels == nil {
+		return false
+	}
+	_, selectable := o.Labels.Requirements()
+	return !selectable
+}
+
+// listQuery is the whole query of one page.
+func listQuery(o *ListOptions) url.Values {
+	q := selectorQuery(o)
+	if o.Limit > 0 {
+		q.Set("limit", strconv.FormatInt(o.Limit, 10))
+	}
+	if o.Continue != "" {
+		// The token carries the version of its list; the server refuses another beside it.
+		q.Set("continue", o.Continue)
+		return q
+	}
+	if o.ResourceVersion != "" {
+		q.Set("resourceVersion", o.ResourceVersion)
+		if o.Match != "" {
+			q.Set("resourceVersionMatch", string(o.Match))
+		}
+	}
+	return q
+}
+
+// acceptList is the Accept header of a list; that of a watch is [acceptFor].
+func acceptList(o object.Object, plain bool) string {
+	switch {
+	case formOf(o) != metadataForm:
+		return acceptFor(o, plain)
+	case plain:
+		return jsonOnly(wire.AcceptMetadataList)
+	}
+	return wire.AcceptMetadataList
+}

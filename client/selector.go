@@ -1,0 +1,134 @@
+package client
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// InvalidSelector is the error for a label or field selector that does not parse. Nothing was
+// sent.
+type InvalidSelector struct {
+	// Selector is the text as it was given.
+	Selector string
+	cause    error
+}
+
+func (e *InvalidSelector) Error() string {
+	return fmt.Sprintf("selector %q: %v", e.Selector, e.cause)
+}
+
+// Unwrap returns what the parser said.
+func (e *InvalidSelector) Unwrap() error { return e.cause }
+
+// MatchingLabels matches objects that have all these labels with these values.
+type MatchingLabels map[string]string
+
+// ApplyToList implements [ListOption].
+func (m MatchingLabels) ApplyToList(o *ListOptions) error {
+	s, err := labels.ValidatedSelectorFromSet(labels.Set(m))
+	if err != nil {
+		return &InvalidSelector{Selector: labels.Set(m).String(), cause: err}
+	}
+	o.Labels = andLabels(o.Labels, s)
+	return nil
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (m MatchingLabels) ApplyToWrite(op *Op) error { return m.ApplyToList(&op.Select) }
+
+// LabelSelector matches objects by a selector in text form, "app=web,tier in (a, b)". One that
+// does not parse makes the call fail with an [InvalidSelector].
+type LabelSelector string
+
+// ApplyToList implements [ListOption].
+func (l LabelSelector) ApplyToList(o *ListOptions) error {
+	s, err := labels.Parse(string(l))
+	if err != nil {
+		return &InvalidSelector{Selector: string(l), cause: err}
+	}
+	o.Labels = andLabels(o.Labels, s)
+	return nil
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (l LabelSelector) ApplyToWrite(op *Op) error { return l.ApplyToList(&op.Select) }
+
+// MatchingSelector matches objects by a label selector; nil matches everything.
+func MatchingSelector(s labels.Selector) SelectorOption { return SelectorOption{labels: s} }
+
+// MatchingFieldSelector matches objects by a field selector; nil matches everything.
+func MatchingFieldSelector(s fields.Selector) SelectorOption { return SelectorOption{fields: s} }
+
+// SelectorOption is an option made by [MatchingSelector] or [MatchingFieldSelector].
+type SelectorOption struct {
+	labels labels.Selector
+	fields fields.Selector
+}
+
+// ApplyToList implements [ListOption].
+func (s SelectorOption) ApplyToList(o *ListOptions) error {
+	if s.labels != nil {
+		o.Labels = andLabels(o.Labels, s.labels)
+	}
+	if s.fields != nil {
+		o.Fields = andFields(o.Fields, s.fields)
+	}
+	return nil
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (s SelectorOption) ApplyToWrite(op *Op) error { return s.ApplyToList(&op.Select) }
+
+// MatchingFields matches objects whose fields have these values: metadata.name and
+// metadata.namespace for every kind, and what else the server, or the indexes of a cache, offer.
+type MatchingFields map[string]string
+
+// ApplyToList implements [ListOption].
+func (m MatchingFields) ApplyToList(o *ListOptions) error {
+	o.Fields = andFields(o.Fields, fields.SelectorFromSet(fields.Set(m)))
+	return nil
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (m MatchingFields) ApplyToWrite(op *Op) error { return m.ApplyToList(&op.Select) }
+
+// FieldSelector matches objects by a field selector in text form, "spec.nodeName=a". One that
+// does not parse makes the call fail with an [InvalidSelector].
+type FieldSelector string
+
+// ApplyToList implements [ListOption].
+func (f FieldSelector) ApplyToList(o *ListOptions) error {
+	s, err := fields.ParseSelector(string(f))
+	if err != nil {
+		return &InvalidSelector{Selector: string(f), cause: err}
+	}
+	o.Fields = andFields(o.Fields, s)
+	return nil
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (f FieldSelector) ApplyToWrite(op *Op) error { return f.ApplyToList(&op.Select) }
+
+// andLabels matches what both selectors match. One that matches nothing stays so.
+func andLabels(a, b labels.Selector) labels.Selector {
+	if a == nil {
+		return b
+	}
+	reqs, selectable := b.Requirements()
+	if !selectable {
+		return labels.Nothing()
+	}
+	if _, selectable := a.Requirements(); !selectable {
+		return a
+	}
+	return a.DeepCopySelector().Add(reqs...)
+}
+
+func andFields(a, b fields.Selector) fields.Selector {
+	if a == nil {
+		return b
+	}
+	return fields.AndSelectors(a, b)
+}

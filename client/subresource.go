@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// UpdateStatus replaces the status of the object, and nothing else of it.
+func UpdateStatus[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
+	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj, Subresource: "status"}, opts)
+}
+
+// PatchStatus changes part of the status of the object, and nothing else of it.
+func PatchStatus[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
+	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
+}
+
+// ApplyStatus is [Apply] for the status of the object.
+func ApplyStatus[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
+	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Subresource: "status", Owner: owner}, opts)
+}
+
+// GetScale reads the scale of an object: how many replicas it should have and has, and the
+// selector of its Pods. Of obj only the kind, the namespace and the name count.
+func GetScale(ctx context.Context, c Client, obj object.Object) (*autoscalingv1.Scale, error) {
+	if isNil(obj) {
+		return nil, &UnknownKind{Verb: verbGet, Type: typeName(obj), cause: errNilObject}
+	}
+	gvk, err := kindOf(verbGet, c.Scheme(), obj)
+	if err != nil {
+		return nil, err
+	}
+	scale := new(autoscalingv1.Scale)
+	if err := c.Get(ctx, object.KeyOf(obj), scale, GetOptions{Parent: gvk, Subresource: "scale"}); err != nil {
+		return nil, err
+	}
+	return scale, nil
+}
+
+// SetScale sets how many replicas the object should have, through its scale subresource, whatever
+// they were before. Of obj only the kind, the namespace and the name count; it does not change.
+func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, opts ...WriteOption) error {
+	op := Op{
+		Verb: VerbPatch, Object: obj, Subresource: "scale", Body: new(autoscalingv1.Scale),
+		Patch: MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}}),
+	}
+	if err := op.apply(opts); err != nil {
+		return err
+	}
+	_, err := w.Write(ctx, op)
+	return err
+}
+
+// Evict asks for the Pod to be deleted as its PodDisruptionBudgets allow. A budget that does not
+// allow it now makes a [TooManyRequests]. Preconditions, propagation and grace are options.
+func Evict(ctx context.Context, w Writer, pod *corev1.Pod, opts ...WriteOption) error {
+	op := Op{Verb: VerbCreate, Object: pod, Subresource: "eviction"}
+	if err := op.apply(opts); err != nil {
+		return err
+	}
+	if isNil(pod) {
+		return op.validate()
+	}
+	body := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	body.DeleteOptions = op.deleteOptions()
+	op.Body, op.IfUID, op.IfVersion, op.Propagation, op.Grace = body, nil, nil, "", nil
+	_, err := w.Write(ctx, op)
+	return err
+}

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// newTransport is the transport of client-go's rest: credentials of every sort, proxies, HTTP/2
+// with pings after 30 s without a frame (15 s for the answer), HTTP/1.1 where the server has no
+// other. A CA file that changes is followed.
+func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
+	if cfg.CAFile == "" || len(cfg.CAData) > 0 || cfg.Transport != nil {
+		return rest.TransportFor(cfg)
+	}
+	t := &rotating{cfg: cfg, now: time.Now}
+	ca, err := os.ReadFile(cfg.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	if t.inner, err = t.with(ca); err != nil {
+		return nil, err
+	}
+	t.ca, t.checked = ca, t.now()
+	return t, nil
+}
+
+// caPeriod is how often a CA file is looked at while everything goes well.
+const caPeriod = time.Minute
+
+// rotating builds a new transport when the CA file has new content: found out at once when a
+// certificate cannot be verified, and within caPeriod otherwise. rest alone looks every five
+// minutes only, and a server that changes its certificate is out of reach until then.
+type rotating struct {
+	cfg *rest.Config
+	now func() time.Time
+
+	mu      sync.Mutex
+	inner   http.RoundTripper
+	ca      []byte
+	checked time.Time
+}
+
+func (t *rotating) with(ca []byte) (http.RoundTripper, error) {
+	cfg := rest.CopyConfig(t.cfg)
+	cfg.CAFile, cfg.CAData = "", ca
+	return rest.TransportFor(cfg)
+}
+
+// RoundTrip implements [http.RoundTripper]. A request whose connection failed for the
+// certificate was not sent, and is sent again if the CA file has changed.
+func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
+	inner := t.current(false)
+	resp, err := inner.RoundTrip(req)
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
+		return resp, err
+	}
+	again := t.current(true)
+	if again == inner {
+		return resp, err
+	}
+	if req.GetBody != nil {
+		body, bodyErr := req.GetBody()
+		if bodyErr != nil {
+			return resp, err
+		}
+		req = req.Clone(req.Context())
+		req.Body = body
+	}
+	return again.RoundTrip(req)
+}
+
+// current returns the transport for what the CA file holds. A file that cannot be read or parsed
+// changes nothing: it may be half written.
+func (t *rotating) current(look bool) http.RoundTripper {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !look && t.now().Sub(t.checked) < caPeriod {
+		return t.inner
+	}
+	t.checked = t.now()
+	ca, err := os.ReadFile(t.cfg.CAFile)
+	if err != nil || bytes.Equal(ca, t.ca) {
+		return t.inner
+	}
+	next, err := t.with(ca)
+	if err != nil {
+		return t.inner
+	}
+	closeIdle(t.inner)
+	t.inner, t.ca = next, ca
+	return next
+}
+
+// WrappedRoundTripper lets others find the transport beneath.
+func (t *rotating) WrappedRoundTripper() http.RoundTripper {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inner
+}
+
+func closeIdle(rt http.RoundTripper) { utilnet.CloseIdleConnectionsFor(rt) }

@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Event is one event of a [Watcher].
+type Event[P object.Object] struct {
+	// Type is Added, Modified, Deleted or Bookmark.
+	Type wire.EventType
+	// Object as it is after the event, for Deleted as it last was. It belongs to the caller. nil
+	// for a Bookmark.
+	Object P
+	// ResourceVersion to start the next watch from.
+	ResourceVersion string
+}
+
+// WatchClosed is the end of a watch: the server closed it, as it does after some minutes, or the
+// connection ended between two events. Watch again from ResourceVersion.
+type WatchClosed struct {
+	Call
+	// ResourceVersion of the last event; empty: there was none.
+	ResourceVersion string
+}
+
+func (e *WatchClosed) Error() string { return fmt.Sprintf("%s: closed by the server", e.Call) }
+
+// Unwrap returns io.EOF.
+func (e *WatchClosed) Unwrap() error { return io.EOF }
+
+// Watcher is a running watch. Events is for one goroutine; Stop may be called by any.
+type Watcher[P object.Object] struct {
+	call    Call
+	resp    *http.Response
+	frames  *wire.Watch
+	guard   *time.Timer
+	cancel  context.CancelCauseFunc
+	ctx     context.Context
+	fresh   func() P
+	version string
+
+	stop sync.Once
+	used bool
+}
+
+var errStopped = errors.New("the watch was stopped")
+
+// Watch follows the objects of a type: the bare stream, for those who want no cache.
+//
+//	w, err := client.Watch[corev1.Pod](ctx, c, client.InNamespace("web"))
+//	…
+//	defer w.Stop()
+//	for ev, err := range w.Events() { … }
+//
+// It begins after the resourceVersion of [AtVersion]; without one the server first sends what
+// there is, as Added events. Limit and Continue have no meaning. The server ends a watch after
+// five to ten minutes; one that it does not end, because the connection is dead, ends half a
+// minute later with a [Timeout].
+//
+// Stop must be called, or ctx end, to free the connection.
+func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOption) (*Watcher[P], error) {
+	o, err := NewListOptions(opts...)
+	if err != nil {
+		return nil, err
+	}
+	proto := P(new(T))
+	setKind(proto, o.Kind)
+	gvk, err := kindOf(verbWatch, c.scheme, proto)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
+	if err != nil {
+		return nil, err
+	}
+	if matchesNothing(&o) {
+		return nil, &InvalidSelector{Selector: "", cause: errors.New("matches nothing")}
+	}
+	o.Limit, o.Continue, o.Match = 0, "", ""
+	query := listQuery(&o)
+	last := 5*time.Minute + rand.N(5*time.Minute)
+	watchParameters(query, WatchQuery{Timeout: last})
+	wctx, cancel := context.WithCancelCause(ctx)
+	resp, err := c.send(wctx, t, func(plain bool) (*request, error) {
+		return &request{
+			call: t.call, method: http.MethodGet, path: t.path(), query: query,
+			accept: acceptFor(proto, plain), stream: true,
+		}, nil
+	})
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	frames, err := wire.NewWatch(resp.Body, resp.Header.Get("Content-Type"), c.wireKind(gvk, proto), wire.Limits{})
+	if err != nil {
+		cancel(nil)
+		return nil, streamError(t.call, resp, err)
+	}
+	return &Watcher[P]{
+		call: t.call, resp: resp, frames: frames, ctx: wctx, cancel: cancel,
+		guard:   time.AfterFunc(last+30*time.Second, func() { cancel(errSilent) }),
+		fresh:   func() P { return P(new(T)) },
+		version: o.ResourceVersion,
+	}, nil
+}
+
+// Stop ends the watch; a loop over its events ends without an error. It may be called again, and
+// from another goroutine.
+func (w *Watcher[P]) Stop() {
+	w.stop.Do(func() {
+		w.guard.Stop()
+		w.cancel(errStopped)
+		w.frames.Close()
+	})
+}
+
+// Events yields the events in the order of the server, and blocks between them. An object that
+// cannot be decoded is yielded as an Event with its type alone and a [*wire.DecodeError], and the
+// sequence goes on. Every other error is the last: [WatchClosed], [Gone] when the version is too
+// old, [Timeout], [Unavailable], [BadAnswer], or the end of ctx. After Stop there is no error.
+// The watch is over when the loop is: Events stops it.
+func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
+	return func(yield func(Event[P], error) bool) {
+		defer w.Stop()
+		for {
+			ev, err := w.next()
+			if context.Cause(w.ctx) == errStopped {
+				return
+			}
+			_, one := errors.AsType[*wire.DecodeError](err)
+			if !yield(ev, err) || err != nil && !one {
+				return
+			}
+		}
+	}
+}
+
+func (w *Watcher[P]) next() (Event[P], error) {
+	f, err := w.frames.Next()
+	ev := Event[P]{Type: f.Type}
+	switch {
+	case err == io.EOF:
+		return ev, &WatchClosed{Call: w.call, ResourceVersion: w.version}
+	case context.Cause(w.ctx) == errSilent:
+		return ev, connectionError(context.Background(), w.ctx, w.call, nil, err)
+	case err != nil && isDecodeError(err):
+		return ev, err
+	case err != nil:
+		return ev, streamError(w.call, w.resp, err)
+	case f.Type == wire.Error:
+		return ev, statusError(w.call, *f.Status, 0)
+	case f.Type == wire.Bookmark:
+		w.version, ev.ResourceVersion = f.ResourceVersion, f.ResourceVersion
+		return ev, nil
+	}
+	obj := w.fresh()
+	if err := f.Object.Decode(obj); err != nil {
+		return ev, err
+	}
+	ev.Object, ev.ResourceVersion = obj, obj.GetResourceVersion()
+	w.version = ev.ResourceVersion
+	return ev, nil
+}
