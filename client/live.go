@@ -96,7 +96,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	discovering := func(ctx context.Context, err error) error {
 		call := Call{Verb: "discover"}
-		if s, ok := errors.AsType[apierrors.APIStatus](err); ok {
+		if s := apierrors.APIStatus(nil); errors.As(err, &s) {
 			return statusError(call, s.Status(), 0)
 		}
 		return connectionError(ctx, ctx, call, l.base, err)
