@@ -14,7 +14,7 @@ import (
 // and constant time otherwise.
 type Core[K comparable, V any] struct {
 	opts    Options[K, V]
-	entries map[K]*entry[K, V] // everything delayed, ready or in flight
+	entries index[K, V] // everything delayed, ready or in flight
 	pool    pool[K, V]
 	delayed heap[*entry[K, V]]
 	ready   ready[K, V]
@@ -40,7 +40,7 @@ func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Core[K, V]{opts: opts, entries: map[K]*entry[K, V]{}}
+	c := &Core[K, V]{opts: opts, entries: newIndex[K, V]()}
 	c.ready.init()
 	c.running.which = byTime
 	return c, nil
@@ -54,7 +54,7 @@ func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
 		return
 	}
 	t = c.advance(t)
-	e := c.entries[key]
+	hash, e := c.entries.find(key)
 	delay, backoff := max(0, int64(o.After)), int64(0)
 	if o.RateLimited {
 		backoff = c.backoff(e, key, t)
@@ -63,9 +63,9 @@ func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
 
 	switch {
 	case e == nil:
-		e = c.pool.take(len(c.entries) + 1)
-		c.entries[key] = e
-		e.key, e.value, e.priority = key, o.Value, o.Priority
+		e = c.pool.take(c.entries.used + 1)
+		e.key, e.hash, e.value, e.priority = key, hash, o.Value, o.Priority
+		c.entries.insert(e)
 	case e.place == nowhere: // in flight, nothing pending yet
 		e.value, e.priority = o.Value, o.Priority
 	default:
@@ -144,7 +144,7 @@ func (c *Core[K, V]) Done(key K, now time.Time) {
 
 // working is the entry of a key in flight.
 func (c *Core[K, V]) working(key K) *entry[K, V] {
-	if e := c.entries[key]; e != nil && e.inFlight {
+	if _, e := c.entries.find(key); e != nil && e.inFlight {
 		return e
 	}
 	return nil
@@ -176,7 +176,7 @@ func (c *Core[K, V]) done(e *entry[K, V], t int64) {
 // Forget clears what the rate limiter knows of key. The queue itself does not change.
 func (c *Core[K, V]) Forget(key K) {
 	c.opts.RateLimiter.Forget(key)
-	if e := c.entries[key]; e != nil {
+	if _, e := c.entries.find(key); e != nil {
 		e.retryAt = 0
 	}
 }
@@ -286,9 +286,9 @@ func (c *Core[K, V]) backoff(e *entry[K, V], key K, t int64) int64 {
 }
 
 func (c *Core[K, V]) release(e *entry[K, V]) {
-	delete(c.entries, e.key)
-	if c.pool.give(e, len(c.entries)) {
-		c.entries, c.delayed = map[K]*entry[K, V]{}, nil
+	c.entries.remove(e)
+	if c.pool.give(e, c.entries.used) {
+		c.entries, c.delayed = newIndex[K, V](), nil
 	}
 }
 

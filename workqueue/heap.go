@@ -5,25 +5,25 @@ type heap[T node[T]] []T
 
 type node[T any] interface {
 	before(T) bool
-	at() *int
+	at() *int32
 }
 
 func (h *heap[T]) push(x T) {
-	*x.at() = len(*h)
+	*x.at() = int32(len(*h))
 	*h = append(*h, x)
 	h.fix(x)
 }
 
 func (h *heap[T]) remove(x T) {
 	s := *h
-	i, last := *x.at(), len(s)-1
+	i, last := int(*x.at()), len(s)-1
 	moved := s[last]
 	var none T
 	s[last] = none
 	*h = s[:last]
 	if i != last {
 		(*h)[i] = moved
-		*moved.at() = i
+		*moved.at() = int32(i)
 		h.fix(moved)
 	}
 }
@@ -31,14 +31,14 @@ func (h *heap[T]) remove(x T) {
 // fix moves x to its place after its order has changed.
 func (h *heap[T]) fix(x T) {
 	s := *h
-	i := *x.at()
+	i := int(*x.at())
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !x.before(s[parent]) {
 			break
 		}
 		s[i] = s[parent]
-		*s[i].at() = i
+		*s[i].at() = int32(i)
 		i = parent
 	}
 	for {
@@ -53,9 +53,9 @@ func (h *heap[T]) fix(x T) {
 			break
 		}
 		s[i] = s[child]
-		*s[i].at() = i
+		*s[i].at() = int32(i)
 		i = child
 	}
 	s[i] = x
-	*x.at() = i
+	*x.at() = int32(i)
 }

@@ -7,18 +7,18 @@ type ready[K comparable, V any] struct {
 	all    list[K, V]
 	levels map[int]*level[K, V]
 	order  heap[*level[K, V]]
-	recent *level[K, V] // looked up last; may be empty, and is then not in levels
+	recent *level[K, V] // the one entered or emptied last; only this may be empty
 }
 
 // level is the ready items of one priority, in the order in which they entered it.
 type level[K comparable, V any] struct {
 	priority int
 	items    list[K, V]
-	slot     int
+	slot     int32
 }
 
 func (l *level[K, V]) before(m *level[K, V]) bool { return l.priority > m.priority }
-func (l *level[K, V]) at() *int                   { return &l.slot }
+func (l *level[K, V]) at() *int32                 { return &l.slot }
 
 func (r *ready[K, V]) init() {
 	r.levels = map[int]*level[K, V]{}
@@ -54,23 +54,27 @@ func (r *ready[K, V]) raise(e *entry[K, V], priority int) {
 
 func (r *ready[K, V]) enter(e *entry[K, V]) {
 	l := r.recent
-	if l == nil || l.priority != e.priority || l.items.head == nil {
+	if l == nil || l.priority != e.priority {
 		l = r.open(e.priority)
+	}
+	if l.items.head == nil {
+		r.order.push(l)
 	}
 	e.level = l
 	l.items.append(e)
 }
 
-// open finds or makes the level of a priority.
+// open finds or makes the level of a priority other than that of recent.
 func (r *ready[K, V]) open(priority int) *level[K, V] {
 	l := r.levels[priority]
 	if l == nil {
-		if l = r.recent; l == nil || l.items.head != nil {
+		if l = r.spare(); l == nil {
 			l = &level[K, V]{}
 		}
 		l.priority = priority
 		r.levels[priority] = l
-		r.order.push(l)
+	} else {
+		r.spare()
 	}
 	r.recent = l
 	return l
@@ -80,9 +84,23 @@ func (r *ready[K, V]) leave(e *entry[K, V]) {
 	l := e.level
 	e.level = nil
 	l.items.remove(e)
-	if l.items.head == nil {
-		delete(r.levels, l.priority)
-		r.order.remove(l)
+	if l.items.head != nil {
+		return
+	}
+	r.order.remove(l)
+	if r.recent != l {
+		r.spare()
 		r.recent = l
 	}
+}
+
+// spare gives up the empty level, if there is one, and returns it.
+func (r *ready[K, V]) spare() *level[K, V] {
+	l := r.recent
+	if l == nil || l.items.head != nil {
+		return nil
+	}
+	delete(r.levels, l.priority)
+	r.recent = nil
+	return l
 }
