@@ -1,0 +1,170 @@
+package delta
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// showItem writes what a handler is told: "a: u1@1 → u1@2", "a: u1@1 → gone u1@3".
+func showItem(i Item[*state]) string {
+	if i.Mark {
+		return "mark"
+	}
+	id := func(s *state) string {
+		if s == nil {
+			return "-"
+		}
+		return fmt.Sprintf("%s@%s", s.UID, s.ResourceVersion)
+	}
+	c := i.Change
+	s := fmt.Sprintf("%s: %s > %s", c.Key, id(c.Old), id(c.New))
+	if c.Last != nil {
+		s += " last " + id(c.Last)
+	}
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{c.Initial, "initial"}, {c.Missed, "missed"}, {c.Resync, "resync"}, {c.Reset, "reset"}} {
+		if f.set {
+			s += " " + f.name
+		}
+	}
+	return s
+}
+
+func drain(b *BacklogCore[*state]) string {
+	var out []string
+	for {
+		i, ok := b.Next()
+		if !ok {
+			return strings.Join(out, ", ")
+		}
+		out = append(out, showItem(i))
+	}
+}
+
+func TestBacklogMerges(t *testing.T) {
+	a1, a2, a3, a4 := st("a", "u1", 1), st("a", "u1", 2), st("a", "u1", 3), st("a", "u2", 4)
+	k := a1.Key
+	type change = Change[*state]
+	for _, test := range []struct {
+		name    string
+		changes []change
+		want    string
+	}{
+		{"add, update", []change{{Key: k, New: a1}, {Key: k, Old: a1, New: a2}}, "a: - > u1@2"},
+		{"add of the first list, update", []change{{Key: k, New: a1, Initial: true}, {Key: k, Old: a1, New: a2}}, "a: - > u1@2 initial"},
+		{"update, update", []change{{Key: k, Old: a1, New: a2}, {Key: k, Old: a2, New: a3}}, "a: u1@1 > u1@3"},
+		{"update, delete", []change{{Key: k, Old: a1, New: a2}, {Key: k, Old: a2, Last: a3}}, "a: u1@1 > - last u1@3"},
+		{"update, missed delete", []change{{Key: k, Old: a1, New: a2}, {Key: k, Old: a2, Last: a2, Missed: true}}, "a: u1@1 > - last u1@2 missed"},
+		{"delete, add: two uids", []change{{Key: k, Old: a1, Last: a2, Missed: true}, {Key: k, New: a4}}, "a: u1@1 > u2@4"},
+		{"add, delete: came and went", []change{{Key: k, New: a1}, {Key: k, Old: a1, Last: a2}}, "a: - > - last u1@2"},
+		{"of the first list, and went", []change{{Key: k, New: a1, Initial: true}, {Key: k, Old: a1, Last: a2}}, "a: - > - last u1@2 initial"},
+		{"came and went, add", []change{{Key: k, Last: a2, Initial: true}, {Key: k, New: a4}}, "a: - > u2@4"},
+		{"came and went, twice", []change{{Key: k, Last: a2}, {Key: k, Last: a4}}, "a: - > - last u2@4"},
+		{"resync", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, New: a1, Resync: true}}, "a: u1@1 > u1@1 resync"},
+		{"resync, update", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, New: a2}}, "a: u1@1 > u1@2"},
+		{"resync, delete", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, Last: a2}}, "a: u1@1 > - last u1@2"},
+		{"update, resync", []change{{Key: k, Old: a1, New: a2}, {Key: k, Old: a2, New: a2, Resync: true}}, "a: u1@1 > u1@2"},
+		{"add, resync", []change{{Key: k, New: a2}, {Key: k, Old: a2, New: a2, Resync: true}}, "a: - > u1@2"},
+		{"reset, update", []change{{Key: k, Old: a2, New: a1, Reset: true}, {Key: k, Old: a1, New: a3}}, "a: u1@2 > u1@3 reset"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := new(BacklogCore[*state])
+			for _, c := range test.changes {
+				b.Push(time.Unix(0, 0), c)
+			}
+			if d := b.Stats(time.Unix(0, 0)).Depth; d != 1 {
+				t.Errorf("depth %d, want one slot", d)
+			}
+			if got := drain(b); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBacklogKeepsArrivalOrderAndMarks(t *testing.T) {
+	b := new(BacklogCore[*state])
+	now := time.Unix(0, 0)
+	b.Push(now, Change[*state]{Key: object.Key{Name: "b"}, New: st("b", "u1", 1)})
+	b.Push(now, Change[*state]{Key: object.Key{Name: "a"}, New: st("a", "u2", 2)})
+	b.Mark(now)
+	b.Push(now, Change[*state]{Key: object.Key{Name: "c"}, New: st("c", "u3", 3)})
+	b.Push(now, Change[*state]{Key: object.Key{Name: "b"}, Old: st("b", "u1", 1), New: st("b", "u1", 4)})
+	if got, want := drain(b), "b: - > u1@4, a: - > u2@2, mark, c: - > u3@3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What a handler was shown is the Old of what it is told next, also when it takes between pushes.
+func TestBacklogOldIsWhatWasShown(t *testing.T) {
+	b := new(BacklogCore[*state])
+	now, k := time.Unix(0, 0), object.Key{Name: "a"}
+	a1, a2, a3 := st("a", "u1", 1), st("a", "u1", 2), st("a", "u1", 3)
+	b.Push(now, Change[*state]{Key: k, New: a1})
+	if got := drain(b); got != "a: - > u1@1" {
+		t.Fatal(got)
+	}
+	b.Push(now, Change[*state]{Key: k, Old: a1, New: a2})
+	b.Push(now, Change[*state]{Key: k, Old: a2, New: a3})
+	if got := drain(b); got != "a: u1@1 > u1@3" {
+		t.Fatal(got)
+	}
+}
+
+// Contract 8: what came and went unseen is remembered within a bound, the latest of it.
+func TestBacklogForgetsTheLongDead(t *testing.T) {
+	now := time.Unix(0, 0)
+	comeAndGo := func(b *BacklogCore[*state], i int) {
+		s := st(fmt.Sprint("dead-", i), fmt.Sprint(i), i)
+		b.Push(now, Change[*state]{Key: s.Key, New: s})
+		b.Push(now, Change[*state]{Key: s.Key, Old: s, Last: s})
+	}
+	for _, test := range []struct{ live, keep int }{{0, MinDead}, {10, MinDead}, {MinDead + 100, MinDead + 100}} {
+		b := new(BacklogCore[*state])
+		for i := range test.live {
+			s := st(fmt.Sprint("live-", i), "u", i)
+			b.Push(now, Change[*state]{Key: s.Key, New: s})
+		}
+		const extra = 1000
+		for i := range test.keep + extra {
+			comeAndGo(b, i)
+		}
+		got := b.Stats(now)
+		if got.Dropped != extra || got.Depth != test.live+test.keep {
+			t.Errorf("%d live: dropped %d, depth %d; want %d, %d", test.live, got.Dropped, got.Depth, extra, test.live+test.keep)
+		}
+		for range test.live {
+			b.Next()
+		}
+		if i, _ := b.Next(); i.Change.Key.Name != fmt.Sprint("dead-", extra) {
+			t.Errorf("%d live: the oldest remembered is %s, want dead-%d", test.live, i.Change.Key, extra)
+		}
+	}
+}
+
+// A live object that waits is never dropped for the sake of the dead, and one that comes back is
+// not dead.
+func TestBacklogKeepsWhatCameBack(t *testing.T) {
+	b := new(BacklogCore[*state])
+	now := time.Unix(0, 0)
+	back := st("back", "u1", 1)
+	b.Push(now, Change[*state]{Key: back.Key, Last: back})
+	again := st("back", "u2", 2)
+	b.Push(now, Change[*state]{Key: back.Key, New: again})
+	for i := range 2 * MinDead {
+		s := st(fmt.Sprint(i), fmt.Sprint(i), i)
+		b.Push(now, Change[*state]{Key: s.Key, Last: s})
+	}
+	if i, _ := b.Next(); showItem(i) != "back: - > u2@2" {
+		t.Errorf("first is %s", showItem(i))
+	}
+	if got := b.Stats(now); got.Dropped != MinDead || got.Depth != MinDead {
+		t.Errorf("dropped %d, depth %d", got.Dropped, got.Depth)
+	}
+}
