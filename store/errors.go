@@ -48,12 +48,10 @@ func (e *IndexExistsError) Error() string {
 }
 
 // IndexError is the cause for which an object is set aside when an index function failed on it,
-// by an error or by a panic.
+// by an error or by a panic; Err is a *run.PanicError then.
 type IndexError struct {
 	Index string
 	Err   error
-	// Stack is where the function panicked; nil if it returned the error.
-	Stack []byte
 }
 
 func (e *IndexError) Error() string { return fmt.Sprintf("index %q: %v", e.Index, e.Err) }

@@ -1,9 +1,9 @@
 package store
 
 import (
-	"fmt"
-	"runtime/debug"
 	"slices"
+
+	"github.com/flyball-io/flyball/run"
 )
 
 // IndexFunc gives the values under which an index finds an object; none if it is not to be found
@@ -25,16 +25,10 @@ type definition struct {
 
 // values calls the function. The result is sorted, without repetition.
 func (d *definition) values(e *Entry) (values []string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			cause, ok := p.(error)
-			if !ok {
-				cause = fmt.Errorf("%v", p)
-			}
-			values, err = nil, &IndexError{Index: d.name, Err: fmt.Errorf("panic: %w", cause), Stack: debug.Stack()}
-		}
-	}()
-	values, err = d.fn(e)
+	err = run.Safely("", func() (err error) {
+		values, err = d.fn(e)
+		return err
+	})
 	if err != nil {
 		return nil, &IndexError{Index: d.name, Err: err}
 	}
