@@ -3,7 +3,9 @@ package informer
 import (
 	"time"
 
+	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Handler is told what changes, on a goroutine of its own, object by object in the order in which
@@ -41,5 +43,106 @@ type HandlerOptions struct {
 //
 //	reg, err := informer.Handle(inf, informer.Handler[corev1.Pod]{OnAdd: …}, informer.HandlerOptions{})
 func Handle[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOptions) (*Registration, error) {
-	panic("soon")
+	if err := in.Fits(P(new(T))); err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		o.Name = "handler"
+	}
+	t := &typed[T, P]{in: in, h: h, held: make(map[object.Key]*store.Entry)}
+	r := newRegistration(in, o.Name, t.deliver)
+	r.backlog = delta.NewBacklog[*store.Entry]()
+	switch {
+	case o.Resync > 0:
+		r.resync = o.Resync
+	case o.Resync == 0:
+		r.resync = max(in.o.Resync, 0)
+	}
+	return r, in.add(r)
+}
+
+// typed turns changes into calls of a handler. It belongs to the goroutine of its registration.
+type typed[T any, P object.Ptr[T]] struct {
+	in *Informer
+	h  Handler[T]
+	// held has, for each key whose present state could not be decoded, the last entry that the
+	// handler was shown, or nil if it was shown none.
+	held map[object.Key]*store.Entry
+}
+
+func (t *typed[T, P]) deliver(c store.Change) {
+	if shown, ok := t.held[c.Key]; ok {
+		delete(t.held, c.Key)
+		c.Old = shown
+		if c.Resync && shown != c.New {
+			c.Resync = false
+		}
+	}
+	switch {
+	case c.New == nil && c.Old == nil: // never shown
+	case c.New == nil:
+		t.remove(c)
+	case c.Old == nil:
+		t.appear(c)
+	default:
+		t.change(c)
+	}
+}
+
+func (t *typed[T, P]) appear(c store.Change) {
+	if t.h.OnAdd == nil {
+		return
+	}
+	obj, err := t.copy(c.New)
+	if err != nil {
+		t.held[c.Key] = nil
+		t.in.aside(c.New, err)
+		return
+	}
+	t.h.OnAdd(obj, c.Initial)
+}
+
+func (t *typed[T, P]) change(c store.Change) {
+	if t.h.OnUpdate == nil {
+		return
+	}
+	obj, err := t.copy(c.New)
+	if err != nil {
+		t.held[c.Key] = c.Old
+		t.in.aside(c.New, err)
+		return
+	}
+	old, err := t.copy(c.Old)
+	if err != nil { // never shown: there was no OnAdd to find out
+		t.in.aside(c.Old, err)
+		if t.h.OnAdd != nil {
+			t.h.OnAdd(obj, false)
+		}
+		return
+	}
+	t.h.OnUpdate(old, obj)
+}
+
+func (t *typed[T, P]) remove(c store.Change) {
+	if t.h.OnDelete == nil {
+		return
+	}
+	last := c.Last
+	if last == nil {
+		last = c.Old
+	}
+	obj, err := t.copy(last)
+	if err != nil {
+		// The final state is of no use: the one that the handler was shown is the last known.
+		t.in.aside(last, err)
+		if obj, err = t.copy(c.Old); err != nil {
+			return
+		}
+	}
+	t.h.OnDelete(obj, c.Missed)
+}
+
+func (t *typed[T, P]) copy(e *store.Entry) (*T, error) {
+	obj := P(new(T))
+	return obj, decode(e, obj)
 }

@@ -2,13 +2,20 @@ package informer
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // Options says what an Informer watches and how. They are read by New.
@@ -24,50 +31,85 @@ type Options struct {
 	// has none. If it fails or panics the object is set aside. Nil: none.
 	Transform func(object.Object) error
 	// StripManagedFields drops metadata.managedFields from every object, from the bytes, at
-	// nearly no cost.
+	// nearly no cost. It has no effect beside an Intake of one's own in Reflector.
 	StripManagedFields bool
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
-	// OnProblem is told of each version that is set aside (*AsideError), and of each panic of a
-	// source or handler (*PanicError), beside the log. It may be called from several goroutines,
-	// and must not block. Nil: none.
-	OnProblem func(error)
+	// OnProblem is told of each version of an object that cannot be used, once, and of each panic
+	// of a source or handler, beside the log. It may be called from several goroutines, and must
+	// not block. Nil: none.
+	OnProblem func(Problem)
+	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
+	Reflector reflector.Options
 	// Logger is where a person is told. Nil: slog.Default().
 	Logger *slog.Logger
-}
-
-// State is where an informer stands. It is a copy.
-type State struct {
-	// Running is set from Run until it returns, Stopped after that.
-	Running, Stopped bool
-	// Synced is set once the first full list is in the store, and stays.
-	Synced bool
-	// Err is what keeps the watch from working at present, if anything does.
-	Err error
-	// SetAside is the number of objects that cannot be used at present.
-	SetAside int
-}
-
-func (s State) String() string {
-	text := "not started"
-	switch {
-	case s.Stopped:
-		text = "stopped"
-	case s.Running && s.Synced:
-		text = "synced"
-	case s.Running:
-		text = "listing"
-	}
-	if s.Err != nil {
-		text += ": " + s.Err.Error()
-	}
-	return text
 }
 
 // Informer keeps one selection of one kind in a store and tells those who registered what
 // changes. It runs once. All methods may be called from any goroutine.
 type Informer struct {
-	o Options
+	o      Options
+	log    *slog.Logger
+	watch  *reflector.Reflector
+	fifo   *delta.FIFO[*store.Entry]
+	store  *store.Store
+	synced chan struct{}
+
+	mu      sync.Mutex
+	phase   phase
+	group   *run.Group
+	regs    []*Registration // replaced, never changed in place
+	joining []*Registration // added while running; the applier takes them over
+	asides  map[object.Key]*aside
+}
+
+// phase is where the life of an Informer stands.
+type phase uint8
+
+const (
+	idle phase = iota
+	running
+	stopped
+)
+
+// New returns an informer that watches source once it is run. It starts nothing.
+func New(source reflector.Source, o Options) (*Informer, error) {
+	switch {
+	case source == nil:
+		return nil, fmt.Errorf("informer: source is nil")
+	case o.Kind.GVK.Kind == "":
+		return nil, fmt.Errorf("informer: Options.Kind has no kind")
+	}
+	in := &Informer{
+		o:    o,
+		log:  o.Logger,
+		fifo: delta.NewFIFO[*store.Entry](),
+		store: store.New(store.Options{
+			Resource:      o.Kind.Resource.GroupResource(),
+			ClusterScoped: o.Kind.ClusterScoped,
+		}),
+		synced: make(chan struct{}),
+		asides: make(map[object.Key]*aside),
+	}
+	if in.log == nil {
+		in.log = slog.Default()
+	}
+	in.log = in.log.With("kind", o.Kind.GVK.Kind)
+	if o.Reflector.Resource == "" {
+		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
+	}
+	if o.StripManagedFields && o.Reflector.Intake == nil {
+		o.Reflector.Intake = func(raw wire.Raw) *store.Entry { return reflector.Intake(wire.CutManagedFields(raw)) }
+	}
+	if o.Reflector.Logger == nil {
+		o.Reflector.Logger = in.log
+	}
+	watch, err := reflector.New(source, &sink{in: in}, o.Reflector)
+	if err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	in.watch = watch
+	return in, nil
 }
 
 // Kind is what the informer watches.
@@ -77,21 +119,34 @@ func (in *Informer) Kind() Kind { return in.o.Kind }
 func (in *Informer) Selection() Selection { return in.o.Selection }
 
 // Run watches until ctx ends, and returns when every goroutine of the informer has ended, with
-// the cause. A callback that is running then is waited for, however long it takes. A second call
-// returns ErrRunTwice.
-func (in *Informer) Run(ctx context.Context) error { panic("soon") }
+// the cause. A callback that is running then is waited for, however long it takes; what waits in
+// backlogs is dropped. A second call returns ErrRunTwice. Once stopped, reads go on answering from
+// the last state.
+func (in *Informer) Run(ctx context.Context) error {
+	in.mu.Lock()
+	if in.phase != idle {
+		in.mu.Unlock()
+		return ErrRunTwice
+	}
+	in.phase = running
+	group, _ := run.New(ctx)
+	in.group = group
+	for _, r := range in.regs {
+		in.start(r)
+	}
+	in.mu.Unlock()
 
-// State says where the informer stands.
-func (in *Informer) State() State { panic("soon") }
+	group.Go("apply "+in.o.Kind.GVK.Kind, in.apply)
+	group.Go("watch "+in.o.Kind.GVK.Kind, in.watch.Run)
+	err := group.Wait()
 
-// Synced is closed when the first full list is in the store.
-func (in *Informer) Synced() <-chan struct{} { panic("soon") }
-
-// HasSynced reports whether Synced is closed.
-func (in *Informer) HasSynced() bool { panic("soon") }
-
-// SetAside lists the objects that cannot be used at present, in the order of their keys.
-func (in *Informer) SetAside() []*AsideError { panic("soon") }
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.phase = stopped
+	in.fifo.Close()
+	in.regs, in.joining = nil, nil
+	return err
+}
 
 // Subscribe adds a source: a function that is called on the applier's goroutine for every
 // change, none merged, after the store has it. It must not block; what it may do is look at
@@ -102,8 +157,52 @@ func (in *Informer) SetAside() []*AsideError { panic("soon") }
 // on the same goroutine, so that nothing is missed or seen twice. After the informer stopped it
 // is ErrStopped.
 func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registration, error) {
-	panic("soon")
+	if call == nil {
+		return nil, fmt.Errorf("informer: source %q is nil", name)
+	}
+	r := newRegistration(in, name, call)
+	return r, in.add(r)
 }
 
-func (in *Informer) forget(*Registration)                              {}
-func (in *Informer) panicked(_ *Registration, _ store.Change, _ error) {}
+// add takes in a registration: at once before Run, by way of the applier while it runs.
+func (in *Informer) add(r *Registration) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch in.phase {
+	case stopped:
+		return fmt.Errorf("add %s to the informer of %s: %w", r.name, in.o.Kind.GVK.Kind, ErrStopped)
+	case running:
+		in.joining = append(in.joining, r)
+		in.fifo.Wake()
+	default:
+		in.regs = append(slices.Clip(in.regs), r)
+	}
+	return nil
+}
+
+// forget drops a removed registration.
+func (in *Informer) forget(r *Registration) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	without := func(all []*Registration) []*Registration {
+		if i := slices.Index(all, r); i >= 0 {
+			return slices.Concat(all[:i], all[i+1:])
+		}
+		return all
+	}
+	in.regs, in.joining = without(in.regs), without(in.joining)
+}
+
+// registered are those who are to be told of changes.
+func (in *Informer) registered() []*Registration {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.regs
+}
+
+// start starts the goroutine of a handler; a source has none.
+func (in *Informer) start(r *Registration) {
+	if r.backlog != nil {
+		in.group.Go(r.name, r.loop)
+	}
+}

@@ -1,39 +1,110 @@
 package informer
 
 import (
+	"errors"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Lister reads one kind from the store of an informer. What it returns is decoded for the caller
 // and belongs to them. Each call reads one snapshot, which never holds up the writer. Until the
-// informer has synced every read is a *NotSyncedError.
+// informer has synced every read is a *NotSyncedError. Make one with NewLister.
 type Lister[T any] struct {
-	in *Informer
+	in   *Informer
+	copy func(*store.Entry) (*T, error)
 }
 
 // NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold
 // the kind.
-func NewLister[T any, P object.Ptr[T]](in *Informer) (Lister[T], error) { panic("soon") }
+func NewLister[T any, P object.Ptr[T]](in *Informer) (Lister[T], error) {
+	if err := in.Fits(P(new(T))); err != nil {
+		return Lister[T]{}, err
+	}
+	return Lister[T]{in: in, copy: func(e *store.Entry) (*T, error) {
+		obj := new(T)
+		if err := in.Decode(e, P(obj)); err != nil {
+			return nil, err
+		}
+		return obj, nil
+	}}, nil
+}
 
 // Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
-// error is that of package client for NotFound if there is none, and an *AsideError if it cannot
-// be decoded.
-func (l Lister[T]) Get(key object.Key) (*T, error) { panic("soon") }
+// error is a *client.NotFound if there is none, and a *store.SetAsideError if it cannot be used.
+func (l Lister[T]) Get(key object.Key) (*T, error) {
+	e, err := l.in.Entry(key)
+	if err != nil {
+		return nil, err
+	}
+	return l.copy(e)
+}
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the
-// order of their keys. One that cannot be decoded ends it with an error; [Lister.All] goes on.
-func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) { panic("soon") }
+// order of their keys. Those that cannot be used are left out: the error then joins a
+// *store.SetAsideError for each, beside the others.
+func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) {
+	return collect(l.All(namespace, sel))
+}
 
-// All yields what List returns, one by one. An object that cannot be decoded is yielded as nil
-// with its *AsideError, and the sequence goes on.
-func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] { panic("soon") }
+// All yields what List returns, one by one. An object that cannot be used is yielded as nil with
+// its *store.SetAsideError, and the sequence goes on; any other error ends it.
+func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] {
+	return l.query(Query{Namespace: namespace, Labels: sel})
+}
+
+// Select yields the objects that meet a condition on indexes, in the order of their keys, like
+// All. An index that does not exist is a *store.UnknownIndexError.
+//
+//	l.Select(store.And(store.Is("spec.nodeName", "n1"), store.Is("app", "web")))
+func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
+	return l.query(Query{Where: cond})
+}
 
 // Headers yields the metadata of what List returns, without decoding anything. The headers are
 // shared: read only.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
-	panic("soon")
+	return func(yield func(*object.Header, error) bool) {
+		entries, err := l.in.Entries(Query{Namespace: namespace, Labels: sel})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for e := range entries {
+			if !yield(e.Header(), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		entries, err := l.in.Entries(q)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for e := range entries {
+			if !yield(l.copy(e)) {
+				return
+			}
+		}
+	}
+}
+
+func collect[T any](all iter.Seq2[*T, error]) ([]*T, error) {
+	var objects []*T
+	var errs []error
+	for obj, err := range all {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		objects = append(objects, obj)
+	}
+	return objects, errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
@@ -15,22 +16,21 @@ type Registration struct {
 	inf    *Informer
 	name   string
 	call   func(store.Change)
-	inline bool          // called on the applier's goroutine, for every change
 	resync time.Duration // 0: never
+
+	// backlog is what a handler was not shown yet; nil for a source, which is called on the
+	// applier's goroutine.
+	backlog *delta.Backlog[*store.Entry]
 
 	// nextResync belongs to the applier.
 	nextResync time.Time
 
-	wake   chan struct{} // capacity 1: something was pushed
 	synced chan struct{}
-	gone   chan struct{} // closed on removal
 	idle   chan struct{} // closed when removed and no callback runs
 
 	mu        sync.Mutex
-	backlog   backlog
 	calling   bool
 	removed   bool
-	isSynced  bool
 	delivered uint64
 	panics    uint64
 }
@@ -38,9 +38,7 @@ type Registration struct {
 func newRegistration(inf *Informer, name string, call func(store.Change)) *Registration {
 	return &Registration{
 		inf: inf, name: name, call: call,
-		wake:   make(chan struct{}, 1),
 		synced: make(chan struct{}),
-		gone:   make(chan struct{}),
 		idle:   make(chan struct{}),
 	}
 }
@@ -71,12 +69,13 @@ func (r *Registration) Remove() {
 		return
 	}
 	r.removed = true
-	r.backlog = backlog{}
-	close(r.gone)
 	if !r.calling {
 		close(r.idle)
 	}
 	r.mu.Unlock()
+	if r.backlog != nil {
+		r.backlog.Close()
+	}
 	r.inf.forget(r)
 }
 
@@ -93,28 +92,37 @@ func (r *Registration) RemoveAndWait(ctx context.Context) error {
 	}
 }
 
-// Backlog says how far a registration is behind.
-type Backlog struct {
-	// Pending is the number of keys that wait. It is always 0 for a source, which is called as
-	// changes are applied.
+// Stats says how far a registration is, and how far behind.
+type Stats struct {
+	// Pending is the number of keys that wait, and Oldest how long the first of them has waited.
+	// Both are 0 for a source, which is called as changes are applied.
 	Pending int
+	Oldest  time.Duration
+	// Merged counts the changes that were merged into one that waited.
+	Merged uint64
 	// Delivered counts the changes whose callback has returned or panicked.
 	Delivered uint64
 	// Panics counts the callbacks that panicked.
 	Panics uint64
 }
 
-// Backlog returns the present figures.
-func (r *Registration) Backlog() Backlog {
+// Stats returns the present figures.
+func (r *Registration) Stats() Stats {
+	var s Stats
+	if r.backlog != nil {
+		b := r.backlog.Stats()
+		s = Stats{Pending: b.Depth, Oldest: b.Oldest, Merged: b.Merged}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Backlog{Pending: r.backlog.len(), Delivered: r.delivered, Panics: r.panics}
+	s.Delivered, s.Panics = r.delivered, r.panics
+	return s
 }
 
 // offer hands changes to the registration, on the applier's goroutine: a source is called, a
 // handler finds them in its backlog.
-func (r *Registration) offer(changes []store.Change) {
-	if r.inline {
+func (r *Registration) offer(changes ...store.Change) {
+	if r.backlog == nil {
 		for _, c := range changes {
 			if !r.deliver(c) {
 				return
@@ -122,32 +130,18 @@ func (r *Registration) offer(changes []store.Change) {
 		}
 		return
 	}
-	r.mu.Lock()
-	if r.removed {
-		r.mu.Unlock()
+	for _, c := range changes {
+		r.backlog.Push(delta.Change[*store.Entry](c))
+	}
+}
+
+// listed says that every initial add has been offered. It is called once.
+func (r *Registration) listed() {
+	if r.backlog == nil {
+		close(r.synced)
 		return
 	}
-	for _, c := range changes {
-		r.backlog.push(c)
-	}
-	r.settleLocked()
-	r.mu.Unlock()
-	r.signal()
-}
-
-// listed says that every initial add has been offered.
-func (r *Registration) listed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.backlog.listed = true
-	r.settleLocked()
-}
-
-func (r *Registration) settleLocked() {
-	if !r.isSynced && r.backlog.synced() {
-		r.isSynced = true
-		close(r.synced)
-	}
+	r.backlog.Mark()
 }
 
 // deliver makes one call. It reports false when the registration was removed.
@@ -172,41 +166,22 @@ func (r *Registration) deliver(c store.Change) bool {
 	}
 	if r.removed {
 		close(r.idle)
-		return false
 	}
-	if !r.inline {
-		r.backlog.done(c)
-		r.settleLocked()
-	}
-	return true
+	return !r.removed
 }
 
 // loop is the goroutine of a handler: it takes what waits and calls, until ctx ends or the
 // handler is removed.
 func (r *Registration) loop(ctx context.Context) error {
 	for {
-		r.mu.Lock()
-		c, ok := r.backlog.pop()
-		r.mu.Unlock()
-		if ok {
-			if ctx.Err() != nil || !r.deliver(c) {
-				return nil
-			}
-			continue
-		}
-		select {
-		case <-r.wake:
-		case <-r.gone:
-			return nil
-		case <-ctx.Done():
+		item, err := r.backlog.Next(ctx)
+		switch {
+		case err != nil:
+			return nil // stopped, or removed
+		case item.Mark:
+			close(r.synced)
+		case !r.deliver(store.Change(item.Change)):
 			return nil
 		}
-	}
-}
-
-func (r *Registration) signal() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
 	}
 }

@@ -1,0 +1,21 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Absent is the [NotFound] of a reader that is not the server, such as a cache: it says the same
+// as that of the server.
+func Absent(call Call) *NotFound {
+	r := call.Resource.GroupResource()
+	return &NotFound{Failure{Call: call, status: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotFound,
+		Reason:  metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("%s %q not found", r.String(), call.Key.Name),
+		Details: &metav1.StatusDetails{Group: r.Group, Kind: r.Resource, Name: call.Key.Name},
+	}}}
+}

@@ -1,0 +1,70 @@
+package informer
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Index adds a named index by a function of the typed object, before or while the informer runs:
+// an object is found under each of the values that the function returns for it. The function is
+// given a copy of its own and must depend on nothing else. An object on which it panics is set
+// aside.
+//
+// Errors: *TypeMismatchError, *store.IndexExistsError, store.ErrBadIndex, ErrStopped.
+func Index[T any, P object.Ptr[T]](in *Informer, name string, f func(P) []string) error {
+	if f == nil {
+		return in.IndexEntries(name, nil)
+	}
+	if err := in.Fits(P(new(T))); err != nil {
+		return fmt.Errorf("index %q: %w", name, err)
+	}
+	return in.IndexEntries(name, func(e *store.Entry) ([]string, error) {
+		obj := P(new(T))
+		if err := e.Decode(obj); err != nil {
+			return nil, err
+		}
+		return f(obj), nil
+	})
+}
+
+// IndexPath adds an index by the value of a field, such as "spec.nodeName", under the path as its
+// name. The field is read from the bytes; no object is built. Objects without it are not found.
+//
+// Errors: *wire.PathError and those of Index.
+func (in *Informer) IndexPath(path string) error {
+	p, err := wire.CompilePath(in.goType(), path)
+	if err != nil {
+		return err
+	}
+	return in.IndexEntries(path, func(e *store.Entry) ([]string, error) { return p.Values(e.Raw()) })
+}
+
+// goType is the Go type that paths are checked against, or nil.
+func (in *Informer) goType() reflect.Type {
+	if in.o.Selection.MetadataOnly {
+		return reflect.TypeFor[metav1.PartialObjectMetadata]()
+	}
+	return (&wire.Kind{GVK: in.o.Kind.GVK, Scheme: in.o.Scheme}).GoType()
+}
+
+// IndexEntries adds an index by a function of the entry: what Index and IndexPath stand on. It is
+// built over what is there before it returns.
+func (in *Informer) IndexEntries(name string, f store.IndexFunc) error {
+	in.mu.Lock()
+	over := in.phase == stopped
+	in.mu.Unlock()
+	if over {
+		return fmt.Errorf("index %q of %s: %w", name, in.o.Kind.GVK.Kind, ErrStopped)
+	}
+	if err := in.store.AddIndex(name, f); err != nil {
+		return err
+	}
+	in.fifo.Wake() // objects that the index set aside are reported with the next commit
+	return nil
+}

@@ -1,0 +1,130 @@
+package informer
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Query selects entries of an informer. The zero Query selects all.
+type Query struct {
+	// Namespace restricts to one namespace; empty means all. It is ignored for a cluster-scoped
+	// kind.
+	Namespace string
+	// Labels restricts to what matches; nil means everything.
+	Labels labels.Selector
+	// Where is a condition on indexes; nil means none.
+	Where store.Cond
+	// After restricts to keys behind this one. The zero Key means from the start.
+	After object.Key
+}
+
+// Snapshot is the content as of now: immutable, to be held for as long as wanted. Until the
+// informer has synced there is none, and the error is a *NotSyncedError.
+func (in *Informer) Snapshot() (*store.Snapshot, error) {
+	if !in.HasSynced() {
+		return nil, &NotSyncedError{Kind: in.o.Kind.GVK, Selection: in.o.Selection, State: in.State()}
+	}
+	return in.store.Snapshot(), nil
+}
+
+// Entry returns the present entry of a key. The namespace of the key is ignored for a
+// cluster-scoped kind. Errors: *NotSyncedError, *client.NotFound, *store.SetAsideError.
+func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
+	snapshot, err := in.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	e, ok := snapshot.Lookup(key)
+	if !ok {
+		if in.o.Kind.ClusterScoped {
+			key.Namespace = ""
+		}
+		return nil, client.Absent(client.Call{
+			Verb: "get", Resource: in.o.Kind.Resource, Kind: in.o.Kind.GVK.Kind, Key: key,
+		})
+	}
+	if e.Err() != nil {
+		return nil, in.unusable(e, e.Err())
+	}
+	return e, nil
+}
+
+// Entries yields what a query selects in one snapshot, in the order of the keys, decoding
+// nothing. Entries that were set aside are among them, those included of which it is not known
+// whether their labels match, but not where the query has a condition, since no index holds them.
+// Errors: *NotSyncedError, *store.UnknownIndexError.
+func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
+	snapshot, err := in.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if in.o.Kind.ClusterScoped {
+		q.Namespace = ""
+	}
+	all, err := snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After})
+	if err != nil || q.Labels == nil || q.Labels.Empty() {
+		return all, err
+	}
+	return func(yield func(*store.Entry) bool) {
+		for e := range all {
+			h := e.Header()
+			unknown := e.Err() != nil && h.Labels == nil
+			if (unknown || q.Labels.Matches(labels.Set(h.Labels))) && !yield(e) {
+				return
+			}
+		}
+	}, nil
+}
+
+// Decode writes an entry of this informer into an object of the caller's, which then owns all of
+// it. The first time that fails for a version it is reported. The error is a *store.SetAsideError,
+// or *TypeMismatchError if the object is of a type that cannot hold the kind.
+func (in *Informer) Decode(e *store.Entry, into object.Object) error {
+	if err := in.Fits(into); err != nil {
+		return err
+	}
+	if err := decode(e, into); err != nil {
+		return in.unusable(e, err)
+	}
+	return nil
+}
+
+// decode makes a copy that the caller owns. A decoder that panics fails.
+func decode(e *store.Entry, into object.Object) error {
+	return run.Safely("decode", func() error { return e.Decode(into) })
+}
+
+// Fits returns a *TypeMismatchError if objects of the kind cannot be decoded into o's type.
+func (in *Informer) Fits(o object.Object) error {
+	mismatch := func(reason string) error {
+		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", o), Reason: reason}
+	}
+	switch o.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return nil
+	}
+	if in.o.Selection.MetadataOnly {
+		return mismatch("the informer holds metadata only")
+	}
+	if in.o.Scheme == nil {
+		return nil // found out when the first object is decoded
+	}
+	kinds, _, err := in.o.Scheme.ObjectKinds(o)
+	if err != nil {
+		return mismatch("the scheme does not know the type")
+	}
+	if !slices.Contains(kinds, in.o.Kind.GVK) {
+		return mismatch("it is the type of " + kinds[0].String())
+	}
+	return nil
+}

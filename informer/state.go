@@ -1,0 +1,53 @@
+package informer
+
+import (
+	"fmt"
+
+	"github.com/flyball-io/flyball/reflector"
+)
+
+// State is where an informer stands. It is a copy.
+type State struct {
+	// Watch is where the list and watch stand, and what is wrong with them, if anything is.
+	Watch reflector.State
+	// Synced is set once the first full list is in the store, and stays.
+	Synced bool
+	// Objects is the number of objects in the store, those set aside included.
+	Objects int
+	// SetAside is the number of objects that cannot be used at present.
+	SetAside int
+}
+
+// String is one line for a person: "synced", "forbidden: list secrets: …".
+func (s State) String() string {
+	text := s.Watch.Phase.String()
+	if s.Watch.Err != nil {
+		text += ": " + s.Watch.Err.Error()
+	}
+	if s.SetAside > 0 {
+		text += fmt.Sprintf(" (%d of %d objects set aside)", s.SetAside, s.Objects)
+	}
+	return text
+}
+
+// State says where the informer stands.
+func (in *Informer) State() State {
+	s := State{Watch: in.watch.State(), Synced: in.HasSynced(), Objects: in.store.Snapshot().Len()}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s.SetAside = len(in.asides)
+	return s
+}
+
+// Synced is closed when the first full list is in the store.
+func (in *Informer) Synced() <-chan struct{} { return in.synced }
+
+// HasSynced reports whether Synced is closed.
+func (in *Informer) HasSynced() bool {
+	select {
+	case <-in.synced:
+		return true
+	default:
+		return false
+	}
+}

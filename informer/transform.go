@@ -1,0 +1,100 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// ErrIdentity says that a transform changed the namespace, name, uid or resourceVersion of an
+// object. Nothing else may rely on them then, so the object is set aside.
+var ErrIdentity = errors.New("the transform changed the identity of the object")
+
+// Transform makes a function on the Go type of a kind what [Options].Transform takes. Given an
+// object of another type it fails, which sets that object aside.
+func Transform[T any, P object.Ptr[T]](f func(obj P) error) func(object.Object) error {
+	return func(o object.Object) error {
+		p, ok := o.(P)
+		if !ok {
+			return fmt.Errorf("transform of %T: the object is a %T", P(nil), o)
+		}
+		return f(p)
+	}
+}
+
+// prepare does what the options ask for with an incoming version: once for each.
+func (a *applier) prepare(e *store.Entry) *store.Entry {
+	if e == nil || e.Err() != nil || a.in.o.Transform == nil {
+		return e
+	}
+	h := e.Header()
+	if held, ok := a.in.store.Snapshot().Lookup(h.Key); ok && !a.reset && sameVersion(held.Header(), h) {
+		return held
+	}
+	prepared, err := a.in.prepare(e)
+	if err != nil {
+		return store.SetAside(*h, err)
+	}
+	return prepared
+}
+
+func sameVersion(a, b *object.Header) bool {
+	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.ResourceVersion != ""
+}
+
+func (in *Informer) prepare(e *store.Entry) (*store.Entry, error) {
+	raw, err := in.transform(e.Raw())
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := store.NewEntry(raw)
+	if err != nil {
+		return nil, err
+	}
+	was, is := e.Header(), prepared.Header()
+	if was.Key != is.Key || was.UID != is.UID || was.ResourceVersion != is.ResourceVersion {
+		return nil, ErrIdentity
+	}
+	return prepared, nil
+}
+
+// transform decodes an object, has the function change it, and encodes it again.
+func (in *Informer) transform(raw wire.Raw) (wire.Raw, error) {
+	obj := newObject(raw.Kind)
+	err := run.Safely("transform", func() error {
+		if err := raw.Decode(obj); err != nil {
+			return err
+		}
+		return in.o.Transform(obj)
+	})
+	if err != nil {
+		return wire.Raw{}, fmt.Errorf("transform: %w", err)
+	}
+	if m, ok := obj.(interface{ Marshal() ([]byte, error) }); ok && wire.HasProtobuf(reflect.TypeOf(obj)) {
+		bytes, err := m.Marshal()
+		return wire.Raw{Kind: raw.Kind, Encoding: wire.Protobuf, Bytes: bytes}, err
+	}
+	bytes, _, err := wire.Encode(obj, raw.Kind.GVK, wire.JSON)
+	return wire.Raw{Kind: raw.Kind, Encoding: wire.JSON, Bytes: bytes}, err
+}
+
+// newObject is a value for an object of the kind: of its Go type if there is one.
+func newObject(k *wire.Kind) object.Object {
+	if k.MetadataOnly {
+		return &metav1.PartialObjectMetadata{}
+	}
+	if t := k.GoType(); t != nil {
+		if o, ok := reflect.New(t).Interface().(object.Object); ok {
+			return o
+		}
+	}
+	return &unstructured.Unstructured{}
+}
