@@ -1,0 +1,356 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+)
+
+// byApps finds an entry under each part of its label app, which is separated by dots. It fails on
+// "bad" and panics on "panic".
+func byApps(e *Entry) ([]string, error) {
+	app, ok := e.header.Labels["app"]
+	switch {
+	case !ok:
+		return nil, nil
+	case app == "bad":
+		return nil, errTest
+	case app == "panic":
+		panic("no such app")
+	}
+	return strings.Split(app, "."), nil
+}
+
+func mustIndex(t *testing.T, s *Store, name string, fn IndexFunc) {
+	t.Helper()
+	if err := s.AddIndex(name, fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// under writes everything an index holds: "db: a b; web: b".
+func under(t *testing.T, snap *Snapshot, name string) string {
+	t.Helper()
+	values, err := snap.IndexValues(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for v := range values {
+		seq, err := snap.Index(name, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v+": "+names(seq))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestIndexFollowsItsObjects(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "app", byApps)
+	for _, step := range []struct{ script, want string }{
+		{"+a u1@1 app=web", "web: a"},
+		{"+b u2@2 app=web.db", "db: b; web: a b"},
+		{"+a u1@3 app=web tier=x", "db: b; web: a b"},
+		{"+b u2@4 app=db.cache.db.cache", "cache: b; db: b; web: a"},
+		{"+a u1@5", "cache: b; db: b"},
+		{"+b u2@6 app=cache", "cache: b"},
+		{"-b u2@7", ""},
+	} {
+		commit(s, step.script)
+		if got := under(t, s.Snapshot(), "app"); got != step.want {
+			t.Errorf("%s: %q, want %q", step.script, got, step.want)
+		}
+	}
+}
+
+// Contract 1: an older snapshot has its own indexes.
+func TestIndexBelongsToItsSnapshot(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "app", byApps)
+	commit(s, "+a u1@1 app=web", "+b u2@1 app=web")
+	before := s.Snapshot()
+	commit(s, "+a u1@2 app=db", "xb")
+	if got := under(t, before, "app"); got != "web: a b" {
+		t.Errorf("before: %s", got)
+	}
+	if got := under(t, s.Snapshot(), "app"); got != "db: a" {
+		t.Errorf("after: %s", got)
+	}
+}
+
+func TestIndexAddedLater(t *testing.T) {
+	s := New(Options{})
+	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
+	before := s.Snapshot()
+	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app2", byApps)
+	for _, name := range []string{"app", "app2"} {
+		if got, want := under(t, s.Snapshot(), name), "db: b; web: a b"; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if before.HasIndex("app") {
+		t.Error("an old snapshot has the new index")
+	}
+	if !s.Snapshot().Synced() {
+		t.Error("not synced any more")
+	}
+	commit(s, "+b u2@5 app=web", "+c u3@6 app=db")
+	for _, name := range []string{"app", "app2"} {
+		if got, want := under(t, s.Snapshot(), name), "db: c; web: a b"; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// An index added while a relist is open is in the state before it and in the one after it.
+func TestIndexAddedWithinARelist(t *testing.T) {
+	s := New(Options{})
+	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
+	txn := s.Begin()
+	do(txn, "[", "+a u1@4 app=db", "+c u5@5 app=web", "+bad u3@3 app=bad", "+worse u6@6 app=bad")
+	mustIndex(t, s, "app", byApps)
+	if got, want := under(t, s.Snapshot(), "app"), "db: b; web: a"; got != want {
+		t.Errorf("before: %s, want %s", got, want)
+	}
+	do(txn, "+d u6@6 app=web", "]")
+	got := show(txn.Commit())
+	want := "bad: u3@3 > u3@3!, b: u2@2 > - last u2@2 missed, a: u1@1 > u1@4, c: - > u5@5, worse: - > u6@6!, d: - > u6@6"
+	if got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if got, want := under(t, s.Snapshot(), "app"), "db: a; web: c d"; got != want {
+		t.Errorf("after: %s, want %s", got, want)
+	}
+}
+
+func TestIndexRemoved(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "app", byApps)
+	commit(s, "+a u1@1 app=web")
+	txn := s.Begin()
+	do(txn, "+b u2@2 app=web")
+	if err := s.RemoveIndex("app"); err != nil {
+		t.Fatal(err)
+	}
+	do(txn, "+c u3@3 app=web")
+	txn.Commit()
+	if s.Snapshot().HasIndex("app") {
+		t.Error("still there")
+	}
+	mustIndex(t, s, "app", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+	commit(s, "+a u1@4 app=web", "xb")
+	if got, want := under(t, s.Snapshot(), "app"), "a: a; c: c"; got != want {
+		t.Errorf("added again: %s, want %s", got, want)
+	}
+}
+
+func TestIndexErrors(t *testing.T) {
+	s := New(Options{Resource: pods})
+	mustIndex(t, s, "app", byApps)
+	snap := s.Snapshot()
+	var exists *IndexExistsError
+	if err := s.AddIndex("app", byApps); !errors.As(err, &exists) || exists.Index != "app" || exists.Resource != pods {
+		t.Errorf("added twice: %v", err)
+	}
+	if err := s.AddIndex("", byApps); !errors.Is(err, ErrBadIndex) {
+		t.Errorf("no name: %v", err)
+	}
+	if err := s.AddIndex("x", nil); !errors.Is(err, ErrBadIndex) {
+		t.Errorf("no function: %v", err)
+	}
+	_, byIndex := snap.Index("none", "v")
+	_, byWhere := snap.Where(And(Is("app", "x"), Or(nil, Is("none", "v"))))
+	_, byValues := snap.IndexValues("none")
+	for what, err := range map[string]error{"Index": byIndex, "Where": byWhere, "IndexValues": byValues, "RemoveIndex": s.RemoveIndex("none")} {
+		var unknown *UnknownIndexError
+		if !errors.As(err, &unknown) || unknown.Index != "none" || unknown.Resource != pods {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// Contract 15: an index function that fails sets that object aside, and no index holds it.
+func TestFailingIndexSetsAside(t *testing.T) {
+	for _, how := range []string{"bad", "panic"} {
+		t.Run(how, func(t *testing.T) {
+			s := New(Options{Resource: pods})
+			mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+			mustIndex(t, s, "app", byApps)
+			commit(s, "+a u1@1 app=web", "+b u2@2 app=web")
+			if got, want := show(commit(s, "+a u1@3 app="+how)), "a: u1@1 > u1@3!"; got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+			snap := s.Snapshot()
+			if got := under(t, snap, "app") + " / " + under(t, snap, "name"); got != "web: b / b: b" {
+				t.Errorf("indexes: %s", got)
+			}
+			_, err := snap.Get(object.Key{Name: "a"})
+			var aside *SetAsideError
+			var index *IndexError
+			if !errors.As(err, &aside) || !errors.As(err, &index) || index.Index != "app" {
+				t.Fatalf("Get: %v", err)
+			}
+			var panicked *run.PanicError
+			if errors.As(err, &panicked) != (how == "panic") || errors.Is(err, errTest) != (how == "bad") {
+				t.Errorf("cause: %v", err)
+			}
+			if got := show(commit(s, "[", "+a u1@3 app="+how, "+b u2@2 app=web", "]")); got != "" {
+				t.Errorf("reported again by a relist: %s", got)
+			}
+			if got, want := show(commit(s, "+a u1@4 app=db")), "a: u1@3! > u1@4"; got != want {
+				t.Errorf("mended: %s, want %s", got, want)
+			}
+			if got := under(t, s.Snapshot(), "app"); got != "db: a; web: b" {
+				t.Errorf("mended: %s", got)
+			}
+		})
+	}
+}
+
+func TestFailingIndexAddedLater(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
+	mustIndex(t, s, "app", byApps)
+	if e, _ := s.Snapshot().Lookup(object.Key{Name: "a"}); e.Err() == nil {
+		t.Error("not set aside at once")
+	}
+	if got := under(t, s.Snapshot(), "name"); got != "b: b" {
+		t.Errorf("still in another index: %s", got)
+	}
+	if got, want := show(commit(s)), "a: u1@1 > u1@1!"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := s.Stats().SetAside; got != 1 {
+		t.Errorf("%d set aside", got)
+	}
+}
+
+// What a transaction says of a key follows on what AddIndex said of it.
+func TestFailingIndexAddedWithinATxn(t *testing.T) {
+	s := New(Options{})
+	commit(s, "+a u1@1 app=bad")
+	txn := s.Begin()
+	do(txn, "+a u1@2 app=bad", "+a u1@3 app=web")
+	mustIndex(t, s, "app", byApps)
+	if got, want := show(txn.Commit()), "a: u1@1 > u1@1!, a: u1@1! > u1@3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "tier", ByLabel("tier"))
+	commit(s, "+n/a u1@1 app=web tier=front", "+n/b u2@1 app=web.db tier=back", "+m/c u3@1 app=db tier=back",
+		"+m/d u4@1 tier=front", "+m/e u5@1", "+m/f u6@1 ! app=web")
+	for _, test := range []struct {
+		cond Cond
+		want string
+	}{
+		{nil, "m/c m/d m/e m/f n/a n/b"},
+		{Is("app", "web"), "n/a n/b"},
+		{Is("app", "none"), ""},
+		{Is("app", ""), ""},
+		{And(), "m/c m/d m/e m/f n/a n/b"},
+		{Or(), ""},
+		{And(Or()), ""},
+		{Or(And()), "m/c m/d m/e m/f n/a n/b"},
+		{And(nil, Is("app", "db")), "m/c n/b"},
+		{And(Is("app", "web"), Is("app", "db")), "n/b"},
+		{And(Is("app", "web"), Is("tier", "front")), "n/a"},
+		{Or(Is("app", "web"), Is("app", "db")), "m/c n/a n/b"},
+		{Or(Is("app", "web"), Is("tier", "front"), Is("app", "none")), "m/d n/a n/b"},
+		{And(Or(Is("app", "web"), Is("app", "db")), Or(Is("tier", "back"), Is("tier", "front"))), "m/c n/a n/b"},
+		{And(Is("tier", "back"), Or(Is("app", "none"), And(Is("app", "db"), Is("app", "web")))), "n/b"},
+	} {
+		seq, err := s.Snapshot().Where(test.cond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // an iterator can be run again
+			if got := names(seq); got != test.want {
+				t.Errorf("%+v: %s, want %s", test.cond, got, test.want)
+			}
+		}
+	}
+}
+
+// An And costs by its smallest part: what is skipped is leapt over.
+func TestAndLeaps(t *testing.T) {
+	s := New(Options{})
+	mustIndex(t, s, "app", byApps)
+	txn := s.Begin()
+	for i := range 20_000 {
+		app := "web"
+		if i%5000 == 77 {
+			app = "web.rare"
+		}
+		txn.Put(at(fmt.Sprintf("n/p%05d u%d@%d app=%s", i, i, i+1, app)))
+	}
+	txn.Commit()
+	snap := s.Snapshot()
+	for _, cond := range []Cond{And(Is("app", "web"), Is("app", "rare")), And(Is("app", "rare"), Is("app", "web"))} {
+		steps := 0
+		counted := counting{cond.open(snap), &steps}
+		if all, ok := counted.cursor.(all); ok {
+			for i := range all {
+				all[i] = counting{all[i], &steps}
+			}
+		}
+		var got []string
+		for from, past := (object.Key{}), false; ; past = true {
+			key, ok := counted.seek(from, past)
+			if !ok {
+				break
+			}
+			got, from = append(got, key.Name), key
+		}
+		if want := []string{"p00077", "p05077", "p10077", "p15077"}; !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", cond, got, want)
+		}
+		if steps > 40 {
+			t.Errorf("%v: %d steps for 4 of 20,000", cond, steps)
+		}
+	}
+}
+
+type counting struct {
+	cursor
+	n *int
+}
+
+func (c counting) seek(from object.Key, past bool) (object.Key, bool) {
+	*c.n++
+	return c.cursor.seek(from, past)
+}
+
+func TestReadyIndexFuncs(t *testing.T) {
+	e := at("ns/a u1@1 app=web")
+	e.header.Owners = []object.Owner{{UID: "o1"}, {UID: "o2"}}
+	none := at("a u1@1")
+	for _, test := range []struct {
+		name string
+		fn   IndexFunc
+		want []string
+	}{
+		{"ByNamespace", ByNamespace, []string{"ns"}},
+		{"ByLabel", ByLabel("app"), []string{"web"}},
+		{"ByOwnerUID", ByOwnerUID, []string{"o1", "o2"}},
+	} {
+		if got, err := test.fn(e); err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, %v", test.name, got, err)
+		}
+		if got, err := test.fn(none); err != nil || len(got) != 0 {
+			t.Errorf("%s of an object without: %v, %v", test.name, got, err)
+		}
+	}
+}

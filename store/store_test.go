@@ -1,0 +1,404 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var pods = schema.GroupResource{Resource: "pods"}
+
+// at makes an entry from a short form: "ns/name u1@3 app=web tier=db" or "ns/name u1@3 !" for one
+// that was set aside.
+func at(s string) *Entry {
+	words := strings.Fields(s)
+	ns, name, ok := strings.Cut(words[0], "/")
+	if !ok {
+		ns, name = "", words[0]
+	}
+	e := &Entry{header: object.Header{Key: object.Key{Namespace: ns, Name: name}, Labels: map[string]string{}}, raw: wire.Raw{Bytes: []byte(s)}}
+	for _, w := range words[1:] {
+		if w == "!" {
+			return SetAside(e.header, errTest)
+		}
+		if uid, version, ok := strings.Cut(w, "@"); ok {
+			e.header.UID, e.header.ResourceVersion = types.UID(uid), version
+		} else {
+			k, v, _ := strings.Cut(w, "=")
+			e.header.Labels[k] = v
+		}
+	}
+	return e
+}
+
+var errTest = errors.New("cannot be read")
+
+func id(e *Entry) string {
+	switch {
+	case e == nil:
+		return "-"
+	case e.aside != nil:
+		return fmt.Sprintf("%s@%s!", e.header.UID, e.header.ResourceVersion)
+	}
+	return fmt.Sprintf("%s@%s", e.header.UID, e.header.ResourceVersion)
+}
+
+// show writes changes as "a: u1@1 > u1@2 reset, b: u2@1 > - last u2@1 missed".
+func show(changes []Change) string {
+	var out []string
+	for _, c := range changes {
+		s := fmt.Sprintf("%s: %s > %s", c.Key, id(c.Old), id(c.New))
+		if c.Last != nil {
+			s += " last " + id(c.Last)
+		}
+		for _, f := range []struct {
+			set  bool
+			name string
+		}{{c.Initial, "initial"}, {c.Missed, "missed"}, {c.Resync, "resync"}, {c.Reset, "reset"}} {
+			if f.set {
+				s += " " + f.name
+			}
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ", ")
+}
+
+// do runs a script of words on a transaction: "+ENTRY" Put, "-ENTRY" Delete with a final state,
+// "x KEY" Delete without, "? KEY" Resync, "[" Replace, "[!" Reset, "]" Sweep, "same"
+// ReportUnchanged.
+func do(t *Txn, script ...string) {
+	for _, s := range script {
+		switch {
+		case s == "[":
+			t.Replace()
+		case s == "[!":
+			t.Reset()
+		case s == "]":
+			t.Sweep()
+		case s == "same":
+			t.ReportUnchanged()
+		case s[0] == '+':
+			t.Put(at(s[1:]))
+		case s[0] == '-':
+			e := at(s[1:])
+			t.Delete(e.header.Key, e)
+		case s[0] == 'x':
+			t.Delete(at(s[1:]).header.Key, nil)
+		case s[0] == '?':
+			t.Resync(at(s[1:]).header.Key)
+		default:
+			panic(s)
+		}
+	}
+}
+
+// commit runs a script in a transaction of its own.
+func commit(s *Store, script ...string) []Change {
+	t := s.Begin()
+	do(t, script...)
+	return t.Commit()
+}
+
+func names(seq func(func(*Entry) bool)) string {
+	var out []string
+	for e := range seq {
+		out = append(out, e.header.Key.String())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestChanges(t *testing.T) {
+	first := []string{"[", "+a u1@1", "+b u2@2", "]"}
+	for _, test := range []struct {
+		name   string
+		script []string
+		want   string
+		stale  uint64
+	}{
+		{"add", []string{"+c u3@3"}, "c: - > u3@3", 0},
+		{"update", []string{"+a u1@3"}, "a: u1@1 > u1@3", 0},
+		{"two updates are one change", []string{"+a u1@3", "+a u1@4"}, "a: u1@1 > u1@4", 0},
+		{"same version", []string{"+a u1@1"}, "", 0},
+		{"same version, asked for", []string{"same", "+a u1@1"}, "a: u1@1 > u1@1 resync", 0},
+		{"older version", []string{"+b u2@1"}, "", 1},
+		{"older version, asked for", []string{"same", "+b u2@1"}, "", 1},
+		{"versions that are no numbers", []string{"+a u1@x", "+a u1@w"}, "a: u1@1 > u1@w", 0},
+		{"no version", []string{"+a u1@", "+a u1@"}, "a: u1@1 > u1@", 0},
+		{"another incarnation, even with a smaller version", []string{"+b u9@1"}, "b: u2@2 > u9@1", 0},
+		{"delete", []string{"-a u1@5"}, "a: u1@1 > - last u1@5", 0},
+		{"delete unseen", []string{"xa"}, "a: u1@1 > - last u1@1 missed", 0},
+		{"delete of nothing", []string{"xz"}, "", 0},
+		{"update, delete", []string{"+a u1@3", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
+		{"delete, add", []string{"-a u1@5", "+a u3@6"}, "a: u1@1 > u3@6", 0},
+		{"delete, stale update", []string{"-a u1@5", "+a u1@4"}, "a: u1@1 > - last u1@5", 1},
+		{"delete twice", []string{"-a u1@5", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
+		{"delete of a later incarnation", []string{"-a u3@5"}, "a: u1@1 > - last u3@5", 0},
+		{"delete of an earlier incarnation", []string{"-b u0@1"}, "", 1},
+		{"came and went", []string{"+c u3@3", "-c u3@4"}, "c: - > - last u3@4", 0},
+		{"came and went before the store saw it", []string{"-c u3@4"}, "c: - > - last u3@4", 0},
+		{"the same beside a newer key", []string{"+a u1@9", "-c u3@4"}, "a: u1@1 > u1@9, c: - > - last u3@4", 0},
+		{"an old deletion", []string{"-c u3@2"}, "", 1},
+		{"came and went, then came", []string{"-c u3@4", "+c u4@5"}, "c: - > u4@5", 0},
+		{"resync", []string{"?a"}, "a: u1@1 > u1@1 resync", 0},
+		{"resync of nothing", []string{"?z"}, "", 0},
+		{"resync, update", []string{"?a", "+a u1@3"}, "a: u1@1 > u1@3", 0},
+		{"update, resync", []string{"+a u1@3", "?a"}, "a: u1@1 > u1@3", 0},
+		{"in the order of first touch", []string{"+b u2@3", "+a u1@4", "+b u2@5"}, "b: u2@2 > u2@5, a: u1@1 > u1@4", 0},
+		{"relist", []string{"[", "+b u2@2", "+a u1@3", "]"}, "a: u1@1 > u1@3", 0},
+		{"relist: deletions first, then in list order", []string{"[", "+d u4@4", "+c u3@3", "+a u1@5", "]"},
+			"b: u2@2 > - last u2@2 missed, d: - > u4@4, c: - > u3@3, a: u1@1 > u1@5", 0},
+		{"relist: other incarnation", []string{"[", "+a u3@3", "+b u2@2", "]"}, "a: u1@1 > u3@3", 0},
+		{"relist: an older state still counts as listed", []string{"[", "+a u1@1", "+b u2@1", "]"}, "", 1},
+		{"relist: listed, then gone", []string{"[", "+a u1@1", "-a u1@5", "+b u2@2", "]"}, "a: u1@1 > - last u1@5", 0},
+		{"relist: a key twice", []string{"[", "+a u1@4", "+a u1@3", "+b u2@2", "]"}, "a: u1@1 > u1@4", 1},
+		{"relist: empty", []string{"[", "]"}, "a: u1@1 > - last u1@1 missed, b: u2@2 > - last u2@2 missed", 0},
+		{"relist not swept", []string{"[", "+c u3@3"}, "", 0},
+		{"sweep of no relist", []string{"+c u3@3", "]"}, "c: - > u3@3", 0},
+		{"reset: all is reported, and goes back", []string{"[!", "+a u1@1", "+b u2@1", "]"},
+			"a: u1@1 > u1@1 reset, b: u2@2 > u2@1 reset", 0},
+		{"reset: what is not there is gone", []string{"[!", "+b u2@1", "]"},
+			"a: u1@1 > - last u1@1 missed reset, b: u2@2 > u2@1 reset", 0},
+		{"reset: within the list versions count", []string{"[!", "+a u1@1", "+b u2@1", "+b u2@0", "]"},
+			"a: u1@1 > u1@1 reset, b: u2@2 > u2@1 reset", 1},
+		{"set aside", []string{"+a u1@3 !"}, "a: u1@1 > u1@3!", 0},
+		{"set aside without a version", []string{"+a @ !"}, "a: u1@1 > @!", 0},
+		{"set aside, then usable in the same version", []string{"+a u1@3 !", "+a u1@3"}, "a: u1@1 > u1@3", 0},
+		{"usable, then set aside in the same version", []string{"+a u1@1 !"}, "", 0},
+		{"set aside, deleted", []string{"+a u1@3 !", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := New(Options{Resource: pods})
+			if got := show(commit(s, first...)); got != "a: - > u1@1 initial, b: - > u2@2 initial" {
+				t.Fatal(got)
+			}
+			if got := show(commit(s, test.script...)); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", strings.Join(test.script, " "), got, test.want)
+			}
+			if got := s.Stats().StaleIgnored; got != test.stale {
+				t.Errorf("%d stale, want %d", got, test.stale)
+			}
+		})
+	}
+}
+
+// After the server went back, what counts as old news is judged by its new past.
+func TestResetForgetsTheOldPast(t *testing.T) {
+	s := New(Options{})
+	commit(s, "[", "+a u1@100", "]")
+	commit(s, "[!", "+a u1@50", "]")
+	if got := show(commit(s, "-c u2@60")); got != "c: - > - last u2@60" {
+		t.Errorf("got %q", got)
+	}
+	if got := show(commit(s, "+a u1@51")); got != "a: u1@50 > u1@51" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestInitialIsTheFirstWholeListOnly(t *testing.T) {
+	s := New(Options{})
+	if s.Snapshot().Synced() {
+		t.Error("synced before any list")
+	}
+	txn := s.Begin()
+	do(txn, "[", "+a u1@1")
+	txn.Discard()
+	if s.Snapshot().Synced() || s.Snapshot().Len() != 0 {
+		t.Error("a list that broke off left a trace")
+	}
+	if got := show(commit(s, "[", "+a u1@1", "]")); got != "a: - > u1@1 initial" {
+		t.Error(got)
+	}
+	if !s.Snapshot().Synced() {
+		t.Error("not synced")
+	}
+	if got := show(commit(s, "[", "+a u1@1", "+b u2@2", "]")); got != "b: - > u2@2" {
+		t.Error(got)
+	}
+}
+
+func TestAnEmptyFirstListSyncs(t *testing.T) {
+	s := New(Options{})
+	if got := commit(s, "[", "]"); len(got) != 0 || !s.Snapshot().Synced() {
+		t.Errorf("changes %s, synced %t", show(got), s.Snapshot().Synced())
+	}
+}
+
+// Contract 4: readers see the state before a relist until it is whole.
+func TestReadersSeeARelistAtOnce(t *testing.T) {
+	s := New(Options{})
+	commit(s, "[", "+a u1@1", "]")
+	before := s.Snapshot()
+	txn := s.Begin()
+	do(txn, "[", "+b u2@2", "+a u1@3")
+	if s.Snapshot() != before || names(before.All()) != "a" {
+		t.Error("an open relist shows")
+	}
+	do(txn, "]")
+	if s.Snapshot() != before {
+		t.Error("a relist shows before Commit")
+	}
+	txn.Commit()
+	if got := names(s.Snapshot().All()); got != "a b" {
+		t.Errorf("after Commit: %s", got)
+	}
+	if got := names(before.All()); got != "a" {
+		t.Errorf("an old snapshot changed: %s", got)
+	}
+}
+
+func TestNothingChangedNothingPublished(t *testing.T) {
+	s := New(Options{})
+	commit(s, "[", "+a u1@1", "]")
+	before := s.Snapshot()
+	commit(s, "+a u1@1", "?a", "-z u9@1")
+	if s.Snapshot() != before {
+		t.Error("a new snapshot for nothing")
+	}
+}
+
+func TestAnEndedTxnDoesNothing(t *testing.T) {
+	s := New(Options{})
+	txn := s.Begin()
+	do(txn, "+a u1@1")
+	txn.Commit()
+	do(txn, "+b u2@2", "xa", "[", "]", "?a", "same")
+	if got := txn.Commit(); got != nil {
+		t.Error(show(got))
+	}
+	txn.Discard()
+	if got := names(s.Snapshot().All()); got != "a" {
+		t.Error(got)
+	}
+}
+
+func TestReads(t *testing.T) {
+	s := New(Options{Resource: pods})
+	commit(s, "[", "+b/y u1@1", "+a/x u2@1", "+b/x u3@1", "+c u4@1", "+b/z u5@2 !", "]")
+	snap := s.Snapshot()
+	if got := names(snap.All()); got != "c a/x b/x b/y b/z" {
+		t.Errorf("All: %s", got)
+	}
+	for ns, want := range map[string]string{"a": "a/x", "b": "b/x b/y b/z", "": "c", "aa": "", "z": ""} {
+		if got := names(snap.InNamespace(ns)); got != want {
+			t.Errorf("InNamespace(%q): %s, want %s", ns, got, want)
+		}
+	}
+	for range snap.All() {
+		break // an iteration may stop anywhere
+	}
+	if e, err := snap.Get(object.Key{Namespace: "b", Name: "y"}); err != nil || id(e) != "u1@1" {
+		t.Errorf("Get: %s, %v", id(e), err)
+	}
+
+	_, err := snap.Get(object.Key{Namespace: "b", Name: "none"})
+	var status *apierrors.StatusError
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.ErrStatus.Details.Name != "none" || status.ErrStatus.Details.Kind != "pods" {
+		t.Errorf("Get of nothing: %v", err)
+	}
+
+	_, err = snap.Get(object.Key{Namespace: "b", Name: "z"})
+	var aside *SetAsideError
+	if !errors.As(err, &aside) || aside.Key.String() != "b/z" || aside.Resource != pods || !errors.Is(err, errTest) {
+		t.Errorf("Get of one set aside: %v", err)
+	}
+	if got, want := err.Error(), `pods "b/z" is set aside: cannot be read`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if e, ok := snap.Lookup(object.Key{Namespace: "b", Name: "z"}); !ok || e.Err() == nil {
+		t.Error("Lookup does not give what was set aside")
+	}
+	if got := s.Stats(); got.Objects != 5 || got.SetAside != 1 || got.Bytes != int64(len("b/y u1@1")*3+len("c u4@1")) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestClusterScopedKeysHaveNoNamespace(t *testing.T) {
+	s := New(Options{ClusterScoped: true})
+	commit(s, "+node u1@1")
+	if _, err := s.Snapshot().Get(object.Key{Namespace: "any", Name: "node"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStatsFollowEveryChange(t *testing.T) {
+	s := New(Options{})
+	commit(s, "+a u1@1", "+b u2@2 !")
+	commit(s, "+a u1@3 longer=label", "+b u2@4")
+	commit(s, "xa")
+	if got := s.Stats(); got != (Stats{Objects: 1, Bytes: int64(len("b u2@4"))}) {
+		t.Errorf("%+v", got)
+	}
+	commit(s, "xb")
+	if got := s.Stats(); got != (Stats{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPaging(t *testing.T) {
+	s := New(Options{})
+	if err := s.AddIndex("app", ByLabel("app")); err != nil {
+		t.Fatal(err)
+	}
+	txn := s.Begin()
+	var all, inB, web []string
+	for i := range 200 {
+		e := at(fmt.Sprintf("%c/p%03d u%d@%d app=%s", 'a'+i%3, i, i, i+1, []string{"web", "db"}[i%2]))
+		txn.Put(e)
+	}
+	txn.Commit()
+	snap := s.Snapshot()
+	for e := range snap.All() {
+		k := e.header.Key.String()
+		all = append(all, k)
+		if e.header.Namespace == "b" {
+			inB = append(inB, k)
+			if e.header.Labels["app"] == "web" {
+				web = append(web, k)
+			}
+		}
+	}
+	for _, test := range []struct {
+		q    Query
+		want []string
+	}{
+		{Query{}, all},
+		{Query{Namespace: "b"}, inB},
+		{Query{Namespace: "b", Where: Is("app", "web")}, web},
+		{Query{Namespace: "b", Where: And(Is("app", "web"), And())}, web},
+		{Query{Where: And()}, all},
+	} {
+		for _, size := range []int{1, 7, 64, 1000} {
+			var got []string
+			for q := test.q; ; {
+				page, err := snap.Select(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				for e := range page {
+					got = append(got, e.header.Key.String())
+					q.After = e.header.Key
+					if n++; n == size {
+						break
+					}
+				}
+				if n < size {
+					break
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%+v in pages of %d: %d entries, want %d", test.q, size, len(got), len(test.want))
+			}
+		}
+	}
+}
