@@ -43,7 +43,7 @@ type Core struct {
 	timeout time.Duration
 	frames  int       // since the watch was opened
 	objects int       // those of them with an object
-	fresh   bool      // nothing came since the last list
+	expired int       // 410s on watches in a row, with nothing between them
 	until   time.Time // when the initial events have to end
 
 	after    mode // what follows the wait

@@ -244,7 +244,7 @@ func (c *Core) complete(at moment, version string) {
 	c.finish(version)
 	c.state.HasSynced, c.holds = true, true
 	c.plan, c.cont = plan{}, ""
-	c.gone, c.broken, c.fresh = 0, 0, true
+	c.gone, c.broken = 0, 0
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
 	c.good(at)
 }

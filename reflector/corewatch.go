@@ -81,7 +81,7 @@ func (c *Core) change(at moment, in Input) Action {
 
 func (c *Core) heard(at moment, version string) {
 	c.frames++
-	c.fresh = false
+	c.expired = 0
 	c.state.LastEvent = at.now
 	if version != "" {
 		c.state.ResourceVersion = version
@@ -139,11 +139,12 @@ func (c *Core) watchFailed(at moment, err error) Action {
 	}
 	switch cause {
 	case expired:
-		if !c.fresh {
-			return c.list(at, plan{reason: Expired})
+		// If it happens again right after the list, that was too old as well.
+		p := plan{reason: Expired, newest: c.expired >= 2}
+		if c.expired++; c.expired == 1 {
+			return c.list(at, p)
 		}
-		// The list before it was too old as well.
-		c.plan = plan{reason: Expired, newest: true}
+		c.plan = p
 		return c.fail(at, "watch", err, listing, wait)
 	case forbidden:
 		return c.absent(at, Forbidden, "watch", err, watching)

@@ -1,0 +1,237 @@
+package reflector
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var update = flag.Bool("update", false, "write what the Core does into the scenarios")
+
+// TestScenarios tells stories to a Core. A line that starts with ">" is what happens; the lines
+// below it are what the Core makes of it: what the sink gets, and what to do next, with the time
+// until when.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(data))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want := strings.Split(string(data), "\n")
+			for i, line := range strings.Split(got, "\n") {
+				if i >= len(want) || line != want[i] {
+					t.Fatalf("%s:%d: the Core does\n%s", file, i+1, got)
+				}
+			}
+		})
+	}
+}
+
+// story is a Core and the clock it is told.
+type story struct {
+	core   *Core
+	now    time.Time
+	random float64
+	last   Action
+}
+
+func newStory(cfg Config) *story {
+	cfg.Resource = "pods"
+	return &story{core: NewCore(cfg), now: time.Unix(0, 0), random: 0.5}
+}
+
+func play(t *testing.T, script string) string {
+	var out strings.Builder
+	s := newStory(Config{})
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "> "):
+			out.WriteString(line + "\n")
+			if err := s.tell(&out, strings.Fields(line[2:])); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+		case strings.HasPrefix(line, "  "):
+		default:
+			out.WriteString(line + "\n")
+		}
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+func (s *story) tell(out *strings.Builder, f []string) error {
+	switch f[0] {
+	case "new":
+		cfg := Config{Paged: len(f) > 1 && f[1] == "paged"}
+		*s = *newStory(cfg)
+		return nil
+	case "random":
+		r, err := strconv.ParseFloat(f[1], 64)
+		s.random = r
+		return err
+	case "pass":
+		d, err := time.ParseDuration(f[1])
+		s.now = s.now.Add(d)
+		return err
+	case "state":
+		st := s.core.State()
+		fmt.Fprintf(out, "  %s since %v, synced=%v, at %s, relists %v, restarts %v, probes %d, episode %d\n", st.Phase,
+			s.now.Sub(st.Since), st.HasSynced, quoteEmpty(st.ResourceVersion), st.Relists, st.Restarts, st.Probes, st.Episode)
+		if st.Err != nil {
+			fmt.Fprintf(out, "  error: %v\n", st.Err)
+		}
+		return nil
+	case "timer":
+		if s.last.Until.IsZero() {
+			return errors.New("there is no timer")
+		}
+		s.now = s.last.Until
+	}
+	in, err := parseInput(f)
+	if err != nil {
+		return err
+	}
+	o := s.core.Step(s.now, s.random, in)
+	for i := range o.Emit {
+		fmt.Fprintf(out, "  %v\n", &o.Emit[i])
+	}
+	s.last = o.Next
+	fmt.Fprintf(out, "  %v", o.Next)
+	if !o.Next.Until.IsZero() {
+		fmt.Fprintf(out, ", until +%v", o.Next.Until.Sub(s.now))
+	}
+	out.WriteByte('\n')
+	return nil
+}
+
+func parseInput(f []string) (Input, error) {
+	var in Input
+	switch f[0] {
+	case "start":
+		in.Event = Start
+	case "stop":
+		in = Input{Event: Stop, Err: errors.New("enough")}
+	case "opened":
+		in.Event = Opened
+	case "timer":
+		in.Event = Timer
+	case "item", "added", "modified", "deleted":
+		in.Event = map[string]Event{"item": Item, "added": Added, "modified": Modified, "deleted": Deleted}[f[0]]
+		name, version, _ := strings.Cut(f[1], "@")
+		if len(f) > 2 {
+			in.Entry = store.SetAside(object.Header{Key: object.Key{Name: name}, ResourceVersion: version}, errors.New(f[2]))
+		} else {
+			in.Entry = store.SetAside(object.Header{Key: object.Key{Name: name}, ResourceVersion: version}, nil)
+		}
+	case "page":
+		in = Input{Event: PageDone, Version: strings.TrimPrefix(f[1], "@")}
+		if len(f) > 2 {
+			in.Continue = f[2]
+		}
+	case "bookmark":
+		in = Input{Event: Bookmark, Version: strings.TrimPrefix(f[1], "@"), InitialEnd: len(f) > 2}
+	case "end":
+		in.Event = End
+		if len(f) > 1 {
+			in.Err = scriptedError(f[1:])
+		}
+	default:
+		return in, fmt.Errorf("what is %q?", f[0])
+	}
+	return in, nil
+}
+
+func scriptedError(f []string) error {
+	switch f[0] {
+	case "cut":
+		return &wire.TruncatedError{Offset: 7}
+	case "reset":
+		return errors.New("connection reset")
+	case "garbage":
+		return &wire.SyntaxError{Encoding: wire.JSON, Offset: 7, Err: io.ErrNoProgress}
+	}
+	s := metav1.Status{Status: metav1.StatusFailure, Message: strings.Join(f, " "), Details: &metav1.StatusDetails{}}
+	code, _ := strconv.Atoi(f[0])
+	s.Code = int32(code)
+	if len(f) > 1 {
+		switch f[1] {
+		case "type":
+			s.Reason = metav1.StatusReasonTimeout
+			s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		case "cause":
+			s.Reason = metav1.StatusReasonTimeout
+			s.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
+		case "message":
+			s.Reason = metav1.StatusReasonTimeout
+			s.Message = "Timeout: Too large resource version: 100, current: 90"
+		case "after":
+			n, _ := strconv.Atoi(f[2])
+			s.Details.RetryAfterSeconds = int32(n)
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: s}
+}
+
+func TestClassify(t *testing.T) {
+	status := func(code int32, reason metav1.StatusReason) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: "m"}}
+	}
+	for _, test := range []struct {
+		err  error
+		want cause
+	}{
+		{nil, broken},
+		{io.ErrUnexpectedEOF, broken},
+		{&wire.TruncatedError{}, broken},
+		{&wire.SyntaxError{Err: io.EOF}, garbage},
+		{fmt.Errorf("watch: %w", &wire.EventTypeError{Type: "X"}), garbage},
+		{&wire.TooLargeError{}, garbage},
+		{&wire.KindError{}, garbage},
+		{&wire.StatusError{Status: metav1.Status{Code: 410}}, expired},
+		{status(0, metav1.StatusReasonExpired), expired},
+		{status(410, metav1.StatusReasonGone), expired},
+		{scriptedError([]string{"504", "type"}), tooLarge},
+		{scriptedError([]string{"504", "cause"}), tooLarge},
+		{scriptedError([]string{"504", "message"}), tooLarge},
+		{status(504, metav1.StatusReasonTimeout), server},
+		{status(http.StatusTooManyRequests, ""), busy},
+		{status(403, ""), forbidden},
+		{status(404, metav1.StatusReasonNotFound), notFound},
+		{status(401, metav1.StatusReasonUnauthorized), server},
+		{status(400, metav1.StatusReasonBadRequest), refused},
+		{status(422, metav1.StatusReasonInvalid), refused},
+		{status(500, ""), server},
+		{status(503, ""), server},
+	} {
+		if got, _ := classify(test.err); got != test.want {
+			t.Errorf("%v: %v, want %v", test.err, got, test.want)
+		}
+	}
+}
