@@ -168,13 +168,14 @@ func (p *Plane) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("plane: start %s: %w", p.binary, err)
 	}
+	proc.mark = mark
 	p.mu.Lock()
 	p.proc = proc
 	p.mu.Unlock()
 	select {
 	case <-proc.ready:
 	case <-proc.done:
-		return &ExitError{Err: proc.err, Log: p.log.Tail(mark, exitLines)}
+		return p.exitError(proc)
 	case <-ctx.Done():
 		proc.kill()
 		return fmt.Errorf("plane: start: %w", context.Cause(ctx))
@@ -226,6 +227,19 @@ func (p *Plane) PID() int { return p.current().pid() }
 // Done is closed when the process that runs at the time of the call has
 // ended, for whatever reason.
 func (p *Plane) Done() <-chan struct{} { return p.current().done }
+
+// Err is nil while the process runs and an [*ExitError] when it has ended, for
+// whatever reason.
+func (p *Plane) Err() error {
+	if proc := p.current(); !proc.running() {
+		return p.exitError(proc)
+	}
+	return nil
+}
+
+func (p *Plane) exitError(proc *process) error {
+	return &ExitError{Err: proc.err, Log: p.log.Tail(proc.mark, exitLines)}
+}
 
 func (p *Plane) current() *process {
 	p.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // exitLines is how much of the log goes into an error.
 const exitLines = 20
 
-// ExitError is the error of a control plane that ended before it was ready.
+// ExitError is the error of a control plane that ended.
 type ExitError struct {
 	// Err is how the process ended; nil means exit status 0.
 	Err error
@@ -30,7 +30,7 @@ func (e *ExitError) Error() string {
 	if e.Err != nil {
 		how = e.Err.Error()
 	}
-	return fmt.Sprintf("plane: control plane ended before it was ready: %s\n\t%s", how, strings.Join(e.Log, "\n\t"))
+	return fmt.Sprintf("plane: control plane ended: %s\n\t%s", how, strings.Join(e.Log, "\n\t"))
 }
 
 func (e *ExitError) Unwrap() error { return e.Err }
@@ -38,6 +38,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // process is one run of the program.
 type process struct {
 	cmd   *exec.Cmd
+	mark  int // where its log begins
 	stdin io.WriteCloser
 	ready chan struct{} // closed when url is set
 	url   string

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flyball-io/flyball/plane"
+)
+
+// controlplaneFlags are the flags of "flyball controlplane".
+type controlplaneFlags struct {
+	kubeconfigOut string
+	port          int
+	dataDir       string
+	nodes         int
+	buildOnly     bool
+	verbose       bool
+}
+
+func newControlplane() *cobra.Command {
+	var f controlplaneFlags
+	cmd := &cobra.Command{
+		Use:   "controlplane",
+		Short: "Run a Kubernetes control plane on this machine",
+		Long: `Run a real Kubernetes control plane in the foreground: etcd, API server,
+controller manager and scheduler, and kwok in place of the kubelets. Pods are
+scheduled and become Running, but no container ever runs. It needs no root
+rights and no containers, and listens on the loopback address only.
+
+When it is ready it prints one line on standard output:
+
+    ready: https://127.0.0.1:PORT
+
+It runs until SIGINT or SIGTERM, then stops within five seconds and removes
+what it made: the data directory unless --data-dir names it and, with it, the
+kubeconfig, which would lead nowhere.
+
+On first use the program is built, in 5 to 9 minutes on two cores; afterwards
+it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhere.`,
+		Example: `  flyball controlplane --kubeconfig-out /tmp/kubeconfig
+  kubectl --kubeconfig /tmp/kubeconfig get nodes
+
+  # a cluster that is still there tomorrow, under the same address
+  flyball controlplane --data-dir ~/mycluster --port 6443`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return errors.Join(cobra.NoArgs(cmd, args), f.check())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write an administrator's kubeconfig to this `FILE` before the ready line")
+	fs.IntVar(&f.port, "port", 0, "`PORT` of the API server on 127.0.0.1 (0 = the data directory's last one, else any free one)")
+	fs.StringVar(&f.dataDir, "data-dir", "", "keep all state in this `DIR` and go on from there (default: temporary, removed at the end)")
+	fs.IntVar(&f.nodes, "nodes", 1, "`number` of nodes, each with room for a million Pods")
+	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the control plane program, if that is not done yet")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print the control plane's logs on standard error")
+	return cmd
+}
+
+// check refuses values that can only be mistakes.
+func (f *controlplaneFlags) check() error {
+	if f.port < 0 || f.port > 65535 {
+		return fmt.Errorf("--port %d: a port is a number from 0 to 65535", f.port)
+	}
+	if f.nodes < 0 {
+		return fmt.Errorf("--nodes %d: the number of nodes must not be negative", f.nodes)
+	}
+	if f.kubeconfigOut == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.kubeconfigOut); err == nil && info.IsDir() {
+		return fmt.Errorf("--kubeconfig-out %s: is a directory", f.kubeconfigOut)
+	}
+	if _, err := os.Stat(filepath.Dir(f.kubeconfigOut)); err != nil {
+		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
+	}
+	return nil
+}
+
+// run runs the control plane until ctx ends.
+func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
+	if f.buildOnly {
+		_, err := plane.Build(ctx, errOut)
+		return unlessAsked(ctx, err)
+	}
+	opts := plane.Options{DataDir: f.dataDir, Port: f.port, Nodes: f.nodes, Progress: errOut}
+	if f.nodes == 0 {
+		opts.Nodes = -1
+	}
+	if f.verbose {
+		opts.Log = errOut
+	}
+	p, err := plane.Start(ctx, opts)
+	if err != nil {
+		return unlessAsked(ctx, err)
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if f.kubeconfigOut != "" {
+		if err := f.writeKubeconfig(p); err != nil {
+			return fmt.Errorf("kubeconfig: %w", err)
+		}
+		if f.dataDir == "" {
+			defer os.Remove(f.kubeconfigOut)
+		}
+	}
+	if _, err := fmt.Fprintln(out, "ready:", p.URL()); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.Done():
+		return unlessAsked(ctx, p.Err())
+	}
+}
+
+// writeKubeconfig puts the file in place as a whole: who waits for it to
+// appear can read it then.
+func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
+	data, err := os.ReadFile(p.KubeconfigPath())
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(f.kubeconfigOut), ".kubeconfig-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), f.kubeconfigOut)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// unlessAsked drops an error that is due to our being asked to stop.
+func unlessAsked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flyball-io/flyball/plane"
+)
+
+// "go run" passes no SIGTERM on; still nothing may be left of what it ran.
+func TestEndsWithGoRun(t *testing.T) {
+	binary, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	cmd := exec.Command("go", "run", ".", "controlplane", "--nodes=0", "--kubeconfig-out="+filepath.Join(tmp, "kubeconfig"))
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, plane.BinaryEnv+"="+binary)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stdout := bufio.NewReader(out)
+	line, err := stdout.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready: https://127.0.0.1:") {
+		t.Errorf("first line %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	// It ends when the last process that holds it has ended.
+	if rest, err := io.ReadAll(stdout); err != nil || len(rest) > 0 {
+		t.Errorf("more on standard output: %q, %v", rest, err)
+	}
+	_ = cmd.Wait() // killed by the signal
+	left, err := filepath.Glob(filepath.Join(tmp, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range left {
+		if !strings.HasPrefix(filepath.Base(name), "go-build") { // go's own, killed as it was
+			t.Errorf("left behind: %s", name)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flyball-io/flyball/plane"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"flyball": main})
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want int
+	}{
+		{"juggle", 2},
+		{"controlplane --porte 1", 2},
+		{"controlplane --port x", 2},
+		{"controlplane --port 65536", 2},
+		{"controlplane --nodes -1", 2},
+		{"controlplane --kubeconfig-out /nowhere/at/all", 2},
+		{"controlplane --kubeconfig-out /", 2},
+		{"controlplane now", 2},
+		{"controlplane", 1},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))
+			if got := run(strings.Fields(test.args)); got != test.want {
+				t.Errorf("exit status %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestScript(t *testing.T) {
+	binary, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(plane.BinaryEnv, binary)
+			env.Values[backgroundKey{}] = &background{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"up":   up,
+			"down": down,
+			"get":  get,
+		},
+	})
+}
+
+// background is the control plane that "up" started.
+type background struct {
+	cmd    *exec.Cmd
+	stdout *bufio.Reader
+	stderr bytes.Buffer
+}
+
+// backgroundKey is where a script keeps its background.
+type backgroundKey struct{}
+
+// up ARG... runs "flyball controlplane ARG..." in the background, waits for
+// its ready line and sets $URL from it.
+func up(ts *testscript.TestScript, neg bool, args []string) {
+	name, err := exec.LookPath("flyball")
+	ts.Check(err)
+	b := ts.Value(backgroundKey{}).(*background)
+	*b = background{cmd: exec.Command(name, append([]string{"controlplane"}, args...)...)}
+	b.cmd.Dir = ts.MkAbs(".")
+	b.cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"), plane.BinaryEnv+"="+ts.Getenv(plane.BinaryEnv))
+	b.cmd.Stderr = &b.stderr
+	out, err := b.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(b.cmd.Start())
+	ts.Defer(func() {
+		if b.cmd.ProcessState == nil {
+			_ = b.cmd.Process.Signal(syscall.SIGTERM)
+			_ = b.cmd.Wait()
+		}
+	})
+	b.stdout = bufio.NewReader(out)
+	line, err := b.stdout.ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ready: ")
+	if err != nil || !ok {
+		ts.Fatalf("first line on stdout: %q, %v; stderr: %s", line, err, b.stderr.String())
+	}
+	ts.Setenv("URL", url)
+}
+
+// down SIGNAL stops what up started and checks that it ends with status 0
+// and has printed nothing but the ready line.
+func down(ts *testscript.TestScript, neg bool, args []string) {
+	b := ts.Value(backgroundKey{}).(*background)
+	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
+	ts.Check(b.cmd.Process.Signal(sig))
+	rest, err := io.ReadAll(b.stdout)
+	ts.Check(err)
+	if len(rest) > 0 {
+		ts.Fatalf("more on stdout: %s", rest)
+	}
+	if err := b.cmd.Wait(); err != nil {
+		ts.Fatalf("%v; stderr: %s", err, b.stderr.String())
+	}
+}
+
+// get KUBECONFIG PATH asks the API server and writes the answer to the file
+// "answer".
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got, want := config.Host, ts.Getenv("URL"); got != want {
+		ts.Fatalf("kubeconfig leads to %s, want %s", got, want)
+	}
+	tlsConfig, err := rest.TLSConfigFor(config)
+	ts.Check(err)
+	transport := &http.Transport{TLSClientConfig: tlsConfig}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Get(config.Host + args[1])
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	if resp.StatusCode != http.StatusOK {
+		ts.Fatalf("GET %s: %s: %s", args[1], resp.Status, body)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("answer"), body, 0o600))
+}
