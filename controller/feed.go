@@ -28,19 +28,18 @@ type feed[R comparable] struct {
 	*running[R]
 	source *Source[R]
 	// again has the changes on which the handler failed: one slot for each key, merged.
-	again *workqueue.Queue[object.Key, store.Change]
-	ready chan struct{} // closed when an outside source is started
+	again  *workqueue.Queue[object.Key, store.Change]
+	opened chan struct{} // closed when the watch is open, or the outside source is started
 
 	ctx     context.Context    // of handlers; set before the first call
 	calls   sync.Mutex         // makes the calls of the handler one after another
 	handler handler.Handler[R] // bound; set before the first call
 
-	mu      sync.Mutex
-	sub     Subscription
-	subErr  error
-	pending chan struct{} // what synced returns before sub is there; never closed
-	quiet   backoff.Bucket
-	unsaid  int // problems that were not logged
+	mu     sync.Mutex
+	sub    Subscription
+	subErr error
+	quiet  backoff.Bucket
+	unsaid int // problems that were not logged
 }
 
 func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
@@ -53,8 +52,8 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	}
 	return &feed[R]{
 		running: r, source: s, again: again, handler: s.handler,
-		ready: make(chan struct{}), pending: make(chan struct{}),
-		quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+		opened: make(chan struct{}),
+		quiet:  backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}, nil
 }
 
@@ -71,7 +70,7 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 	f.ctx = ctx
 	if f.source.outside != nil {
 		f.ctx = stop
-		close(f.ready)
+		close(f.opened)
 		f.receive(stop)
 		return nil
 	}
@@ -99,6 +98,7 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
+			close(f.opened)
 			return sub
 		}
 		if !sleep(stop, b.Fail(time.Now())) {
@@ -136,17 +136,25 @@ func (f *feed[R]) receive(stop context.Context) {
 	}
 }
 
-// synced is closed when the source has handed over what existed at the start.
-func (f *feed[R]) synced() <-chan struct{} {
-	if f.source.outside != nil {
-		return f.ready
+// wait returns what to wait for until the source has handed over what existed at the start: first
+// that it is open, then that it has synced; nil when both are so.
+func (f *feed[R]) wait() <-chan struct{} {
+	select {
+	case <-f.opened:
+	default:
+		return f.opened
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.sub == nil {
-		return f.pending
+		return nil
 	}
-	return f.sub.Synced()
+	select {
+	case <-f.sub.Synced():
+		return nil
+	default:
+		return f.sub.Synced()
+	}
 }
 
 // err is what keeps the source from working, if that is known.

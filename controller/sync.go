@@ -21,10 +21,9 @@ func (r *running[R]) waitForSync(stop context.Context) error {
 	}
 	reported := map[string]bool{}
 	for _, f := range r.feeds {
-		for waiting := true; waiting; {
+		for wait := f.wait(); wait != nil; wait = f.wait() {
 			select {
-			case <-f.synced():
-				waiting = false
+			case <-wait:
 			case <-check.C:
 				r.report(reported)
 			case <-timeout:
@@ -64,10 +63,8 @@ func (r *running[R]) report(reported map[string]bool) {
 func (r *running[R]) unsynced(known bool) error {
 	e := &SyncError{Controller: r.name}
 	for _, f := range r.feeds {
-		select {
-		case <-f.synced():
+		if f.wait() == nil {
 			continue
-		default:
 		}
 		if err := f.err(); err != nil || !known {
 			e.Sources = append(e.Sources, Unsynced{Source: f.source.String(), Err: err})

@@ -31,7 +31,7 @@ type Predicate interface {
 	MatchGeneric(o object.Object) (bool, error)
 }
 
-// Func is a predicate over changes that reads no more than their headers and fails never. Events
+// Func is a predicate over changes that reads no more than their headers and never fails. Events
 // from outside the cluster pass.
 type Func func(c store.Change) bool
 

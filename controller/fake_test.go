@@ -1,0 +1,287 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	errTaken  = errors.New("name is taken")
+	theScheme = scheme.New()
+)
+
+// manager is a controller.Manager whose watches are played by the test.
+type manager struct {
+	grace  time.Duration
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	members map[string]controller.Runner
+	watches map[string]*watch // by kind
+	refuse  func(kind string) error
+}
+
+func newManager() *manager {
+	return &manager{
+		grace: 30 * time.Second, logger: slog.New(slog.DiscardHandler),
+		members: map[string]controller.Runner{}, watches: map[string]*watch{},
+	}
+}
+
+func (m *manager) Scheme() *runtime.Scheme    { return theScheme }
+func (m *manager) Logger() *slog.Logger       { return m.logger }
+func (m *manager) GracePeriod() time.Duration { return m.grace }
+
+func (m *manager) Mapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+func (m *manager) Add(name string, r controller.Runner) (io.Closer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.members[name] != nil {
+		return nil, errTaken
+	}
+	m.members[name] = r
+	return nil, nil
+}
+
+func (m *manager) Subscribe(_ context.Context, proto object.Object, _ string, fn func(store.Change)) (controller.Subscription, error) {
+	gvks, _, err := theScheme.ObjectKinds(proto)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse != nil {
+		if err := m.refuse(gvks[0].Kind); err != nil {
+			return nil, err
+		}
+	}
+	w := m.watchLocked(gvks[0].Kind)
+	w.fn = fn
+	return w, nil
+}
+
+// watch is what the controller opened, or is to open, on a kind.
+func (m *manager) watch(kind string) *watch {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.watchLocked(kind)
+}
+
+func (m *manager) watchLocked(kind string) *watch {
+	if m.watches[kind] == nil {
+		m.watches[kind] = &watch{kind: kind, synced: make(chan struct{})}
+	}
+	return m.watches[kind]
+}
+
+// watch hands over changes as a test says, each with the state that the last one left.
+type watch struct {
+	kind   string
+	fn     func(store.Change)
+	synced chan struct{}
+
+	calls  sync.Mutex // one call after another, none after Close
+	last   map[object.Key]*store.Entry
+	closed bool
+
+	mu  sync.Mutex
+	bad error
+}
+
+func (w *watch) Synced() <-chan struct{} { return w.synced }
+
+func (w *watch) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bad
+}
+
+func (w *watch) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bad = err
+}
+
+func (w *watch) Close() {
+	w.calls.Lock()
+	defer w.calls.Unlock()
+	w.closed = true
+}
+
+// set hands over an object that came or changed; initially if it was there at the start.
+func (w *watch) set(o object.Object, initially bool) {
+	e := entry(o)
+	w.change(object.KeyOf(o), func(c *store.Change) { c.New, c.Initial = e, initially })
+}
+
+// remove hands over an object that went.
+func (w *watch) remove(key object.Key) {
+	w.change(key, func(c *store.Change) { c.Last = c.Old })
+}
+
+func (w *watch) change(key object.Key, fill func(*store.Change)) {
+	w.calls.Lock()
+	defer w.calls.Unlock()
+	if w.last == nil {
+		w.last = map[object.Key]*store.Entry{}
+	}
+	c := store.Change{Key: key, Old: w.last[key]}
+	fill(&c)
+	w.last[key] = c.New
+	if !w.closed {
+		w.fn(c)
+	}
+}
+
+// latest is the version of an object that the cache would show.
+func (w *watch) latest(key object.Key) string {
+	w.calls.Lock()
+	defer w.calls.Unlock()
+	if e := w.last[key]; e != nil {
+		return e.Header().ResourceVersion
+	}
+	return ""
+}
+
+func entry(o object.Object) *store.Entry {
+	gvks, _, err := theScheme.ObjectKinds(o)
+	if err != nil {
+		panic(err)
+	}
+	o.GetObjectKind().SetGroupVersionKind(gvks[0])
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: gvks[0]}, Encoding: wire.JSON, Bytes: b})
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func meta1(name string, version int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "web", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: fmt.Sprint(version),
+	}
+}
+
+func deployment(name string, version int) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: meta1(name, version)}
+}
+
+func pod(name string, version int, owner string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: meta1(name, version)}
+	if owner != "" {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: owner, UID: "o", Controller: &yes}}
+	}
+	return p
+}
+
+func key(name string) reconcile.Request { return reconcile.Request{Namespace: "web", Name: name} }
+
+// recorder is a reconciler that writes down its calls and answers as the test says.
+type recorder struct {
+	mu      sync.Mutex
+	begun   []string // "name trigger×count"
+	times   []time.Time
+	seen    []reconcile.Cause
+	answer  func(ctx context.Context, req reconcile.Request, n int) (reconcile.Result, error)
+	running int
+}
+
+func (r *recorder) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	c := reconcile.CauseFrom(ctx)
+	r.mu.Lock()
+	r.begun = append(r.begun, fmt.Sprintf("%s %s×%d", req.Name, c.Trigger, c.Count))
+	r.times = append(r.times, time.Now())
+	r.seen = append(r.seen, c)
+	n := len(r.begun)
+	r.running++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.running--
+	}()
+	if r.answer == nil {
+		return reconcile.Result{}, nil
+	}
+	return r.answer(ctx, req, n)
+}
+
+func (r *recorder) calls() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.begun...)
+}
+
+// gaps are the times between the calls.
+func (r *recorder) gaps() (gaps []time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := 1; i < len(r.times); i++ {
+		gaps = append(gaps, r.times[i].Sub(r.times[i-1]))
+	}
+	return gaps
+}
+
+// start runs a controller in the bubble of the test; stop ends it and returns what Run returned.
+func start[R comparable](c *controller.Controller[R]) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	synctest.Wait()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// newController makes one or fails the test.
+func newController[R comparable](t *testing.T, m *manager, r reconcile.Reconciler[R], o controller.Options, sources ...controller.Source[R]) *controller.Controller[R] {
+	t.Helper()
+	c, err := controller.New(m, "test", r, o, sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func forDeployments() controller.Source[reconcile.Request] {
+	return controller.For[appsv1.Deployment]()
+}
+
+var podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}

@@ -1,0 +1,286 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
+)
+
+func TestWorkersWaitForEverySource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		c := newController(t, m, r, controller.Options{Workers: 3}, forDeployments(), controller.Owns[corev1.Pod]())
+		stop := start(c)
+		m.watch("Deployment").set(deployment("a", 1), true)
+		close(m.watch("Deployment").synced)
+		time.Sleep(time.Minute)
+		if got := r.calls(); len(got) != 0 || c.State().Phase != controller.Syncing {
+			t.Errorf("%v, reconciled %q before the Pods were there", c.State(), got)
+		}
+		m.watch("Pod").set(pod("p", 1, "b"), true)
+		close(m.watch("Pod").synced)
+		synctest.Wait()
+		if got := r.calls(); len(got) != 2 || c.State() != (controller.State{Phase: controller.Working}) {
+			t.Errorf("%v, reconciled %q; want a and b", c.State(), got)
+		}
+		stop()
+		if c.State().Phase != controller.Stopped {
+			t.Errorf("%v after Run", c.State())
+		}
+	})
+}
+
+// A kind that may not be read is known within seconds, said once, and waited for.
+func TestForbiddenKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		m, r := newManager(), &recorder{}
+		m.logger = slog.New(slog.NewTextHandler(&text, nil))
+		forbidden := errors.New("forbidden: list pods")
+		c := newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]())
+		m.watch("Pod").fail(forbidden)
+		stop := start(c)
+		m.watch("Deployment").set(deployment("a", 1), true)
+		close(m.watch("Deployment").synced)
+		time.Sleep(3 * time.Second)
+		var unsynced *controller.SyncError
+		if err := c.State().Err; !errors.As(err, &unsynced) || !errors.Is(err, forbidden) ||
+			err.Error() != `controller "test": not synced: Owns(Pod): forbidden: list pods` {
+			t.Errorf("after 3 s: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if n := strings.Count(text.String(), "level=ERROR"); n != 2 {
+			t.Errorf("%d lines of log, want one when it was known and one at the timeout:\n%s", n, text.String())
+		}
+		m.watch("Pod").fail(nil)
+		close(m.watch("Pod").synced)
+		synctest.Wait()
+		if got := r.calls(); len(got) != 1 || c.State() != (controller.State{Phase: controller.Working}) {
+			t.Errorf("%v, calls %q once the permission was there", c.State(), got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRequireSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		c := newController(t, m, r, controller.Options{RequireSync: true}, forDeployments(), controller.Owns[corev1.Pod]())
+		began := time.Now()
+		m.watch("Pod").fail(errors.New("connection refused"))
+		err := c.Run(context.Background())
+		var unsynced *controller.SyncError
+		if !errors.As(err, &unsynced) || len(unsynced.Sources) != 2 ||
+			err.Error() != `controller "test": not synced: For(Deployment); Owns(Pod): connection refused` {
+			t.Errorf("Run: %v", err)
+		}
+		if took := time.Since(began); took != 2*time.Minute {
+			t.Errorf("after %v, want the default of 2m", took)
+		}
+		if s := c.State(); s.Phase != controller.Stopped || s.Err != err {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
+
+// A watch that cannot be opened, as the kind is not there yet, is tried again.
+func TestSubscribeLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		tries := 0
+		m.refuse = func(kind string) error {
+			if tries++; tries < 4 {
+				return fmt.Errorf("no kind %s", kind)
+			}
+			return nil
+		}
+		c := newController(t, m, r, controller.Options{}, forDeployments())
+		close(m.watch("Deployment").synced)
+		stop := start(c)
+		time.Sleep(2 * time.Second)
+		if err := c.State().Err; err == nil || !strings.Contains(err.Error(), "For(Deployment): no kind Deployment") {
+			t.Errorf("state %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		if s := c.State(); s.Phase != controller.Working || s.Err != nil || tries != 4 {
+			t.Errorf("%+v after %d tries", s, tries)
+		}
+		stop()
+	})
+}
+
+func TestStopDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, _ int) (reconcile.Result, error) {
+			time.Sleep(20 * time.Second)
+			return reconcile.Result{}, ctx.Err()
+		}}
+		c := newController(t, m, r, controller.Options{Workers: 2}, forDeployments())
+		stop := start(c)
+		w := m.watch("Deployment")
+		close(w.synced)
+		for _, name := range []string{"a", "b", "waits"} {
+			w.set(deployment(name, 1), false)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		result := make(chan error)
+		go func() { result <- stop() }()
+		synctest.Wait()
+		if c.State().Phase != controller.Stopping || c.Enqueue(key("late")) {
+			t.Errorf("%v, or takes new work", c.State())
+		}
+		w.calls.Lock()
+		if w.closed {
+			t.Error("the watch was closed before the reconciles that read from it had ended")
+		}
+		w.calls.Unlock()
+		w.set(deployment("late", 2), false)
+		if err := <-result; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if took := time.Since(began); took != 19*time.Second {
+			t.Errorf("stopped after %v, want the 19 s that the reconciles had still to go", took)
+		}
+		if got := r.calls(); len(got) != 2 || r.running != 0 {
+			t.Errorf("calls %q, %d still running", got, r.running)
+		}
+		if !w.closed {
+			t.Error("the watch is still open")
+		}
+	})
+}
+
+func TestGraceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		var cause error
+		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, _ int) (reconcile.Result, error) {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return reconcile.Result{}, cause
+		}}
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments()))
+		close(m.watch("Deployment").synced)
+		m.watch("Deployment").set(deployment("a", 1), false)
+		time.Sleep(time.Hour)
+		began := time.Now()
+		if err := stop(); !errors.Is(err, controller.ErrGraceEnded) {
+			t.Errorf("Run: %v", err)
+		}
+		if took := time.Since(began); took != m.grace || !errors.Is(cause, controller.ErrGraceEnded) {
+			t.Errorf("cancelled after %v for %v", took, cause)
+		}
+	})
+}
+
+func TestStopWhileSyncing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		m.refuse = func(kind string) error {
+			if kind == "Pod" {
+				return errors.New("no such kind")
+			}
+			return nil
+		}
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		m.watch("Deployment").set(deployment("a", 1), true)
+		began := time.Now()
+		if err := stop(); err != nil || time.Since(began) != 0 || len(r.calls()) != 0 {
+			t.Errorf("%v after %v, calls %q", err, time.Since(began), r.calls())
+		}
+	})
+}
+
+func TestRunsAgainButNotTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		c := newController(t, m, r, controller.Options{}, forDeployments())
+		for round := range 3 {
+			m.watches = map[string]*watch{}
+			stop := start(c)
+			if err := c.Run(context.Background()); !errors.Is(err, controller.ErrRunning) {
+				t.Errorf("a second Run: %v", err)
+			}
+			m.watch("Deployment").set(deployment(fmt.Sprint(round), 1), true)
+			close(m.watch("Deployment").synced)
+			synctest.Wait()
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if got, want := r.calls(), []string{"0 listed×1", "1 listed×1", "2 listed×1"}; !slices.Equal(got, want) {
+			t.Errorf("calls %q, want %q", got, want)
+		}
+	})
+}
+
+func TestStopOnPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		r := &recorder{answer: func(_ context.Context, req reconcile.Request, _ int) (reconcile.Result, error) {
+			time.Sleep(time.Second)
+			if req.Name == "bad" {
+				panic("oops")
+			}
+			time.Sleep(time.Second)
+			return reconcile.Result{}, nil
+		}}
+		c := newController(t, m, r, controller.Options{Workers: 2, StopOnPanic: true}, forDeployments())
+		w := m.watch("Deployment")
+		close(w.synced)
+		done := make(chan error)
+		go func() { done <- c.Run(context.Background()) }()
+		synctest.Wait()
+		w.set(deployment("good", 1), false)
+		w.set(deployment("bad", 1), false)
+		var panicked *run.PanicError
+		if err := <-done; !errors.As(err, &panicked) || r.running != 0 {
+			t.Errorf("Run: %v, %d still running", err, r.running)
+		}
+	})
+}
+
+func TestEnqueueAndStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		r := &recorder{answer: func(context.Context, reconcile.Request, int) (reconcile.Result, error) {
+			time.Sleep(time.Second)
+			return reconcile.Result{}, nil
+		}}
+		c := newController(t, m, r, controller.Options{}, forDeployments())
+		if c.Enqueue(key("a")) || c.QueueStats().Depth != 0 || c.Name() != "test" {
+			t.Error("a controller that does not run took a request")
+		}
+		stop := start(c)
+		close(m.watch("Deployment").synced)
+		synctest.Wait()
+		c.Enqueue(key("a"))
+		c.Enqueue(key("b"))
+		synctest.Wait()
+		if s := c.QueueStats(); s.InFlight != 1 || s.Depth != 1 {
+			t.Errorf("stats %+v", s)
+		}
+		time.Sleep(time.Minute)
+		if got, want := r.calls(), []string{"a generic×1", "b generic×1"}; !slices.Equal(got, want) {
+			t.Errorf("calls %q, want %q", got, want)
+		}
+		stop()
+	})
+}

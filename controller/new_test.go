@@ -1,0 +1,112 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/predicate"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+type unregistered struct{ corev1.Pod }
+
+func TestNewRefuses(t *testing.T) {
+	nothing := func(context.Context, *corev1.Pod) []reconcile.Request { return nil }
+	pods := controller.Watches[corev1.Pod](handler.Self())
+	var nilReconciler *recorder
+	for name, tc := range map[string]struct {
+		name    string
+		r       reconcile.Reconciler[reconcile.Request]
+		o       controller.Options
+		sources []controller.Source[reconcile.Request]
+		want    error
+		says    string
+	}{
+		"no name":            {r: &recorder{}, sources: one(forDeployments()), want: controller.ErrNoName},
+		"no reconciler":      {name: "c", sources: one(forDeployments()), want: controller.ErrNoReconciler, says: `"c"`},
+		"a nil reconciler":   {name: "c", r: nilReconciler, sources: one(forDeployments()), want: controller.ErrNoReconciler},
+		"a nil function":     {name: "c", r: reconcile.Func[reconcile.Request](nil), sources: one(forDeployments()), want: controller.ErrNoReconciler},
+		"no For":             {name: "c", r: &recorder{}, sources: one(pods), want: controller.ErrNoFor},
+		"nothing":            {name: "c", r: &recorder{}, want: controller.ErrNoFor},
+		"without all":        {name: "c", r: &recorder{}, sources: one(controller.WithoutFor()), want: controller.ErrNoSource},
+		"two For":            {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.For[corev1.Pod]()), want: controller.ErrTwoFor, says: "For(Pod)"},
+		"Owns without For":   {name: "c", r: &recorder{}, sources: one(controller.WithoutFor(), controller.Owns[corev1.Pod]()), want: controller.ErrNoFor, says: "Owns(Pod)"},
+		"nil handler":        {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod, reconcile.Request](nil)), says: "Watches(*v1.Pod): handler is nil"},
+		"nil predicate":      {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
+		"nil channel":        {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
+		"nil feed":           {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
+		"unknown type":       {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &controller.UnknownKindError{}, says: "unregistered"},
+		"kind not named":     {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &controller.UnknownKindError{}, says: "names no apiVersion and kind"},
+		"handler of another": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
+		"owner of no kind":   {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
+		"negative workers":   {name: "c", r: &recorder{}, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
+		"nil limiter":        {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
+		"limiter of nothing": {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] {
+			return workqueue.ExponentialLimiter[any](0, time.Second)
+		}}, sources: one(forDeployments()), want: workqueue.ErrOption, says: "RateLimiter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManager()
+			c, err := controller.New(m, tc.name, tc.r, tc.o, tc.sources...)
+			if c != nil || err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("%v, %v; want an error that says %q", c, err, tc.says)
+			}
+			var option *controller.OptionError
+			if !errors.As(err, &option) {
+				t.Errorf("%T is no *OptionError", err)
+			}
+			switch want := tc.want.(type) {
+			case nil:
+			case *controller.UnknownKindError:
+				if !errors.As(err, &want) {
+					t.Errorf("%v is no %T", err, want)
+				}
+			case *controller.TypeMismatchError:
+				if !errors.As(err, &want) {
+					t.Errorf("%v is no %T", err, want)
+				}
+			default:
+				if !errors.Is(err, want) {
+					t.Errorf("%v is not %v", err, want)
+				}
+			}
+			if len(m.members) != 0 {
+				t.Error("the manager was given something all the same")
+			}
+		})
+	}
+}
+
+func one(sources ...controller.Source[reconcile.Request]) []controller.Source[reconcile.Request] {
+	return sources
+}
+
+func TestNamesAreTakenOnce(t *testing.T) {
+	m := newManager()
+	newController(t, m, &recorder{}, controller.Options{}, forDeployments())
+	_, err := controller.New(m, "test", &recorder{}, controller.Options{}, controller.For[corev1.Pod]())
+	if !errors.Is(err, errTaken) || !strings.Contains(err.Error(), `"test"`) {
+		t.Errorf("%v, want the manager's error and the name", err)
+	}
+}
+
+func TestCustomResourcesNameTheirKind(t *testing.T) {
+	shop := &unstructured.Unstructured{}
+	shop.SetAPIVersion("example.org/v1")
+	shop.SetKind("Shop")
+	_, err := controller.New(newManager(), "shops", &recorder{}, controller.Options{},
+		controller.ForObject(shop), controller.OwnsObject(&corev1.Pod{}), controller.Owns[appsv1.Deployment]())
+	if err != nil {
+		t.Error(err)
+	}
+}

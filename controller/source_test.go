@@ -1,0 +1,265 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/predicate"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/store"
+)
+
+func problems(got *[]controller.Problem) controller.Hooks {
+	return controller.Hooks{Problem: func(p controller.Problem) { *got = append(*got, p) }}
+}
+
+func TestPredicatesFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		even := predicate.New(predicate.Funcs[*corev1.Pod]{
+			Update: func(_, new *corev1.Pod) bool { return (new.ResourceVersion[0]-'0')%2 == 0 },
+		})
+		stop := start(newController(t, m, r, controller.Options{}, controller.For[corev1.Pod](predicate.InNamespace("web"), even)))
+		w := m.watch("Pod")
+		close(w.synced)
+		for version := range 4 {
+			w.set(pod("a", version+1, ""), false)
+			synctest.Wait()
+		}
+		if got, want := r.calls(), []string{"a created×1", "a updated×1", "a updated×1"}; !slices.Equal(got, want) {
+			t.Errorf("calls %q, want %q", got, want)
+		}
+		stop()
+	})
+}
+
+// A predicate that panics or cannot decode lets the event pass, and is reported.
+func TestPredicateFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var got []controller.Problem
+		panics := predicate.Func(func(c store.Change) bool { panic("oops") })
+		no := predicate.Func(func(c store.Change) bool { return false })
+		decodes := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+			controller.For[corev1.Pod](panics, decodes),
+			controller.Watches[corev1.Node](handler.Self(), panics, no)))
+		close(m.watch("Pod").synced)
+		close(m.watch("Node").synced)
+		m.watch("Pod").change(key("a"), func(c *store.Change) {
+			c.New = store.SetAside(object.Header{Key: key("a")}, errors.New("garbage"))
+		})
+		m.watch("Node").set(&corev1.Node{ObjectMeta: meta1("n", 1)}, false)
+		synctest.Wait()
+		if calls, want := r.calls(), []string{"a created×1"}; !slices.Equal(calls, want) {
+			t.Errorf("calls %q, want %q", calls, want)
+		}
+		if len(got) != 3 || !got[0].Panicked || got[0].Source != "For(Pod)" || got[0].Part != "predicate" || got[1].Panicked || !got[2].Panicked {
+			t.Errorf("problems %+v", got)
+		}
+		stop()
+	})
+}
+
+// A handler that fails is called again with backoff, with what happened since merged in; the
+// other sources and objects go on.
+func TestHandlerFails(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"panic": func() { panic("oops") },
+		"error": func() {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, r := newManager(), &recorder{}
+				var got []controller.Problem
+				broken := true
+				h := failing{func(c store.Change) error {
+					if broken && c.Key == key("bad") {
+						fail()
+						return errors.New("not now")
+					}
+					return nil
+				}}
+				stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+					forDeployments(), controller.Watches[corev1.Pod](h)))
+				close(m.watch("Deployment").synced)
+				close(m.watch("Pod").synced)
+				m.watch("Pod").set(pod("bad", 1, ""), false)
+				m.watch("Pod").set(pod("good", 1, ""), false)
+				m.watch("Deployment").set(deployment("other", 1), false)
+				synctest.Wait()
+				if calls, want := r.calls(), []string{"good created×1", "other created×1"}; !slices.Equal(calls, want) {
+					t.Errorf("calls %q, want %q", calls, want)
+				}
+				time.Sleep(time.Minute)
+				if n := len(got); n < 5 || n > 12 || got[0].Part != "handler" || got[0].Source != "Watches(Pod)" || got[0].Panicked != (name == "panic") {
+					t.Errorf("%d problems in a minute, first %+v", n, got[0])
+				}
+				broken = false
+				time.Sleep(2 * time.Minute)
+				if calls := r.calls(); len(calls) != 3 || calls[2] != "bad created×1" {
+					t.Errorf("calls %q; want bad at last", calls)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// A handler that never works is given up at last, so that a key which is gone costs nothing.
+func TestHandlerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		calls := 0
+		h := failing{func(store.Change) error { calls++; return errors.New("never") }}
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		m.watch("Pod").set(pod("a", 1, ""), false)
+		time.Sleep(24 * time.Hour)
+		if calls != 17 {
+			t.Errorf("called %d times, want 1 and 16 more", calls)
+		}
+		stop()
+	})
+}
+
+// failing requests the object itself unless the test makes it fail.
+type failing struct{ f func(store.Change) error }
+
+func (h failing) Handle(_ context.Context, c store.Change, add func(reconcile.Request)) error {
+	if err := h.f(c); err != nil {
+		return err
+	}
+	add(c.Key)
+	return nil
+}
+
+func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Request)) error {
+	return errors.New("not for this")
+}
+
+// What cannot be decoded is for the informer to report; a mapping function gets the other state.
+func TestHandlerOfWhatIsSetAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var got []controller.Problem
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
+			return []reconcile.Request{key("of-" + p.Name)}
+		})
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		m.watch("Pod").set(pod("a", 1, ""), false)
+		synctest.Wait()
+		m.watch("Pod").change(key("a"), func(c *store.Change) {
+			c.New = store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
+		})
+		time.Sleep(time.Hour)
+		if calls, want := r.calls(), []string{"of-a created×1", "of-a updated×1"}; !slices.Equal(calls, want) || len(got) != 0 {
+			t.Errorf("calls %q, want %q; problems %v", calls, want, got)
+		}
+		stop()
+	})
+}
+
+func TestChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		ch := make(chan *corev1.Pod)
+		var got []controller.Problem
+		named := predicate.New(predicate.Funcs[*corev1.Pod]{Generic: func(p *corev1.Pod) bool { return p.Name != "filtered" }})
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+			controller.WithoutFor(),
+			controller.Channel(ch, handler.Self(), named),
+			controller.Channel(make(chan *corev1.Pod), handler.Self())))
+		for _, p := range []*corev1.Pod{pod("a", 5, ""), nil, pod("filtered", 1, ""), pod("b", 6, "")} {
+			ch <- p
+			synctest.Wait()
+		}
+		if calls, want := r.calls(), []string{"a generic×1", "b generic×1"}; !slices.Equal(calls, want) || len(got) != 0 {
+			t.Errorf("calls %q, want %q; problems %v", calls, want, got)
+		}
+		if c := r.seen[0]; c.Key != key("a") || c.ResourceVersion != "5" {
+			t.Errorf("cause %+v", c)
+		}
+		close(ch)
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestGenericHandlerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		ch := make(chan *corev1.Pod)
+		var got []controller.Problem
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+			forDeployments(), controller.Channel(ch, failing{})))
+		close(m.watch("Deployment").synced)
+		ch <- pod("a", 1, "")
+		synctest.Wait()
+		if len(got) != 1 || got[0].Source != "Channel(*v1.Pod)" || got[0].Err.Error() != "web/a: not for this" {
+			t.Errorf("problems %+v", got)
+		}
+		stop()
+	})
+}
+
+// shard is a request of a program's own.
+type shard struct {
+	Tenant string
+	Number int
+}
+
+// Requests may be anything comparable, and come from a function that is called again if it fails.
+func TestRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		var got []controller.Problem
+		var seen []shard
+		r := reconcile.Func[shard](func(_ context.Context, s shard) (reconcile.Result, error) {
+			seen = append(seen, s)
+			return reconcile.Result{}, nil
+		})
+		rounds := 0
+		feed := func(ctx context.Context, add func(shard)) error {
+			add(shard{"acme", rounds})
+			switch rounds++; rounds {
+			case 1:
+				return errors.New("stream broke")
+			case 2:
+				panic("oops")
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		byName := handler.MapHeader(func(_ context.Context, h *object.Header) []shard { return []shard{{h.Name, -1}} })
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+			controller.Requests(feed), controller.Watches[corev1.Pod](byName)))
+		close(m.watch("Pod").synced)
+		m.watch("Pod").set(pod("zeta", 1, ""), false)
+		time.Sleep(time.Minute)
+		slices.SortFunc(seen, func(a, b shard) int { return a.Number - b.Number })
+		if want := []shard{{"zeta", -1}, {"acme", 0}, {"acme", 1}, {"acme", 2}}; !slices.Equal(seen, want) {
+			t.Errorf("saw %v, want %v", seen, want)
+		}
+		if len(got) != 2 || got[0].Part != "source" || got[0].Panicked || !got[1].Panicked {
+			t.Errorf("problems %+v", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

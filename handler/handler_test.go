@@ -1,0 +1,232 @@
+package handler_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var podKind = &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}
+
+func pod(app string, owners ...metav1.OwnerReference) *corev1.Pod {
+	return &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "web", Name: "a", UID: "u1", ResourceVersion: "1",
+			Labels: map[string]string{"app": app}, OwnerReferences: owners,
+		},
+	}
+}
+
+func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: "o", Controller: &controller}
+}
+
+func entry(t *testing.T, p *corev1.Pod) *store.Entry {
+	t.Helper()
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func requests(t *testing.T, h handler.Handler[reconcile.Request], c store.Change) []string {
+	t.Helper()
+	var got []string
+	if err := h.Handle(context.Background(), c, func(r reconcile.Request) { got = append(got, r.String()) }); err != nil {
+		t.Errorf("Handle: %v", err)
+	}
+	return got
+}
+
+// byApp stands for a mapping function: the request is named after a label of the object.
+func byApp(_ context.Context, p *corev1.Pod) []reconcile.Request {
+	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+}
+
+func byAppOf(_ context.Context, h *object.Header) []reconcile.Request {
+	return []reconcile.Request{{Namespace: h.Namespace, Name: h.Labels["app"]}}
+}
+
+func TestMapsOldAndNew(t *testing.T) {
+	a, b := entry(t, pod("shop")), entry(t, pod("bar"))
+	key := object.Key{Namespace: "web", Name: "a"}
+	for name, tc := range map[string]struct {
+		c    store.Change
+		want []string
+	}{
+		"created":       {store.Change{Key: key, New: a}, []string{"web/shop"}},
+		"changed":       {store.Change{Key: key, Old: a, New: b}, []string{"web/shop", "web/bar"}},
+		"deleted":       {store.Change{Key: key, Old: a, Last: b}, []string{"web/shop", "web/bar"}},
+		"missed":        {store.Change{Key: key, Old: a, Last: a, Missed: true}, []string{"web/shop"}},
+		"came and went": {store.Change{Key: key, Last: b}, []string{"web/bar"}},
+		"resync":        {store.Change{Key: key, Old: a, New: a, Resync: true}, []string{"web/shop"}},
+	} {
+		if got := requests(t, handler.Map(byApp), tc.c); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: Map gives %v, want %v", name, got, tc.want)
+		}
+		if got := requests(t, handler.MapHeader(byAppOf), tc.c); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: MapHeader gives %v, want %v", name, got, tc.want)
+		}
+		if got := requests(t, handler.Self(), tc.c); !slices.Equal(got, []string{"web/a"}) {
+			t.Errorf("%s: Self gives %v", name, got)
+		}
+	}
+}
+
+func TestMapOfWhatCannotBeDecoded(t *testing.T) {
+	garbage := errors.New("garbage")
+	c := store.Change{
+		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("shop")),
+		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}}, garbage),
+	}
+	var got []string
+	err := handler.Map(byApp).Handle(context.Background(), c, func(r reconcile.Request) { got = append(got, r.String()) })
+	if !errors.Is(err, garbage) || !slices.Equal(got, []string{"web/shop"}) {
+		t.Errorf("%v, %v; want the old state mapped and the cause", got, err)
+	}
+	if got := requests(t, handler.MapHeader(byAppOf), c); !slices.Equal(got, []string{"web/shop", "web/"}) {
+		t.Errorf("MapHeader gives %v", got)
+	}
+}
+
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	return m
+}
+
+func bind(t *testing.T, h handler.Handler[reconcile.Request]) handler.Handler[reconcile.Request] {
+	t.Helper()
+	b, ok := h.(handler.Binder[reconcile.Request])
+	if !ok {
+		t.Fatalf("%T is no Binder", h)
+	}
+	if err := b.Check(scheme.New()); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := b.Bind(scheme.New(), mapper())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bound
+}
+
+func TestOwner(t *testing.T) {
+	controlling := bind(t, handler.Owner[appsv1.Deployment](handler.Controlling))
+	every := bind(t, handler.Owner[appsv1.Deployment](handler.Any))
+	node := bind(t, handler.Owner[corev1.Node](handler.Any))
+
+	p1, p2 := owner("apps/v1", "Deployment", "p1", true), owner("apps/v1", "Deployment", "p2", true)
+	for name, tc := range map[string]struct {
+		h        handler.Handler[reconcile.Request]
+		old, new []metav1.OwnerReference
+		want     []string
+	}{
+		"the child drops its owner":    {controlling, []metav1.OwnerReference{p1}, nil, []string{"web/p1"}},
+		"the child changes its owner":  {controlling, []metav1.OwnerReference{p1}, []metav1.OwnerReference{p2}, []string{"web/p1", "web/p2"}},
+		"only the controlling one":     {controlling, nil, []metav1.OwnerReference{owner("apps/v1", "Deployment", "p0", false), p1}, []string{"web/p1"}},
+		"every one":                    {every, nil, []metav1.OwnerReference{owner("apps/v1", "Deployment", "p0", false), p1}, []string{"web/p0", "web/p1"}},
+		"another version is the same":  {controlling, nil, []metav1.OwnerReference{owner("apps/v1beta2", "Deployment", "p1", true)}, []string{"web/p1"}},
+		"another group is another":     {controlling, nil, []metav1.OwnerReference{owner("example.org/v1", "Deployment", "p1", true)}, nil},
+		"another kind":                 {controlling, nil, []metav1.OwnerReference{owner("apps/v1", "ReplicaSet", "p1", true)}, nil},
+		"an apiVersion that is none":   {controlling, nil, []metav1.OwnerReference{owner("a/b/c", "Deployment", "p1", true)}, nil},
+		"cluster-scoped: no namespace": {node, nil, []metav1.OwnerReference{owner("v1", "Node", "n1", false)}, []string{"n1"}},
+	} {
+		c := store.Change{
+			Key: object.Key{Namespace: "web", Name: "a"},
+			Old: entry(t, pod("shop", tc.old...)), New: entry(t, pod("shop", tc.new...)),
+		}
+		if got := requests(t, tc.h, c); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+		var got []string
+		err := tc.h.HandleGeneric(context.Background(), pod("shop", tc.new...), func(r reconcile.Request) { got = append(got, r.String()) })
+		if want := tc.want[len(tc.want)-min(len(tc.want), len(tc.new)):]; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: generic: %v, %v; want %v", name, got, err, want)
+		}
+	}
+}
+
+func TestOwnerThatCannotBeBound(t *testing.T) {
+	unknown := handler.OwnerOf(&metav1.PartialObjectMetadata{}, handler.Any).(handler.Binder[reconcile.Request])
+	if err := unknown.Check(runtime.NewScheme()); !runtime.IsNotRegisteredError(errors.Unwrap(err)) {
+		t.Errorf("an owner of no kind: %v", err)
+	}
+	custom := &metav1.PartialObjectMetadata{}
+	custom.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Shop"})
+	b := handler.OwnerOf(custom, handler.Any).(handler.Binder[reconcile.Request])
+	if err := b.Check(runtime.NewScheme()); err != nil {
+		t.Errorf("a kind that the object names itself: %v", err)
+	}
+	if _, err := b.Bind(runtime.NewScheme(), mapper()); !meta.IsNoMatchError(errors.Unwrap(err)) {
+		t.Errorf("a kind that the server does not have: %v", err)
+	}
+	if err := b.Handle(context.Background(), store.Change{}, nil); err == nil {
+		t.Error("an unbound handler finds nothing and says nothing")
+	}
+}
+
+func TestGeneric(t *testing.T) {
+	for name, tc := range map[string]struct {
+		h    handler.Handler[reconcile.Request]
+		want string
+	}{
+		"Self":      {handler.Self(), "web/a"},
+		"Map":       {handler.Map(byApp), "web/shop"},
+		"MapHeader": {handler.MapHeader(byAppOf), "web/shop"},
+	} {
+		var got []string
+		err := tc.h.HandleGeneric(context.Background(), pod("shop"), func(r reconcile.Request) { got = append(got, r.String()) })
+		if err != nil || !slices.Equal(got, []string{tc.want}) {
+			t.Errorf("%s: %v, %v; want %s", name, got, err, tc.want)
+		}
+	}
+	var mismatch *handler.TypeError
+	err := handler.Map(byApp).HandleGeneric(context.Background(), &corev1.Node{}, nil)
+	if !errors.As(err, &mismatch) || err.Error() != "handler for *v1.Pod given a *v1.Node" {
+		t.Errorf("another type: %v", err)
+	}
+}
+
+// A Pod changes hands: both the Service that selected it and the one that does now are looked at.
+func ExampleMap() {
+	servicesOf := func(ctx context.Context, p *corev1.Pod) []reconcile.Request {
+		return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+	}
+	entry := func(app string) *store.Entry {
+		b, _ := json.Marshal(pod(app))
+		e, _ := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+		return e
+	}
+	h := handler.Map(servicesOf)
+	h.Handle(context.Background(), store.Change{Old: entry("shop"), New: entry("bar")}, func(r reconcile.Request) {
+		fmt.Println(r)
+	})
+	// Output:
+	// web/shop
+	// web/bar
+}
