@@ -1,0 +1,189 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// files writes a directory of the given files.
+func files(t *testing.T, content map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// module is a program that stands in for the control plane.
+var module = map[string]string{
+	"go.mod":                    "module github.com/flyball-io/flyball\n\ngo 1.26\n",
+	"deep/er/go.mod":            "module github.com/flyball-io/flyball/deep\n",
+	"controlplane/go.mod":       "module x\n\ngo 1.26\n",
+	"controlplane/main.go":      "package main\n\nfunc main() {}\n",
+	"controlplane/main_test.go": "package main\n",
+	"controlplane/README.md":    "Read me.\n",
+}
+
+func TestFindSource(t *testing.T) {
+	dir := files(t, module)
+	requires := "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n"
+	if err := os.WriteFile(filepath.Join(dir, "controlplane", "go.mod"), []byte(requires), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(dir, "deep", "er"))
+	got, err := findSource(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.EvalSymlinks(filepath.Join(dir, "controlplane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, _ := filepath.EvalSymlinks(got.dir); dir != want || got.kubernetes != "v1.36.3" {
+		t.Errorf("got %+v, want %s at v1.36.3", got, want)
+	}
+
+	// Elsewhere it is the checkout that this was compiled from.
+	t.Chdir(t.TempDir())
+	if got, err = findSource(t.Context()); err != nil || filepath.Base(got.dir) != "controlplane" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestHash(t *testing.T) {
+	hash := func(dir string, extra ...string) string {
+		t.Helper()
+		sum, err := source{dir: filepath.Join(dir, "controlplane")}.hash(extra...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	first := hash(files(t, module))
+	for name, same := range map[string]bool{
+		"controlplane/main.go":      false,
+		"controlplane/go.mod":       false,
+		"controlplane/sub/x.go":     false,
+		"controlplane/main_test.go": true,
+		"controlplane/README.md":    true,
+	} {
+		dir := files(t, module)
+		if again := hash(dir); again != first {
+			t.Errorf("the same files elsewhere give %s, not %s", again, first)
+		}
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("changed"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := hash(dir) == first; got != same {
+			t.Errorf("changed %s: same hash %v, want %v", name, got, same)
+		}
+	}
+	if hash(files(t, module), "go1") == hash(files(t, module), "go2") {
+		t.Error("another Go gives the same hash")
+	}
+}
+
+func TestBuild(t *testing.T) {
+	dir := files(t, module)
+	src := source{dir: filepath.Join(dir, "controlplane"), kubernetes: "v1.2.3"}
+	binary := filepath.Join(dir, "built")
+	var progress bytes.Buffer
+	if err := src.build(t.Context(), binary, src.linkFlags(), &progress); err != nil {
+		t.Fatal(err)
+	}
+	if !usable(binary) {
+		t.Error("no program was built")
+	}
+	for _, want := range []string{"building etcd, Kubernetes v1.2.3 and kwok", "5 to 9 minutes", "built in"} {
+		if !strings.Contains(progress.String(), want) {
+			t.Errorf("progress does not say %q: %s", want, &progress)
+		}
+	}
+
+	broken := filepath.Join(src.dir, "main.go")
+	if err := os.WriteFile(broken, []byte("package main\n\nfunc main() { nonsense }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := src.build(t.Context(), filepath.Join(dir, "other"), "", &progress)
+	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
+		t.Errorf("got error %v, want what the compiler said", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "other*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestLinkFlags(t *testing.T) {
+	got := source{kubernetes: "v1.36.3"}.linkFlags()
+	for _, want := range []string{".gitVersion=v1.36.3", ".gitMajor=1 ", ".gitMinor=36"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	var progress bytes.Buffer
+	unlock, err := lock(t.Context(), name, &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("no patience")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if _, err := lock(ctx, name, &progress); !errors.Is(err, cause) {
+		t.Errorf("got error %v, want %v", err, cause)
+	}
+	if !strings.Contains(progress.String(), "another process is building it") {
+		t.Errorf("progress: %q", &progress)
+	}
+	unlock()
+	if unlock, err = lock(t.Context(), name, &progress); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
+func TestPrune(t *testing.T) {
+	dir := files(t, map[string]string{
+		"controlplane-1": "", "controlplane-2": "", "controlplane-3": "", "controlplane-4": "", "controlplane-5": "", "lock": "",
+	})
+	for i, name := range []string{"3", "1", "5", "2", "4"} { // last used first
+		used := time.Now().Add(-time.Duration(i) * time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, "controlplane-"+name), used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prune(dir); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, name := range left {
+		names = append(names, filepath.Base(name))
+	}
+	if got, want := strings.Join(names, " "), "controlplane-1 controlplane-3 controlplane-5 lock"; got != want {
+		t.Errorf("left %s, want %s", got, want)
+	}
+}
