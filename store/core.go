@@ -163,7 +163,9 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	}
 	missed := last == nil
 	if missed {
-		last = old.entry
+		last = old.entry // of a past that is no more, after a reset
+	} else {
+		w.saw(&last.header)
 	}
 	if !sameObject(old.entry, last) && judgeVersions(old.entry, last) == stale {
 		c.stale++ // an incarnation before the one that lives
@@ -171,7 +173,6 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	}
 	w.unset(old)
 	w.dirty = true
-	w.saw(&last.header)
 	delete(w.listed, key)
 	c.note(Change{Key: key, Old: old.entry, Last: last, Missed: missed, Reset: w.reset})
 }

@@ -194,7 +194,7 @@ func TestChanges(t *testing.T) {
 // After the server went back, what counts as old news is judged by its new past.
 func TestResetForgetsTheOldPast(t *testing.T) {
 	s := New(Options{})
-	commit(s, "[", "+a u1@100", "]")
+	commit(s, "[", "+a u1@100", "+b u9@100", "]")
 	commit(s, "[!", "+a u1@50", "]")
 	if got := show(commit(s, "-c u2@60")); got != "c: - > - last u2@60" {
 		t.Errorf("got %q", got)

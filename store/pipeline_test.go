@@ -1,0 +1,472 @@
+package store_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var podKind = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}
+
+// newEntry is an object as it would come over the wire.
+func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version int, app string) *store.Entry {
+	json := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d","labels":{"app":%q}}}`,
+		key.Namespace, key.Name, uid, version, app)
+	e, err := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: []byte(json)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestPipelineModel drives queue, store and backlogs by random operations against plain maps:
+// a server that changes, a connection that is lost and resumed, lists that are read bit by bit,
+// broken off or begun anew, a server restored from a backup, a consumer and two handlers that take
+// when they like. FLYBALL_LONG=1 makes it 1,000,000 operations.
+func TestPipelineModel(t *testing.T) {
+	const steps = 500
+	checks := 100
+	if os.Getenv("FLYBALL_LONG") != "" {
+		checks = 2000
+	}
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		was := f.Value.String()
+		if err := f.Value.Set(fmt.Sprint(checks)); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Value.Set(was)
+	}
+	done := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		for range steps {
+			m.step()
+		}
+		m.settle()
+		for op, n := range m.done {
+			done[op] += n
+		}
+	})
+	for _, op := range slices.Sorted(maps.Keys(done)) {
+		t.Logf("%-22s %7d", op, done[op])
+	}
+}
+
+// model is the world around a store, in plain maps.
+type model struct {
+	t    *rapid.T
+	done map[string]int
+
+	// The server: what lives there, its version, and every event it sent.
+	live    map[object.Key]*store.Entry
+	version int
+	uids    int
+	events  []event
+	backup  map[object.Key]*store.Entry
+	backed  int // version of the backup
+
+	// The connection: how many events were received, and the list being read, if any.
+	connected bool
+	received  int
+	list      []*store.Entry
+	listing   bool
+	listAt    int  // events that the list holds already
+	resetOwed bool // the server went back, and no list since was whole
+
+	queue delta.Core[*store.Entry]
+	store *store.Store
+	txn   *store.Txn // an open relist
+	// went holds the deletions received and not reported yet, of keys of which nothing came after.
+	went map[object.Key]*store.Entry
+
+	reported map[object.Key]*store.Entry // as the changes of the store say
+	handlers [2]*handler
+}
+
+type event struct {
+	typ   delta.Type
+	entry *store.Entry
+}
+
+func newModel(t *rapid.T) *model {
+	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{}),
+		went: map[object.Key]*store.Entry{}, reported: map[object.Key]*store.Entry{}}
+	for i := range m.handlers {
+		m.handlers[i] = &handler{t: t, shown: map[object.Key]*store.Entry{}}
+	}
+	if err := m.store.AddIndex("app", store.ByLabel("app")); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// draw is a number below n, all alike, where rapid.IntRange prefers small ones. Zero stays zero,
+// for the shrinker.
+func (m *model) draw(n int, label string) int {
+	x := rapid.Uint64().Draw(m.t, label)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int((x ^ x>>31) % uint64(n))
+}
+
+func (m *model) step() {
+	ops := []struct {
+		weight int
+		name   string
+		can    bool
+		do     func()
+	}{
+		{34, "server writes", true, m.write},
+		{10, "server deletes", true, m.remove},
+		{2, "server backs up", true, func() { m.backup, m.backed = maps.Clone(m.live), m.version }},
+		{1, "server restored", m.backup != nil, m.restore},
+		{4, "connection lost", m.connected, func() { m.connected = false }},
+		{6, "watch resumed", !m.connected && !m.listing && m.received > 0, m.resume},
+		{6, "list begins", !m.connected, m.beginList},
+		{20, "list goes on", m.listing, m.readList},
+		{2, "list breaks off", m.listing, func() { m.listing, m.list = false, nil; m.queue.AbortReplace(time.Time{}) }},
+		{3, "stale event", m.connected, m.stale},
+		{3, "sync", true, func() { m.queue.Sync(time.Time{}, m.key()) }},
+		{10, "consumer takes", true, m.consume},
+		{10, "handler takes one", true, func() { m.handlers[m.draw(2, "handler")].next() }},
+		{2, "handler takes all", true, func() { m.handlers[m.draw(2, "handler")].drain() }},
+		{1, "index comes or goes", true, m.toggleIndex},
+	}
+	total := 0
+	for _, op := range ops {
+		if op.can {
+			total += op.weight
+		}
+	}
+	at := m.draw(total, "op")
+	for _, op := range ops {
+		if !op.can {
+			continue
+		}
+		if at -= op.weight; at < 0 {
+			m.done[op.name]++
+			op.do()
+			return
+		}
+	}
+}
+
+func (m *model) key() object.Key {
+	n := m.draw(12, "key")
+	return object.Key{Namespace: string(rune('a' + n%3)), Name: fmt.Sprint("pod-", n)}
+}
+
+func (m *model) write() {
+	k := m.key()
+	m.version++
+	app := []string{"web", "db", "cache"}[m.draw(3, "app")]
+	uid, typ := "", delta.Updated
+	if was := m.live[k]; was != nil {
+		uid = string(was.Header().UID)
+	} else {
+		m.uids++
+		uid, typ = fmt.Sprint("uid-", m.uids), delta.Added
+	}
+	e := newEntry(m.t, k, uid, m.version, app)
+	m.live[k] = e
+	m.send(event{typ, e})
+}
+
+func (m *model) remove() {
+	k := m.key()
+	was := m.live[k]
+	if was == nil {
+		return
+	}
+	m.version++
+	delete(m.live, k)
+	m.send(event{delta.Deleted, newEntry(m.t, k, string(was.Header().UID), m.version, was.Header().Labels["app"])})
+}
+
+func (m *model) send(e event) {
+	m.events = append(m.events, e)
+	if m.connected {
+		m.receive()
+	}
+}
+
+func (m *model) receive() {
+	e := m.events[m.received]
+	m.received++
+	m.queue.Push(time.Time{}, e.typ, e.entry)
+	delete(m.went, e.entry.Header().Key)
+	if e.typ == delta.Deleted {
+		m.went[e.entry.Header().Key] = e.entry
+	}
+}
+
+func (m *model) resume() {
+	m.connected = true
+	for m.received < len(m.events) {
+		m.receive()
+	}
+}
+
+// restore takes the server back in time. The reflector notices and lists with a reset.
+func (m *model) restore() {
+	m.live, m.version, m.events, m.received = maps.Clone(m.backup), m.backed, nil, 0
+	m.connected, m.resetOwed = false, true
+	m.beginList()
+}
+
+func (m *model) beginList() {
+	m.listing, m.list = true, nil
+	for _, k := range slices.SortedFunc(maps.Keys(m.live), object.Key.Compare) {
+		m.list = append(m.list, m.live[k])
+	}
+	m.listAt = len(m.events)
+	m.queue.BeginReplace(time.Time{}, m.resetOwed)
+}
+
+func (m *model) readList() {
+	for range min(len(m.list), 1+m.draw(8, "page")) {
+		m.queue.Push(time.Time{}, delta.Replaced, m.list[0])
+		m.list = m.list[1:]
+	}
+	if len(m.list) > 0 {
+		return
+	}
+	m.queue.EndReplace(time.Time{}, fmt.Sprint(m.version))
+	m.listing, m.resetOwed, m.received = false, false, m.listAt
+	clear(m.went)
+	m.resume()
+}
+
+// stale repeats an old state of an object that lives.
+func (m *model) stale() {
+	if m.received == 0 {
+		return
+	}
+	last := min(m.received, 50)
+	e := m.events[m.received-last+m.draw(last, "event")]
+	if is := m.live[e.entry.Header().Key]; e.typ != delta.Deleted && is != nil && is.Header().UID == e.entry.Header().UID {
+		m.queue.Push(time.Time{}, delta.Updated, e.entry)
+	}
+}
+
+func (m *model) toggleIndex() {
+	var err error
+	if m.store.Snapshot().HasIndex("again") {
+		err = m.store.RemoveIndex("again")
+	} else {
+		err = m.store.AddIndex("again", store.ByLabel("app"))
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// consume takes everything from the queue and applies it, as an informer does.
+func (m *model) consume() {
+	pending := m.queue.Stats(time.Time{}).Depth
+	if limit := 5*12 + 8; pending > limit {
+		m.t.Fatalf("%d slots for 12 keys", pending)
+	}
+	batch := m.queue.TakeAll()
+	txn := m.txn
+	if txn == nil {
+		txn = m.store.Begin()
+	}
+	before := m.store.Snapshot()
+	for _, d := range batch {
+		switch d.Type {
+		case delta.BeginReplace:
+			m.report(txn.Commit())
+			before = m.store.Snapshot()
+			if txn = m.store.Begin(); d.Reset {
+				txn.Reset()
+			} else {
+				txn.Replace()
+			}
+			m.txn = txn
+		case delta.EndReplace:
+			txn.Sweep()
+			if m.store.Snapshot() != before {
+				m.t.Fatal("a relist shows before its end")
+			}
+			m.report(txn.Commit())
+			txn, m.txn = m.store.Begin(), nil
+		case delta.AbortReplace:
+			txn.Discard()
+			txn, m.txn = m.store.Begin(), nil
+		case delta.Deleted:
+			txn.Delete(d.Key, d.Value)
+		case delta.Sync:
+			txn.Resync(d.Key)
+		default:
+			txn.Put(d.Value)
+		}
+	}
+	if m.txn != nil {
+		return
+	}
+	m.report(txn.Commit())
+	for k, last := range m.went {
+		m.t.Fatalf("the deletion of %s %s was lost", k, last.Header().UID)
+	}
+	m.check()
+}
+
+// report checks that changes follow on what was reported before, and hands them to the handlers.
+func (m *model) report(changes []store.Change) {
+	seen := map[object.Key]bool{}
+	for _, c := range changes {
+		if c.Old != m.reported[c.Key] {
+			m.t.Fatalf("%s: Old is not what was reported last", c.Key)
+		}
+		if seen[c.Key] {
+			m.t.Fatalf("%s changed twice in one commit", c.Key)
+		}
+		seen[c.Key] = true
+		checkOrder(m.t, c)
+		if last := m.went[c.Key]; last != nil && c.Deleted() && c.Last.Header().UID == last.Header().UID {
+			delete(m.went, c.Key)
+		}
+		if m.reported[c.Key] = c.New; c.New == nil {
+			delete(m.reported, c.Key)
+		}
+		for _, h := range m.handlers {
+			h.backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
+		}
+	}
+	got := map[object.Key]*store.Entry{}
+	for e := range m.store.Snapshot().All() {
+		got[e.Header().Key] = e
+	}
+	if !maps.Equal(got, m.reported) {
+		m.t.Fatalf("the store holds %d objects, reported were %d, or others", len(got), len(m.reported))
+	}
+}
+
+// check compares the store with the server, where everything that happened has arrived.
+func (m *model) check() {
+	snap := m.store.Snapshot()
+	again := snap.HasIndex("again")
+	byApp := map[string][]object.Key{}
+	if m.connected {
+		if snap.Len() != len(m.live) {
+			m.t.Fatalf("%d objects, the server has %d", snap.Len(), len(m.live))
+		}
+		for k, want := range m.live {
+			e, err := snap.Get(k)
+			if err != nil || e.Header().UID != want.Header().UID || e.Header().ResourceVersion != want.Header().ResourceVersion {
+				m.t.Fatalf("%s: %v, want %s@%s", k, err, want.Header().UID, want.Header().ResourceVersion)
+			}
+		}
+	}
+	for e := range snap.All() {
+		byApp[e.Header().Labels["app"]] = append(byApp[e.Header().Labels["app"]], e.Header().Key)
+	}
+	for _, name := range []string{"app", "again"} {
+		if name == "again" && !again {
+			continue
+		}
+		values, err := snap.IndexValues(name)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if got, want := slices.Collect(values), slices.Sorted(maps.Keys(byApp)); !slices.Equal(got, want) {
+			m.t.Fatalf("values of index %s: %v, want %v", name, got, want)
+		}
+		for app, want := range byApp {
+			seq, err := snap.Index(name, app)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			var got []object.Key
+			for e := range seq {
+				got = append(got, e.Header().Key)
+			}
+			if !slices.Equal(got, want) {
+				m.t.Fatalf("index %s of %q: %v, want %v", name, app, got, want)
+			}
+		}
+	}
+}
+
+// settle lets everything arrive: then the store is the server's state, and so is what each handler
+// was shown.
+func (m *model) settle() {
+	for !m.connected {
+		if !m.listing {
+			m.beginList()
+		}
+		m.readList()
+	}
+	m.consume()
+	for i, h := range m.handlers {
+		h.drain()
+		if !maps.Equal(h.shown, m.reported) {
+			m.t.Fatalf("handler %d was shown %d objects, there are %d, or others", i, len(h.shown), len(m.reported))
+		}
+	}
+}
+
+// handler takes from a backlog and checks what it is told.
+type handler struct {
+	t       *rapid.T
+	backlog delta.BacklogCore[*store.Entry]
+	shown   map[object.Key]*store.Entry
+}
+
+func (h *handler) drain() {
+	for h.next() {
+	}
+}
+
+func (h *handler) next() bool {
+	if d := h.backlog.Stats(time.Time{}).Depth; d > 12 {
+		h.t.Fatalf("%d slots for 12 keys", d)
+	}
+	item, ok := h.backlog.Next()
+	if !ok {
+		return false
+	}
+	c := store.Change(item.Change)
+	if c.Old != h.shown[c.Key] {
+		h.t.Fatalf("%s: Old is not what the handler was shown last", c.Key)
+	}
+	checkOrder(h.t, c)
+	if h.shown[c.Key] = c.New; c.New == nil {
+		delete(h.shown, c.Key)
+	}
+	return true
+}
+
+// checkOrder checks contracts 6, 7 and 10 on one change.
+func checkOrder(t *rapid.T, c store.Change) {
+	is := c.New
+	if is == nil {
+		if is = c.Last; is == nil {
+			t.Fatalf("%s went without a final state", c.Key)
+		}
+	}
+	if c.Old == nil || c.Old.Header().UID != is.Header().UID || c.Reset {
+		return
+	}
+	order, ok := object.CompareVersions(is.Header().ResourceVersion, c.Old.Header().ResourceVersion)
+	switch {
+	case !ok || order < 0:
+		t.Fatalf("%s went back", c.Key)
+	case order == 0 && !c.Resync && !c.Missed:
+		t.Fatalf("%s is reported and did not change", c.Key)
+	}
+}
