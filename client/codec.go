@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +39,21 @@ func formOf(o object.Object) form {
 }
 
 // kindOf is the kind of an object: for a typed one that of its Go type, which its apiVersion and
-// kind, if set, must agree with; for the others what they say.
-func kindOf(verb string, s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error) {
-	said := o.GetObjectKind().GroupVersionKind()
+// kind, if set, must agree with; for the others what they say. asked, if not empty, stands for
+// what the object does not say, and must agree with what it does.
+func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	fail := func(err error) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{}, &UnknownKind{Verb: verb, Type: typeName(o), cause: err}
+	}
+	if isNil(o) {
+		return fail(errNilObject)
+	}
+	said := o.GetObjectKind().GroupVersionKind()
+	switch {
+	case said.Empty():
+		said = asked
+	case !asked.Empty() && asked != said:
+		return fail(fmt.Errorf("it says it is %v, %v was asked for", said, asked))
 	}
 	if formOf(o) != typed {
 		if said.Kind == "" || said.Version == "" {
@@ -58,13 +69,10 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object) (schema.GroupVersio
 		return kinds[0], nil
 	case said.Empty():
 		return fail(fmt.Errorf("the scheme has it for several kinds, %v, and it does not say which", kinds))
+	case !slices.Contains(kinds, said):
+		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
 	}
-	for _, k := range kinds {
-		if k == said {
-			return k, nil
-		}
-	}
-	return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
+	return said, nil
 }
 
 // maxObject bounds one object in an answer; etcd takes 1.5 MB by default.

@@ -139,6 +139,9 @@ func (f *Feed) StatusError(s *metav1.Status) error {
 
 // send maps the kind at the time of the call, so that one that comes later is found.
 func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *http.Response, error) {
+	if matchesNothing(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}) {
+		return Call{}, nil, &InvalidSelector{cause: errNothing}
+	}
 	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.o.Namespace}, "", true)
 	if err != nil {
 		return Call{}, nil, err

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
@@ -109,15 +108,9 @@ func (i item) decode(proto object.Object) (object.Object, error) {
 
 // page reads one page whole.
 func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*rawPage, error) {
-	if isNil(proto) {
-		return nil, &UnknownKind{Verb: verbList, Type: "object to list", cause: errNilObject}
-	}
-	gvk, err := kindOf(verbList, c.scheme, proto)
+	gvk, err := kindOf(verbList, c.scheme, proto, o.Kind)
 	if err != nil {
 		return nil, err
-	}
-	if !o.Kind.Empty() && o.Kind != gvk {
-		return nil, wrongKind(verbList, proto, gvk, o.Kind)
 	}
 	if matchesNothing(o) {
 		return &rawPage{}, nil
@@ -180,8 +173,4 @@ func isTyped(err error) bool {
 	_, silent := errors.AsType[*Timeout](err)
 	_, cut := errors.AsType[*Unavailable](err)
 	return silent || cut || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func wrongKind(verb string, o object.Object, has, asked schema.GroupVersionKind) error {
-	return &UnknownKind{Verb: verb, Type: typeName(o), cause: &wire.KindError{Want: asked, Got: has}}
 }

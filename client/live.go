@@ -45,7 +45,8 @@ type Options struct {
 	Retries int
 	// Silence is how long the server may keep a request without any sign: until the header of
 	// the answer, then between two reads of its body (not of a watch). Zero: 45 s. Negative: no
-	// limit. A write whose webhooks take longer needs more.
+	// limit. A write whose webhooks take longer needs more. The Timeout of the rest.Config is not
+	// looked at: bound a call by its ctx.
 	Silence time.Duration
 	// DryRun makes every write a dry run.
 	DryRun bool
@@ -95,7 +96,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 		return nil, &BadConfig{Source: "rest.Config", cause: err}
 	}
 	discovering := func(ctx context.Context, err error) error {
-		call := Call{Verb: "discover"}
+		call := Call{Verb: verbDiscover}
 		if s := apierrors.APIStatus(nil); errors.As(err, &s) {
 			return statusError(call, s.Status(), 0)
 		}

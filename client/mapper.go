@@ -32,9 +32,8 @@ type Mapper struct {
 	discover func(context.Context) (*restmapperInput, error)
 
 	mu      sync.Mutex
-	known   *discovered   // nil: nothing yet
-	running chan struct{} // closed when the discovery under way has ended; nil: none is
-	lastErr error         // of the last discovery
+	known   *discovered // nil: nothing yet
+	running *flight     // the discovery under way; nil: none is
 	refresh backoff.Bucket
 	suspect map[schema.GroupVersionResource]bool // answered 404 since the last discovery
 }
@@ -43,10 +42,31 @@ var _ meta.RESTMapper = (*Mapper)(nil)
 
 const discoveryTimeout = 32 * time.Second
 
-// discovered is the result of one discovery. It does not change.
+// flight is one discovery that others may wait for.
+type flight struct {
+	done chan struct{}
+	// err and abandoned are set before done is closed. abandoned: the ctx of the one who asked
+	// has ended, which says nothing about the server.
+	err       error
+	abandoned bool
+}
+
+// discovered is the result of one discovery.
 type discovered struct {
 	meta.RESTMapper
-	input restmapperInput
+	input    restmapperInput
+	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far, under the lock of the Mapper
+}
+
+func (d *discovered) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m, ok := d.mappings[gvk]; ok {
+		return m, nil
+	}
+	m, err := d.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err == nil {
+		d.mappings[gvk] = m
+	}
+	return m, err
 }
 
 // restmapperInput is what discovery found, by group, and the group versions that failed.
@@ -125,7 +145,10 @@ func (in *restmapperInput) mapper() *discovered {
 	for _, name := range slices.Sorted(maps.Keys(in.groups)) {
 		groups = append(groups, in.groups[name])
 	}
-	return &discovered{RESTMapper: restmapper.NewDiscoveryRESTMapper(groups), input: *in}
+	return &discovered{
+		RESTMapper: restmapper.NewDiscoveryRESTMapper(groups), input: *in,
+		mappings: map[schema.GroupVersionKind]*meta.RESTMapping{},
+	}
 }
 
 // Mapping returns the resource of a kind. What the server does not serve is a [NotServed]; a
@@ -134,7 +157,7 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
 		var err error
-		found, err = d.RESTMapping(gvk.GroupKind(), gvk.Version)
+		found, err = d.mapping(gvk)
 		if err == nil && m.suspect[found.Resource] {
 			return errSuspect
 		}
@@ -148,11 +171,12 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	call := Call{Verb: "discover", Kind: gvk.Kind, Resource: gvk.GroupVersion().WithResource("")}
-	if down, ok := m.known.input.failed[gvk.GroupVersion()]; ok {
-		err = errors.Join(err, down)
+	if m.known != nil {
+		if down, ok := m.known.input.failed[gvk.GroupVersion()]; ok {
+			err = errors.Join(err, down)
+		}
 	}
-	return nil, &NotServed{Call: call, GVK: gvk, cause: err}
+	return nil, &NotServed{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
 }
 
 var errSuspect = errors.New("the resource of the kind was not found")
@@ -175,62 +199,62 @@ func (m *Mapper) Reset() {
 func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for refreshed := false; ; {
-		var err error
+	for refreshed := false; ; refreshed = true {
 		if m.known != nil {
-			err = look(m.known)
-			if err != errSuspect && !meta.IsNoMatchError(err) {
+			err := look(m.known)
+			unknown := err == errSuspect || meta.IsNoMatchError(err)
+			if !unknown || refreshed {
 				return err
 			}
-			if refreshed || m.running == nil && !m.refresh.TryTake(time.Now()) {
+			if m.running == nil && !m.refresh.TryTake(time.Now()) {
 				if err == errSuspect {
-					m.suspect = map[schema.GroupVersionResource]bool{}
-					continue
+					clear(m.suspect) // too soon to look again: go by what is known
+					return look(m.known)
 				}
 				return err
 			}
-		} else if refreshed && m.lastErr != nil {
-			return m.lastErr
 		}
 		if err := m.discoverLocked(ctx); err != nil {
 			return err
 		}
-		refreshed = true
 	}
 }
 
 // discoverLocked runs a discovery, or waits for the one under way. The lock is open meanwhile.
 func (m *Mapper) discoverLocked(ctx context.Context) error {
 	for m.running != nil {
-		running := m.running
+		f := m.running
 		m.mu.Unlock()
 		select {
-		case <-running:
+		case <-f.done:
 		case <-ctx.Done():
 		}
 		m.mu.Lock()
-		if ctx.Err() != nil {
-			return ended(ctx, Call{Verb: "discover"})
-		}
-		if m.known != nil && m.lastErr == nil {
-			return nil
+		switch {
+		case ctx.Err() != nil:
+			return ended(ctx, Call{Verb: verbDiscover})
+		case !f.abandoned:
+			return f.err
 		}
 	}
-	done := make(chan struct{})
-	m.running = done
+	f := &flight{done: make(chan struct{})}
+	m.running = f
 	m.mu.Unlock()
 	in, err := m.discover(ctx)
 	m.mu.Lock()
+	f.err, f.abandoned = err, err != nil && ctx.Err() != nil
 	m.running = nil
-	close(done)
-	if m.lastErr = err; err != nil {
+	close(f.done)
+	if err != nil {
 		return err
 	}
 	in.keep(m.known)
 	m.known = in.mapper()
-	m.suspect = map[schema.GroupVersionResource]bool{}
+	clear(m.suspect)
 	return nil
 }
+
+const verbDiscover = "discover"
 
 // query is ask for the methods without ctx.
 func query[R any](m *Mapper, f func(meta.RESTMapper) (R, error)) (R, error) {

@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -18,11 +20,7 @@ const verbGet, verbList, verbWatch = "get", "list", "watch"
 
 // Get implements [Reader].
 func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error {
-	if isNil(into) {
-		return &UnknownKind{Verb: verbGet, Type: "object to read into", cause: errNilObject}
-	}
-	setKind(into, o.Kind)
-	gvk, err := kindOf(verbGet, c.scheme, into)
+	gvk, err := kindOf(verbGet, c.scheme, into, o.Kind)
 	if err != nil {
 		return err
 	}
@@ -91,15 +89,20 @@ func selectorQuery(o *ListOptions) url.Values {
 	return q
 }
 
-// matchesNothing reports a selector that no object can match: labels.Nothing has no text form
-// that a server would understand.
+// matchesNothing reports a selector that no object can match. It has no text form: to the server
+// it would be one that matches everything.
 func matchesNothing(o *ListOptions) bool {
+	if o.Fields == fields.Nothing() {
+		return true
+	}
 	if o.Labels == nil {
 		return false
 	}
 	_, selectable := o.Labels.Requirements()
 	return !selectable
 }
+
+var errNothing = errors.New("matches nothing")
 
 // listQuery is the whole query of one page.
 func listQuery(o *ListOptions) url.Values {

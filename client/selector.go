@@ -127,8 +127,11 @@ func andLabels(a, b labels.Selector) labels.Selector {
 }
 
 func andFields(a, b fields.Selector) fields.Selector {
-	if a == nil {
+	if a == nil || b == fields.Nothing() {
 		return b
+	}
+	if a == fields.Nothing() {
+		return a
 	}
 	return fields.AndSelectors(a, b)
 }

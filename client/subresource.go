@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -26,21 +27,42 @@ func ApplyStatus[O object.Object](ctx context.Context, w Writer, obj O, owner st
 	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Subresource: "status", Owner: owner}, opts)
 }
 
-// GetScale reads the scale of an object: how many replicas it should have and has, and the
-// selector of its Pods. Of obj only the kind, the namespace and the name count.
-func GetScale(ctx context.Context, c Client, obj object.Object) (*autoscalingv1.Scale, error) {
-	if isNil(obj) {
-		return nil, &UnknownKind{Verb: verbGet, Type: typeName(obj), cause: errNilObject}
-	}
-	gvk, err := kindOf(verbGet, c.Scheme(), obj)
+// GetSub reads a subresource that is of a kind of its own:
+// GetSub[autoscalingv1.Scale](ctx, c, deployment, "scale"). Of obj only the kind, the namespace
+// and the name count. For one of obj's own kind, [Get] with [Sub] does.
+func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Object, sub string, opts ...GetOption) (P, error) {
+	o, err := NewGetOptions(opts...)
 	if err != nil {
 		return nil, err
 	}
-	scale := new(autoscalingv1.Scale)
-	if err := c.Get(ctx, object.KeyOf(obj), scale, GetOptions{Parent: gvk, Subresource: "scale"}); err != nil {
+	if o.Parent, err = kindOf(verbGet, c.Scheme(), obj, schema.GroupVersionKind{}); err != nil {
 		return nil, err
 	}
-	return scale, nil
+	o.Subresource = sub
+	p := P(new(T))
+	setKind(p, o.Kind)
+	if err := c.Get(ctx, object.KeyOf(obj), p, o); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// CreateSub sends body to a subresource that is of a kind of its own, a TokenRequest or a Binding,
+// and returns the answer. Of obj only the kind, the namespace and the name count.
+func CreateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
+	return write(ctx, w, body, Op{Verb: VerbCreate, Object: obj, Subresource: sub, Body: body}, opts)
+}
+
+// UpdateSub replaces a subresource that is of a kind of its own. Of obj only the kind, the
+// namespace and the name count.
+func UpdateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
+	return write(ctx, w, body, Op{Verb: VerbUpdate, Object: obj, Subresource: sub, Body: body}, opts)
+}
+
+// GetScale reads the scale of an object: how many replicas it should have and has, and the
+// selector of its Pods. Of obj only the kind, the namespace and the name count.
+func GetScale(ctx context.Context, c Client, obj object.Object) (*autoscalingv1.Scale, error) {
+	return GetSub[autoscalingv1.Scale](ctx, c, obj, "scale")
 }
 
 // SetScale sets how many replicas the object should have, through its scale subresource, whatever

@@ -75,17 +75,16 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 		return nil, err
 	}
 	proto := P(new(T))
-	setKind(proto, o.Kind)
-	gvk, err := kindOf(verbWatch, c.scheme, proto)
-	if err != nil {
-		return nil, err
-	}
-	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
+	gvk, err := kindOf(verbWatch, c.scheme, proto, o.Kind)
 	if err != nil {
 		return nil, err
 	}
 	if matchesNothing(&o) {
-		return nil, &InvalidSelector{Selector: "", cause: errors.New("matches nothing")}
+		return nil, &InvalidSelector{cause: errNothing}
+	}
+	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
+	if err != nil {
+		return nil, err
 	}
 	o.Limit, o.Continue, o.Match = 0, "", ""
 	query := listQuery(&o)

@@ -27,6 +27,9 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	if op.Owner == "" {
 		op.Owner = c.owner
 	}
+	if op.Verb == VerbDeleteAll && matchesNothing(&op.Select) {
+		return nil, nil
+	}
 	w, err := c.plan(ctx, &op)
 	if err != nil {
 		return nil, err
@@ -60,14 +63,14 @@ type plan struct {
 
 func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 	verb := string(op.Verb)
-	gvk, err := kindOf(verb, c.scheme, op.Object)
+	gvk, err := kindOf(verb, c.scheme, op.Object, op.Select.Kind)
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{op: op, answer: op.Object, gvk: gvk}
 	if op.Body != nil {
 		p.answer = op.Body
-		if p.gvk, err = kindOf(verb, c.scheme, op.Body); err != nil {
+		if p.gvk, err = kindOf(verb, c.scheme, op.Body, schema.GroupVersionKind{}); err != nil {
 			return nil, err
 		}
 	}
@@ -103,8 +106,8 @@ func (p *plan) build(plain bool) (*request, error) {
 	switch op.Verb {
 	case VerbCreate:
 		r.method = http.MethodPost
-		if op.Subresource == "" {
-			r.path = r.path[:len(r.path)-boolInt(p.target.call.Key.Name != "")]
+		if op.Subresource == "" && p.target.call.Key.Name != "" {
+			r.path = r.path[:len(r.path)-1]
 		}
 	case VerbUpdate:
 		r.method = http.MethodPut
@@ -126,13 +129,6 @@ func (p *plan) build(plain bool) (*request, error) {
 	}
 	r.body, r.contentType, err = wire.Encode(p.answer, p.gvk, enc)
 	return r, err
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (p *plan) query() url.Values {

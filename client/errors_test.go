@@ -1,0 +1,214 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+func asType[E error](err error) (E, bool) { return errors.AsType[E](err) }
+
+// is reports whether err holds an error of type E.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func TestErrorTypes(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		h      http.HandlerFunc
+		is     func(error) bool
+		family func(error) bool
+	}{
+		{"not found", status(404, metav1.StatusReasonNotFound, ""), is[*NotFound], apierrors.IsNotFound},
+		{"exists", status(409, metav1.StatusReasonAlreadyExists, ""), is[*AlreadyExists], apierrors.IsAlreadyExists},
+		{"conflict", status(409, metav1.StatusReasonConflict, ""), is[*Conflict], apierrors.IsConflict},
+		{"invalid", status(422, metav1.StatusReasonInvalid, ""), is[*Invalid], apierrors.IsInvalid},
+		{"forbidden", status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden], apierrors.IsForbidden},
+		{"unauthorized", status(401, metav1.StatusReasonUnauthorized, ""), is[*Unauthorized], apierrors.IsUnauthorized},
+		{"too many", status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequests], apierrors.IsTooManyRequests},
+		{"gone", status(410, metav1.StatusReasonGone, ""), is[*Gone], apierrors.IsGone},
+		{"expired", status(410, metav1.StatusReasonExpired, ""), is[*Gone], apierrors.IsResourceExpired},
+		{"timeout", status(504, metav1.StatusReasonTimeout, ""), is[*Timeout], apierrors.IsTimeout},
+		{"server timeout", status(500, metav1.StatusReasonServerTimeout, ""), is[*Timeout], apierrors.IsServerTimeout},
+		{"unavailable", status(503, metav1.StatusReasonServiceUnavailable, ""), is[*Unavailable], apierrors.IsServiceUnavailable},
+		{"broken", status(500, metav1.StatusReasonInternalError, ""), is[*Broken], apierrors.IsInternalError},
+		{"bad request", status(400, metav1.StatusReasonBadRequest, ""), is[*Rejected], apierrors.IsBadRequest},
+		{"method", status(405, metav1.StatusReasonMethodNotAllowed, ""), is[*Rejected], apierrors.IsMethodNotSupported},
+		{"too large", status(413, metav1.StatusReasonRequestEntityTooLarge, ""), is[*Rejected], apierrors.IsRequestEntityTooLargeError},
+
+		{"no reason, 409", status(409, "", ""), is[*Conflict], apierrors.IsConflict},
+		{"no reason, 403", status(403, metav1.StatusReasonUnknown, ""), is[*Forbidden], apierrors.IsForbidden},
+		{"HTML 502", text(502, "text/html", "<html>bad gateway</html>"), is[*Unavailable], apierrors.IsServiceUnavailable},
+		{"HTML 504", text(504, "text/html", "<html>slow</html>"), is[*Timeout], apierrors.IsTimeout},
+		{"HTML 403", text(403, "text/html", "<html>proxy says no</html>"), is[*Forbidden], apierrors.IsForbidden},
+		{"text 500", text(500, "text/plain", "oops"), is[*Broken], apierrors.IsInternalError},
+		{"404 of the resource", text(404, "text/plain", "404 page not found"), is[*NotServed], meta.IsNoMatchError},
+		{"redirect", text(302, "text/html", "go away"), is[*BadAnswer], nil},
+		{"HTML 400", text(400, "text/html", "<html>"), is[*BadAnswer], nil},
+		{"HTML 200", text(200, "text/html", "<html>log in</html>"), is[*BadAnswer], nil},
+		{"no content type", text(200, "", "{}"), is[*BadAnswer], nil},
+		{"truncated JSON", text(200, "application/json", `{"kind":"Pod","apiVersion":"v1","metadata":{"na`), is[*BadAnswer], nil},
+		{"empty body", text(200, "application/json", ""), is[*BadAnswer], nil},
+		{"protobuf without magic", text(200, "application/vnd.kubernetes.protobuf", "xyz"), is[*BadAnswer], nil},
+		{"other kind", text(200, "application/json", `{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}`), is[*BadAnswer], nil},
+		{"a Table", text(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), is[*BadAnswer], nil},
+		{"Status in a 200", answer(200, failureStatus(409, metav1.StatusReasonConflict)), is[*Conflict], apierrors.IsConflict},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(t)
+			f.on("GET /api/v1/namespaces/web/pods/x", tt.h)
+			_, err := Get[corev1.Pod](t.Context(), f.client(Options{Retries: -1}), key("x"))
+			if !tt.is(err) {
+				t.Fatalf("got %T: %v", err, err)
+			}
+			if tt.family != nil && !tt.family(err) {
+				t.Errorf("apimachinery does not see it: %v", err)
+			}
+			if wrapped := errors.Join(errors.New("outer"), err); tt.family != nil && !tt.family(wrapped) {
+				t.Error("apimachinery does not see it through a wrapper")
+			}
+			if !strings.Contains(err.Error(), "get pods web/x") {
+				t.Errorf("does not name the call: %v", err)
+			}
+		})
+	}
+}
+
+// A kind that is not served must not look like an object that is gone: a controller would take
+// it for deleted.
+func TestNotServedIsNotNotFound(t *testing.T) {
+	f := newFake(t)
+	_, err := Get[corev1.Pod](t.Context(), f.client(Options{}), key("x"))
+	if !is[*NotServed](err) || apierrors.IsNotFound(err) || is[*NotFound](err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestForbiddenNamesEverything(t *testing.T) {
+	f := newFake(t)
+	s := failureStatus(403, metav1.StatusReasonForbidden)
+	s.Message = `deployments.apps is forbidden: User "system:serviceaccount:web:\"odd" cannot list resource "deployments" in API group "apps" in the namespace "web"`
+	f.on("GET /apis/apps/v1/namespaces/web/deployments", answer(403, s))
+	_, errs := names(t, List[appsv1.Deployment](t.Context(), f.client(Options{}), InNamespace("web")))
+	if len(errs) != 1 {
+		t.Fatalf("got %v", errs)
+	}
+	err := errs[0]
+	e, ok := errors.AsType[*Forbidden](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	got := []string{e.Verb, e.Resource.Group, e.Resource.Resource, e.Key.Namespace, e.User}
+	equal(t, "Forbidden", got, []string{"list", "apps", "deployments", "web", `system:serviceaccount:web:"odd`})
+	if want := "list deployments.apps in namespace web: "; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %q, want it to begin %q", err, want)
+	}
+}
+
+func TestInvalidHasFields(t *testing.T) {
+	f := newFake(t)
+	s := failureStatus(422, metav1.StatusReasonInvalid)
+	s.Details.Causes = []metav1.StatusCause{
+		{Type: metav1.CauseTypeFieldValueRequired, Field: "spec.containers", Message: "Required value"},
+		{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.name", Message: "Invalid value"},
+	}
+	f.on("POST /api/v1/namespaces/web/pods", answer(422, s))
+	_, err := Create(t.Context(), f.client(Options{}), pod("x"))
+	e, ok := errors.AsType[*Invalid](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "fields", e.Fields, []FieldProblem{
+		{"spec.containers", metav1.CauseTypeFieldValueRequired, "Required value"},
+		{"metadata.name", metav1.CauseTypeFieldValueInvalid, "Invalid value"},
+	})
+}
+
+func TestIsTooLarge(t *testing.T) {
+	cause := func(c metav1.StatusCause) *metav1.StatusDetails {
+		return &metav1.StatusDetails{Causes: []metav1.StatusCause{c}, RetryAfterSeconds: 1}
+	}
+	const text = "Too large resource version"
+	for name, tt := range map[string]struct {
+		s    metav1.Status
+		want bool
+	}{
+		"by type of cause":    {metav1.Status{Reason: metav1.StatusReasonTimeout, Code: 504, Details: cause(metav1.StatusCause{Type: metav1.CauseTypeResourceVersionTooLarge})}, true},
+		"by message of cause": {metav1.Status{Reason: metav1.StatusReasonTimeout, Code: 504, Details: cause(metav1.StatusCause{Message: text})}, true},
+		"by message":          {metav1.Status{Reason: metav1.StatusReasonTimeout, Code: 504, Message: "Timeout: " + text + ": 9, current: 4"}, true},
+		"another timeout":     {metav1.Status{Reason: metav1.StatusReasonTimeout, Code: 504, Message: "slow"}, false},
+		"not a timeout":       {metav1.Status{Reason: metav1.StatusReasonBadRequest, Code: 400, Message: text}, false},
+	} {
+		if got := IsTooLarge(statusError(Call{Verb: "list"}, tt.s, 0)); got != tt.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		h    http.HandlerFunc
+		want time.Duration
+		ok   bool
+	}{
+		{status(429, metav1.StatusReasonTooManyRequests, "3"), 3 * time.Second, true},
+		{status(429, metav1.StatusReasonTooManyRequests, ""), 0, true},
+		{status(503, metav1.StatusReasonServiceUnavailable, "2"), 2 * time.Second, true},
+		{status(503, "", "nonsense"), 0, true},
+		{status(404, metav1.StatusReasonNotFound, "2"), 0, false},
+	} {
+		f := newFake(t)
+		f.on("GET /api/v1/namespaces/web/pods/x", tt.h)
+		_, err := Get[corev1.Pod](t.Context(), f.client(Options{Retries: -1}), key("x"))
+		if d, ok := RetryAfter(err); d != tt.want || ok != tt.ok {
+			t.Errorf("%v: got %v %v, want %v %v", err, d, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestCallString(t *testing.T) {
+	r := podGVK.GroupVersion().WithResource("pods")
+	for want, c := range map[string]Call{
+		"get pods web/x":             {Verb: "get", Resource: r, Key: key("x")},
+		"list pods":                  {Verb: "list", Resource: r},
+		"list pods in namespace web": {Verb: "list", Resource: r, Key: object.Key{Namespace: "web"}},
+		"patch pods/status web/x":    {Verb: "patch", Resource: r, Key: key("x"), Subresource: "status"},
+		"discover Widget":            {Verb: "discover", Kind: "Widget"},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// FuzzAnswer: whatever the server says, there is an error of a type and no panic.
+func FuzzAnswer(f *testing.F) {
+	f.Add(404, "application/json", []byte(`{"kind":"Status","apiVersion":"v1","reason":"NotFound","details":{"name":"x"}}`))
+	f.Add(500, "application/json", []byte(`{"kind":"Status","details":{"causes":[{}],"retryAfterSeconds":-1}}`))
+	f.Add(200, "application/vnd.kubernetes.protobuf", []byte("k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x00"))
+	f.Add(200, "text/html", []byte("<html>"))
+	f.Add(403, "", []byte(`{"kind":"Status","reason":"Forbidden","message":"User \"a"}`))
+	f.Fuzz(func(t *testing.T, code int, contentType string, body []byte) {
+		if code < 200 || code > 599 {
+			return
+		}
+		fk := newFake(t)
+		fk.on("GET /api/v1/namespaces/web/pods/x", text(code, contentType, string(body)))
+		p, err := Get[corev1.Pod](t.Context(), fk.client(Options{Retries: -1, Scheme: testScheme}), key("x"))
+		if (p == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", p, err)
+		}
+	})
+}
