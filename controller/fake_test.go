@@ -285,3 +285,9 @@ func forDeployments() controller.Source[reconcile.Request] {
 }
 
 var podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+// pass lets virtual time pass, and what is due happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

@@ -26,7 +26,7 @@ func TestWorkersWaitForEverySource(t *testing.T) {
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := r.calls(); len(got) != 0 || c.State().Phase != controller.Syncing {
 			t.Errorf("%v, reconciled %q before the Pods were there", c.State(), got)
 		}
@@ -55,13 +55,13 @@ func TestForbiddenKind(t *testing.T) {
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		var unsynced *controller.SyncError
 		if err := c.State().Err; !errors.As(err, &unsynced) || !errors.Is(err, forbidden) ||
 			err.Error() != `controller "test": not synced: Owns(Pod): forbidden: list pods` {
 			t.Errorf("after 3 s: %v", err)
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := strings.Count(text.String(), "level=ERROR"); n != 2 {
 			t.Errorf("%d lines of log, want one when it was known and one at the timeout:\n%s", n, text.String())
 		}
@@ -112,11 +112,11 @@ func TestSubscribeLater(t *testing.T) {
 		c := newController(t, m, r, controller.Options{}, forDeployments())
 		close(m.watch("Deployment").synced)
 		stop := start(c)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if err := c.State().Err; err == nil || !strings.Contains(err.Error(), "For(Deployment): no kind Deployment") {
 			t.Errorf("state %v", err)
 		}
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if s := c.State(); s.Phase != controller.Working || s.Err != nil || tries != 4 {
 			t.Errorf("%+v after %d tries", s, tries)
 		}
@@ -138,7 +138,7 @@ func TestStopDrains(t *testing.T) {
 		for _, name := range []string{"a", "b", "waits"} {
 			w.set(deployment(name, 1), false)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		began := time.Now()
 		result := make(chan error)
 		go func() { result <- stop() }()
@@ -179,7 +179,7 @@ func TestGraceEnds(t *testing.T) {
 		stop := start(newController(t, m, r, controller.Options{}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		began := time.Now()
 		if err := stop(); !errors.Is(err, controller.ErrGraceEnded) {
 			t.Errorf("Run: %v", err)
@@ -277,7 +277,7 @@ func TestEnqueueAndStats(t *testing.T) {
 		if s := c.QueueStats(); s.InFlight != 1 || s.Depth != 1 {
 			t.Errorf("stats %+v", s)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got, want := r.calls(), []string{"a generic×1", "b generic×1"}; !slices.Equal(got, want) {
 			t.Errorf("calls %q, want %q", got, want)
 		}

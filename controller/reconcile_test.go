@@ -99,8 +99,7 @@ func TestRetries(t *testing.T) {
 				stop := start(newController(t, m, r, tc.o, forDeployments()))
 				close(m.watch("Deployment").synced)
 				m.watch("Deployment").set(deployment("a", 1), false)
-				time.Sleep(tc.within)
-				synctest.Wait()
+				pass(tc.within)
 				if got := r.calls(); !slices.Equal(got, tc.calls) {
 					t.Errorf("calls %q, want %q", got, tc.calls)
 				}
@@ -140,7 +139,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 		// Alone, the key would fail at 0, 130, 390, 910, 1950, 4030 ms: six times in 5 s.
 		for version := range 50 {
 			w.set(deployment("a", version+1), false)
-			time.Sleep(100 * ms)
+			pass(100 * ms)
 		}
 		synctest.Wait()
 		if n := slices.Max(attempts) - 1; n != 6 {
@@ -150,7 +149,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 			t.Errorf("%d reconciles for 50 events", n)
 		}
 
-		time.Sleep(200 * ms)
+		pass(200 * ms)
 		mended = true
 		before := time.Now()
 		w.set(deployment("a", 100), false)
@@ -160,7 +159,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 			t.Errorf("the event that mends the cause was reconciled after %v", last.Sub(before))
 		}
 		count := len(r.calls())
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := len(r.calls()); n != count {
 			t.Errorf("%d reconciles more after success", n-count)
 		}
@@ -183,9 +182,9 @@ func TestBurst(t *testing.T) {
 		close(w.synced)
 		for version := range 100 {
 			w.set(deployment("a", version+1), false)
-			time.Sleep(ms)
+			pass(ms)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if want := []string{"1", "100"}; !slices.Equal(saw, want) {
 			t.Errorf("reconciles saw versions %v, want %v", saw, want)
 		}
@@ -211,7 +210,7 @@ func TestAttemptAndLogger(t *testing.T) {
 		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stop()
 		for _, want := range []string{
 			"msg=looking controller=test object=web/a attempt=1",
@@ -325,9 +324,9 @@ func TestHooks(t *testing.T) {
 		stop := start(newController(t, m, r, o, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		m.watch("Deployment").set(deployment("a", 2), false)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stop()
 		var panicked *run.PanicError
 		switch {

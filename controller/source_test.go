@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,9 +82,10 @@ func TestHandlerFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, r := newManager(), &recorder{}
 				var got []controller.Problem
-				broken := true
+				var broken atomic.Bool
+				broken.Store(true)
 				h := failing{func(c store.Change) error {
-					if broken && c.Key == key("bad") {
+					if broken.Load() && c.Key == key("bad") {
 						fail()
 						return errors.New("not now")
 					}
@@ -100,12 +102,12 @@ func TestHandlerFails(t *testing.T) {
 				if calls, want := r.calls(), []string{"good created×1", "other created×1"}; !slices.Equal(calls, want) {
 					t.Errorf("calls %q, want %q", calls, want)
 				}
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				if n := len(got); n < 5 || n > 12 || got[0].Part != "handler" || got[0].Source != "Watches(Pod)" || got[0].Panicked != (name == "panic") {
 					t.Errorf("%d problems in a minute, first %+v", n, got[0])
 				}
-				broken = false
-				time.Sleep(2 * time.Minute)
+				broken.Store(false)
+				pass(2 * time.Minute)
 				if calls := r.calls(); len(calls) != 3 || calls[2] != "bad created×1" {
 					t.Errorf("calls %q; want bad at last", calls)
 				}
@@ -125,7 +127,7 @@ func TestHandlerIsGivenUp(t *testing.T) {
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("a", 1, ""), false)
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		if calls != 17 {
 			t.Errorf("called %d times, want 1 and 16 more", calls)
 		}
@@ -164,7 +166,7 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
 			c.New = store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
 		})
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if calls, want := r.calls(), []string{"of-a created×1", "of-a updated×1"}; !slices.Equal(calls, want) || len(got) != 0 {
 			t.Errorf("calls %q, want %q; problems %v", calls, want, got)
 		}
@@ -250,7 +252,7 @@ func TestRequests(t *testing.T) {
 			controller.Requests(feed), controller.Watches[corev1.Pod](byName)))
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("zeta", 1, ""), false)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		slices.SortFunc(seen, func(a, b shard) int { return a.Number - b.Number })
 		if want := []shard{{"zeta", -1}, {"acme", 0}, {"acme", 1}, {"acme", 2}}; !slices.Equal(seen, want) {
 			t.Errorf("saw %v, want %v", seen, want)
