@@ -16,6 +16,7 @@ type protoList struct {
 	kind    *Kind
 	started bool
 	typed   bool  // the kind of the answer is known, and right
+	found   bool  // raw has come: a body without it was cut
 	raw     int64 // end of raw, while inside; 0 outside
 	m       ListMeta
 }
@@ -90,7 +91,10 @@ func (l *protoList) outer() error {
 	for {
 		num, typ, size, err := l.s.field()
 		if err == io.EOF {
-			if !l.typed {
+			switch {
+			case !l.found:
+				return l.s.cut(err)
+			case !l.typed:
 				return &KindError{Want: l.kind.listGVK()}
 			}
 			return io.EOF
@@ -110,6 +114,7 @@ func (l *protoList) outer() error {
 				return err
 			}
 		case 2:
+			l.found = true
 			if size > 0 {
 				l.raw = l.s.n + size
 				return nil

@@ -17,7 +17,7 @@ type Path struct {
 	text  string
 	hops  []hop
 	leaf  leaf
-	bits  int // of an integer
+	bits  int  // of an integer
 	proto bool // the hops know their protobuf fields
 }
 
