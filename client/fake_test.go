@@ -2,7 +2,9 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -273,3 +275,11 @@ func equal[S ~[]E, E comparable](t *testing.T, what string, got, want S) {
 }
 
 var testScheme = scheme.New()
+
+var errTest = errors.New("the test says so")
+
+func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return ctx, cancel
+}
