@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,7 +16,7 @@ const benchObjects = 100_000
 func benchEntry(i, version int) *Entry {
 	return &Entry{
 		header: object.Header{
-			Key:             object.Key{Namespace: fmt.Sprintf("namespace-%d", i%50), Name: fmt.Sprintf("deployment-5f6d8c7b9-%06d", i)},
+			Key:             object.Key{Namespace: unique.Make(fmt.Sprintf("namespace-%d", i%50)).Value(), Name: fmt.Sprintf("deployment-5f6d8c7b9-%06d", i)},
 			UID:             types.UID(fmt.Sprintf("b3c1e7a2-0000-4000-8000-%012d", i)),
 			ResourceVersion: fmt.Sprint(version),
 			Labels:          map[string]string{"app": fmt.Sprintf("app-%d", i%1000)},

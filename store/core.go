@@ -119,7 +119,7 @@ func (c *Core) Put(e *Entry) {
 		c.stale++
 		return
 	}
-	e, t := termsOf(w.indexes, e)
+	e, t := termsOf(w.indexes, e, old.terms)
 	if had && !anew && e.aside != nil && judge(old.entry, e) == same {
 		c.unchanged(old.entry) // it was set aside, and its index still fails
 		return

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"unique"
+
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -15,11 +17,15 @@ type Entry struct {
 
 // NewEntry scans the header of an object and keeps its bytes, which the entry owns from then on.
 // An error means that the header could not be read.
+//
+// Objects of one namespace share the string of its name, so that comparing their keys does not
+// look at it.
 func NewEntry(raw wire.Raw) (*Entry, error) {
 	h, err := raw.Header()
 	if err != nil {
 		return nil, err
 	}
+	h.Namespace = unique.Make(h.Namespace).Value()
 	return &Entry{header: h, raw: raw}, nil
 }
 

@@ -61,22 +61,31 @@ func (t *terms) of(d *definition) []string {
 }
 
 // termsOf asks every index about an entry. If one fails, the entry returned stands for the object
-// instead, set aside.
-func termsOf(indexes []index, e *Entry) (*Entry, *terms) {
+// instead, set aside. The terms it had before are used again if they are the same still.
+func termsOf(indexes []index, e *Entry, before *terms) (*Entry, *terms) {
 	if e.aside != nil || len(indexes) == 0 {
 		return e, nil
 	}
 	var t terms
+	changed := before == nil
 	for i := range indexes {
 		d := indexes[i].definition
 		values, err := d.values(e)
 		if err != nil {
 			return SetAside(e.header, err), nil
 		}
+		if was := before.of(d); slices.Equal(was, values) {
+			values = was
+		} else {
+			changed = true
+		}
 		t = t.with(d, values)
 	}
-	if len(t) == 0 {
+	switch {
+	case len(t) == 0:
 		return e, nil
+	case !changed && len(t) == len(*before):
+		return e, before
 	}
 	return e, &t
 }
