@@ -31,6 +31,7 @@ type Registration struct {
 	mu        sync.Mutex
 	calling   bool
 	removed   bool
+	marked    bool // the end of the initial adds waits in the backlog
 	delivered uint64
 	panics    uint64
 }
@@ -116,6 +117,9 @@ func (r *Registration) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Delivered, s.Panics = r.delivered, r.panics
+	if r.marked && s.Pending > 0 {
+		s.Pending--
+	}
 	return s
 }
 
@@ -141,7 +145,14 @@ func (r *Registration) listed() {
 		close(r.synced)
 		return
 	}
+	r.mark(true)
 	r.backlog.Mark()
+}
+
+func (r *Registration) mark(waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.marked = waits
 }
 
 // deliver makes one call. It reports false when the registration was removed.
@@ -179,6 +190,7 @@ func (r *Registration) loop(ctx context.Context) error {
 		case err != nil:
 			return nil // stopped, or removed
 		case item.Mark:
+			r.mark(false)
 			close(r.synced)
 		case !r.deliver(store.Change(item.Change)):
 			return nil

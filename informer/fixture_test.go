@@ -1,0 +1,173 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	configMapGVK = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	configMaps   = informer.Kind{GVK: configMapGVK, Resource: corev1.SchemeGroupVersion.WithResource("configmaps")}
+	types        = coreScheme()
+	errEnd       = errors.New("the test is over")
+)
+
+func coreScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := corev1.AddToScheme(s); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func newServer() *feedtest.Server {
+	return feedtest.New(&wire.Kind{GVK: configMapGVK, Scheme: types})
+}
+
+func configMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"value": value}},
+		Data:       map[string]string{"value": value},
+	}
+}
+
+func key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
+
+// problems collects what an informer reports.
+type problems struct {
+	mu  sync.Mutex
+	all []informer.Problem
+}
+
+func (p *problems) add(x informer.Problem) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, x)
+}
+
+func (p *problems) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines []string
+	for _, x := range p.all {
+		lines = append(lines, fmt.Sprintf("%s %s %v", x.Handler, x.Key.Name, x.Err))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *problems) len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all)
+}
+
+func newInformer(t *testing.T, s *feedtest.Server, change ...func(*informer.Options)) *informer.Informer {
+	t.Helper()
+	o := informer.Options{
+		Kind: configMaps, Scheme: types,
+		Reflector: reflector.Options{Config: reflector.Config{Paged: true}},
+		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	in, err := informer.New(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// start runs an informer until stop is called, which returns what Run returned.
+func start(t *testing.T, in *informer.Informer) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- in.Run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel(errEnd)
+		return <-result
+	})
+}
+
+// story is what a handler was told, one line for each call.
+type story struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *story) add(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+// take returns what was told since the last take.
+func (s *story) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.lines = nil }()
+	return strings.Join(s.lines, "\n")
+}
+
+func (s *story) handler() informer.Handler[corev1.ConfigMap] {
+	return informer.Handler[corev1.ConfigMap]{
+		OnAdd: func(o *corev1.ConfigMap, initial bool) {
+			s.add("add %s=%s%s", o.Name, o.Data["value"], map[bool]string{true: " initial"}[initial])
+		},
+		OnUpdate: func(old, new *corev1.ConfigMap) {
+			s.add("update %s=%s→%s%s", new.Name, old.Data["value"], new.Data["value"],
+				map[bool]string{true: " another uid"}[old.UID != new.UID])
+		},
+		OnDelete: func(last *corev1.ConfigMap, missed bool) {
+			s.add("delete %s=%s@%s%s", last.Name, last.Data["value"], last.ResourceVersion,
+				map[bool]string{true: " missed"}[missed])
+		},
+	}
+}
+
+func (s *story) want(t *testing.T, when string, lines ...string) {
+	t.Helper()
+	synctest.Wait()
+	if got, want := s.take(), strings.Join(lines, "\n"); got != want {
+		t.Errorf("%s: told\n%s\nwant\n%s", when, got, want)
+	}
+}
+
+func handle(t *testing.T, in *informer.Informer, s *story) *informer.Registration {
+	t.Helper()
+	r, err := informer.Handle(in, s.handler(), informer.HandlerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,336 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/store"
+)
+
+func TestHandlersAreToldWhatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("b", "1"))
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s)
+		var early, late story
+		handle(t, in, &early)
+		stop := start(t, in)
+		early.want(t, "first list", "add a=1 initial", "add b=1 initial")
+
+		s.Put(configMap("c", "1"))
+		s.Put(configMap("a", "2"))
+		early.want(t, "live", "add c=1", "update a=1→2")
+
+		handle(t, in, &late)
+		late.want(t, "joined", "add a=2 initial", "add b=1 initial", "add c=1 initial")
+		early.want(t, "another joined")
+
+		s.Delete(key("a"))
+		early.want(t, "delete", "delete a=2@6")
+		late.want(t, "delete", "delete a=2@6")
+
+		s.Cut()
+		s.Put(configMap("b", "2"))
+		time.Sleep(time.Minute)
+		early.want(t, "after a cut", "update b=1→2")
+
+		s.Forget(func() {
+			s.Delete(key("c"))
+			s.Delete(key("b"))
+			s.Put(configMap("b", "3"))
+			s.Put(configMap("d", "1"))
+		})
+		time.Sleep(2 * time.Minute)
+		want := []string{"delete c=1@4 missed", "update b=2→3 another uid", "add d=1"}
+		early.want(t, "relist", want...)
+		late.take()
+
+		s.Put(configMap("e", "1"))
+		synctest.Wait()
+		if err := stop(); !errors.Is(err, errEnd) {
+			t.Errorf("Run = %v", err)
+		}
+		if _, _, open := s.Counts(); open != 0 {
+			t.Errorf("%d watches still open", open)
+		}
+	})
+}
+
+func TestStoreAndIndexesComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		in := newInformer(t, s)
+		if err := informer.Index(in, "value", func(o *corev1.ConfigMap) []string { return []string{o.Data["value"]} }); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		if _, err := in.Subscribe("source", func(c store.Change) {
+			snapshot, err := in.Snapshot()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if c.New == nil {
+				return
+			}
+			value := c.New.Header().Labels["value"]
+			found, err := snapshot.Index("value", value)
+			if err != nil || !slices.Contains(slices.Collect(found), c.New) {
+				t.Errorf("%s: not in the index under %s (%v)", c.Key, value, err)
+			}
+			seen++
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s.Put(configMap("a", "1"))
+		stop := start(t, in)
+		synctest.Wait()
+		s.Put(configMap("a", "2"))
+		s.Put(configMap("b", "2"))
+		synctest.Wait()
+		_ = stop()
+		if seen != 3 {
+			t.Errorf("%d changes", seen)
+		}
+		if err := ledger.Same(metas(t, in), slices.Values(s.Objects())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		s.Put(configMap("b", "1"))
+		in := newInformer(t, s)
+		release := make(chan struct{})
+		slow, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+			OnAdd: func(o *corev1.ConfigMap, _ bool) {
+				if o.Name == "b" {
+					<-release
+				}
+			},
+		}, informer.HandlerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := in.Subscribe("source", func(store.Change) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.HasSynced() || slow.HasSynced() || in.State().Watch.Phase != reflector.Idle {
+			t.Error("synced before it was run")
+		}
+		stop := start(t, in)
+		synctest.Wait()
+		if !in.HasSynced() || !source.HasSynced() || slow.HasSynced() {
+			t.Errorf("synced: informer %v, source %v, slow handler %v", in.HasSynced(), source.HasSynced(), slow.HasSynced())
+		}
+		// What comes meanwhile is not part of it.
+		s.Put(configMap("c", "1"))
+		late := handle(t, in, &story{})
+		synctest.Wait()
+		if !late.HasSynced() || slow.HasSynced() {
+			t.Errorf("synced: late %v, slow %v", late.HasSynced(), slow.HasSynced())
+		}
+		close(release)
+		synctest.Wait()
+		if !slow.HasSynced() {
+			t.Error("the slow handler has returned, but is not synced")
+		}
+		if st := in.State(); !st.Synced || st.Watch.Phase != reflector.Synced || st.Objects != 3 || st.String() != "synced" {
+			t.Errorf("state %+v", st)
+		}
+		_ = stop()
+	})
+}
+
+func TestAnEmptyListSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInformer(t, newServer())
+		r := handle(t, in, &story{})
+		stop := start(t, in)
+		synctest.Wait()
+		if !in.HasSynced() || !r.HasSynced() {
+			t.Error("not synced")
+		}
+		_ = stop()
+	})
+}
+
+func TestResyncOnlyForThoseWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		s.Put(configMap("b", "1"))
+		in := newInformer(t, s, func(o *informer.Options) { o.Resync = time.Hour })
+		add := func(resync time.Duration) *story {
+			st := &story{}
+			if _, err := informer.Handle(in, st.handler(), informer.HandlerOptions{Resync: resync}); err != nil {
+				t.Fatal(err)
+			}
+			return st
+		}
+		often, byDefault, never := add(10*time.Minute), add(0), add(-1)
+		stop := start(t, in)
+		synctest.Wait()
+		for _, st := range []*story{often, byDefault, never} {
+			st.want(t, "first", "add a=1 initial", "add b=1 initial")
+		}
+		time.Sleep(10*time.Minute + time.Second)
+		often.want(t, "10 min", "update a=1→1", "update b=1→1")
+		byDefault.want(t, "10 min")
+		time.Sleep(50 * time.Minute)
+		synctest.Wait()
+		if n := len(often.lines); n != 10 {
+			t.Errorf("%d resyncs in 50 min", n)
+		}
+		byDefault.want(t, "1 h", "update a=1→1", "update b=1→1")
+		never.want(t, "1 h")
+		_ = stop()
+	})
+}
+
+func TestAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s)
+		reg := handle(t, in, &story{})
+		stop := start(t, in)
+		synctest.Wait()
+		if err := in.Run(t.Context()); !errors.Is(err, informer.ErrRunTwice) {
+			t.Errorf("second Run = %v", err)
+		}
+		_ = stop()
+		if err := in.Run(t.Context()); !errors.Is(err, informer.ErrRunTwice) {
+			t.Errorf("Run after the end = %v", err)
+		}
+		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("Handle = %v", err)
+		}
+		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("Subscribe = %v", err)
+		}
+		if err := in.IndexPath("metadata.name"); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("IndexPath = %v", err)
+		}
+		if p := in.State().Watch.Phase; p != reflector.Stopped {
+			t.Errorf("phase %v", p)
+		}
+		if err := reg.RemoveAndWait(t.Context()); err != nil {
+			t.Errorf("RemoveAndWait = %v", err)
+		}
+		l, err := informer.NewLister[corev1.ConfigMap](in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Get(key("a")); err != nil {
+			t.Errorf("a read from the last state: %v", err)
+		}
+	})
+}
+
+func TestNewSaysWhatIsWrong(t *testing.T) {
+	for name, make := range map[string]func() (*informer.Informer, error){
+		"no source": func() (*informer.Informer, error) { return informer.New(nil, informer.Options{Kind: configMaps}) },
+		"no kind":   func() (*informer.Informer, error) { return informer.New(newServer(), informer.Options{}) },
+	} {
+		if in, err := make(); err == nil || in != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := newInformer(t, newServer())
+	if _, err := in.Subscribe("nothing", nil); err == nil {
+		t.Error("a nil source was taken")
+	}
+	var mismatch *informer.TypeMismatchError
+	if _, err := informer.Handle(in, informer.Handler[corev1.Secret]{}, informer.HandlerOptions{}); !errors.As(err, &mismatch) {
+		t.Errorf("a handler of another type: %v", err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		in := newInformer(t, s)
+		release, entered := make(chan struct{}), make(chan struct{}, 8)
+		h := informer.Handler[corev1.ConfigMap]{OnAdd: func(*corev1.ConfigMap, bool) {
+			entered <- struct{}{}
+			<-release
+		}}
+		first, err := informer.Handle(in, h, informer.HandlerOptions{Name: "one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = informer.Handle(in, h, informer.HandlerOptions{Name: "two"}); err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, in)
+		s.Put(configMap("a", "1"))
+		s.Put(configMap("b", "1"))
+		synctest.Wait()
+		if len(entered) != 2 {
+			t.Fatalf("%d calls: the same handler added twice is two registrations", len(entered))
+		}
+		if st := first.Stats(); st.Pending != 1 || first.Name() != "one" {
+			t.Errorf("stats %+v of %s", st, first.Name())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := first.RemoveAndWait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("RemoveAndWait with a callback running = %v", err)
+		}
+		first.Remove()
+		waited := make(chan error, 1)
+		go func() { waited <- first.RemoveAndWait(context.Background()) }()
+		synctest.Wait()
+		if len(waited) != 0 {
+			t.Error("RemoveAndWait returned before the callback")
+		}
+		close(release)
+		if err := <-waited; err != nil {
+			t.Errorf("RemoveAndWait = %v", err)
+		}
+		synctest.Wait()
+		if len(entered) != 3 {
+			t.Errorf("%d calls, want the first of the removed and both of the other", len(entered))
+		}
+		if st := first.Stats(); st.Pending != 0 || st.Delivered != 1 {
+			t.Errorf("stats %+v", st)
+		}
+		_ = stop()
+	})
+}
+
+func TestRemoveFromWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s)
+		var source *informer.Registration
+		calls := 0
+		source, err := in.Subscribe("once", func(store.Change) { calls++; source.Remove() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Put(configMap("b", "1"))
+		stop := start(t, in)
+		synctest.Wait()
+		if err := source.RemoveAndWait(t.Context()); err != nil || calls != 1 {
+			t.Errorf("%d calls, %v", calls, err)
+		}
+		_ = stop()
+	})
+}

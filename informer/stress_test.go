@@ -1,0 +1,236 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/store"
+)
+
+// TestHandlersJoinAndLeaveUnderLoad: 100 goroutines add and remove handlers while 10,000 events
+// come in, with cuts and relists between. Each handler must be told of a history without gap or
+// duplicate: an add only for what it does not have, an update and a delete only for what it has,
+// from the very state that it was shown; those that stay end up with what there is.
+func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
+	s := newServer()
+	in := newInformer(t, s, func(o *informer.Options) { o.Reflector.Backoff.Base = time.Millisecond })
+	book := ledger.New()
+	stop := start(t, in)
+
+	var join sync.WaitGroup
+	for range 100 {
+		join.Go(func() {
+			for round := range 5 {
+				h := &replica{t: t, has: map[string]string{}}
+				if round == 4 {
+					h.view = book.View("handler that stays")
+				}
+				r, err := informer.Handle(in, h.handler(), informer.HandlerOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				<-r.Synced()
+				if round == 4 {
+					return
+				}
+				if err := r.RemoveAndWait(context.Background()); err != nil {
+					t.Error(err)
+				}
+				h.gone()
+			}
+		})
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	change := func(i int) {
+		name := fmt.Sprint(rnd.IntN(50))
+		if rnd.IntN(3) == 0 {
+			s.Delete(key(name))
+			return
+		}
+		s.Put(configMap(name, fmt.Sprint(i)))
+	}
+	for i := range 10_000 {
+		switch {
+		case i%2500 == 2499:
+			s.Forget(func() { change(i) })
+		case i%1000 == 999:
+			s.Cut()
+			change(i)
+		default:
+			change(i)
+		}
+		if i%100 == 0 {
+			runtime.Gosched()
+		}
+	}
+	join.Wait()
+	live := map[string]bool{}
+	for _, o := range s.Objects() {
+		book.Wrote(o)
+		live[o.Name] = true
+	}
+	for i := range 50 {
+		if name := fmt.Sprint(i); !live[name] {
+			o := configMap(name, "last")
+			s.Put(o)
+			book.Wrote(o)
+			s.Delete(key(name))
+			book.Deleted(key(name), o.UID)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := book.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := ledger.Same(metas(t, in), slices.Values(s.Objects())); err != nil {
+		t.Error(err)
+	}
+	_ = stop()
+}
+
+// replica builds up what a handler is told, and fails when that does not fit.
+type replica struct {
+	t    *testing.T
+	view *ledger.View // may be nil
+
+	mu   sync.Mutex
+	has  map[string]string // name → version
+	over bool
+}
+
+func (h *replica) gone() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+}
+
+func (h *replica) step(what, name, old, new string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		h.t.Errorf("%s %s after the handler was removed", what, name)
+	}
+	if h.has[name] != old {
+		h.t.Errorf("%s %s from version %q: the handler was shown %q", what, name, old, h.has[name])
+	}
+	if new == "" {
+		delete(h.has, name)
+		return
+	}
+	h.has[name] = new
+}
+
+func (h *replica) handler() informer.Handler[corev1.ConfigMap] {
+	saw := func(o *corev1.ConfigMap) {
+		if h.view != nil {
+			h.view.Saw(o)
+		}
+	}
+	return informer.Handler[corev1.ConfigMap]{
+		OnAdd: func(o *corev1.ConfigMap, _ bool) {
+			h.step("add", o.Name, "", o.ResourceVersion)
+			saw(o)
+		},
+		OnUpdate: func(old, new *corev1.ConfigMap) {
+			h.step("update", new.Name, old.ResourceVersion, new.ResourceVersion)
+			saw(new)
+		},
+		OnDelete: func(last *corev1.ConfigMap, _ bool) {
+			h.mu.Lock()
+			old := h.has[last.Name]
+			h.mu.Unlock()
+			if old == "" {
+				h.t.Errorf("delete of %s, which the handler was never shown", last.Name)
+			}
+			h.step("delete", last.Name, old, "")
+			if h.view != nil {
+				h.view.Gone(key(last.Name))
+			}
+		},
+	}
+}
+
+// TestBlockedForEverCostsAKeyEach: one handler blocks for ever while every object changes very
+// often. Memory stays where it was, and others see everything.
+func TestBlockedForEverCostsAKeyEach(t *testing.T) {
+	const keys, rounds = 1000, 1000
+	s := newServer()
+	in := newInformer(t, s)
+	release := make(chan struct{})
+	blocked, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+		OnAdd: func(*corev1.ConfigMap, bool) { <-release },
+	}, informer.HandlerOptions{Name: "blocked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+		OnUpdate: func(*corev1.ConfigMap, *corev1.ConfigMap) {},
+	}, informer.HandlerOptions{Name: "quick"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := make(chan int, 1) // the highest version seen, latest only
+	if _, err := in.Subscribe("source", func(c store.Change) {
+		v, err := strconv.Atoi(c.New.Header().ResourceVersion)
+		if err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-applied:
+		default:
+		}
+		applied <- v
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stop := start(t, in)
+	<-in.Synced()
+	round := func(i int) {
+		last := 0
+		for k := range keys {
+			last = s.PutJSON(key(strconv.Itoa(k)), `"data":{"value":"`+strconv.Itoa(i)+`"}`)
+		}
+		for v := range applied {
+			if v >= last {
+				return
+			}
+		}
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for i := range 20 {
+		round(i)
+	}
+	before := heap()
+	for i := range rounds {
+		round(i)
+	}
+	if grown := heap() - before; grown > 20<<20 {
+		t.Errorf("the heap grew by %d MB", grown>>20)
+	}
+	if st := blocked.Stats(); st.Pending > keys {
+		t.Errorf("%d slots for %d keys", st.Pending, keys)
+	}
+	if quick.Stats().Delivered == 0 {
+		t.Error("the other handler was held up")
+	}
+	close(release)
+	_ = stop()
+}

@@ -1,0 +1,344 @@
+// Package feedtest is a server of one kind for tests: it keeps objects, and lists and watches
+// them as real wire bytes, without a network.
+//
+//	Put, Delete, PutJSON … ──► log of events ──► every open watch
+//	                            │
+//	                            └─► a list, or a watch from an older version
+//
+// Everything it does it does at once, in the calling goroutine, so that it can be used within a
+// synctest bubble.
+package feedtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Server serves one kind as JSON. It implements reflector.Source. All methods may be called from
+// any goroutine.
+type Server struct {
+	kind *wire.Kind
+
+	mu      sync.Mutex
+	version int
+	uids    int
+	objects map[object.Key]stored
+	log     []event
+	oldest  int // no watch can start before this version
+	open    []*body
+	refuse  error
+	lists   int
+	watches int
+}
+
+// keep is how many events are remembered at least.
+const keep = 10_000
+
+type stored struct {
+	uid  types.UID
+	json []byte
+}
+
+type event struct {
+	version int
+	frame   []byte
+}
+
+// New returns a server without objects.
+func New(kind *wire.Kind) *Server {
+	return &Server{kind: kind, version: 1, objects: make(map[object.Key]stored)}
+}
+
+// Kind is the kind it serves.
+func (s *Server) Kind() *wire.Kind { return s.kind }
+
+// Put creates or updates an object. What the server would set is set in obj: the uid, and the
+// new resourceVersion, which is also returned.
+func (s *Server) Put(obj object.Object) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := object.KeyOf(obj)
+	old, had := s.objects[key]
+	if !had {
+		old.uid = s.newUID()
+	}
+	s.version++
+	obj.SetUID(old.uid)
+	obj.SetResourceVersion(strconv.Itoa(s.version))
+	encoded, _, err := wire.Encode(obj, s.kind.GVK, wire.JSON)
+	if err != nil {
+		panic(err)
+	}
+	s.put(key, stored{old.uid, bytes.TrimSpace(encoded)}, had)
+	return s.version
+}
+
+// PutJSON creates or updates an object whose body, the members beside the metadata, need not make
+// sense, as in `"data": 7`.
+func (s *Server) PutJSON(key object.Key, members string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, had := s.objects[key]
+	if !had {
+		old.uid = s.newUID()
+	}
+	s.version++
+	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d"},%s}`,
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, key.Namespace, key.Name, old.uid, s.version, members)
+	s.put(key, stored{old.uid, []byte(text)}, had)
+	return s.version
+}
+
+func (s *Server) put(key object.Key, o stored, had bool) {
+	s.objects[key] = o
+	s.send(map[bool]string{false: "ADDED", true: "MODIFIED"}[had], o.json)
+}
+
+func (s *Server) newUID() types.UID {
+	s.uids++
+	return types.UID("uid-" + strconv.Itoa(s.uids))
+}
+
+// Delete deletes an object, if it is there.
+func (s *Server) Delete(key object.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.objects[key]
+	if !ok {
+		return
+	}
+	s.version++
+	delete(s.objects, key)
+	var last map[string]any
+	if err := json.Unmarshal(o.json, &last); err != nil {
+		panic(err)
+	}
+	last["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(s.version)
+	encoded, err := json.Marshal(last)
+	if err != nil {
+		panic(err)
+	}
+	s.send("DELETED", encoded)
+}
+
+func (s *Server) send(kind string, obj []byte) {
+	frame := fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, obj)
+	s.log = append(s.log, event{s.version, frame})
+	if len(s.log) > 2*keep {
+		s.oldest = s.log[len(s.log)-keep-1].version
+		s.log = slices.Clone(s.log[len(s.log)-keep:])
+	}
+	for _, b := range s.open {
+		b.write(frame)
+	}
+}
+
+// Cut ends every open watch in the middle of nothing. Those who watch again miss nothing.
+func (s *Server) Cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut()
+}
+
+func (s *Server) cut() {
+	for _, b := range s.open {
+		b.end(io.EOF)
+	}
+	s.open = nil
+}
+
+// Forget cuts every watch, runs change, and forgets all events up to then: a watch from before
+// answers 410, and whoever wants to go on has to list.
+func (s *Server) Forget(change func()) {
+	s.mu.Lock()
+	s.cut()
+	s.refuse = unavailable()
+	s.mu.Unlock()
+	change()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut()
+	s.refuse, s.log, s.oldest = nil, nil, s.version
+}
+
+// Refuse answers every list and watch from here on with err, and ends the open ones. Nil: serve
+// again.
+func (s *Server) Refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = err
+	if err != nil {
+		s.cut()
+	}
+}
+
+func unavailable() error { return apierrors.NewServiceUnavailable("the script says so") }
+
+// Counts returns how many lists and watches were served, and how many watches are open.
+func (s *Server) Counts() (lists, watches, open int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, (*body).over)
+	return s.lists, s.watches, len(s.open)
+}
+
+// List implements reflector.Source.
+func (s *Server) List(ctx context.Context, _ client.ListQuery) (*wire.List, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return nil, s.refuse
+	}
+	s.lists++
+	keys := make([]object.Key, 0, len(s.objects))
+	for k := range s.objects {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, object.Key.Compare)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", s.version)
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(s.objects[k].json)
+	}
+	b.WriteString("]}")
+	return wire.NewList(io.NopCloser(&b), "application/json", s.kind, wire.Limits{})
+}
+
+// Watch implements reflector.Source. It knows no streaming lists.
+func (s *Server) Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return nil, s.refuse
+	}
+	if q.SendInitialEvents {
+		return nil, apierrors.NewBadRequest("sendInitialEvents is not supported")
+	}
+	from, err := strconv.Atoi(q.ResourceVersion)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+	}
+	if from < s.oldest {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	s.watches++
+	b := &body{ctx: ctx, ready: make(chan struct{}, 1)}
+	for _, e := range s.log {
+		if e.version > from {
+			b.write(e.frame)
+		}
+	}
+	s.open = append(slices.DeleteFunc(s.open, (*body).over), b)
+	return wire.NewWatch(b, "application/json", s.kind, wire.Limits{})
+}
+
+// Bookmark sends a bookmark to every open watch.
+func (s *Server) Bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frame := fmt.Appendf(nil, "{\"type\":\"BOOKMARK\",\"object\":{\"apiVersion\":%q,\"kind\":%q,\"metadata\":{\"resourceVersion\":\"%d\"}}}\n",
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, s.version)
+	for _, b := range s.open {
+		b.write(frame)
+	}
+}
+
+// Objects returns the metadata of what there is, to compare a store with.
+func (s *Server) Objects() []*metav1.ObjectMeta {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*metav1.ObjectMeta
+	for _, o := range s.objects {
+		var p metav1.PartialObjectMetadata
+		if err := json.Unmarshal(o.json, &p); err != nil {
+			panic(err)
+		}
+		all = append(all, &p.ObjectMeta)
+	}
+	return all
+}
+
+// body is the body of a watch: what is written waits until it is read.
+type body struct {
+	ctx   context.Context
+	ready chan struct{} // capacity 1
+
+	mu   sync.Mutex
+	buf  []byte
+	done error
+}
+
+func (b *body) write(frame []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done == nil {
+		b.buf = append(b.buf, frame...)
+	}
+	b.signal()
+}
+
+func (b *body) end(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done == nil {
+		b.done = err
+	}
+	b.signal()
+}
+
+func (b *body) signal() {
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (b *body) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.done != nil || b.ctx.Err() != nil
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	for {
+		b.mu.Lock()
+		n := copy(p, b.buf)
+		b.buf = b.buf[n:]
+		done := b.done
+		b.mu.Unlock()
+		switch {
+		case n > 0:
+			return n, nil
+		case done != nil:
+			return 0, done
+		}
+		select {
+		case <-b.ready:
+		case <-b.ctx.Done():
+			return 0, b.ctx.Err()
+		}
+	}
+}
+
+func (b *body) Close() error {
+	b.end(io.ErrClosedPipe)
+	return nil
+}
