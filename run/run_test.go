@@ -186,10 +186,10 @@ func ExampleGroup() {
 
 func ExampleSafely() {
 	err := run.Safely("predicate", func() error {
-		var m map[string]int
-		m["a"] = 1
+		var pods []string
+		_ = pods[len(pods)]
 		return nil
 	})
 	fmt.Println(err)
-	// Output: predicate: panic: assignment to entry in nil map
+	// Output: predicate: panic: runtime error: index out of range [0] with length 0
 }

@@ -285,6 +285,7 @@ func TestCore(t *testing.T) {
 			s.expect("a")
 		}},
 		{"the longest delay is not in the past", func(s *script) {
+			s.expect() // time begins
 			s.pass(time.Hour)
 			s.add("a", after(math.MaxInt64))
 			s.pass(1000 * time.Hour)

@@ -7,7 +7,7 @@ import "hash/maphash"
 // key is hashed once by Add and once by Done, and growing hashes nothing.
 type index[K comparable, V any] struct {
 	seed  maphash.Seed
-	slots []slot[K, V] // a power of two of them, at most three quarters in use
+	slots []slot[K, V] // a power of two of them, at most four fifths in use
 	used  int
 }
 
@@ -37,7 +37,7 @@ func (x *index[K, V]) find(key K) (uint64, *entry[K, V]) {
 
 // insert adds e under e.hash. Its key must not be there.
 func (x *index[K, V]) insert(e *entry[K, V]) {
-	if x.used++; 4*x.used > 3*len(x.slots) {
+	if x.used++; 5*x.used > 4*len(x.slots) {
 		old := x.slots
 		x.slots = make([]slot[K, V], 2*len(old))
 		for _, s := range old {

@@ -126,3 +126,28 @@ func TestMemoryOfABurstIsReturned(t *testing.T) {
 	}
 	burst(10)
 }
+
+func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
+	core, err := NewCore(Options[int, struct{}]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	core.Add(-1, AddOptions[struct{}]{Priority: 1 << 40}, now) // stays on top
+	for p := range 1000 {
+		core.Add(1, AddOptions[struct{}]{Priority: p}, now) // rises
+		core.Add(2, AddOptions[struct{}]{Priority: p % 7}, now)
+	}
+	for range 3 {
+		core.Get(now)
+	}
+	for p := range 1000 {
+		core.Add(10+p, AddOptions[struct{}]{Priority: p}, now)
+		core.Add(2000, AddOptions[struct{}]{Priority: p}, now)
+		core.Get(now)
+		core.Get(now)
+	}
+	if levels, order := len(core.ready.levels), len(core.ready.order); levels > 1 || order > 0 {
+		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
+	}
+}

@@ -201,6 +201,35 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// An item that reaches a Get just as its context ends is not lost, and leaves no trace for the next
+// Get.
+func TestGetServedAsItGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newStrings(t, workqueue.Options[string, string]{})
+		for range 500 {
+			ctx, cancel := context.WithCancel(t.Context())
+			get := parkGet(ctx, q)
+			cancel()
+			q.Add("a") // before or after the Get has seen the end of ctx
+			got := <-get
+			if got == "-" {
+				got = <-parkGet(t.Context(), q)
+			}
+			if got != "a" {
+				t.Fatalf("got %q", got)
+			}
+			q.Done("a")
+			next := parkGet(t.Context(), q)
+			if len(next) != 0 {
+				t.Fatalf("the next Get got %q", <-next)
+			}
+			q.Add("b")
+			<-next
+			q.Done("b")
+		}
+	})
+}
+
 func TestRetryKeepsPriorityAndValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{
@@ -340,8 +369,10 @@ func TestShutDownWithDrain(t *testing.T) {
 				t.Error("not shutting down")
 			}
 			q.Done("a")
-			if err := q.ShutDownWithDrain(ctx); err != nil {
-				t.Errorf("drained, yet %v", err)
+			for range 20 {
+				if err := q.ShutDownWithDrain(ctx); err != nil {
+					t.Errorf("drained, yet %v", err)
+				}
 			}
 		})
 	})
