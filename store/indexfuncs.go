@@ -1,5 +1,7 @@
 package store
 
+import "github.com/flyball-io/flyball/wire"
+
 // ByNamespace finds objects by their namespace; cluster-scoped ones not at all. Snapshots read one
 // namespace without it; it serves conditions with Or.
 func ByNamespace(e *Entry) ([]string, error) {
@@ -30,4 +32,10 @@ func ByOwnerUID(e *Entry) ([]string, error) {
 		uids[i] = string(o.UID)
 	}
 	return uids, nil
+}
+
+// ByPath finds objects by the values that a field path leads to, as text; those where it leads
+// nowhere not at all. The path must be compiled for the kind of the store.
+func ByPath(path *wire.Path) IndexFunc {
+	return func(e *Entry) ([]string, error) { return path.Values(e.raw) }
 }
