@@ -283,3 +283,7 @@ func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
 	t.Cleanup(func() { cancel(nil) })
 	return ctx, cancel
 }
+
+type writerFunc func(Op) (object.Object, error)
+
+func (f writerFunc) Write(_ context.Context, op Op) (object.Object, error) { return f(op) }

@@ -241,7 +241,7 @@ func TestConnectionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(t.Context()); !is[*NotServed](err) {
+	if err := c.Check(t.Context()); !is[*BadEndpoint](err) {
 		t.Errorf("a server without /version: got %v", err)
 	}
 	if _, err := c.Mapper().RESTMapping(podGVK.GroupKind(), "v1"); err != nil {

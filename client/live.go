@@ -165,18 +165,24 @@ func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
 func (c *Live) Close() { closeIdle(c.link.transport) }
 
 // Check asks the server for its version: the one call that finds a wrong address, a certificate
-// that is not for it, HTTP where there should be HTTPS and credentials that the server refuses.
-// Call it before the program starts its work. It tries once.
+// that is not for it, HTTP where there should be HTTPS, something that is no API server (a
+// [BadEndpoint] each), a server that is not there ([Unavailable]) and credentials that it refuses
+// ([Unauthorized]). Call it before the program starts its work. It tries once.
 func (c *Live) Check(ctx context.Context) error {
 	r := &request{
 		call: Call{Verb: "get", Kind: "version"}, method: http.MethodGet,
 		path: []string{"version"}, accept: wire.ContentTypeJSON, direct: true,
 	}
 	resp, err := c.link.send(ctx, r)
-	if err != nil {
-		return err
+	if err == nil {
+		err = checkVersion(r.call, resp)
 	}
-	return checkVersion(r.call, resp)
+	_, bad := errors.AsType[*BadAnswer](err)
+	_, absent := errors.AsType[*NotServed](err)
+	if bad || absent {
+		return &BadEndpoint{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
+	}
+	return err
 }
 
 // target is the resource that a call goes to.
