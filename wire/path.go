@@ -88,43 +88,14 @@ func CompilePath(t reflect.Type, path string) (*Path, error) {
 	p.proto = HasProtobuf(t)
 	var pointers []bool // of each hop: the value, or for each and byKey the element, is a pointer
 	for _, s := range segments {
-		fail := func(format string, args ...any) (*Path, error) {
-			return nil, &PathError{Path: path, Segment: s.String(), Reason: fmt.Sprintf(format, args...)}
+		f, pointer, reason := descend(t, s)
+		if reason == "" && p.proto && f.nums == nil {
+			reason = "it is not part of the protobuf form"
 		}
-		if s.bare {
-			return fail("lists of lists are not supported")
+		if reason != "" {
+			return nil, &PathError{Path: path, Segment: s.String(), Reason: reason}
 		}
-		if t.Kind() != reflect.Struct || hasOwnForm(t) {
-			return fail("%v has no fields to name", t)
-		}
-		f, ok := findField(t, s.name)
-		if !ok {
-			return fail("%v has no such field", t)
-		}
-		if p.proto && f.nums == nil {
-			return fail("it is not part of the protobuf form")
-		}
-		var pointer bool
-		t, pointer = deref(f.typ)
-		pointer = pointer || f.pointer
-		switch custom := t.Kind() != reflect.Struct && hasOwnForm(t); {
-		case custom:
-			return fail("%v has a form of its own", t)
-		case s.access == each:
-			if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
-				return fail("%v is no list", t)
-			}
-			t, pointer = deref(t.Elem())
-		case s.access == byKey:
-			if t.Kind() != reflect.Map || t.Key().Kind() != reflect.String {
-				return fail("%v is no map of names", t)
-			}
-			t, pointer = deref(t.Elem())
-		case t.Kind() == reflect.Map:
-			return fail("it is a map: name a key in brackets")
-		case t.Kind() == reflect.Slice:
-			return fail("it is a list: use [*]")
-		}
+		t = f.typ
 		pointers = append(pointers, pointer)
 		p.hops = append(p.hops, hop{name: s.name, nums: f.nums, access: s.access, key: s.key})
 	}
@@ -139,6 +110,40 @@ func CompilePath(t reflect.Type, path string) (*Path, error) {
 	}
 	p.markZeros(pointers)
 	return p, nil
+}
+
+// descend takes one step from a struct type. The field it returns has the type that the next step
+// starts from; pointer reports whether that may be nil. reason says why the step cannot be taken.
+func descend(t reflect.Type, s segment) (f field, pointer bool, reason string) {
+	if s.bare {
+		return f, false, "lists of lists are not supported"
+	}
+	if t.Kind() != reflect.Struct || hasOwnForm(t) {
+		return f, false, t.String() + " has no fields to name"
+	}
+	f, ok := findField(t, s.name)
+	if !ok {
+		return f, false, t.String() + " has no such field"
+	}
+	f.typ, pointer = deref(f.typ)
+	pointer = pointer || f.pointer
+	kind := f.typ.Kind()
+	switch {
+	case kind != reflect.Struct && hasOwnForm(f.typ):
+		return f, false, f.typ.String() + " has a form of its own"
+	case s.access == each && (kind != reflect.Slice || f.typ.Elem().Kind() == reflect.Uint8):
+		return f, false, f.typ.String() + " is no list"
+	case s.access == byKey && (kind != reflect.Map || f.typ.Key().Kind() != reflect.String):
+		return f, false, f.typ.String() + " is no map of names"
+	case s.access == single && kind == reflect.Map:
+		return f, false, "it is a map: name a key in brackets"
+	case s.access == single && kind == reflect.Slice:
+		return f, false, "it is a list: use [*]"
+	}
+	if s.access != single {
+		f.typ, pointer = deref(f.typ.Elem())
+	}
+	return f, pointer, ""
 }
 
 // String is the path as it was given.

@@ -99,11 +99,12 @@ func (e *pathEval) entry(b []byte, num, i int) error {
 		if c.num != num {
 			continue
 		}
-		pair, key, value := cursor{b: c.bytes(), err: c.err}, "", cursor{}
+		pair, value := cursor{b: c.bytes(), err: c.err}, cursor{}
+		var key []byte
 		for pair.next() {
 			switch pair.num {
 			case 1:
-				key = string(pair.bytes())
+				key = pair.bytes()
 			case 2:
 				value = pair
 			}
@@ -111,7 +112,7 @@ func (e *pathEval) entry(b []byte, num, i int) error {
 		if pair.err != nil {
 			return pair.err
 		}
-		if key != e.p.hops[i].key {
+		if string(key) != e.p.hops[i].key {
 			continue
 		}
 		e.out = e.out[:start]

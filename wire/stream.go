@@ -160,11 +160,15 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	}
 	n, err := l.r.Read(p[:min(int64(len(p)), room)])
 	l.n += int64(n)
-	if err != nil && err != io.EOF {
+	switch err {
+	case nil, io.EOF:
+		return n, err
+	case io.ErrUnexpectedEOF: // so a cut HTTP body ends
+		l.err = &TruncatedError{Offset: l.n}
+	default:
 		l.err = bodyError(err)
-		err = l.err
 	}
-	return n, err
+	return n, l.err
 }
 
 // slack is room for the space and the punctuation around a value.

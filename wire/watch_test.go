@@ -327,6 +327,26 @@ func TestWatchBodyErrorComesThrough(t *testing.T) {
 	})
 }
 
+// An HTTP body that lost its connection ends with io.ErrUnexpectedEOF, also between frames.
+func TestCutHTTPBody(t *testing.T) {
+	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
+		watch, _ := stockWatch(t, enc, event{"ADDED", typedPod(1)})
+		list := stock(t, enc, podList(1))
+		for _, n := range []int{0, 100, len(watch)} {
+			r := io.MultiReader(bytes.NewReader(watch[:n]), iotest.ErrReader(io.ErrUnexpectedEOF))
+			if _, _, err := drainWatch(t, r, watchType(enc), pods, wire.Limits{}); !errors.As(err, new(*wire.TruncatedError)) {
+				t.Errorf("watch after %d bytes: %v", n, err)
+			}
+		}
+		for _, n := range []int{0, 100, len(list)} {
+			r := io.MultiReader(bytes.NewReader(list[:n]), iotest.ErrReader(io.ErrUnexpectedEOF))
+			if _, _, _, err := drain(t, r, contentType(enc), pods, wire.Limits{}); !errors.As(err, new(*wire.TruncatedError)) {
+				t.Errorf("list after %d bytes: %v", n, err)
+			}
+		}
+	})
+}
+
 func TestWatchFramesDoNotShareMemory(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		in, _ := stockWatch(t, enc, event{"ADDED", typedPod(1)}, event{"ADDED", typedPod(2)})
