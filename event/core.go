@@ -1,0 +1,342 @@
+package event
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/flyball-io/flyball/backoff"
+)
+
+// Limits bound a Core. The zero value means the defaults.
+type Limits struct {
+	// Queue is how many events may wait to be sent. Zero or negative: 1000.
+	Queue int
+	// Series is how many series that were sent are remembered, so that a repeat adds to them.
+	// Zero or negative: 4000.
+	Series int
+	// Rate is how many requests a second go to the server on average, and Burst how many at once.
+	// Zero: 10 and 100. A negative Rate: no bound.
+	Rate  float64
+	Burst int
+	// Refresh is the shortest time between two updates of the count of a series; the first repeat
+	// is told at once. Zero or negative: 30 s.
+	Refresh time.Duration
+	// Window is how long a series is remembered after its last event. Zero or negative: 6 min.
+	Window time.Duration
+	// Attempts is how often an event is sent before it is dropped. Zero or negative: 12.
+	Attempts int
+}
+
+func (l Limits) withDefaults() Limits {
+	number := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	duration := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	number(&l.Queue, 1000)
+	number(&l.Series, 4000)
+	number(&l.Burst, 100)
+	number(&l.Attempts, 12)
+	duration(&l.Refresh, 30*time.Second)
+	duration(&l.Window, 6*time.Minute)
+	if l.Rate == 0 {
+		l.Rate = 10
+	}
+	return l
+}
+
+// Stats counts what became of events: Recorded = Told + Dropped + Untold.
+type Stats struct {
+	// Recorded is the number of events that came in.
+	Recorded int
+	// Told is the number of those that the server knows of, as an event of their own or in the
+	// count of a series.
+	Told int
+	// Untold is the number of those that wait.
+	Untold int
+	// Dropped is the number of those given up: too many, refused, or tried too often.
+	Dropped int
+	// Waiting is the number of series that wait to be sent or updated, Remembered that of all.
+	Waiting, Remembered int
+}
+
+// Series is a run of events that differ in nothing but the time and the note.
+type Series struct {
+	Event Event
+	// Name of the object on the server.
+	Name string
+	// First and Last are when the first and the last event came in; Count is their number.
+	First, Last time.Time
+	Count       int
+
+	key      key
+	told     int // the count that the server has; 0 before it was created
+	attempts int // since it was told last
+	ready    bool
+	due      time.Time     // once it was sent: not looked at before this
+	place    *list.Element // in ready or sent; nil while it is on its way
+}
+
+// Created reports whether the server has the event, so that it is updated, not created.
+func (s *Series) Created() bool { return s.told > 0 }
+
+// Retried reports whether it was sent before, without an answer that it worked.
+func (s *Series) Retried() bool { return s.attempts > 0 }
+
+// Outcome is what became of an attempt to send.
+type Outcome uint8
+
+const (
+	// Done: the server has it.
+	Done Outcome = iota
+	// Again: it may work later.
+	Again
+	// Missing: what was to be updated is not there, or what was to be created is taken by
+	// another. It is made anew under another name.
+	Missing
+	// Drop: it will never work.
+	Drop
+)
+
+// Core decides what is sent when. It has no goroutine, lock or clock, and is for one goroutine at
+// a time. Make one with NewCore.
+//
+// A series waits in ready until it is sent, Warnings first, and then stands in sent, where it is
+// looked at every Refresh: if it was repeated it is ready again, if nothing came for the Window it
+// is forgotten.
+type Core struct {
+	limits   Limits
+	series   map[key]*Series
+	ready    [2]list.List // of *Series: Warnings, Normals
+	sent     list.List    // of *Series, in the order of due
+	onWay    *Series
+	told     int // what the one on its way tells
+	bucket   backoff.Bucket
+	policy   backoff.Policy
+	failures int
+	pause    time.Time // nothing is sent before this
+	names    uint64
+	stats    Stats
+}
+
+// NewCore returns a Core that holds nothing.
+func NewCore(l Limits) *Core {
+	l = l.withDefaults()
+	return &Core{
+		limits: l,
+		series: map[key]*Series{},
+		bucket: backoff.Bucket{Rate: l.Rate, Burst: l.Burst},
+		policy: backoff.Policy{Base: 500 * time.Millisecond, Max: 30 * time.Second, Jitter: 0.5},
+	}
+}
+
+// Add takes in an event. When too many wait, a Normal that waits longest makes room for a Warning;
+// otherwise the new one is dropped.
+func (c *Core) Add(now time.Time, e Event) {
+	c.stats.Recorded++
+	e = e.fit()
+	k := e.key()
+	if s := c.series[k]; s != nil {
+		s.Count++
+		s.Last = now
+		c.stats.Untold++
+		if s.told == 1 && s.place != nil && !s.ready {
+			c.makeReady(s, false) // the first repeat is told at once
+		}
+		return
+	}
+	if c.ready[0].Len()+c.ready[1].Len() >= c.limits.Queue {
+		victim := c.ready[1].Front()
+		if e.Type != Warning || victim == nil {
+			c.stats.Dropped++
+			return
+		}
+		c.forget(victim.Value.(*Series))
+	}
+	c.names++
+	s := &Series{Event: e, Name: name(e.Regarding.Name, now, c.names), First: now, Last: now, Count: 1, key: k}
+	c.series[k] = s
+	c.stats.Untold++
+	c.makeReady(s, false)
+}
+
+// Next hands out what is to be sent now; Report says what became of it. If there is nothing, wait
+// is how long to wait for the next look, unless something is added before; zero: until then.
+func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
+	if c.onWay != nil {
+		return Series{}, false, 0
+	}
+	c.look(now)
+	s := c.first()
+	if s == nil {
+		if f := c.sent.Front(); f != nil {
+			wait = max(f.Value.(*Series).due.Sub(now), time.Millisecond)
+		}
+		return Series{}, false, wait
+	}
+	if now.Before(c.pause) {
+		return Series{}, false, c.pause.Sub(now)
+	}
+	if !c.bucket.TryTake(now) {
+		return Series{}, false, time.Duration(float64(time.Second) / c.limits.Rate)
+	}
+	c.leave(s)
+	c.onWay, c.told = s, s.Count
+	return *s, true, 0
+}
+
+// Report says what became of what Next handed out. atLeast is how long the server asks to wait,
+// random is drawn from [0, 1).
+func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Duration) {
+	s := c.onWay
+	if s == nil {
+		return
+	}
+	c.onWay = nil
+	if o == Again {
+		c.failures++
+		c.pause = now.Add(max(atLeast, c.policy.Delay(c.failures, random)))
+	} else {
+		c.failures, c.pause = 0, time.Time{}
+	}
+	if o == Again || o == Missing {
+		if s.attempts++; s.attempts >= c.limits.Attempts {
+			o = Drop
+		}
+	}
+	switch o {
+	case Drop:
+		c.forget(s)
+		return
+	case Again:
+		c.makeReady(s, true)
+		return
+	case Missing:
+		c.names++
+		s.Name = name(s.Event.Regarding.Name, now, c.names)
+		s.Count -= s.told
+		s.told = 0
+		s.First = s.Last
+		c.makeReady(s, true)
+		return
+	}
+	first := s.told == 0
+	c.stats.Told += c.told - s.told
+	c.stats.Untold -= c.told - s.told
+	s.told, s.attempts = c.told, 0
+	if first && s.Count > s.told {
+		c.makeReady(s, false)
+		return
+	}
+	c.rest(now, s)
+	if c.sent.Len() > c.limits.Series {
+		c.forget(c.sent.Front().Value.(*Series))
+	}
+}
+
+// Flush makes all that is untold ready, and lets it go as fast as it can.
+func (c *Core) Flush() {
+	c.bucket.Rate, c.pause = 0, time.Time{}
+	for e := c.sent.Front(); e != nil; {
+		s := e.Value.(*Series)
+		e = e.Next()
+		if s.Count > s.told {
+			c.makeReady(s, false)
+		}
+	}
+}
+
+// Refuse counts an event that came too late.
+func (c *Core) Refuse() {
+	c.stats.Recorded++
+	c.stats.Dropped++
+}
+
+// Close forgets everything; what is untold is dropped.
+func (c *Core) Close() {
+	c.onWay = nil
+	for _, s := range c.series {
+		c.forget(s)
+	}
+}
+
+// Stats counts.
+func (c *Core) Stats() Stats {
+	st := c.stats
+	st.Waiting, st.Remembered = c.ready[0].Len()+c.ready[1].Len(), len(c.series)
+	if c.onWay != nil {
+		st.Waiting++
+	}
+	return st
+}
+
+// look goes through the series that are due.
+func (c *Core) look(now time.Time) {
+	for e := c.sent.Front(); e != nil; e = c.sent.Front() {
+		s := e.Value.(*Series)
+		switch {
+		case s.due.After(now):
+			return
+		case s.Count > s.told:
+			c.makeReady(s, false)
+		case now.Sub(s.Last) >= c.limits.Window:
+			c.forget(s)
+		default:
+			c.rest(now, s)
+		}
+	}
+}
+
+func (c *Core) first() *Series {
+	for i := range c.ready {
+		if e := c.ready[i].Front(); e != nil {
+			return e.Value.(*Series)
+		}
+	}
+	return nil
+}
+
+func (c *Core) queue(s *Series) *list.List {
+	switch {
+	case !s.ready:
+		return &c.sent
+	case s.Event.Type == Warning:
+		return &c.ready[0]
+	}
+	return &c.ready[1]
+}
+
+func (c *Core) leave(s *Series) {
+	if s.place != nil {
+		c.queue(s).Remove(s.place)
+		s.place = nil
+	}
+}
+
+func (c *Core) makeReady(s *Series, front bool) {
+	c.leave(s)
+	s.ready = true
+	if front {
+		s.place = c.queue(s).PushFront(s)
+	} else {
+		s.place = c.queue(s).PushBack(s)
+	}
+}
+
+func (c *Core) rest(now time.Time, s *Series) {
+	c.leave(s)
+	s.ready, s.due = false, now.Add(c.limits.Refresh)
+	s.place = c.sent.PushBack(s)
+}
+
+func (c *Core) forget(s *Series) {
+	c.leave(s)
+	delete(c.series, s.key)
+	c.stats.Dropped += s.Count - s.told
+	c.stats.Untold -= s.Count - s.told
+}

@@ -1,0 +1,182 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+)
+
+// ErrRunTwice says that Run was called again.
+var ErrRunTwice = errors.New("event recorder was already run")
+
+// Options say how a Recorder works. They are read by New.
+type Options struct {
+	Limits
+	// Controller is the name of what reports, such as "example.com/podscaler": a name, with or
+	// without a domain before it. Required.
+	Controller string
+	// Instance tells the replicas of a controller apart. Empty: Controller and the host name. At
+	// most 128 bytes; the rest is cut.
+	Instance string
+	// Scheme tells the kind of objects of Go types. Nil: that of the writer, if it is a Client.
+	Scheme *runtime.Scheme
+	// Timeout of one request. Zero or negative: 10 s.
+	Timeout time.Duration
+	// FlushTimeout is how long Run goes on, once its ctx has ended, to send what waits. Zero: 3 s.
+	// Negative: not at all.
+	FlushTimeout time.Duration
+	// Logger is where a person is told why events are refused, once for each reason. Nil:
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// Recorder takes events in and sends them while it runs. All methods may be called from any
+// goroutine.
+type Recorder struct {
+	w    client.Writer
+	o    Options
+	ran  atomic.Bool
+	wake chan struct{}
+
+	mu   sync.Mutex
+	core *Core
+	over bool // Run has returned
+}
+
+// New checks the options. It starts nothing; what is recorded before Run waits.
+func New(w client.Writer, o Options) (*Recorder, error) {
+	if w == nil {
+		return nil, errors.New("event: writer is nil")
+	}
+	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
+		return nil, fmt.Errorf("event: Controller: %q: %s", o.Controller, strings.Join(problems, "; "))
+	}
+	if len(o.Controller) > maxWord {
+		return nil, fmt.Errorf("event: Controller: %q is longer than %d bytes", o.Controller, maxWord)
+	}
+	if o.Instance == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		o.Instance = o.Controller[strings.LastIndexByte(o.Controller, '/')+1:] + "-" + host
+	}
+	o.Instance = cut(o.Instance, maxWord)
+	if c, ok := w.(interface{ Scheme() *runtime.Scheme }); ok && o.Scheme == nil {
+		o.Scheme = c.Scheme()
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.FlushTimeout == 0 {
+		o.FlushTimeout = 3 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Recorder{w: w, o: o, core: NewCore(o.Limits), wake: make(chan struct{}, 1)}, nil
+}
+
+// Event records that something happened to obj. reason and action are single words, for machines
+// too; the rest is the sentence for people, as in fmt.Sprintf. It never blocks.
+func (r *Recorder) Event(obj object.Object, t Type, reason, action, format string, args ...any) {
+	r.Record(Event{Regarding: r.Ref(obj), Type: t, Reason: reason, Action: action, Note: note(format, args)})
+}
+
+// EventWith is Event with a second object that took part.
+func (r *Recorder) EventWith(obj, related object.Object, t Type, reason, action, format string, args ...any) {
+	ref := r.Ref(related)
+	r.Record(Event{Regarding: r.Ref(obj), Related: &ref, Type: t, Reason: reason, Action: action, Note: note(format, args)})
+}
+
+func note(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// Record takes an event in. It never blocks. After Run has returned the event is dropped.
+func (r *Recorder) Record(e Event) {
+	if e.Related != nil {
+		related := *e.Related
+		e.Related = &related
+	}
+	r.mu.Lock()
+	if r.over {
+		r.core.Refuse()
+		r.mu.Unlock()
+		return
+	}
+	r.core.Add(time.Now(), e)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Ref is the reference to an object. Where the scheme does not know the kind of its Go type, and
+// the object does not say it, the name of the type stands for it.
+func (r *Recorder) Ref(obj object.Object) corev1.ObjectReference {
+	if obj == nil || reflect.ValueOf(obj).Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil() {
+		return corev1.ObjectReference{}
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" && r.o.Scheme != nil {
+		if kinds, _, err := r.o.Scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
+			gvk = kinds[0]
+		}
+	}
+	if gvk.Kind == "" {
+		gvk.Kind = reflect.Indirect(reflect.ValueOf(obj)).Type().Name()
+	}
+	return corev1.ObjectReference{
+		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+	}
+}
+
+// Stats counts what became of events.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.Stats()
+}
+
+// Run sends events until ctx ends, then what still waits within FlushTimeout, and returns the
+// cause of ctx. What is left is dropped. A second call is ErrRunTwice.
+func (r *Recorder) Run(ctx context.Context) error {
+	if !r.ran.CompareAndSwap(false, true) {
+		return ErrRunTwice
+	}
+	s := sender{r: r, told: map[string]bool{}}
+	s.run(ctx, true)
+	if r.o.FlushTimeout > 0 {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
+		defer cancel()
+		r.mu.Lock()
+		r.core.Flush()
+		r.mu.Unlock()
+		s.run(flush, false)
+	}
+	r.mu.Lock()
+	r.over = true
+	r.core.Close()
+	r.mu.Unlock()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,130 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+)
+
+// sender is the loop of Run.
+type sender struct {
+	r    *Recorder
+	told map[string]bool // reasons for which a person was told that events are refused
+}
+
+// run sends what is ready until ctx ends or, unless it is to wait for more, nothing waits.
+func (s *sender) run(ctx context.Context, forMore bool) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		s.r.mu.Lock()
+		next, ok, wait := s.r.core.Next(time.Now())
+		idle := s.r.core.Stats().Waiting == 0
+		s.r.mu.Unlock()
+		if ok {
+			outcome, atLeast := s.send(ctx, &next)
+			s.r.mu.Lock()
+			s.r.core.Report(time.Now(), rand.Float64(), outcome, atLeast)
+			s.r.mu.Unlock()
+			continue
+		}
+		if idle && !forMore {
+			return
+		}
+		var tick <-chan time.Time
+		if wait > 0 {
+			timer.Reset(wait)
+			tick = timer.C
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick:
+		case <-s.r.wake:
+		}
+	}
+}
+
+func (s *sender) send(ctx context.Context, next *Series) (Outcome, time.Duration) {
+	call, cancel := context.WithTimeout(ctx, s.r.o.Timeout)
+	defer cancel()
+	var err error
+	if next.Created() {
+		patch := client.MergePatch(map[string]any{"series": series(next)})
+		_, err = client.Patch(call, s.r.w, s.blank(next), patch)
+	} else {
+		_, err = client.Create(call, s.r.w, s.object(next))
+	}
+	return s.judge(ctx, next, err)
+}
+
+// judge says what an error means for an event.
+func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
+	switch {
+	case err == nil:
+		return Done, 0
+	case ctx.Err() != nil:
+		return Again, 0
+	case !next.Created() && apierrors.IsAlreadyExists(err):
+		if next.Retried() {
+			return Done, 0 // the attempt before has worked after all
+		}
+		return Missing, 0
+	case next.Created() && apierrors.IsNotFound(err):
+		return Missing, 0 // events do not live long on the server
+	}
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || passes(status.Status().Code) {
+		after, _ := client.RetryAfter(err)
+		return Again, after
+	}
+	reason := string(status.Status().Reason)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return Drop, 0 // nobody can do anything about it
+	}
+	if !s.told[reason] {
+		s.told[reason] = true
+		s.r.o.Logger.Warn("events are refused and dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
+	}
+	return Drop, 0
+}
+
+// passes reports whether what a status code tells may pass.
+func passes(code int32) bool {
+	return code >= 500 || code == 0 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout ||
+		code == http.StatusUnauthorized || code == http.StatusConflict
+}
+
+// blank is the object of an event with nothing but its name.
+func (s *sender) blank(next *Series) *eventsv1.Event {
+	namespace := next.Event.Regarding.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: next.Name}}
+}
+
+func (s *sender) object(next *Series) *eventsv1.Event {
+	e := s.blank(next)
+	e.EventTime = metav1.NewMicroTime(next.First)
+	e.ReportingController, e.ReportingInstance = s.r.o.Controller, s.r.o.Instance
+	e.Action, e.Reason = next.Event.Action, next.Event.Reason
+	e.Type, e.Note = string(next.Event.Type), next.Event.Note
+	e.Regarding, e.Related = next.Event.Regarding, next.Event.Related
+	if next.Count > 1 {
+		e.Series = series(next)
+	}
+	return e
+}
+
+func series(s *Series) *eventsv1.EventSeries {
+	return &eventsv1.EventSeries{Count: int32(min(s.Count, 1<<30)), LastObservedTime: metav1.NewMicroTime(s.Last)}
+}
