@@ -1,0 +1,50 @@
+package flyball
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/flyball-io/flyball/controller"
+)
+
+// Run checks that the server answers, starts everything in the order of the phases, and works
+// until ctx ends or something that was added fails. It then stops the phases in reverse:
+// controllers take no new work and let running reconciles finish within the grace period, then
+// the caches end. When Run returns, everything that it started has ended.
+//
+// The error is the cause. It is nil for an end in good order: when ctx was cancelled without a
+// cause, or by a signal (see [SignalContext]), and everything ended without an error. Other causes
+// of ctx, the failure that stopped the manager, and what went wrong while it stopped are all in
+// the error.
+//
+// Run may be called again after it returned; before that it is [ErrRunning].
+func (m *Manager) Run(ctx context.Context) error {
+	if !m.life.begin() {
+		return ErrRunning
+	}
+	defer m.life.finish()
+	defer m.live.Close()
+	if err := m.live.Check(ctx); err != nil {
+		if done(ctx) {
+			return inOrder(context.Cause(ctx))
+		}
+		return fmt.Errorf("checking the server: %w", err)
+	}
+	return m.life.run(ctx)
+}
+
+// Add has r run whenever the manager runs, in the phase [Lead]; from now on if that phase runs
+// already. If r fails, the manager stops and Run returns the error; if it returns nil early, the
+// others go on. Closing what Add returns stops r, waits until it has ended, and makes the name
+// free; not to be called from r itself, which would wait for itself.
+//
+// The errors are [ErrNoName], [ErrNilRunner] and *[DuplicateNameError].
+func (m *Manager) Add(name string, r controller.Runner) (io.Closer, error) {
+	return m.life.add(Lead, name, r)
+}
+
+// AddTo is [Manager.Add] to a phase; [ErrNoPhase] is an error more.
+func (m *Manager) AddTo(p Phase, name string, r controller.Runner) (io.Closer, error) {
+	return m.life.add(p, name, r)
+}

@@ -1,0 +1,37 @@
+package flyball
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// SignalError is the cause of a context of [SignalContext].
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
+
+// SignalContext returns a context that ends with the first SIGINT or SIGTERM, with a *SignalError
+// as its cause: [Manager.Run] then takes no new work, lets running reconciles finish within the
+// grace period, and returns nil. A second signal ends the process at once, with the exit code
+// that shells give to that signal: 130 or 143.
+//
+// It is for the main function, which calls it once: from then on the process handles these two
+// signals in this way.
+func SignalContext() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(&SignalError{<-signals})
+		second := <-signals
+		code := 1
+		if s, ok := second.(syscall.Signal); ok {
+			code = 128 + int(s)
+		}
+		os.Exit(code)
+	}()
+	return ctx
+}
