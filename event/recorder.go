@@ -20,8 +20,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// ErrRunTwice says that Run was called again.
-var ErrRunTwice = errors.New("event recorder was already run")
+// ErrRunTwice says that Run was called while it runs.
+var ErrRunTwice = errors.New("event recorder runs already")
 
 // Options say how a Recorder works. They are read by New.
 type Options struct {
@@ -49,7 +49,7 @@ type Options struct {
 type Recorder struct {
 	w    client.Writer
 	o    Options
-	ran  atomic.Bool
+	runs atomic.Bool
 	wake chan struct{}
 
 	mu   sync.Mutex
@@ -110,7 +110,8 @@ func note(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// Record takes an event in. It never blocks. After Run has returned the event is dropped.
+// Record takes an event in. It never blocks. After Run has returned the event is dropped, until
+// Run is called again.
 func (r *Recorder) Record(e Event) {
 	if e.Related != nil {
 		related := *e.Related
@@ -159,11 +160,16 @@ func (r *Recorder) Stats() Stats {
 }
 
 // Run sends events until ctx ends, then what still waits within FlushTimeout, and returns the
-// cause of ctx. What is left is dropped. A second call is ErrRunTwice.
+// cause of ctx. What is left is dropped. It may be called again then; before that it is
+// ErrRunTwice.
 func (r *Recorder) Run(ctx context.Context) error {
-	if !r.ran.CompareAndSwap(false, true) {
+	if !r.runs.CompareAndSwap(false, true) {
 		return ErrRunTwice
 	}
+	defer r.runs.Store(false)
+	r.mu.Lock()
+	r.over = false
+	r.mu.Unlock()
 	s := sender{r: r, told: map[string]bool{}}
 	s.run(ctx, true)
 	if r.o.FlushTimeout > 0 {

@@ -355,7 +355,11 @@ func TestNew(t *testing.T) {
 	if err := r.Run(ctx); err != errEnough {
 		t.Errorf("Run under an ended ctx: %v", err)
 	}
+	if err := r.Run(ctx); err != errEnough {
+		t.Errorf("Run again: %v", err)
+	}
+	r.runs.Store(true)
 	if err := r.Run(ctx); err != ErrRunTwice {
-		t.Errorf("second Run: %v", err)
+		t.Errorf("Run beside Run: %v", err)
 	}
 }
