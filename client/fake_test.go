@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -287,3 +288,6 @@ func contextWithCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
 type writerFunc func(Op) (object.Object, error)
 
 func (f writerFunc) Write(_ context.Context, op Op) (object.Object, error) { return f(op) }
+
+// discardLog keeps the TLS handshakes that are meant to fail out of the test's output.
+var discardLog = log.New(io.Discard, "", 0)

@@ -11,24 +11,34 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // newTransport is the transport of client-go's rest: credentials of every sort, proxies, HTTP/2
 // with pings after 30 s without a frame (15 s for the answer), HTTP/1.1 where the server has no
-// other. A CA file that changes is followed.
+// other. In two things it follows files sooner: a token file is read anew after a 401, and a CA
+// file when the server's certificate cannot be verified.
 func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.BearerTokenFile != "" {
+		tokens := transport.NewCachedFileTokenSource(cfg.BearerTokenFile)
+		if _, err := tokens.Token(); err != nil {
+			return nil, err
+		}
+		cfg.BearerToken, cfg.BearerTokenFile = "", ""
+		cfg.Wrap(transport.ResettableTokenSourceWrapTransport(tokens))
+	}
 	if cfg.CAFile == "" || len(cfg.CAData) > 0 || cfg.Transport != nil {
 		return rest.TransportFor(cfg)
 	}
-	t := &rotating{cfg: cfg, now: time.Now}
 	ca, err := os.ReadFile(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
+	t := &rotating{cfg: cfg, now: time.Now, ca: ca, checked: time.Now()}
 	if t.inner, err = t.with(ca); err != nil {
 		return nil, err
 	}
-	t.ca, t.checked = ca, t.now()
 	return t, nil
 }
 

@@ -1,0 +1,265 @@
+package client
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// selfSigned is a certificate authority and server in one.
+func selfSigned(t *testing.T) (tls.Certificate, []byte) {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "fake"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &priv.PublicKey, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: priv}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// serveTLS serves the fake with whatever certificate cert holds at the time.
+func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(f)
+	srv.EnableHTTP2 = true
+	srv.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*cert.Load()}, NextProtos: []string{"h2", "http/1.1"}}, nil
+	}}
+	srv.Config.ErrorLog = discardLog
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// A server that changes its authority is reached as soon as the CA file has it, not minutes
+// later; a half-written file changes nothing.
+func TestCARotation(t *testing.T) {
+	f := newFake(t)
+	f.on("GET "+podPath, reply(pod("x"), podGVK))
+	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
+	oldCert, oldCA := selfSigned(t)
+	newCert, newCA := selfSigned(t)
+	var cert atomic.Pointer[tls.Certificate]
+	cert.Store(&oldCert)
+	srv := serveTLS(t, f, &cert)
+	ca := file(t, filepath.Join(t.TempDir(), "ca.crt"), string(oldCA))
+	c, err := New(&rest.Config{Host: srv.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: ca}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	get := func() error {
+		srv.CloseClientConnections()
+		c.Close()
+		_, err := Get[corev1.Pod](t.Context(), c, key("x"))
+		return err
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	cert.Store(&newCert)
+	if err := get(); !is[*BadEndpoint](err) {
+		t.Fatalf("before the file has it: %v", err)
+	}
+	file(t, ca, string(newCA[:len(newCA)/2]))
+	if err := get(); !is[*BadEndpoint](err) {
+		t.Fatalf("half written: %v", err)
+	}
+	file(t, ca, string(newCA))
+	n := f.count()
+	if _, err := Create(t.Context(), c, pod("x")); err != nil {
+		t.Fatalf("once the file has it: %v", err)
+	}
+	if f.count() != n+1 {
+		t.Errorf("the server saw %d requests for one", f.count()-n)
+	}
+	if err := get(); err != nil {
+		t.Error(err)
+	}
+}
+
+// tokenServer takes only the token of the moment.
+func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
+	var token atomic.Value
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token.Load().(string) && !isDiscovery(r.URL.Path) {
+			f.mu.Lock()
+			f.asked = append(f.asked, asked{method: "401"})
+			f.mu.Unlock()
+			status(401, metav1.StatusReasonUnauthorized, "")(w, r)
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv, &token
+}
+
+// A token that was replaced is read anew at the first 401, and the request is sent once more.
+func TestTokenRotation(t *testing.T) {
+	f := newFake(t)
+	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
+	srv, token := tokenServer(t, f)
+	token.Store("one")
+	path := file(t, filepath.Join(t.TempDir(), "token"), "one")
+	c, err := New(&rest.Config{Host: srv.URL, BearerTokenFile: path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, tt := range []struct {
+		server, file string
+		tries        int
+		ok           bool
+	}{{"one", "one", 1, true}, {"two", "two", 2, true}, {"two", "two", 1, true}, {"three", "two", 2, false}, {"three", "three", 2, true}} {
+		token.Store(tt.server)
+		file(t, path, tt.file)
+		n := f.count()
+		_, err := Create(t.Context(), c, pod("x"))
+		if tt.ok != (err == nil) || !tt.ok && !is[*Unauthorized](err) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		if got := f.count() - n; got != tt.tries {
+			t.Errorf("%+v: %d tries", tt, got)
+		}
+	}
+}
+
+// An exec plugin is run again after a 401.
+func TestExecPlugin(t *testing.T) {
+	f := newFake(t)
+	f.on("GET "+podPath, reply(pod("x"), podGVK))
+	srv, token := tokenServer(t, f)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "token")
+	plugin := file(t, filepath.Join(dir, "plugin"), `#!/bin/sh
+read t < "`+out+`"
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$t'"}}'
+`)
+	if err := os.Chmod(plugin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(&rest.Config{Host: srv.URL, ExecProvider: &api.ExecConfig{
+		Command: plugin, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.NeverExecInteractiveMode,
+	}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, s := range []string{"one", "two"} {
+		token.Store(s)
+		file(t, out, s+"\n")
+		if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+}
+
+// Bad starts: a clear error at once, from New or Check.
+func TestBadStarts(t *testing.T) {
+	f := newFake(t)
+	f.on("GET /version", text(200, "application/json", `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
+	var cert atomic.Pointer[tls.Certificate]
+	mine, ca := selfSigned(t)
+	_, otherCA := selfSigned(t)
+	cert.Store(&mine)
+	secure := serveTLS(t, f, &cert)
+	plain := httptest.NewServer(f)
+	defer plain.Close()
+	html := httptest.NewServer(text(200, "text/html", "<html>"))
+	defer html.Close()
+	closed := httptest.NewServer(f)
+	closed.Close()
+	locked := newFake(t)
+	locked.on("GET /version", status(401, metav1.StatusReasonUnauthorized, ""))
+	denied := httptest.NewServer(locked)
+	defer denied.Close()
+	port := secure.URL[strings.LastIndexByte(secure.URL, ':'):]
+
+	for name, tt := range map[string]struct {
+		cfg  rest.Config
+		is   func(error) bool
+		says string
+	}{
+		"works":            {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, func(err error) bool { return err == nil }, ""},
+		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*BadEndpoint], `not for the name "localhost"`},
+		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*BadEndpoint], "authority"},
+		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*BadEndpoint], "does not speak TLS"},
+		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*BadEndpoint], "it speaks TLS"},
+		"no API server":    {rest.Config{Host: html.URL}, is[*BadEndpoint], "Kubernetes API server"},
+		"nobody there":     {rest.Config{Host: closed.URL}, is[*Unavailable], "refused"},
+		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*Unauthorized], "version"},
+		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*BadConfig], "/nonexistent/ca"},
+		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*BadConfig], "root certificates"},
+		"address is wrong": {rest.Config{Host: "https://a b"}, is[*BadConfig], "a b"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		c, err := New(&tt.cfg, Options{})
+		if err == nil {
+			err = c.Check(ctx)
+			c.Close()
+		}
+		if !tt.is(err) || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %T: %v", name, err, err)
+		}
+		cancel()
+	}
+	if _, err := New(nil, Options{}); !is[*BadConfig](err) {
+		t.Errorf("nil: %v", err)
+	}
+}
+
+func TestHTTP2(t *testing.T) {
+	f := newFake(t)
+	proto := make(chan string, 1)
+	f.on("GET "+podPath, func(w http.ResponseWriter, r *http.Request) {
+		proto <- r.Proto
+		reply(pod("x"), podGVK)(w, r)
+	})
+	var cert atomic.Pointer[tls.Certificate]
+	mine, ca := selfSigned(t)
+	cert.Store(&mine)
+	srv := serveTLS(t, f, &cert)
+	for want, protos := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"http/1.1"}} {
+		c, err := New(&rest.Config{Host: srv.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca, NextProtos: protos}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-proto; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		c.Close()
+	}
+}
