@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,7 +37,31 @@ func (e *NotSyncedError) Error() string {
 }
 
 // Unwrap returns what keeps the informer from syncing, if anything is known.
-func (e *NotSyncedError) Unwrap() error { return e.State.Watch.Err }
+func (e *NotSyncedError) Unwrap() error { return e.State.Err }
+
+// SyncError says which informers had not synced when the time to wait for them was over.
+type SyncError struct {
+	Missing []*NotSyncedError
+	// Cause is why the wait ended.
+	Cause error
+}
+
+func (e *SyncError) Error() string {
+	texts := make([]string, len(e.Missing))
+	for i, m := range e.Missing {
+		texts[i] = m.Error()
+	}
+	return e.Cause.Error() + ": " + strings.Join(texts, "; ")
+}
+
+// Unwrap returns the cause and what is missing.
+func (e *SyncError) Unwrap() []error {
+	all := []error{e.Cause}
+	for _, m := range e.Missing {
+		all = append(all, m)
+	}
+	return all
+}
 
 // TypeMismatchError says that a Go type cannot hold objects of the kind.
 type TypeMismatchError struct {

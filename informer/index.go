@@ -11,26 +11,38 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
+// Indexable is what indexes are added to: an *Informer, or a *Share, whose indexes are there again
+// when its factory starts again.
+type Indexable interface {
+	Fits(object.Object) error
+	IndexEntries(name string, f store.IndexFunc) error
+}
+
 // Index adds a named index by a function of the typed object, before or while the informer runs:
 // an object is found under each of the values that the function returns for it. The function is
 // given a copy of its own and must depend on nothing else. An object on which it panics is set
 // aside.
 //
 // Errors: *TypeMismatchError, *store.IndexExistsError, store.ErrBadIndex, ErrStopped.
-func Index[T any, P object.Ptr[T]](in *Informer, name string, f func(P) []string) error {
+func Index[T any, P object.Ptr[T]](to Indexable, name string, f func(P) []string) error {
 	if f == nil {
-		return in.IndexEntries(name, nil)
+		return to.IndexEntries(name, nil)
 	}
-	if err := in.Fits(P(new(T))); err != nil {
+	if err := to.Fits(P(new(T))); err != nil {
 		return fmt.Errorf("index %q: %w", name, err)
 	}
-	return in.IndexEntries(name, func(e *store.Entry) ([]string, error) {
+	return to.IndexEntries(name, IndexFunc(f))
+}
+
+// IndexFunc makes an index function of entries of one on typed objects.
+func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.IndexFunc {
+	return func(e *store.Entry) ([]string, error) {
 		obj := P(new(T))
 		if err := e.Decode(obj); err != nil {
 			return nil, err
 		}
 		return f(obj), nil
-	})
+	}
 }
 
 // IndexPath adds an index by the value of a field, such as "spec.nodeName", under the path as its
@@ -38,11 +50,21 @@ func Index[T any, P object.Ptr[T]](in *Informer, name string, f func(P) []string
 //
 // Errors: *wire.PathError and those of Index.
 func (in *Informer) IndexPath(path string) error {
-	p, err := wire.CompilePath(in.goType(), path)
+	f, err := IndexPathFunc(in.goType(), path)
 	if err != nil {
 		return err
 	}
-	return in.IndexEntries(path, func(e *store.Entry) ([]string, error) { return p.Values(e.Raw()) })
+	return in.IndexEntries(path, f)
+}
+
+// IndexPathFunc makes an index function of entries of a field path. t is the Go type of the kind,
+// against which the path is checked, or nil. The error is a *wire.PathError.
+func IndexPathFunc(t reflect.Type, path string) (store.IndexFunc, error) {
+	p, err := wire.CompilePath(t, path)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *store.Entry) ([]string, error) { return p.Values(e.Raw()) }, nil
 }
 
 // goType is the Go type that paths are checked against, or nil.

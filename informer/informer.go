@@ -25,6 +25,8 @@ type Options struct {
 	Selection Selection
 	// Scheme knows the Go types of typed kinds. Nil is fine for kinds without one.
 	Scheme *runtime.Scheme
+	// Indexes are there from the start, by their names; see Index for others. Nil: none.
+	Indexes map[string]store.IndexFunc
 	// Transform changes each incoming version of an object before anyone sees it: once for each
 	// version, on the applier's goroutine, never for an object that was found missing, whose last
 	// state went through it already. The object is of the kind's Go type, or unstructured if it
@@ -104,6 +106,11 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if o.Reflector.Logger == nil {
 		o.Reflector.Logger = in.log
 	}
+	for name, f := range o.Indexes {
+		if err := in.store.AddIndex(name, f); err != nil {
+			return nil, fmt.Errorf("informer: Options.Indexes: %w", err)
+		}
+	}
 	watch, err := reflector.New(source, &sink{in: in}, o.Reflector)
 	if err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
@@ -146,6 +153,15 @@ func (in *Informer) Run(ctx context.Context) error {
 	in.fifo.Close()
 	in.regs, in.joining = nil, nil
 	return err
+}
+
+// abandon ends an informer that was never run.
+func (in *Informer) abandon() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.phase == idle {
+		in.phase, in.regs = stopped, nil
+	}
 }
 
 // Subscribe adds a source: a function that is called on the applier's goroutine for every

@@ -14,8 +14,8 @@ import (
 // and belongs to them. Each call reads one snapshot, which never holds up the writer. Until the
 // informer has synced every read is a *NotSyncedError. Make one with NewLister.
 type Lister[T any] struct {
-	in   *Informer
-	copy func(*store.Entry) (*T, error)
+	informer func() *Informer
+	copy     func(*Informer, *store.Entry) (*T, error)
 }
 
 // NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold
@@ -24,23 +24,28 @@ func NewLister[T any, P object.Ptr[T]](in *Informer) (Lister[T], error) {
 	if err := in.Fits(P(new(T))); err != nil {
 		return Lister[T]{}, err
 	}
-	return Lister[T]{in: in, copy: func(e *store.Entry) (*T, error) {
+	return newLister[T, P](func() *Informer { return in }), nil
+}
+
+func newLister[T any, P object.Ptr[T]](in func() *Informer) Lister[T] {
+	return Lister[T]{informer: in, copy: func(in *Informer, e *store.Entry) (*T, error) {
 		obj := new(T)
 		if err := in.Decode(e, P(obj)); err != nil {
 			return nil, err
 		}
 		return obj, nil
-	}}, nil
+	}}
 }
 
 // Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
 // error is a *client.NotFound if there is none, and a *store.SetAsideError if it cannot be used.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
-	e, err := l.in.Entry(key)
+	in := l.informer()
+	e, err := in.Entry(key)
 	if err != nil {
 		return nil, err
 	}
-	return l.copy(e)
+	return l.copy(in, e)
 }
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the
@@ -68,7 +73,7 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 // shared: read only.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
-		entries, err := l.in.Entries(Query{Namespace: namespace, Labels: sel})
+		entries, err := l.informer().Entries(Query{Namespace: namespace, Labels: sel})
 		if err != nil {
 			yield(nil, err)
 			return
@@ -83,13 +88,14 @@ func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*obj
 
 func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		entries, err := l.in.Entries(q)
+		in := l.informer()
+		entries, err := in.Entries(q)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for e := range entries {
-			if !yield(l.copy(e)) {
+			if !yield(l.copy(in, e)) {
 				return
 			}
 		}

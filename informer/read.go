@@ -32,7 +32,7 @@ type Query struct {
 // informer has synced there is none, and the error is a *NotSyncedError.
 func (in *Informer) Snapshot() (*store.Snapshot, error) {
 	if !in.HasSynced() {
-		return nil, &NotSyncedError{Kind: in.o.Kind.GVK, Selection: in.o.Selection, State: in.State()}
+		return nil, in.notSynced()
 	}
 	return in.store.Snapshot(), nil
 }

@@ -3,13 +3,17 @@ package informer
 import (
 	"fmt"
 
+	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/store"
 )
 
 // State is where an informer stands. It is a copy.
 type State struct {
 	// Watch is where the list and watch stand, and what is wrong with them, if anything is.
 	Watch reflector.State
+	// Err is Watch.Err: what keeps the watch from working at present, nil if nothing is known to.
+	Err error
 	// Synced is set once the first full list is in the store, and stays.
 	Synced bool
 	// Objects is the number of objects in the store, those set aside included.
@@ -21,8 +25,8 @@ type State struct {
 // String is one line for a person: "synced", "forbidden: list secrets: …".
 func (s State) String() string {
 	text := s.Watch.Phase.String()
-	if s.Watch.Err != nil {
-		text += ": " + s.Watch.Err.Error()
+	if s.Err != nil {
+		text += ": " + s.Err.Error()
 	}
 	if s.SetAside > 0 {
 		text += fmt.Sprintf(" (%d of %d objects set aside)", s.SetAside, s.Objects)
@@ -33,6 +37,7 @@ func (s State) String() string {
 // State says where the informer stands.
 func (in *Informer) State() State {
 	s := State{Watch: in.watch.State(), Synced: in.HasSynced(), Objects: in.store.Snapshot().Len()}
+	s.Err = s.Watch.Err
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	s.SetAside = len(in.asides)
@@ -50,4 +55,20 @@ func (in *Informer) HasSynced() bool {
 	default:
 		return false
 	}
+}
+
+func (in *Informer) notSynced() *NotSyncedError {
+	return &NotSyncedError{Kind: in.o.Kind.GVK, Selection: in.o.Selection, State: in.State()}
+}
+
+// Figures count what an informer holds and has done.
+type Figures struct {
+	Store store.Stats
+	// Queue is what waits between the watch and the store.
+	Queue delta.Stats
+}
+
+// Figures returns the present ones.
+func (in *Informer) Figures() Figures {
+	return Figures{Store: in.store.Stats(), Queue: in.fifo.Stats()}
 }

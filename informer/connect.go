@@ -1,0 +1,106 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+)
+
+// Connection is where a Factory finds kinds and watches them. Connect makes the usual one.
+type Connection struct {
+	// Scheme knows the Go types of the kinds.
+	Scheme *runtime.Scheme
+	// Mapping says which resource serves a kind. A kind that is not served, by an error for which
+	// meta.IsNoMatchError holds, is watched all the same: it may come.
+	Mapping func(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// Source is the list and watch of a selection. It does not talk to the server.
+	Source func(gvk schema.GroupVersionKind, sel Selection) reflector.Source
+}
+
+// Connect is the connection of a client.
+func Connect(c *client.Live) Connection {
+	return Connection{
+		Scheme: c.Scheme(),
+		Mapping: func(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+			if m, ok := c.Mapper().(*client.Mapper); ok {
+				return m.Mapping(ctx, gvk)
+			}
+			return c.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		},
+		Source: func(gvk schema.GroupVersionKind, sel Selection) reflector.Source {
+			return c.Feed(gvk, client.FeedOptions{
+				Namespace: sel.Namespace, Labels: sel.Labels, Fields: sel.Fields, Metadata: sel.MetadataOnly,
+			})
+		},
+	}
+}
+
+// UnknownKindError says that the kind of an object cannot be told: its Go type is not in the
+// scheme, or it is unstructured or metadata-only and does not name its kind.
+type UnknownKindError struct {
+	// Type is the Go type.
+	Type string
+	Err  error
+}
+
+func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v", e.Type, e.Err) }
+
+func (e *UnknownKindError) Unwrap() error { return e.Err }
+
+var errNoKind = errors.New("the object names no apiVersion and kind")
+
+// KindOf returns the kind of an object: by its Go type, or, for one that is unstructured or
+// metadata-only, by the apiVersion and kind that it names. The error is an *UnknownKindError.
+func KindOf(s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error) {
+	unknown := func(err error) (schema.GroupVersionKind, error) {
+		return schema.GroupVersionKind{}, &UnknownKindError{Type: fmt.Sprintf("%T", o), Err: err}
+	}
+	switch o := o.(type) {
+	case nil:
+		return unknown(errNoKind)
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		gvk := o.GetObjectKind().GroupVersionKind()
+		if gvk.Kind == "" || gvk.Version == "" {
+			return unknown(errNoKind)
+		}
+		return gvk, nil
+	}
+	if s == nil {
+		return unknown(errors.New("there is no scheme"))
+	}
+	kinds, _, err := s.ObjectKinds(o)
+	if err != nil {
+		return unknown(err)
+	}
+	if named := o.GetObjectKind().GroupVersionKind(); len(kinds) > 1 && !named.Empty() {
+		return named, nil
+	}
+	return kinds[0], nil
+}
+
+// Resolve finds out about the kind of an object. It may ask the server.
+func (c Connection) Resolve(ctx context.Context, o object.Object) (Kind, error) {
+	gvk, err := KindOf(c.Scheme, o)
+	if err != nil {
+		return Kind{}, err
+	}
+	m, err := c.Mapping(ctx, gvk)
+	switch {
+	case err == nil:
+		return Kind{GVK: gvk, Resource: m.Resource, ClusterScoped: m.Scope.Name() == meta.RESTScopeNameRoot}, nil
+	case meta.IsNoMatchError(err):
+		resource, _ := meta.UnsafeGuessKindToResource(gvk)
+		return Kind{GVK: gvk, Resource: resource}, nil
+	}
+	return Kind{}, fmt.Errorf("informer of %s: %w", gvk.Kind, err)
+}
