@@ -1,60 +1,250 @@
-// Package cache answers reads from memory: informers by kind and selection behind one
-// client.Reader.
 package cache
 
 import (
 	"context"
-	"iter"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/store"
 )
 
-// Cache holds the kinds that were declared and answers reads of them. It implements
-// client.Reader. All methods may be called from any goroutine.
-type Cache struct{}
-
-var _ client.Reader = (*Cache)(nil)
-
-// Get implements client.Reader.
-func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
-	panic("soon")
+// Options says what a Cache holds of each kind. The zero value works: everything of what is
+// opened. They are read by New.
+type Options struct {
+	// Namespaces restricts namespaced kinds to these, with a watch for each. Nil: all, with one
+	// watch. To read another namespace is then a *NamespaceError; to list without a namespace
+	// lists these.
+	Namespaces []string
+	// Kinds says what is special about single kinds.
+	Kinds []KindOptions
+	// Resync is the period of handlers that do not name their own. Zero or negative: never.
+	Resync time.Duration
+	// StripManagedFields drops metadata.managedFields from every object.
+	StripManagedFields bool
+	// Configure may change the options of each informer before it is made; see
+	// [informer.FactoryOptions]. It comes after everything else. Nil: none.
+	Configure func(*informer.Options)
+	// OnProblem is told what informers report; see [informer.Options].
+	OnProblem func(informer.Problem)
+	// Limiter bounds how many kinds list at a time. Nil: eight, with up to a second between.
+	Limiter *reflector.Limiter
+	// Logger is where a person is told. Nil: slog.Default().
+	Logger *slog.Logger
 }
 
-// List implements client.Reader.
-func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	panic("soon")
+// KindOptions says what is special about one kind.
+type KindOptions struct {
+	Kind schema.GroupVersionKind
+	// Namespaces replaces Options.Namespaces. Nil: that.
+	Namespaces []string
+	// Labels and Fields restrict what is held. Whatever does not match is not found by reads.
+	Labels labels.Selector
+	Fields fields.Selector
+	// Transform changes each version before it is held; see [informer.Options].
+	Transform func(object.Object) error
+	// OpenOnRead lets the first read open the kind, and wait until it has synced or the ctx of the
+	// read ends. It stays open. There is no such option for all kinds at once.
+	OpenOnRead bool
 }
 
-// Open declares a kind (by the Go type of proto, or by the apiVersion and kind in an unstructured
-// or metadata-only one) and returns a counted handle to its informer. The watch starts when the
+// Cache holds the kinds that were opened and answers reads of them. It implements client.Reader
+// and client.Pager. All methods may be called from any goroutine.
+type Cache struct {
+	conn    informer.Connection
+	o       Options
+	special map[schema.GroupVersionKind]KindOptions
+	factory *informer.Factory
+
+	mu      sync.Mutex
+	kinds   map[schema.GroupVersionKind]*held
+	metas   map[schema.GroupVersionKind]*held
+	indexes map[schema.GroupVersionKind]map[string]store.IndexFunc
+}
+
+var (
+	_ client.Reader = (*Cache)(nil)
+	_ client.Pager  = (*Cache)(nil)
+)
+
+// held is what reads of a kind are answered from. It does not change, but for users, which the
+// mutex of the cache guards.
+type held struct {
+	kind       informer.Kind
+	namespaces []string // sorted; [""] is all
+	shares     []*informer.Share
+	users      int
+}
+
+// New returns a cache that holds nothing. It starts nothing.
+func New(conn informer.Connection, o Options) (*Cache, error) {
+	c := &Cache{
+		conn: conn, o: o,
+		special: make(map[schema.GroupVersionKind]KindOptions),
+		kinds:   make(map[schema.GroupVersionKind]*held),
+		metas:   make(map[schema.GroupVersionKind]*held),
+		indexes: make(map[schema.GroupVersionKind]map[string]store.IndexFunc),
+	}
+	for _, k := range o.Kinds {
+		if _, twice := c.special[k.Kind]; twice {
+			return nil, fmt.Errorf("cache: Options.Kinds: %s: %w", k.Kind, ErrDuplicateKind)
+		}
+		c.special[k.Kind] = k
+	}
+	var err error
+	c.factory, err = informer.NewFactory(conn, informer.FactoryOptions{
+		Resync: o.Resync, Configure: c.configure, OnProblem: o.OnProblem, Limiter: o.Limiter, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return c, nil
+}
+
+// configure sets what is special about a kind.
+func (c *Cache) configure(o *informer.Options) {
+	o.StripManagedFields = c.o.StripManagedFields
+	o.Transform = c.special[o.Kind.GVK].Transform
+	if c.o.Configure != nil {
+		c.o.Configure(o)
+	}
+}
+
+// Run runs the informers of what is open, and of what is opened meanwhile, until ctx ends. It
+// returns when all have ended, with the cause. It may be called again after it returned: every
+// kind that is open starts afresh, with its indexes and without the registrations.
+func (c *Cache) Run(ctx context.Context) error { return c.factory.Run(ctx) }
+
+// WaitForSync returns nil when every kind that is open has synced, or an *informer.SyncError that
+// names those that have not, and why, when ctx ends first.
+func (c *Cache) WaitForSync(ctx context.Context) error { return c.factory.WaitForSync(ctx) }
+
+// Watch is one list and watch of the cache.
+type Watch struct {
+	Kind      informer.Kind
+	Selection informer.Selection
+	State     informer.State
+	Figures   informer.Figures
+}
+
+// Watches says where each watch stands, in the order of the kinds.
+func (c *Cache) Watches() []Watch {
+	var all []Watch
+	for _, in := range c.factory.Informers() {
+		all = append(all, Watch{Kind: in.Kind(), Selection: in.Selection(), State: in.State(), Figures: in.Figures()})
+	}
+	return all
+}
+
+// Open declares a kind and returns a counted handle to it. The kind is that of the Go type of
+// proto, or the one that an unstructured or metadata-only proto names. The watch starts when the
 // cache runs, at once if it does already, and ends when the last handle is closed. ctx bounds the
-// look-up of the kind at the server.
+// question to the server which resource serves the kind.
+//
+// With the zero Selection the handle is to what the options say, and reads of the kind are
+// answered from it. For a metadata-only proto that is a watch of metadata, unless whole objects
+// are held already. With any other Selection it is to a watch of its own, which reads do not see.
 func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Selection) (*Handle, error) {
-	panic("soon")
+	kind, err := c.conn.Resolve(ctx, proto)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	_, metadata := proto.(*metav1.PartialObjectMetadata)
+	sel.MetadataOnly = sel.MetadataOnly || metadata
+	if sel.Namespace != "" || sel.Labels != nil || sel.Fields != nil {
+		share, err := c.factory.OpenKind(kind, sel)
+		if err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+		return &Handle{shares: []*informer.Share{share}, release: share.Close}, nil
+	}
+	return c.open(kind, sel.MetadataOnly)
 }
 
-// Run runs the informers until ctx ends, and returns when all have ended, with the cause. It may
-// be called again after it returned: every open kind starts afresh.
-func (c *Cache) Run(ctx context.Context) error { panic("soon") }
-
-// WaitForSync returns nil when every kind that is open has synced, or a *SyncError that names
-// those that have not, and why, when ctx ends first.
-func (c *Cache) WaitForSync(ctx context.Context) error { panic("soon") }
-
-// IndexField declares an index of a kind by a function, before or while the cache runs. Its name
-// is what a field selector of a List names.
-func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(*T) []string) error {
-	panic("soon")
+// open returns a handle to what reads are answered from.
+func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.kinds
+	if metadata && c.kinds[kind.GVK] == nil {
+		all = c.metas
+	}
+	h := all[kind.GVK]
+	if h == nil {
+		var err error
+		if h, err = c.hold(kind, metadata); err != nil {
+			return nil, err
+		}
+		all[kind.GVK] = h
+	}
+	h.users++
+	return &Handle{shares: h.shares, release: func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if h.users--; h.users > 0 {
+			return
+		}
+		delete(all, kind.GVK)
+		h.close()
+	}}, nil
 }
 
-// Handle is one user's share of an informer.
-type Handle struct{}
+func (h *held) close() {
+	for _, s := range h.shares {
+		s.Close()
+	}
+}
 
-// Informer is the informer as of now: a cache that ran and stopped makes a new one.
-func (h *Handle) Informer() *informer.Informer { panic("soon") }
+// hold opens the informers of a kind: one for each namespace.
+func (c *Cache) hold(kind informer.Kind, metadata bool) (*held, error) {
+	special := c.special[kind.GVK]
+	h := &held{kind: kind, namespaces: []string{metav1.NamespaceAll}}
+	names := c.o.Namespaces
+	if special.Namespaces != nil {
+		names = special.Namespaces
+	}
+	if len(names) > 0 && !kind.ClusterScoped && !slices.Contains(names, metav1.NamespaceAll) {
+		h.namespaces = slices.Compact(slices.Sorted(slices.Values(names)))
+	}
+	for _, ns := range h.namespaces {
+		share, err := c.factory.OpenKind(kind, informer.Selection{
+			Namespace: ns, Labels: special.Labels, Fields: special.Fields, MetadataOnly: metadata,
+		})
+		if err == nil {
+			h.shares = append(h.shares, share)
+			err = c.addIndexes(kind.GVK, metadata, share)
+		}
+		if err != nil {
+			h.close()
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	}
+	return h, nil
+}
 
-// Close gives the share back. The last one ends the watch and frees the memory. Closing twice is
-// fine.
-func (h *Handle) Close() {}
+// addIndexes gives an informer the indexes of its kind. They are of whole objects.
+func (c *Cache) addIndexes(gvk schema.GroupVersionKind, metadata bool, share *informer.Share) error {
+	if metadata {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.indexes[gvk])) {
+		err := share.IndexEntries(name, c.indexes[gvk][name])
+		if taken := (*store.IndexExistsError)(nil); err != nil && !errors.As(err, &taken) {
+			return err
+		}
+	}
+	return nil
+}

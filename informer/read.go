@@ -20,6 +20,8 @@ type Query struct {
 	// Namespace restricts to one namespace; empty means all. It is ignored for a cluster-scoped
 	// kind.
 	Namespace string
+	// Name restricts to one name; empty means all.
+	Name string
 	// Labels restricts to what matches; nil means everything.
 	Labels labels.Selector
 	// Where is a condition on indexes; nil means none.
@@ -72,18 +74,31 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 		q.Namespace = ""
 	}
 	all, err := snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After})
-	if err != nil || q.Labels == nil || q.Labels.Empty() {
+	anyLabels := q.Labels == nil || q.Labels.Empty()
+	if err != nil || anyLabels && q.Name == "" {
 		return all, err
+	}
+	if q.Name != "" && q.Where == nil && q.After == (object.Key{}) && (q.Namespace != "" || in.o.Kind.ClusterScoped) {
+		all = one(snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name}))
 	}
 	return func(yield func(*store.Entry) bool) {
 		for e := range all {
 			h := e.Header()
 			unknown := e.Err() != nil && h.Labels == nil
-			if (unknown || q.Labels.Matches(labels.Set(h.Labels))) && !yield(e) {
+			matches := anyLabels || unknown || q.Labels.Matches(labels.Set(h.Labels))
+			if matches && (q.Name == "" || q.Name == h.Name) && !yield(e) {
 				return
 			}
 		}
 	}, nil
+}
+
+func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {
+	return func(yield func(*store.Entry) bool) {
+		if ok {
+			yield(e)
+		}
+	}
 }
 
 // Decode writes an entry of this informer into an object of the caller's, which then owns all of

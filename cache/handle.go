@@ -1,0 +1,104 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Handle is one user's share of what is held of a kind. All methods may be called from any
+// goroutine.
+type Handle struct {
+	shares  []*informer.Share
+	release func()
+	once    sync.Once
+}
+
+// Informer is the informer as of now: a cache that ran and stopped makes a new one. Of a kind that
+// is held in several namespaces it is that of the first; see Informers.
+func (h *Handle) Informer() *informer.Informer { return h.shares[0].Informer() }
+
+// Informers are the informers as of now, one for each namespace that is watched by itself.
+func (h *Handle) Informers() []*informer.Informer {
+	all := make([]*informer.Informer, len(h.shares))
+	for i, s := range h.shares {
+		all[i] = s.Informer()
+	}
+	return all
+}
+
+// Close gives the share back. The last one ends the watch. Closing twice is fine.
+func (h *Handle) Close() { h.once.Do(h.release) }
+
+// Subscribe adds a source to every informer of the handle; see [informer.Informer.Subscribe]. The
+// calls of different informers are made one after another, too.
+func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription, error) {
+	s := &Subscription{informers: h.Informers(), synced: make(chan struct{})}
+	one := call
+	if len(s.informers) > 1 {
+		var calls sync.Mutex
+		one = func(c store.Change) {
+			calls.Lock()
+			defer calls.Unlock()
+			call(c)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	for _, in := range s.informers {
+		r, err := in.Subscribe(name, one)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.regs = append(s.regs, r)
+	}
+	s.wait.Go(func() { s.await(ctx) })
+	return s, nil
+}
+
+// Subscription is a source on all informers of a handle.
+type Subscription struct {
+	informers []*informer.Informer
+	regs      []*informer.Registration
+	synced    chan struct{}
+	cancel    context.CancelFunc
+	wait      sync.WaitGroup
+}
+
+// await closes synced when every registration has synced.
+func (s *Subscription) await(ctx context.Context) {
+	for _, r := range s.regs {
+		select {
+		case <-r.Synced():
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(s.synced)
+}
+
+// Synced is closed when the calls for everything that existed at the start have returned.
+func (s *Subscription) Synced() <-chan struct{} { return s.synced }
+
+// Err is what keeps the watches from working at present; nil if nothing is known to.
+func (s *Subscription) Err() error {
+	var all []error
+	for _, in := range s.informers {
+		all = append(all, in.State().Err)
+	}
+	return errors.Join(all...)
+}
+
+// Close ends the calls and returns when the last one has. Closing twice is fine; from within a
+// call it would wait for itself.
+func (s *Subscription) Close() {
+	s.cancel()
+	for _, r := range s.regs {
+		_ = r.RemoveAndWait(context.Background()) // this ctx does not end
+	}
+	s.wait.Wait()
+}

@@ -1,0 +1,77 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+var errUntyped = errors.New("an index by a function needs the Go type of the kind; use IndexPath")
+
+// IndexField declares an index of a kind by a function of its Go type, before or while the cache
+// runs, and before or after the kind is opened. Its name is what the field selector of a List
+// names.
+//
+//	cache.IndexField(c, "spec.nodeName", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
+//
+// Errors: *informer.UnknownKindError, *store.IndexExistsError, store.ErrBadIndex.
+func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(P) []string) error {
+	proto := P(new(T))
+	switch any(proto).(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return &informer.UnknownKindError{Type: fmt.Sprintf("%T", proto), Err: errUntyped}
+	}
+	gvk, err := informer.KindOf(c.conn.Scheme, proto)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return fmt.Errorf("cache: index %q of %s: %w", name, gvk.Kind, store.ErrBadIndex)
+	}
+	return c.index(gvk, name, informer.IndexFunc(f))
+}
+
+// IndexPath declares an index of a kind by a field path, which is also its name; see
+// [informer.Informer.IndexPath].
+func (c *Cache) IndexPath(gvk schema.GroupVersionKind, path string) error {
+	var t reflect.Type
+	if c.conn.Scheme != nil {
+		t = c.conn.Scheme.AllKnownTypes()[gvk]
+	}
+	f, err := informer.IndexPathFunc(t, path)
+	if err != nil {
+		return err
+	}
+	return c.index(gvk, path, f)
+}
+
+func (c *Cache) index(gvk schema.GroupVersionKind, name string, f store.IndexFunc) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name == "" {
+		return fmt.Errorf("cache: index of %s: %w", gvk.Kind, store.ErrBadIndex)
+	}
+	if c.indexes[gvk][name] != nil {
+		return &store.IndexExistsError{Resource: schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, Index: name}
+	}
+	if h := c.kinds[gvk]; h != nil {
+		for _, share := range h.shares {
+			if err := share.IndexEntries(name, f); err != nil {
+				return err
+			}
+		}
+	}
+	if c.indexes[gvk] == nil {
+		c.indexes[gvk] = make(map[string]store.IndexFunc)
+	}
+	c.indexes[gvk][name] = f
+	return nil
+}
