@@ -239,7 +239,7 @@ func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Dur
 	}
 }
 
-// Flush makes all that is untold ready, and lets it go as fast as it can.
+// Flush makes all that is untold ready, and lets it go as fast as it can, until Close.
 func (c *Core) Flush() {
 	c.bucket.Rate, c.pause = 0, time.Time{}
 	for e := c.sent.Front(); e != nil; {
@@ -257,9 +257,10 @@ func (c *Core) Refuse() {
 	c.stats.Dropped++
 }
 
-// Close forgets everything; what is untold is dropped.
+// Close forgets everything; what is untold is dropped. The Core can be used again.
 func (c *Core) Close() {
 	c.onWay = nil
+	c.bucket.Rate, c.failures, c.pause = c.limits.Rate, 0, time.Time{}
 	for _, s := range c.series {
 		c.forget(s)
 	}

@@ -231,6 +231,30 @@ func TestStopFlushes(t *testing.T) {
 	})
 }
 
+// The limits hold in a second Run as well.
+func TestRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s server
+		r, stop := running(t, &s, Options{Limits: Limits{Rate: 1, Burst: 5}})
+		stop()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		synctest.Wait()
+		for i := range 50 {
+			r.Event(pod(fmt.Sprint(i)), Normal, "Scaled", "Scale", "")
+		}
+		synctest.Wait()
+		if n := len(s.list()); n != 5 {
+			t.Errorf("%d at once", n)
+		}
+		cancel(errEnough)
+		if err := <-done; err != errEnough || len(s.list()) != 50 {
+			t.Errorf("Run: %v, %d arrived", err, len(s.list()))
+		}
+	})
+}
+
 func TestServerAwayThenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(time.Minute)

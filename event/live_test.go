@@ -1,0 +1,88 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/plane/planetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+
+// failOnLog is a logger that fails the test: nothing is to be refused.
+type failOnLog struct{ t *testing.T }
+
+func (f failOnLog) Write(p []byte) (int, error) {
+	f.t.Errorf("logged: %s", p)
+	return len(p), nil
+}
+
+// A real API server takes everything that is recorded, however odd.
+func TestLive(t *testing.T) {
+	p := planetest.Shared(t)
+	ns := planetest.Namespace(t, p)
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	rec, err := event.New(c, event.Options{
+		Controller: "flyball.dev/test",
+		Logger:     slog.New(slog.NewTextHandler(failOnLog{t}, nil)),
+		// The series is to be told of while the test waits.
+		Limits:       event.Limits{Refresh: time.Millisecond},
+		FlushTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("over")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- rec.Run(ctx) }()
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web", UID: "u-1"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kwok-0"}}
+	for range 5 {
+		rec.Event(pod, event.Warning, "Failed", "Scale", "cannot scale to %d", 3)
+	}
+	long := strings.Repeat("long and ünicode ", 500)
+	rec.EventWith(pod, node, event.Normal, long, long, "%s", long)
+	rec.Event(pod, "Odd", "", "", "bad \xff bytes")
+	rec.Event(node, event.Normal, "Seen", "See", "")
+	odd := pod.DeepCopy()
+	odd.Name = "system:odd/" + strings.Repeat("x", 300)
+	rec.Event(odd, event.Normal, "Odd", "Look", "a name that is none")
+	rec.Event(&corev1.Pod{}, event.Normal, "Nothing", "Look", "no name at all")
+
+	cancel(over)
+	if err := <-done; err != over {
+		t.Errorf("Run: %v", err)
+	}
+	if st := rec.Stats(); st.Dropped != 0 || st.Told != st.Recorded {
+		t.Errorf("%+v", st)
+	}
+	repeats := 0
+	for e, err := range client.List[eventsv1.Event](t.Context(), c, client.InNamespace(ns)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Reason == "Failed" && e.Series != nil {
+			repeats = int(e.Series.Count)
+		}
+	}
+	if repeats != 5 {
+		t.Errorf("the series counts %d", repeats)
+	}
+}

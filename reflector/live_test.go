@@ -1,0 +1,277 @@
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+
+// copied is a Sink that others look at while it changes.
+type copied struct {
+	mu       sync.Mutex
+	content  map[string]string // name → version
+	building map[string]string
+	changed  chan struct{}
+}
+
+func newCopied() *copied {
+	return &copied{content: map[string]string{}, changed: make(chan struct{}, 1)}
+}
+
+func (c *copied) change(f func()) {
+	c.mu.Lock()
+	f()
+	c.mu.Unlock()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *copied) into() map[string]string {
+	if c.building != nil {
+		return c.building
+	}
+	return c.content
+}
+
+func (c *copied) BeginReplace(bool, reflector.Reason) {
+	c.change(func() { c.building = map[string]string{} })
+}
+func (c *copied) EndReplace(string)        { c.change(func() { c.content, c.building = c.building, nil }) }
+func (c *copied) AbortReplace()            { c.change(func() { c.building = nil }) }
+func (c *copied) Report(reflector.Problem) {}
+func (c *copied) Upsert(e *store.Entry) {
+	c.change(func() { c.into()[e.Header().Name] = e.Header().ResourceVersion })
+}
+func (c *copied) Delete(e *store.Entry) { c.change(func() { delete(c.into(), e.Header().Name) }) }
+
+// await waits until f is true of the content, and the state if that is wanted.
+func (c *copied) await(t *testing.T, what string, r *reflector.Reflector, f func(map[string]string, reflector.State) bool) {
+	t.Helper()
+	late := time.NewTimer(2 * time.Minute)
+	defer late.Stop()
+	for {
+		c.mu.Lock()
+		ok := f(c.content, r.State())
+		content := maps.Clone(c.content)
+		c.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-c.changed:
+		case <-late.C:
+			t.Fatalf("%s: not in time: %v, %+v", what, content, r.State())
+		}
+	}
+}
+
+var errOver = errors.New("over")
+
+// follow runs a Reflector of the kind in the namespace until the test ends.
+func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace string, cfg reflector.Config) (*copied, *reflector.Reflector) {
+	t.Helper()
+	sink := newCopied()
+	cfg.Resource = gvk.Kind
+	r, err := reflector.New(c.Feed(gvk, client.FeedOptions{Namespace: namespace}), sink, reflector.Options{
+		Config: cfg, Logger: slog.New(slog.DiscardHandler), OnState: func(reflector.State) { sink.change(func() {}) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel(errOver)
+		if err := <-done; err != errOver {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return sink, r
+}
+
+func dial(t *testing.T, p *plane.Plane) *client.Live {
+	t.Helper()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+func configMap(namespace, name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"value": value}}
+}
+
+// truth is what the server has.
+func truth(t *testing.T, c *client.Live, namespace string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for o, err := range client.List[corev1.ConfigMap](t.Context(), c, client.InNamespace(namespace)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[o.Name] = o.ResourceVersion
+	}
+	return m
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitTruth waits until the content is what the server has.
+func awaitTruth(t *testing.T, what string, c *client.Live, sink *copied, r *reflector.Reflector, namespace string) {
+	t.Helper()
+	want := truth(t, c, namespace)
+	sink.await(t, what, r, func(m map[string]string, s reflector.State) bool {
+		return s.HasSynced && s.Phase == reflector.Synced && maps.Equal(m, want)
+	})
+}
+
+func TestLiveListAndWatch(t *testing.T) {
+	p := planetest.Shared(t)
+	c := dial(t, p)
+	ns := planetest.Namespace(t, p)
+	for i := range 10 {
+		_, err := client.Create(t.Context(), c, configMap(ns, fmt.Sprintf("cm-%d", i), "1"))
+		must(t, err)
+	}
+	streamed, rs := follow(t, c, configMaps, ns, reflector.Config{})
+	paged, rp := follow(t, c, configMaps, ns, reflector.Config{Paged: true, PageSize: 3})
+	awaitTruth(t, "streaming list", c, streamed, rs, ns)
+	awaitTruth(t, "paged list", c, paged, rp, ns)
+	if s := rs.State(); s.NoStream {
+		t.Errorf("the server has no streaming lists: %+v", s)
+	}
+	for i := range 5 {
+		_, err := client.Update(t.Context(), c, configMap(ns, fmt.Sprintf("cm-%d", i), "2"))
+		must(t, err)
+		must(t, client.Delete(t.Context(), c, configMap(ns, fmt.Sprintf("cm-%d", 9-i), "")))
+	}
+	awaitTruth(t, "streaming list", c, streamed, rs, ns)
+	awaitTruth(t, "paged list", c, paged, rp, ns)
+	for _, s := range []reflector.State{rs.State(), rp.State()} {
+		if s.Relists[reflector.First] != 1 || len(s.Relists) != 1 || s.Episode != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// The server dies and comes back, forgets its history, and goes back in time.
+func TestLiveFaults(t *testing.T) {
+	p := planetest.Private(t, plane.Options{})
+	c := dial(t, p)
+	const ns = "default"
+	put := func(name, value string) {
+		t.Helper()
+		_, err := client.Create(t.Context(), c, configMap(ns, name, value))
+		must(t, err)
+	}
+	put("a", "1")
+	sink, r := follow(t, c, configMaps, ns, reflector.Config{})
+	awaitTruth(t, "first list", c, sink, r, ns)
+
+	p.Kill()
+	must(t, p.Restart(t.Context()))
+	put("b", "1")
+	awaitTruth(t, "after a restart", c, sink, r, ns)
+	if s := r.State(); s.Relists[reflector.First] != 1 || len(s.Relists) != 1 {
+		t.Errorf("after a restart: %+v", s)
+	}
+
+	snapshot, err := p.Snapshot()
+	must(t, err)
+	for i := range 20 {
+		put(fmt.Sprintf("lost-%d", i), "1")
+	}
+	must(t, client.Delete(t.Context(), c, configMap(ns, "a", "")))
+	awaitTruth(t, "before the restore", c, sink, r, ns)
+	start := time.Now()
+	must(t, p.Restore(t.Context(), snapshot))
+	sink.await(t, "restore", r, func(_ map[string]string, s reflector.State) bool {
+		return s.Relists[reflector.WentBack]+s.Relists[reflector.OlderView]+s.Relists[reflector.ListExpired] > 0
+	})
+	awaitTruth(t, "after the restore", c, sink, r, ns)
+	if s := r.State(); s.Relists[reflector.WentBack] != 1 {
+		t.Errorf("after the restore: %+v", s)
+	}
+	t.Logf("restore noticed %v after it began", time.Since(start).Round(time.Second))
+	put("c", "1")
+	awaitTruth(t, "at the end", c, sink, r, ns)
+}
+
+var widgets = schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
+
+func widgetCRD() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets.flyball.test"},
+		"spec": map[string]any{
+			"group": "flyball.test", "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+}
+
+func widget(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(widgets)
+	u.SetNamespace("default")
+	u.SetName(name)
+	return u
+}
+
+// A kind that comes, goes and comes back.
+func TestLiveKindComesAndGoes(t *testing.T) {
+	p := planetest.Shared(t)
+	c := dial(t, p)
+	sink, r := follow(t, c, widgets, "", reflector.Config{Absent: time.Second})
+	sink.await(t, "absent", r, func(_ map[string]string, s reflector.State) bool { return s.Phase == reflector.NotFound })
+	for round := range 2 {
+		_, err := client.Create(t.Context(), c, widgetCRD())
+		must(t, err)
+		sink.await(t, "the kind came", r, func(_ map[string]string, s reflector.State) bool { return s.Phase == reflector.Synced })
+		name := fmt.Sprintf("w-%d", round)
+		_, err = client.Create(t.Context(), c, widget(name))
+		must(t, err)
+		sink.await(t, "an object came", r, func(m map[string]string, _ reflector.State) bool { return len(m) == 1 && m[name] != "" })
+		must(t, client.Delete(t.Context(), c, widgetCRD()))
+		sink.await(t, "the kind went", r, func(m map[string]string, s reflector.State) bool {
+			return len(m) == 0 && s.Phase == reflector.NotFound
+		})
+	}
+}
