@@ -84,7 +84,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	return func(yield func(*store.Entry) bool) {
 		for e := range all {
 			h := e.Header()
-			unknown := e.Err() != nil && h.Labels == nil
+			unknown := e.Err() != nil && h.UID == "" // its header could not be read
 			matches := anyLabels || unknown || q.Labels.Matches(labels.Set(h.Labels))
 			if matches && (q.Name == "" || q.Name == h.Name) && !yield(e) {
 				return

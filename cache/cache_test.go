@@ -1,0 +1,455 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+// names joins the keys of a list, or the error that ended it.
+func names[P object.Object](all iter.Seq2[P, error]) string {
+	var found []string
+	for o, err := range all {
+		if err != nil {
+			found = append(found, "error: "+err.Error())
+			continue
+		}
+		found = append(found, object.KeyOf(o).String())
+	}
+	return strings.Join(found, " ")
+}
+
+func open(t *testing.T, c *cache.Cache, proto object.Object) *cache.Handle {
+	t.Helper()
+	h, err := c.Open(t.Context(), proto, informer.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		s := cl.server("Pod", "")
+		s.Put(pod("b", "p2", "n1", "app=web"))
+		s.Put(pod("a", "p1", "n1", "app=web", "tier=x"))
+		s.Put(pod("a", "p2", "n2", "app=db"))
+		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, `"spec":7`)
+		cl.server("Node", "").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		c := newCache(t, cl, cache.Options{})
+		if err := cache.IndexField(c, "zone", func(p *corev1.Pod) []string { return []string{"zone-" + p.Spec.NodeName} }); err != nil {
+			t.Fatal(err)
+		}
+		defer open(t, c, &corev1.Pod{}).Close()
+		defer open(t, c, &corev1.Node{}).Close()
+		stop := start(c)
+		if err := c.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		got, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"})
+		if err != nil || got.Spec.NodeName != "n1" {
+			t.Fatalf("Get = %v, %v", got, err)
+		}
+		got.Labels["app"] = "spoiled"
+		if again, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"}); err != nil || again.Labels["app"] != "web" {
+			t.Errorf("the copy was the cache's: %v, %v", again, err)
+		}
+		if n, err := client.Get[corev1.Node](ctx, c, object.Key{Namespace: "any", Name: "n1"}); err != nil || n.Name != "n1" {
+			t.Errorf("cluster-scoped: %v, %v", n, err)
+		}
+		_, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "none"})
+		var missing *client.NotFound
+		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource.Resource != "pods" || missing.Key.Name != "none" {
+			t.Errorf("Get of nothing = %v", err)
+		}
+		var aside *store.SetAsideError
+		if _, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p3"}); !errors.As(err, &aside) {
+			t.Errorf("Get of what cannot be decoded = %v", err)
+		}
+		var unsupported *cache.UnsupportedError
+		if _, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.Sub("status")); !errors.As(err, &unsupported) {
+			t.Errorf("Get of a subresource = %v", err)
+		}
+		u, err := client.Get[unstructured.Unstructured](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.OfKind(kind("Pod")))
+		if err != nil || u.GetKind() != "Pod" || u.Object["spec"].(map[string]any)["nodeName"] != "n1" {
+			t.Errorf("unstructured: %v, %v", u, err)
+		}
+		m, err := client.Get[metav1.PartialObjectMetadata](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.OfKind(kind("Pod")))
+		if err != nil || m.Labels["app"] != "web" {
+			t.Errorf("metadata from whole objects: %v, %v", m, err)
+		}
+
+		const bad = `error: pods "a/p3" is set aside: `
+		list := func(opts ...client.ListOption) string { return names(client.List[corev1.Pod](ctx, c, opts...)) }
+		for _, tc := range []struct{ name, got, want string }{
+			{"all", list(), "a/p1 a/p2 " + bad + "* b/p2"},
+			{"namespace", list(client.InNamespace("b")), "b/p2"},
+			{"labels", list(client.MatchingLabels{"app": "web"}), "a/p1 b/p2"},
+			{"selector", list(client.LabelSelector("app in (web,db),!tier")), "a/p2 b/p2"},
+			{"nothing", list(client.MatchingSelector(labels.Nothing())), ""},
+			{"index", list(client.MatchingFields{"zone": "zone-n1"}), "a/p1 b/p2"},
+			{"index and labels", list(client.MatchingFields{"zone": "zone-n1"}, client.MatchingLabels{"tier": "x"}), "a/p1"},
+			{"index and namespace", list(client.MatchingFields{"zone": "zone-n1"}, client.InNamespace("b")), "b/p2"},
+			{"name", list(client.MatchingFields{"metadata.name": "p2"}), "a/p2 b/p2"},
+			{"name in a namespace", list(client.MatchingFields{"metadata.name": "p2"}, client.InNamespace("a")), "a/p2"},
+			{"both by fields", list(client.FieldSelector("metadata.name=p2,metadata.namespace==b")), "b/p2"},
+			{"all must be met", list(client.FieldSelector("metadata.name=p2,zone=zone-n2")), "a/p2"},
+			{"contradiction", list(client.FieldSelector("metadata.name=p2,metadata.name=p1")), ""},
+			{"two namespaces", list(client.FieldSelector("metadata.namespace=a"), client.InNamespace("b")), ""},
+			{"no such index", list(client.MatchingFields{"spec.x": "1"}), `error: pods have no index "spec.x"`},
+			{"not exact", list(client.FieldSelector("zone!=zone-n1")), "error: cache: read of Pod: field selector zone!=zone-n1: *"},
+			{"no token of ours", list(client.Continue("x")), `error: cache: "x" is not a continue token of a cache`},
+			{"limit does not bound", list(client.Limit(1), client.MatchingLabels{"app": "web"}), "a/p1 b/p2"},
+		} {
+			if !like(tc.got, tc.want) {
+				t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)
+			}
+		}
+		if err := stop(); !errors.Is(err, errEnd) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+// like compares with a pattern in which * stands for any text without a following space and slash.
+func like(got, want string) bool {
+	before, after, star := strings.Cut(want, "*")
+	if !star {
+		return got == want
+	}
+	return strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
+}
+
+func TestPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		s := cl.server("Pod", "")
+		for i := range 10 {
+			s.Put(pod([]string{"a", "b"}[i%2], fmt.Sprintf("p%d", i), "n"))
+		}
+		c := newCache(t, cl, cache.Options{})
+		defer open(t, c, &corev1.Pod{}).Close()
+		stop := start(c)
+		if err := c.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for size := range 12 {
+			var seen []string
+			token, pages := client.Continue(""), 0
+			for {
+				page, err := client.ListPage[corev1.Pod](ctx, c, client.Limit(size), token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if size > 0 && len(page.Items) > size {
+					t.Errorf("%d on a page of %d", len(page.Items), size)
+				}
+				for _, p := range page.Items {
+					seen = append(seen, p.Namespace+"/"+p.Name)
+				}
+				if pages++; page.Continue == "" {
+					break
+				}
+				token = client.Continue(page.Continue)
+			}
+			if got := strings.Join(seen, " "); got != "a/p0 a/p2 a/p4 a/p6 a/p8 b/p1 b/p3 b/p5 b/p7 b/p9" {
+				t.Errorf("pages of %d: %s", size, got)
+			}
+			if want := (10 + size - 1) / max(size, 1); size > 0 && pages != want {
+				t.Errorf("%d pages of %d", pages, size)
+			}
+		}
+		_ = stop()
+	})
+}
+
+func TestUndeclaredKindsStartNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		c := newCache(t, cl, cache.Options{})
+		stop := start(c)
+		var undeclared *cache.UndeclaredError
+		if _, err := client.Get[corev1.Secret](ctx, c, object.Key{Namespace: "a", Name: "s"}); !errors.As(err, &undeclared) || undeclared.Kind != kind("Secret") {
+			t.Errorf("Get = %v", err)
+		}
+		for _, err := range client.List[corev1.ConfigMap](ctx, c) {
+			if !errors.As(err, &undeclared) || undeclared.Kind != kind("ConfigMap") {
+				t.Errorf("List = %v", err)
+			}
+		}
+		var unknown *informer.UnknownKindError
+		if _, err := client.Get[unstructured.Unstructured](ctx, c, object.Key{Name: "x"}); !errors.As(err, &unknown) {
+			t.Errorf("unstructured without kind = %v", err)
+		}
+		synctest.Wait()
+		if n := cl.watches(); n != 0 {
+			t.Errorf("%d watches were started", n)
+		}
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(kind("Secret"))
+		h := open(t, c, meta)
+		if err := c.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Get[corev1.Secret](ctx, c, object.Key{Namespace: "a", Name: "s"}); !errors.As(err, &undeclared) || !undeclared.MetadataOnly {
+			t.Errorf("Get of whole objects from metadata = %v", err)
+		}
+		if _, err := client.Get[metav1.PartialObjectMetadata](ctx, c, object.Key{Namespace: "a", Name: "s"}, client.OfKind(kind("Secret"))); !apierrors.IsNotFound(err) {
+			t.Errorf("Get of metadata = %v", err)
+		}
+		h.Close()
+		synctest.Wait()
+		if n := cl.watches(); n != 0 {
+			t.Errorf("%d watches after the last handle was closed", n)
+		}
+		_ = stop()
+	})
+}
+
+func TestOpenOnRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		cl.server("Pod", "").Put(pod("a", "p", "n"))
+		cl.server("Service", "").Refuse(errors.New("boom"))
+		c := newCache(t, cl, cache.Options{Kinds: []cache.KindOptions{
+			{Kind: kind("Pod"), OpenOnRead: true}, {Kind: kind("Service"), OpenOnRead: true},
+		}})
+		stop := start(c)
+		if p, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p"}); err != nil || p.Name != "p" {
+			t.Errorf("Get = %v, %v", p, err)
+		}
+		if got := names(client.List[corev1.Pod](ctx, c)); got != "a/p" {
+			t.Errorf("List = %s", got)
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := client.Get[corev1.Service](short, c, object.Key{Namespace: "a", Name: "s"})
+		var unsynced *informer.NotSyncedError
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &unsynced) || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("Get of a kind that does not sync = %v", err)
+		}
+		_ = stop()
+	})
+}
+
+func TestNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		cl.server("Pod", "namespace=a").Put(pod("a", "p1", "n1"))
+		cl.server("Pod", "namespace=b").Put(pod("b", "p2", "n1"))
+		cl.server("Node", "").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		cl.server("Service", "namespace=c").Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "s"}})
+		c := newCache(t, cl, cache.Options{
+			Namespaces: []string{"b", "a", "b"},
+			Kinds:      []cache.KindOptions{{Kind: kind("Service"), Namespaces: []string{"c"}}},
+		})
+		if err := c.IndexPath(kind("Pod"), "spec.nodeName"); err != nil {
+			t.Fatal(err)
+		}
+		pods := open(t, c, &corev1.Pod{})
+		open(t, c, &corev1.Node{})
+		open(t, c, &corev1.Service{})
+		var told []string
+		sub, err := pods.Subscribe("source", func(ch store.Change) { told = append(told, ch.Key.String()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(c)
+		if err := c.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		<-sub.Synced()
+		if len(told) != 2 || sub.Err() != nil || len(pods.Informers()) != 2 {
+			t.Errorf("told %v, %v", told, sub.Err())
+		}
+		var other *cache.NamespaceError
+		if _, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "c", Name: "p"}); !errors.As(err, &other) ||
+			other.Namespace != "c" || strings.Join(other.Held, " ") != "a b" {
+			t.Errorf("Get from another namespace = %v", err)
+		}
+		if got := names(client.List[corev1.Pod](ctx, c, client.InNamespace("c"))); !strings.HasPrefix(got, "error: cache: Pod of namespace") {
+			t.Errorf("List of another namespace = %s", got)
+		}
+		if got := names(client.List[corev1.Pod](ctx, c, client.MatchingFields{"spec.nodeName": "n1"})); got != "a/p1 b/p2" {
+			t.Errorf("List of all = %s", got)
+		}
+		if got := names(client.List[corev1.Pod](ctx, c, client.InNamespace("b"))); got != "b/p2" {
+			t.Errorf("List of one = %s", got)
+		}
+		if got := names(client.List[corev1.Node](ctx, c)); got != "n1" {
+			t.Errorf("List of a cluster-scoped kind = %s", got)
+		}
+		if got := names(client.List[corev1.Service](ctx, c)); got != "c/s" {
+			t.Errorf("List of a kind with its own namespaces = %s", got)
+		}
+		page, err := client.ListPage[corev1.Pod](ctx, c, client.Limit(1))
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("page %v, %v", page, err)
+		}
+		if page, err = client.ListPage[corev1.Pod](ctx, c, client.Limit(1), client.Continue(page.Continue)); err != nil ||
+			len(page.Items) != 1 || page.Items[0].Name != "p2" || page.Continue != "" {
+			t.Errorf("second page %+v, %v", page, err)
+		}
+		sub.Close()
+		sub.Close()
+		if n := len(c.Watches()); n != 4 {
+			t.Errorf("%d watches", n)
+		}
+		_ = stop()
+	})
+}
+
+func TestCacheRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		s := cl.server("Pod", "")
+		c := newCache(t, cl, cache.Options{})
+		if err := cache.IndexField(c, "node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }); err != nil {
+			t.Fatal(err)
+		}
+		h := open(t, c, &corev1.Pod{})
+		for run := range 3 {
+			s.Put(pod("a", fmt.Sprintf("p%d", run), "n1"))
+			var unsynced *informer.NotSyncedError
+			if _, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p0"}); !errors.As(err, &unsynced) {
+				t.Errorf("a read while stopped: %v", err)
+			}
+			stop := start(c)
+			n := 0
+			sub, err := h.Subscribe("source", func(store.Change) { n++ })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.WaitForSync(ctx); err != nil {
+				t.Fatal(err)
+			}
+			<-sub.Synced()
+			if got := names(client.List[corev1.Pod](ctx, c, client.MatchingFields{"node": "n1"})); len(strings.Fields(got)) != run+1 || n != run+1 {
+				t.Errorf("run %d: %s, %d changes", run, got, n)
+			}
+			_ = stop()
+			sub.Close()
+		}
+	})
+}
+
+func TestWaitForSyncSaysWhatAndWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster()
+		cl.server("Pod", "").Refuse(apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no")))
+		c := newCache(t, cl, cache.Options{})
+		open(t, c, &corev1.Pod{})
+		open(t, c, &corev1.Node{})
+		stop := start(c)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := c.WaitForSync(ctx)
+		var missing *informer.SyncError
+		if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Missing[0].Kind != kind("Pod") || !apierrors.IsForbidden(err) {
+			t.Errorf("WaitForSync = %v", err)
+		}
+		for _, w := range c.Watches() {
+			if (w.State.Err == nil) != (w.Kind.GVK.Kind == "Node") {
+				t.Errorf("%s: %v", w.Kind.GVK.Kind, w.State)
+			}
+		}
+		_ = stop()
+	})
+}
+
+func TestSelectionsOfOneKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		cl := newCluster()
+		cl.server("Pod", "").Put(pod("a", "p", "n"))
+		cl.server("Pod", "labels=app=web").Put(pod("a", "web", "n", "app=web"))
+		c := newCache(t, cl, cache.Options{})
+		open(t, c, &corev1.Pod{})
+		sel, err := labels.Parse("app=web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{Labels: sel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(c)
+		if err := c.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(client.List[corev1.Pod](ctx, c)); got != "a/p" {
+			t.Errorf("reads see %s", got)
+		}
+		if n := own.Informer().State().Objects; n != 1 {
+			t.Errorf("%d objects", n)
+		}
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(kind("Pod"))
+		open(t, c, meta)
+		synctest.Wait()
+		if n := cl.watches(); n != 2 {
+			t.Errorf("%d watches: metadata is served from whole objects", n)
+		}
+		_ = stop()
+	})
+}
+
+func TestNewAndIndexesSayWhatIsWrong(t *testing.T) {
+	cl := newCluster()
+	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !errors.Is(err, cache.ErrDuplicateKind) {
+		t.Errorf("a kind twice: %v", err)
+	}
+	if _, err := cache.New(informer.Connection{}, cache.Options{}); err == nil {
+		t.Error("a cache without a connection")
+	}
+	c := newCache(t, cl, cache.Options{})
+	f := func(p *corev1.Pod) []string { return nil }
+	if err := cache.IndexField(c, "x", f); err != nil {
+		t.Fatal(err)
+	}
+	var exists *store.IndexExistsError
+	if err := cache.IndexField(c, "x", f); !errors.As(err, &exists) || exists.Index != "x" {
+		t.Errorf("an index twice: %v", err)
+	}
+	if err := cache.IndexField(c, "", f); !errors.Is(err, store.ErrBadIndex) {
+		t.Errorf("an index without a name: %v", err)
+	}
+	if err := cache.IndexField[corev1.Pod](c, "y", nil); !errors.Is(err, store.ErrBadIndex) {
+		t.Errorf("an index without a function: %v", err)
+	}
+	var unknown *informer.UnknownKindError
+	if err := cache.IndexField(c, "z", func(*unstructured.Unstructured) []string { return nil }); !errors.As(err, &unknown) {
+		t.Errorf("an index of unstructured objects: %v", err)
+	}
+	if err := c.IndexPath(kind("Pod"), "spec.nothing"); err == nil {
+		t.Error("an index of a field that does not exist")
+	}
+	if _, err := c.Open(t.Context(), &unstructured.Unstructured{}, informer.Selection{}); !errors.As(err, &unknown) {
+		t.Errorf("Open of a kind without a name: %v", err)
+	}
+}
