@@ -30,8 +30,7 @@ var (
 	// Options.ReconcileTimeout.
 	ErrReconcileTimeout = errors.New("reconcile timed out")
 
-	errNilHandler  = errors.New("handler is nil")
-	errNamesNoKind = errors.New("names no apiVersion and kind")
+	errNilHandler = errors.New("handler is nil")
 )
 
 // OptionError says which of the Options, or which source, cannot be as it is.
@@ -47,16 +46,6 @@ func (e *OptionError) Error() string {
 }
 
 func (e *OptionError) Unwrap() error { return e.Err }
-
-// UnknownKindError says that the scheme does not know the Go type of a source, so that nobody can
-// tell which kind it is.
-type UnknownKindError struct {
-	Type string
-	Err  error
-}
-
-func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v", e.Type, e.Err) }
-func (e *UnknownKindError) Unwrap() error { return e.Err }
 
 // TypeMismatchError says that a handler maps objects of one Go type, and the watch is of another.
 type TypeMismatchError struct {

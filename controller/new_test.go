@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
@@ -45,8 +46,8 @@ func TestNewRefuses(t *testing.T) {
 		"nil predicate":      {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
 		"nil channel":        {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
 		"nil feed":           {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
-		"unknown type":       {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &controller.UnknownKindError{}, says: "unregistered"},
-		"kind not named":     {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &controller.UnknownKindError{}, says: "names no apiVersion and kind"},
+		"unknown type":       {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &informer.UnknownKindError{}, says: "unregistered"},
+		"kind not named":     {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &informer.UnknownKindError{}, says: "names no apiVersion and kind"},
 		"handler of another": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
 		"owner of no kind":   {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
 		"negative workers":   {name: "c", r: &recorder{}, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
@@ -67,7 +68,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 			switch want := tc.want.(type) {
 			case nil:
-			case *controller.UnknownKindError:
+			case *informer.UnknownKindError:
 				if !errors.As(err, &want) {
 					t.Errorf("%v is no %T", err, want)
 				}

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
@@ -197,7 +197,7 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	if s.handler == nil && s.ownsBy == nil {
 		return errNilHandler
 	}
-	gvk, err := kindOf(scheme, s.proto)
+	gvk, err := informer.KindOf(scheme, s.proto)
 	if err != nil {
 		return err
 	}
@@ -208,22 +208,6 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	}
 	s.gvk, s.text = gvk, s.verb+"("+gvk.Kind+")"
 	return nil
-}
-
-// kindOf is the kind of an object: what it says itself, or what the scheme says of its Go type.
-func kindOf(scheme *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error) {
-	if gvk := o.GetObjectKind().GroupVersionKind(); gvk.Kind != "" && gvk.Version != "" {
-		return gvk, nil
-	}
-	name := strings.TrimPrefix(fmt.Sprintf("%T", o), "*")
-	if !typed(o) {
-		return schema.GroupVersionKind{}, &UnknownKindError{Type: name, Err: errNamesNoKind}
-	}
-	gvks, _, err := scheme.ObjectKinds(o)
-	if err != nil {
-		return schema.GroupVersionKind{}, &UnknownKindError{Type: name, Err: err}
-	}
-	return gvks[0], nil
 }
 
 // typed reports whether the Go type of o says which kind it is.
