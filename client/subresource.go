@@ -12,12 +12,13 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// UpdateStatus replaces the status of the object, and nothing else of it.
+// UpdateStatus replaces the status of the object and leaves its spec alone. Some kinds, Pods among
+// them, take changed labels and annotations along.
 func UpdateStatus[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj, Subresource: "status"}, opts)
 }
 
-// PatchStatus changes part of the status of the object, and nothing else of it.
+// PatchStatus changes part of the status of the object and leaves its spec alone.
 func PatchStatus[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
 }
