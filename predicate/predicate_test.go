@@ -64,8 +64,12 @@ func generation(p *corev1.Pod)           { p.Generation++ }
 func noLabels(p *corev1.Pod)             { p.Labels = nil }
 func otherLabel(p *corev1.Pod)           { p.Labels = map[string]string{"app": "bar"} }
 func annotated(p *corev1.Pod)            { p.Annotations = map[string]string{"note": "new"} }
-func deleting(p *corev1.Pod)             { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(100, 0)} }
-func running(p *corev1.Pod)              { p.Status.Phase = corev1.PodRunning }
+func annotatedEmpty(p *corev1.Pod)       { p.Annotations = map[string]string{"x": ""} }
+func owned(p *corev1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "u9"}}
+}
+func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(100, 0)} }
+func running(p *corev1.Pod)  { p.Status.Phase = corev1.PodRunning }
 
 // Every header predicate against every way an object can change.
 func TestHeaderPredicates(t *testing.T) {
@@ -77,6 +81,11 @@ func TestHeaderPredicates(t *testing.T) {
 		{"generation", predicate.GenerationChanged()},
 		{"labels", predicate.LabelsChanged()},
 		{"annotations", predicate.AnnotationsChanged()},
+		{"note", predicate.AnnotationsChanged("other", "note")},
+		{"x", predicate.AnnotationsChanged("x")},
+		{"app", predicate.LabelsChanged("app")},
+		{"tier", predicate.LabelsChanged("tier")},
+		{"owners", predicate.OwnersChanged()},
 		{"version", predicate.ResourceVersionChanged()},
 		{"deletion", predicate.DeletionRequested()},
 		{"selector", predicate.Labels(shop)},
@@ -90,25 +99,30 @@ func TestHeaderPredicates(t *testing.T) {
 	}
 	resync := change(t, pod(), pod())
 	resync.New, resync.Resync = resync.Old, true
+	reset := change(t, pod(), pod())
+	reset.Reset = true
 	gone := store.Change{Key: resync.Key, Last: resync.Old}
 	for _, tc := range []struct {
 		name string
 		c    store.Change
 		want string // the predicates that pass it
 	}{
-		{"created", change(t, nil, pod()), "generation labels annotations version deletion selector namespace"},
-		{"created with another label", change(t, nil, pod(otherLabel)), "generation labels annotations version deletion namespace"},
-		{"deleted", change(t, pod(), nil), "generation labels annotations version deletion selector namespace"},
-		{"came and went", gone, "generation labels annotations version deletion selector namespace"},
-		{"re-created with nothing else changed", change(t, pod(), pod(uid)), "generation labels annotations version deletion selector namespace"},
+		{"created", change(t, nil, pod()), "generation labels annotations note x app tier owners version deletion selector namespace"},
+		{"created with another label", change(t, nil, pod(otherLabel)), "generation labels annotations note x app tier owners version deletion namespace"},
+		{"deleted", change(t, pod(), nil), "generation labels annotations note x app tier owners version deletion selector namespace"},
+		{"came and went", gone, "generation labels annotations note x app tier owners version deletion selector namespace"},
+		{"re-created with nothing else changed", change(t, pod(), pod(uid)), "generation labels annotations note x app tier owners version deletion selector namespace"},
 		{"status only", change(t, pod(), pod(version("2"), running)), "version selector namespace"},
 		{"spec", change(t, pod(), pod(version("2"), generation)), "generation version selector namespace"},
-		{"label goes", change(t, pod(), pod(version("2"), noLabels)), "labels version selector namespace"},
-		{"label comes", change(t, pod(otherLabel), pod(version("2"))), "labels version selector namespace"},
-		{"annotation", change(t, pod(), pod(version("2"), annotated)), "annotations version selector namespace"},
+		{"label goes", change(t, pod(), pod(version("2"), noLabels)), "labels app version selector namespace"},
+		{"label comes", change(t, pod(otherLabel), pod(version("2"))), "labels app version selector namespace"},
+		{"annotation", change(t, pod(), pod(version("2"), annotated)), "annotations note version selector namespace"},
+		{"empty annotation", change(t, pod(), pod(version("2"), annotatedEmpty)), "annotations x version selector namespace"},
+		{"adopted", change(t, pod(), pod(version("2"), owned)), "owners version selector namespace"},
 		{"asked to go", change(t, pod(), pod(version("2"), deleting)), "version deletion selector namespace"},
 		{"resync", resync, "selector namespace"},
-		{"set aside", aside, "generation labels annotations version deletion selector nil-selector namespace"},
+		{"the server went back", reset, "generation labels annotations note x app tier owners version deletion selector namespace"},
+		{"set aside", aside, "generation labels annotations note x app tier owners version deletion selector nil-selector namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := map[string]bool{}
