@@ -162,7 +162,7 @@ type BadAnswer struct {
 }
 
 // NotServed: no resource of the server serves the kind: its CRD is absent, or the API server that
-// serves its group is down. It heals by itself when the kind appears: the next call looks again.
+// serves its group is down; or the kind has no such subresource. It heals by itself when the kind appears: the next call looks again.
 // It answers true to apimachinery's meta.IsNoMatchError, and is not a NotFound: nothing is known
 // about the object.
 type NotServed struct {
@@ -172,6 +172,9 @@ type NotServed struct {
 }
 
 func (e *NotServed) Error() string {
+	if e.Subresource != "" {
+		return fmt.Sprintf("%s: the server does not serve %s, or not its subresource %s", e.Call, e.GVK, e.Subresource)
+	}
 	return fmt.Sprintf("%s: the server does not serve %s", e.Call, e.GVK)
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +28,9 @@ type Options struct {
 	// Scheme knows the Go types. nil: a new one with all built-in kinds. It must not change once
 	// the client is in use.
 	Scheme *runtime.Scheme
+	// Mapper knows the resources. nil: a new [Mapper] that asks the server. Clients of one server
+	// may share one.
+	Mapper meta.RESTMapper
 	// UserAgent names the program to the server. Empty: that of the configuration, else the name
 	// and version of the program.
 	UserAgent string
@@ -61,7 +63,7 @@ type Options struct {
 // of its own and needs no Run; [Live.Close] gives its idle connections back.
 type Live struct {
 	scheme *runtime.Scheme
-	mapper *Mapper
+	mapper meta.RESTMapper
 	link   *link
 	owner  string
 	dryRun bool
@@ -95,19 +97,13 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	if err != nil {
 		return nil, &BadConfig{Source: "rest.Config", cause: err}
 	}
-	discovering := func(ctx context.Context, err error) error {
-		call := Call{Verb: verbDiscover}
-		if s := apierrors.APIStatus(nil); errors.As(err, &s) {
-			return statusError(call, s.Status(), 0)
+	if o.Mapper == nil {
+		if o.Mapper, err = newMapper(cfg, l.transport, l.discoveryError); err != nil {
+			return nil, &BadConfig{Source: "rest.Config", cause: err}
 		}
-		return connectionError(ctx, ctx, call, l.base, err)
-	}
-	m, err := newMapper(cfg, l.transport, discovering)
-	if err != nil {
-		return nil, &BadConfig{Source: "rest.Config", cause: err}
 	}
 	return &Live{
-		scheme: o.Scheme, mapper: m, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
+		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
 		plain: map[schema.GroupVersionResource]bool{},
 	}, nil
 }
@@ -157,7 +153,7 @@ func userAgent() string {
 // Scheme implements [Client].
 func (c *Live) Scheme() *runtime.Scheme { return c.scheme }
 
-// Mapper implements [Client]. It is always a [*Mapper].
+// Mapper implements [Client]. It is that of the Options, else a [*Mapper].
 func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
 
 // Close closes the connections that are idle. Those in use are closed by the server or stay for
@@ -185,6 +181,18 @@ func (c *Live) Check(ctx context.Context) error {
 	return err
 }
 
+// mapping asks the mapper, with ctx where it takes one.
+func (c *Live) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m, ok := c.mapper.(*Mapper); ok {
+		return m.Mapping(ctx, gvk)
+	}
+	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		err = &NotServed{GVK: gvk, cause: err}
+	}
+	return m, err
+}
+
 // target is the resource that a call goes to.
 type target struct {
 	call       Call
@@ -196,7 +204,7 @@ type target struct {
 // resolve finds the resource of a kind and checks the key against it: the namespace of a
 // cluster-scoped kind is dropped, that of a namespaced one is needed unless all is allowed.
 func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
-	m, err := c.mapper.Mapping(ctx, gvk)
+	m, err := c.mapping(ctx, gvk)
 	if err != nil {
 		if e, ok := errors.AsType[*NotServed](err); ok {
 			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}
@@ -280,8 +288,10 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			c.setPlain(t)
 			continue
 		}
-		if e, ok := errors.AsType[*NotServed](err); ok {
-			c.mapper.gone(e.Resource)
+		if e, ok := errors.AsType[*NotServed](err); ok && e.Subresource == "" {
+			if m, ok := c.mapper.(*Mapper); ok {
+				m.gone(e.Resource)
+			}
 		}
 		return nil, err
 	}

@@ -35,7 +35,7 @@ var gadgetGVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kin
 func TestMapperIsCached(t *testing.T) {
 	f := newFake(t)
 	n := discoveries(f)
-	m := f.client(Options{}).mapper
+	m := f.client(Options{}).mapper.(*Mapper)
 	for range 5 {
 		for _, gvk := range []schema.GroupVersionKind{podGVK, widgetGVK} {
 			if _, err := m.Mapping(t.Context(), gvk); err != nil {
@@ -57,7 +57,7 @@ func TestMapperRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		n := discoveries(f)
-		m := f.client(Options{}).mapper
+		m := f.client(Options{}).mapper.(*Mapper)
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestMapperAsksOnce(t *testing.T) {
 			}
 		}
 		f.on("GET /api", slow(f.routes["GET /api"]))
-		m := f.client(Options{}).mapper
+		m := f.client(Options{}).mapper.(*Mapper)
 		first, cancel := context.WithCancelCause(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -127,7 +127,7 @@ func TestMapperSharesFailure(t *testing.T) {
 			status(500, metav1.StatusReasonInternalError, "")(w, r)
 		})
 		f.on("GET /apis", text(500, "text/plain", "no"))
-		m := f.client(Options{}).mapper
+		m := f.client(Options{}).mapper.(*Mapper)
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -147,7 +147,7 @@ func TestMapperSharesFailure(t *testing.T) {
 func TestMapperDegrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		m := f.client(Options{}).mapper
+		m := f.client(Options{}).mapper.(*Mapper)
 		f.on("GET /apis/example.com/v1", text(503, "text/plain", "the backend is down"))
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Errorf("another group: %v", err)
@@ -229,5 +229,24 @@ func TestRESTMapper(t *testing.T) {
 	}
 	if _, err := m.KindFor(corev1.SchemeGroupVersion.WithResource("nothings")); !meta.IsNoMatchError(err) {
 		t.Errorf("unknown: %v", err)
+	}
+}
+
+// A mapper of the caller's is used as it is.
+func TestOwnMapper(t *testing.T) {
+	f := newFake(t)
+	own := meta.NewDefaultRESTMapper(nil)
+	own.AddSpecific(podGVK, corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("pod"), meta.RESTScopeNamespace)
+	n := discoveries(f)
+	c := f.client(Options{Mapper: own})
+	f.on("GET "+podPath, reply(pod("x"), podGVK))
+	if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil {
+		t.Error(err)
+	}
+	if _, err := Get[corev1.Node](t.Context(), c, key("x")); !is[*NotServed](err) {
+		t.Errorf("got %v", err)
+	}
+	if n.Load() != 0 {
+		t.Errorf("%d discoveries", n.Load())
 	}
 }

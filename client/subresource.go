@@ -49,7 +49,7 @@ func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Ob
 }
 
 // CreateSub sends body to a subresource that is of a kind of its own, a TokenRequest or a Binding,
-// and returns the answer. Of obj only the kind, the namespace and the name count.
+// and returns the answer: nil where that is a Status, as for a Binding. Of obj only the kind, the namespace and the name count.
 func CreateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
 	return write(ctx, w, body, Op{Verb: VerbCreate, Object: obj, Subresource: sub, Body: body}, opts)
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -261,5 +262,30 @@ func TestHTTP2(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		c.Close()
+	}
+}
+
+func TestProxy(t *testing.T) {
+	f := newFake(t)
+	f.on("GET "+podPath, reply(pod("x"), podGVK))
+	var asked atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Host == "far.test" {
+			asked.Add(1)
+		}
+		f.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(&rest.Config{Host: "http://far.test", Proxy: http.ProxyURL(at)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil || asked.Load() == 0 {
+		t.Errorf("%d requests came through the proxy, %v", asked.Load(), err)
 	}
 }

@@ -171,7 +171,8 @@ func (op *Op) apply(opts []WriteOption) error {
 	return nil
 }
 
-// write sends the op and returns the answer as the type that went in.
+// write sends the op and returns the answer as the type that went in; nil where a subresource of a
+// kind of its own answers with a Status.
 func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []WriteOption) (O, error) {
 	var none O
 	if err := op.apply(opts); err != nil {
@@ -180,6 +181,9 @@ func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []
 	got, err := w.Write(ctx, op)
 	if err != nil {
 		return none, err
+	}
+	if got == nil && op.Body != nil {
+		return none, nil
 	}
 	out, ok := got.(O)
 	if !ok {

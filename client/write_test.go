@@ -300,3 +300,18 @@ func TestWriterSeesOp(t *testing.T) {
 		t.Errorf("delete all: %+v", seen[1])
 	}
 }
+
+// A subresource may answer with a Status and no object.
+func TestBinding(t *testing.T) {
+	f := newFake(t)
+	f.on("POST "+podPath+"/binding", answer(201, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
+	b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	got, err := CreateSub(t.Context(), f.client(Options{}), pod("x"), "binding", b)
+	if err != nil || got != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	f.on("PUT "+podPath, answer(200, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
+	if _, err := Update(t.Context(), f.client(Options{}), pod("x")); err == nil {
+		t.Error("an update without an object is no answer")
+	}
+}
