@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -48,7 +48,7 @@ func segment(what, s string) string {
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
 	}
-	for _, problem := range path.IsValidPathSegmentName(s) {
+	for _, problem := range content.IsPathSegmentName(s) {
 		return what + " " + problem
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -13,25 +12,17 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 
 	"go.uber.org/goleak"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
 	"github.com/flyball-io/flyball/plane/planetest"
-	"github.com/flyball-io/flyball/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -317,7 +308,7 @@ func fieldNames(f *metav1.FieldsV1) (all []string) {
 		}
 	}
 	var top map[string]any
-	if err := json.Unmarshal(f.Raw, &top); err == nil {
+	if err := json.Unmarshal(f.GetRawBytes(), &top); err == nil {
 		walk(top)
 	}
 	return all
@@ -371,311 +362,5 @@ func TestLiveListAndDeleteAll(t *testing.T) {
 	}
 	for cm, err := range client.List[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app")) {
 		t.Errorf("left over: %v, %v", cm, err)
-	}
-}
-
-func TestLiveSubresources(t *testing.T) {
-	ctx, c, ns := live(t)
-	d := must(client.Create(ctx, c, deployment(ns, "d", 0)))(t)
-	if err := client.SetScale(ctx, c, d, 2); err != nil {
-		t.Fatal(err)
-	}
-	s := must(client.GetScale(ctx, c, d))(t)
-	if s.Spec.Replicas != 2 || s.Status.Selector != "app=d" {
-		t.Errorf("scale %+v", s)
-	}
-	s.Spec.Replicas, s.ResourceVersion = 0, ""
-	s = must(client.UpdateSub(ctx, c, d, "scale", s))(t)
-	if s.Spec.Replicas != 0 {
-		t.Errorf("scale %+v", s)
-	}
-	as[*client.NotFound](t, client.SetScale(ctx, c, deployment(ns, "absent", 0), 1))
-	as[*client.NotServed](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
-	must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
-
-	// The status is written apart from the rest.
-	p := must(client.Create(ctx, c, pod(ns, "p")))(t)
-	p.Spec.Containers[0].Image = "other.test/other"
-	p.Status.Message = "hello"
-	p.ResourceVersion = ""
-	got := must(client.UpdateStatus(ctx, c, p))(t)
-	if got.Status.Message != "hello" || got.Spec.Containers[0].Image != "none.test/none" {
-		t.Errorf("status %q, spec %v", got.Status.Message, got.Spec.Containers)
-	}
-	got = must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"message":"bye"}}`)))(t)
-	if got.Status.Message != "bye" {
-		t.Errorf("status %q", got.Status.Message)
-	}
-	got = must(client.Get[corev1.Pod](ctx, c, object.KeyOf(p), client.Sub("status")))(t)
-	if got.Status.Message != "bye" {
-		t.Errorf("status %q", got.Status.Message)
-	}
-
-	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
-	tr := must(client.CreateSub(ctx, c, sa, "token", &authenticationv1.TokenRequest{}))(t)
-	if tr.Status.Token == "" {
-		t.Error("no token")
-	}
-
-	// A budget that allows nothing refuses the eviction.
-	p.Labels = map[string]string{"guarded": "yes"}
-	must(client.Patch(ctx, c, p, client.MergePatch(`{"metadata":{"labels":{"guarded":"yes"}}}`)))(t)
-	none := intstr.FromInt32(0)
-	must(client.Create(ctx, c, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: p.Labels}},
-	}))(t)
-	once := newClient(t, planetest.Shared(t).RESTConfig(), client.Options{Retries: -1})
-	must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)))(t)
-	as[*client.TooManyRequests](t, client.Evict(ctx, once, p))
-	if err := client.Delete(ctx, c, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Evict(ctx, c, p, client.GraceSeconds(0)); err != nil {
-		t.Error(err)
-	}
-}
-
-func pod(ns, name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		// No scheduler knows this name, so that nobody else touches the Pod.
-		Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
-	}
-}
-
-func TestLiveForbidden(t *testing.T) {
-	ctx, c, ns := live(t)
-	p := planetest.Shared(t)
-	reader := newClient(t, must(p.UserConfig("reader", "readers"))(t), client.Options{})
-	meta := metav1.ObjectMeta{Namespace: ns, Name: "read-pods"}
-	must(client.Create(ctx, c, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}}}))(t)
-	must(client.Create(ctx, c, &rbacv1.RoleBinding{
-		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "read-pods"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}},
-	}))(t)
-
-	err := client.SetScale(ctx, reader, deployment(ns, "d", 0), 1)
-	e := as[*client.Forbidden](t, err)
-	if e.User != "reader" || e.Verb != "patch" || e.Resource.Group != "apps" || e.Resource.Resource != "deployments" || e.Subresource != "scale" || e.Key.Namespace != ns || e.Key.Name != "d" {
-		t.Errorf("got %+v", e.Call)
-	}
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("got %v", err)
-	}
-	for _, err := range client.List[corev1.Pod](ctx, reader) {
-		as[*client.Forbidden](t, err)
-	}
-	_, err = client.Watch[corev1.ConfigMap](ctx, reader, client.InNamespace(ns))
-	as[*client.Forbidden](t, err)
-	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.FeedOptions{}).Watch(ctx, client.WatchQuery{})
-	as[*client.Forbidden](t, err)
-
-	// What it may do comes through as soon as the authorizer has seen the role.
-	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.FeedOptions{Namespace: ns})
-	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
-	defer w.Close()
-}
-
-// untilAllowed tries until RBAC, which the server reads from its own watch, lets the call through.
-func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, error)) R {
-	t.Helper()
-	for {
-		r, err := call()
-		if _, ok := errors.AsType[*client.Forbidden](err); !ok || ctx.Err() != nil {
-			return must(r, err)(t)
-		}
-	}
-}
-
-func TestLiveWatch(t *testing.T) {
-	ctx, c, ns := live(t)
-	must(client.Create(ctx, c, configMap(ns, "a", nil)))(t)
-	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.MatchingLabels{"app": "x"}))(t)
-	defer w.Stop()
-	var seen []string
-	for ev, err := range w.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev.Type == wire.Bookmark {
-			continue
-		}
-		seen = append(seen, ev.Type.String()+" "+ev.Object.Name)
-		switch len(seen) {
-		case 1:
-			must(client.Patch(ctx, c, ev.Object, client.MergePatch(`{"data":{"k":"1"}}`)))(t)
-		case 2:
-			if err := client.Delete(ctx, c, ev.Object); err != nil {
-				t.Fatal(err)
-			}
-		case 3:
-			w.Stop()
-		}
-	}
-	if want := []string{"ADDED a", "MODIFIED a", "DELETED a"}; !slices.Equal(seen, want) {
-		t.Errorf("saw %v", seen)
-	}
-
-	w = must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.AtVersion("1")))(t)
-	for _, err := range w.Events() {
-		if err != nil && !client.IsExpired(err) {
-			t.Errorf("from version 1: %v", err)
-		}
-		break
-	}
-	w.Stop()
-}
-
-// The three forms come in the encoding that was asked for.
-func TestLiveFeed(t *testing.T) {
-	ctx, c, ns := live(t)
-	for i := range 5 {
-		must(client.Create(ctx, c, configMap(ns, fmt.Sprintf("c-%d", i), nil)))(t)
-	}
-	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	widget := widgets(t, ctx, c)
-	must(client.Create(ctx, c, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "flyball.test/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": ns},
-	}}))(t)
-	for _, tt := range []struct {
-		name string
-		gvk  schema.GroupVersionKind
-		o    client.FeedOptions
-		want wire.Encoding
-	}{
-		{"whole", gvk, client.FeedOptions{Namespace: ns}, wire.Protobuf},
-		{"metadata", gvk, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
-		{"custom", widget, client.FeedOptions{Namespace: ns}, wire.JSON},
-		{"custom metadata", widget, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			feed := c.Feed(tt.gvk, tt.o)
-			var listed []string
-			q := client.ListQuery{Limit: 2}
-			for more := true; more; more = q.Continue != "" {
-				l := must(feed.List(ctx, q))(t)
-				for {
-					raw, err := l.Next()
-					if err == io.EOF {
-						break
-					}
-					h := must(must(raw, err)(t).Header())(t)
-					listed = append(listed, h.Name)
-					if raw.Encoding != tt.want {
-						t.Errorf("%s is %v", h.Name, raw.Encoding)
-					}
-				}
-				q.Continue = l.Meta().Continue
-				l.Close()
-			}
-			w := must(feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true, Timeout: 30 * time.Second}))(t)
-			defer w.Close()
-			var watched []string
-			for {
-				f := must(w.Next())(t)
-				if f.InitialEventsEnd {
-					break
-				}
-				if f.Type == wire.Added {
-					watched = append(watched, must(f.Object.Header())(t).Name)
-				}
-			}
-			slices.Sort(watched)
-			if len(listed) == 0 || !slices.Equal(listed, watched) {
-				t.Errorf("listed %v, watched %v", listed, watched)
-			}
-		})
-	}
-}
-
-// widgets makes a custom resource and returns its kind once the server serves it.
-func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
-	t.Helper()
-	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
-	feed := c.Feed(gvk, client.FeedOptions{})
-	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
-		as[*client.NotServed](t, err)
-	}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.flyball.test"},
-		"spec": map[string]any{
-			"group": "flyball.test", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	made := must(client.Apply(ctx, c, crd, "test"))(t)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := client.Delete(ctx, c, made); err != nil {
-			t.Error(err)
-		}
-	})
-	w := must(client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(made.GroupVersionKind()), client.MatchingFields{"metadata.name": made.GetName()}))(t)
-	for ev, err := range w.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev.Object != nil && established(ev.Object) {
-			break
-		}
-	}
-	for {
-		// The server announces a kind a moment after it has established it.
-		l, err := feed.List(ctx, client.ListQuery{})
-		if err == nil {
-			l.Close()
-			return gvk
-		}
-		_, absent := errors.AsType[*client.NotServed](err)
-		_, busy := errors.AsType[*client.TooManyRequests](err)
-		if !absent && !busy || ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
-}
-
-// A server that goes away and comes back: typed errors meanwhile, and the same client goes on.
-func TestLiveRestart(t *testing.T) {
-	p := planetest.Private(t, plane.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c := newClient(t, p.RESTConfig(), client.Options{})
-	made := must(client.Create(ctx, c, configMap("default", "a", nil)))(t)
-	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace("default"), client.AtVersion(made.ResourceVersion)))(t)
-	p.Kill()
-	var last error
-	for _, err := range w.Events() {
-		last = err
-	}
-	if last == nil {
-		t.Error("the watch ended without an error")
-	}
-	if _, err := client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)); !apierrors.IsServiceUnavailable(err) {
-		t.Errorf("while it is down: %v", err)
-	}
-	as[*client.Unavailable](t, c.Check(ctx))
-	if err := p.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
-	got := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)))(t)
-	if got.UID != made.UID {
-		t.Errorf("got %v", got.ObjectMeta)
 	}
 }

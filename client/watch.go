@@ -51,7 +51,6 @@ type Watcher[P object.Object] struct {
 	version string
 
 	stop sync.Once
-	used bool
 }
 
 var errStopped = errors.New("the watch was stopped")

@@ -1,0 +1,214 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/wire"
+)
+
+func TestLiveWatch(t *testing.T) {
+	ctx, c, ns := live(t)
+	must(client.Create(ctx, c, configMap(ns, "a", nil)))(t)
+	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.MatchingLabels{"app": "x"}))(t)
+	defer w.Stop()
+	var seen []string
+	for ev, err := range w.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Type == wire.Bookmark {
+			continue
+		}
+		seen = append(seen, ev.Type.String()+" "+ev.Object.Name)
+		switch len(seen) {
+		case 1:
+			must(client.Patch(ctx, c, ev.Object, client.MergePatch(`{"data":{"k":"1"}}`)))(t)
+		case 2:
+			if err := client.Delete(ctx, c, ev.Object); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			w.Stop()
+		}
+	}
+	if want := []string{"ADDED a", "MODIFIED a", "DELETED a"}; !slices.Equal(seen, want) {
+		t.Errorf("saw %v", seen)
+	}
+
+	w = must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.AtVersion("1")))(t)
+	for _, err := range w.Events() {
+		if err != nil && !client.IsExpired(err) {
+			t.Errorf("from version 1: %v", err)
+		}
+		break
+	}
+	w.Stop()
+}
+
+// The three forms come in the encoding that was asked for.
+func TestLiveFeed(t *testing.T) {
+	ctx, c, ns := live(t)
+	for i := range 5 {
+		must(client.Create(ctx, c, configMap(ns, fmt.Sprintf("c-%d", i), nil)))(t)
+	}
+	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	widget := widgets(t, ctx, c)
+	must(client.Create(ctx, c, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "flyball.test/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": ns},
+	}}))(t)
+	for _, tt := range []struct {
+		name string
+		gvk  schema.GroupVersionKind
+		o    client.FeedOptions
+		want wire.Encoding
+	}{
+		{"whole", gvk, client.FeedOptions{Namespace: ns}, wire.Protobuf},
+		{"metadata", gvk, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
+		{"custom", widget, client.FeedOptions{Namespace: ns}, wire.JSON},
+		{"custom metadata", widget, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			feed := c.Feed(tt.gvk, tt.o)
+			var listed []string
+			q := client.ListQuery{Limit: 2}
+			for more := true; more; more = q.Continue != "" {
+				l := must(feed.List(ctx, q))(t)
+				for {
+					raw, err := l.Next()
+					if err == io.EOF {
+						break
+					}
+					h := must(must(raw, err)(t).Header())(t)
+					listed = append(listed, h.Name)
+					if raw.Encoding != tt.want {
+						t.Errorf("%s is %v", h.Name, raw.Encoding)
+					}
+				}
+				q.Continue = l.Meta().Continue
+				l.Close()
+			}
+			w := must(feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true, Timeout: 30 * time.Second}))(t)
+			defer w.Close()
+			var watched []string
+			for {
+				f := must(w.Next())(t)
+				if f.InitialEventsEnd {
+					break
+				}
+				if f.Type == wire.Added {
+					watched = append(watched, must(f.Object.Header())(t).Name)
+				}
+			}
+			slices.Sort(watched)
+			if len(listed) == 0 || !slices.Equal(listed, watched) {
+				t.Errorf("listed %v, watched %v", listed, watched)
+			}
+		})
+	}
+}
+
+// widgets makes a custom resource and returns its kind once the server serves it.
+func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
+	t.Helper()
+	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
+	feed := c.Feed(gvk, client.FeedOptions{})
+	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
+		as[*client.NotServed](t, err)
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets.flyball.test"},
+		"spec": map[string]any{
+			"group": "flyball.test", "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+	made := must(client.Apply(ctx, c, crd, "test"))(t)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := client.Delete(ctx, c, made); err != nil {
+			t.Error(err)
+		}
+	})
+	w := must(client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(made.GroupVersionKind()), client.MatchingFields{"metadata.name": made.GetName()}))(t)
+	for ev, err := range w.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Object != nil && established(ev.Object) {
+			break
+		}
+	}
+	for {
+		// The server announces a kind a moment after it has established it.
+		l, err := feed.List(ctx, client.ListQuery{})
+		if err == nil {
+			l.Close()
+			return gvk
+		}
+		_, absent := errors.AsType[*client.NotServed](err)
+		_, busy := errors.AsType[*client.TooManyRequests](err)
+		if !absent && !busy || ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// A server that goes away and comes back: typed errors meanwhile, and the same client goes on.
+func TestLiveRestart(t *testing.T) {
+	p := planetest.Private(t, plane.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := newClient(t, p.RESTConfig(), client.Options{})
+	made := must(client.Create(ctx, c, configMap("default", "a", nil)))(t)
+	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace("default"), client.AtVersion(made.ResourceVersion)))(t)
+	p.Kill()
+	var last error
+	for _, err := range w.Events() {
+		last = err
+	}
+	if last == nil {
+		t.Error("the watch ended without an error")
+	}
+	if _, err := client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("while it is down: %v", err)
+	}
+	as[*client.Unavailable](t, c.Check(ctx))
+	if err := p.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	got := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)))(t)
+	if got.UID != made.UID {
+		t.Errorf("got %v", got.ObjectMeta)
+	}
+}

@@ -1,0 +1,135 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/wire"
+)
+
+func TestLiveSubresources(t *testing.T) {
+	ctx, c, ns := live(t)
+	d := must(client.Create(ctx, c, deployment(ns, "d", 0)))(t)
+	if err := client.SetScale(ctx, c, d, 2); err != nil {
+		t.Fatal(err)
+	}
+	s := must(client.GetScale(ctx, c, d))(t)
+	if s.Spec.Replicas != 2 || s.Status.Selector != "app=d" {
+		t.Errorf("scale %+v", s)
+	}
+	s.Spec.Replicas, s.ResourceVersion = 0, ""
+	s = must(client.UpdateSub(ctx, c, d, "scale", s))(t)
+	if s.Spec.Replicas != 0 {
+		t.Errorf("scale %+v", s)
+	}
+	as[*client.NotFound](t, client.SetScale(ctx, c, deployment(ns, "absent", 0), 1))
+	as[*client.NotServed](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
+	must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
+
+	// The status is written apart from the rest.
+	p := must(client.Create(ctx, c, pod(ns, "p")))(t)
+	p.Spec.Containers[0].Image = "other.test/other"
+	p.Status.Message = "hello"
+	p.ResourceVersion = ""
+	got := must(client.UpdateStatus(ctx, c, p))(t)
+	if got.Status.Message != "hello" || got.Spec.Containers[0].Image != "none.test/none" {
+		t.Errorf("status %q, spec %v", got.Status.Message, got.Spec.Containers)
+	}
+	got = must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"message":"bye"}}`)))(t)
+	if got.Status.Message != "bye" {
+		t.Errorf("status %q", got.Status.Message)
+	}
+	got = must(client.Get[corev1.Pod](ctx, c, object.KeyOf(p), client.Sub("status")))(t)
+	if got.Status.Message != "bye" {
+		t.Errorf("status %q", got.Status.Message)
+	}
+
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}
+	tr := must(client.CreateSub(ctx, c, sa, "token", &authenticationv1.TokenRequest{}))(t)
+	if tr.Status.Token == "" {
+		t.Error("no token")
+	}
+
+	// A budget that allows nothing refuses the eviction.
+	p.Labels = map[string]string{"guarded": "yes"}
+	must(client.Patch(ctx, c, p, client.MergePatch(`{"metadata":{"labels":{"guarded":"yes"}}}`)))(t)
+	none := intstr.FromInt32(0)
+	must(client.Create(ctx, c, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: p.Labels}},
+	}))(t)
+	once := newClient(t, planetest.Shared(t).RESTConfig(), client.Options{Retries: -1})
+	must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)))(t)
+	as[*client.TooManyRequests](t, client.Evict(ctx, once, p))
+	if err := client.Delete(ctx, c, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Evict(ctx, c, p, client.GraceSeconds(0)); err != nil {
+		t.Error(err)
+	}
+}
+
+func pod(ns, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+		// No scheduler knows this name, so that nobody else touches the Pod.
+		Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
+	}
+}
+
+func TestLiveForbidden(t *testing.T) {
+	ctx, c, ns := live(t)
+	p := planetest.Shared(t)
+	reader := newClient(t, must(p.UserConfig("reader", "readers"))(t), client.Options{})
+	meta := metav1.ObjectMeta{Namespace: ns, Name: "read-pods"}
+	must(client.Create(ctx, c, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}}}))(t)
+	must(client.Create(ctx, c, &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "read-pods"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}},
+	}))(t)
+
+	err := client.SetScale(ctx, reader, deployment(ns, "d", 0), 1)
+	e := as[*client.Forbidden](t, err)
+	if e.User != "reader" || e.Verb != "patch" || e.Resource.Group != "apps" || e.Resource.Resource != "deployments" || e.Subresource != "scale" || e.Key.Namespace != ns || e.Key.Name != "d" {
+		t.Errorf("got %+v", e.Call)
+	}
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+	for _, err := range client.List[corev1.Pod](ctx, reader) {
+		as[*client.Forbidden](t, err)
+	}
+	_, err = client.Watch[corev1.ConfigMap](ctx, reader, client.InNamespace(ns))
+	as[*client.Forbidden](t, err)
+	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.FeedOptions{}).Watch(ctx, client.WatchQuery{})
+	as[*client.Forbidden](t, err)
+
+	// What it may do comes through as soon as the authorizer has seen the role.
+	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.FeedOptions{Namespace: ns})
+	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
+	defer w.Close()
+}
+
+// untilAllowed tries until RBAC, which the server reads from its own watch, lets the call through.
+func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, error)) R {
+	t.Helper()
+	for {
+		r, err := call()
+		if _, ok := errors.AsType[*client.Forbidden](err); !ok || ctx.Err() != nil {
+			return must(r, err)(t)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Selectors that match nothing must not reach the server, to which they would mean everything.
+func TestNothing(t *testing.T) {
+	for name, o := range map[string]SelectorOption{
+		"labels": MatchingSelector(labels.Nothing()), "fields": MatchingFieldSelector(fields.Nothing()),
+	} {
+		f := newFake(t)
+		c := f.client(Options{})
+		got, errs := names(t, List[corev1.Pod](t.Context(), c, MatchingLabels{"a": "b"}, MatchingFields{"metadata.name": "x"}, o, MatchingLabels{"c": "d"}))
+		if len(got)+len(errs) > 0 {
+			t.Errorf("%s: list: %v, %v", name, got, errs)
+		}
+		if err := DeleteAll[corev1.Pod](t.Context(), c, InNamespace("web"), o); err != nil {
+			t.Errorf("%s: delete: %v", name, err)
+		}
+		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*InvalidSelector](err) {
+			t.Errorf("%s: watch: %v", name, err)
+		}
+		if _, err := c.Feed(podGVK, FeedOptions{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelector](err) {
+			t.Errorf("%s: feed: %v", name, err)
+		}
+		if f.count() != 0 {
+			t.Errorf("%s: %d requests were sent", name, f.count())
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	sel := labels.SelectorFromSet(labels.Set{"tier": "a"})
+	o, err := NewListOptions(MatchingLabels{"app": "x"}, LabelSelector("env in (p, q)"), MatchingSelector(sel), MatchingSelector(nil),
+		MatchingFields{"metadata.name": "n"}, FieldSelector("spec.nodeName!=m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.Labels.String(); got != "app=x,env in (p,q),tier=a" {
+		t.Errorf("labels %q", got)
+	}
+	if got := o.Fields.String(); got != "metadata.name=n,spec.nodeName!=m" {
+		t.Errorf("fields %q", got)
+	}
+	f := newFake(t)
+	for name, bad := range map[string]interface {
+		ListOption
+		WriteOption
+	}{
+		"label": LabelSelector("a in ("), "field": FieldSelector("a"), "label value": MatchingLabels{"a": "no spaces"}, "label key": MatchingLabels{"\xff": "x"},
+	} {
+		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}), bad))
+		if len(errs) != 1 || !is[*InvalidSelector](errs[0]) {
+			t.Errorf("%s: got %v", name, errs)
+		}
+		if err := DeleteAll[corev1.Pod](t.Context(), f.client(Options{}), bad); !is[*InvalidSelector](err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if f.count() != 0 {
+		t.Error("a request was sent")
+	}
+}
+
+func FuzzSelectors(f *testing.F) {
+	for _, s := range []string{"", "a=b", "a in (b, c)", "!a", "a notin (", "x\xff=y", "a=b,c!=d"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, opt := range []ListOption{LabelSelector(s), FieldSelector(s)} {
+			o, err := NewListOptions(opt)
+			if err != nil && !is[*InvalidSelector](err) {
+				t.Fatalf("got %T", err)
+			}
+			if err == nil && matchesNothing(&o) {
+				t.Fatalf("%q matches nothing", s)
+			}
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/wire"
+)
+
+// feedFrames is a watch as a server sends it.
+const feedFrames = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","resourceVersion":"1"}}}
+{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","resourceVersion":"2"},"spec":{"containers":"none"}}}
+{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}
+{"type":"DELETED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","resourceVersion":"4"}}}
+`
+
+const goneFrame = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old resource version"}}
+`
+
+func TestFeed(t *testing.T) {
+	f := newFake(t)
+	c := f.serve(Options{})
+	feed := c.Feed(podGVK, FeedOptions{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
+	f.on("GET /api/v1/namespaces/web/pods", podList("5", "", "a", "b"))
+	l, err := feed.List(t.Context(), ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 {
+		raw, err := l.Next()
+		if err != nil || raw.Kind != feed.Kind() || raw.Encoding != wire.Protobuf {
+			t.Errorf("got %v, %v", raw, err)
+		}
+	}
+	if _, err := l.Next(); err != io.EOF || l.Meta().ResourceVersion != "5" {
+		t.Errorf("end: %v, %v", err, l.Meta())
+	}
+	q := f.last().query
+	if want := "fieldSelector=spec.nodeName%3Dn&labelSelector=a%3Db&limit=7&resourceVersion=0&resourceVersionMatch=NotOlderThan"; q.Encode() != want {
+		t.Errorf("list asked for %s", q.Encode())
+	}
+
+	f.on("GET /api/v1/namespaces/web/pods", text(200, "application/json;stream=watch", feedFrames+goneFrame))
+	w, err := feed.Watch(t.Context(), WatchQuery{ResourceVersion: "5", SendInitialEvents: true, Timeout: 90 * 1e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, want := range []wire.EventType{wire.Added, wire.Modified, wire.Bookmark, wire.Deleted, wire.Error} {
+		fr, err := w.Next()
+		if err != nil || fr.Type != want {
+			t.Errorf("got %v, %v, want %v", fr.Type, err, want)
+		}
+		if fr.Type == wire.Error && !IsExpired(feed.StatusError(fr.Status)) {
+			t.Errorf("status %v", fr.Status)
+		}
+	}
+	if _, err := w.Next(); err != io.EOF {
+		t.Errorf("end: %v", err)
+	}
+	q = f.last().query
+	if want := "allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn&labelSelector=a%3Db&resourceVersion=5&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeoutSeconds=90&watch=true"; q.Encode() != want {
+		t.Errorf("watch asked for %s", q.Encode())
+	}
+	if a := f.last().header.Get("Accept"); a != wire.AcceptProtobuf {
+		t.Errorf("watch: Accept %q", a)
+	}
+}
+
+func TestFeedAccept(t *testing.T) {
+	f := newFake(t)
+	c := f.client(Options{})
+	f.on("GET /apis/example.com/v1/widgets", text(200, "text/html", ""))
+	f.on("GET /api/v1/pods", text(200, "text/html", ""))
+	for _, tt := range []struct {
+		gvk  schema.GroupVersionKind
+		o    FeedOptions
+		want string
+	}{
+		{podGVK, FeedOptions{}, wire.AcceptProtobuf},
+		{widgetGVK, FeedOptions{}, wire.AcceptJSON},
+		{podGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
+		{widgetGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
+	} {
+		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), ListQuery{})
+		if !is[*BadAnswer](err) {
+			t.Errorf("HTML: got %v", err)
+		}
+		if a := f.last().header.Get("Accept"); a != tt.want {
+			t.Errorf("%v %+v: Accept %q", tt.gvk.Kind, tt.o, a)
+		}
+	}
+	_, err := c.Feed(podGVK, FeedOptions{Metadata: true}).Watch(t.Context(), WatchQuery{})
+	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*BadAnswer](err) {
+		t.Errorf("metadata watch: Accept %q, %v", a, err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	f := newFake(t)
+	c := f.serve(Options{})
+	events := func(body string) (types []wire.EventType, versions []string, errs []error) {
+		f.on("GET /api/v1/namespaces/web/pods", text(200, "application/json;stream=watch", body))
+		w, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web"), AtVersion("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ev, err := range w.Events() {
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if (ev.Object == nil) != (ev.Type == wire.Bookmark) {
+				t.Errorf("%v with object %v", ev.Type, ev.Object)
+			}
+			types, versions = append(types, ev.Type), append(versions, ev.ResourceVersion)
+		}
+		return types, versions, errs
+	}
+
+	types, versions, errs := events(feedFrames)
+	equal(t, "types", types, []wire.EventType{wire.Added, wire.Bookmark, wire.Deleted})
+	equal(t, "versions", versions, []string{"1", "3", "4"})
+	if len(errs) != 2 || !is[*wire.DecodeError](errs[0]) {
+		t.Fatalf("errors %v", errs)
+	}
+	if e, ok := asType[*WatchClosed](errs[1]); !ok || e.ResourceVersion != "4" || !errors.Is(errs[1], io.EOF) {
+		t.Errorf("end: %v", errs[1])
+	}
+	if q := f.last().query; q.Get("resourceVersion") != "1" || q.Get("watch") != "true" || q.Has("limit") || q.Get("timeoutSeconds") == "" {
+		t.Errorf("asked for %v", q)
+	}
+
+	if _, _, errs = events(goneFrame); len(errs) != 1 || !IsExpired(errs[0]) {
+		t.Errorf("410: %v", errs)
+	}
+	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*BadAnswer](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
+		t.Errorf("cut: %v", errs)
+	}
+	if _, _, errs = events("{]"); len(errs) != 1 || !is[*BadAnswer](errs[0]) {
+		t.Errorf("garbage: %v", errs)
+	}
+	f.on("GET /api/v1/namespaces/web/pods", text(200, "text/html", "<html>"))
+	if _, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web")); !is[*BadAnswer](err) {
+		t.Errorf("HTML: %v", err)
+	}
+}
+
+// Stop ends a loop that waits, without an error; the end of ctx does with one.
+func TestWatchStop(t *testing.T) {
+	f := newFake(t)
+	c := f.serve(Options{})
+	f.on("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json;stream=watch")
+		io.WriteString(w, feedFrames[:strings.IndexByte(feedFrames, '\n')+1])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	w, err := Watch[corev1.Pod](t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev, err := range w.Events() {
+		if err != nil {
+			t.Errorf("after Stop: %v", err)
+		}
+		if ev.Type == wire.Added {
+			go w.Stop()
+		}
+	}
+	w.Stop()
+
+	ctx, cancel := contextWithCause(t)
+	w, err = Watch[corev1.Pod](ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for _, err := range w.Events() {
+		if err == nil {
+			go cancel(errTest)
+		}
+		last = err
+	}
+	if !errors.Is(last, errTest) {
+		t.Errorf("after the end of ctx: %v", last)
+	}
+}
