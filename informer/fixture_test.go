@@ -19,11 +19,12 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 var (
 	configMapGVK = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -161,13 +162,4 @@ func handle(t *testing.T, in *informer.Informer, s *story) *informer.Registratio
 		t.Fatal(err)
 	}
 	return r
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

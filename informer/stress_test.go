@@ -166,7 +166,7 @@ func (h *replica) handler() informer.Handler[corev1.ConfigMap] {
 // TestBlockedForEverCostsAKeyEach: one handler blocks for ever while every object changes very
 // often. Memory stays where it was, and others see everything.
 func TestBlockedForEverCostsAKeyEach(t *testing.T) {
-	const keys, rounds = 1000, 1000
+	const keys, rounds = 1000, updatesPerKey
 	s := newServer()
 	in := newInformer(t, s)
 	release := make(chan struct{})

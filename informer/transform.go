@@ -78,7 +78,7 @@ func (in *Informer) transform(raw wire.Raw) (wire.Raw, error) {
 	if err != nil {
 		return wire.Raw{}, fmt.Errorf("transform: %w", err)
 	}
-	if m, ok := obj.(interface{ Marshal() ([]byte, error) }); ok && wire.HasProtobuf(reflect.TypeOf(obj)) {
+	if m, ok := obj.(interface{ Marshal() ([]byte, error) }); ok && raw.Encoding == wire.Protobuf {
 		bytes, err := m.Marshal()
 		return wire.Raw{Kind: raw.Kind, Encoding: wire.Protobuf, Bytes: bytes}, err
 	}

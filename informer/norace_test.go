@@ -1,0 +1,6 @@
+//go:build !race
+
+package informer_test
+
+// updatesPerKey is how often each of 1,000 keys changes in TestBlockedForEverCostsAKeyEach.
+const updatesPerKey = 1000
