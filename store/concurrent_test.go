@@ -38,7 +38,7 @@ func sumOne(e *Entry) uint64 {
 func TestReadersBesideAWriter(t *testing.T) {
 	commits := 300
 	if os.Getenv("FLYBALL_LONG") != "" {
-		commits = 20_000
+		commits = 3000
 	}
 	type expected struct {
 		n    int

@@ -173,7 +173,6 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	}
 	w.unset(old)
 	w.dirty = true
-	delete(w.listed, key)
 	c.note(Change{Key: key, Old: old.entry, Last: last, Missed: missed, Reset: w.reset})
 }
 
