@@ -20,15 +20,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/informer"
 )
 
 // ErrRunning says that Run was called while the manager runs.
@@ -39,7 +44,8 @@ const defaultGrace = 30 * time.Second
 // Options say how a manager is made. The zero value works wherever kubectl or a Pod with a
 // service account works. They are read by [New], once.
 type Options struct {
-	// Name of the program, in its field ownership, its events and its requests. Empty: the name
+	// Name of the program, as the owner of the fields it sets and the reporter of its events: a
+	// name, with or without a domain before it, such as "example.org/podscaler". Empty: the name
 	// of the executable.
 	Name string
 	// Config of the cluster, with credentials. Nil: what Kubeconfig and Context name.
@@ -50,9 +56,9 @@ type Options struct {
 	// Scheme knows the Go types. Nil: a new one with all built-in kinds. It must not change after
 	// New.
 	Scheme *runtime.Scheme
-	// Namespace restricts what controllers watch, and what is cached, to one namespace;
-	// cluster-scoped kinds are not affected. Empty: all.
-	Namespace string
+	// Cache are options of the cache: the namespaces that are watched, selections and transforms
+	// of single kinds. Logger is filled in where it is empty.
+	Cache cache.Options
 	// Client are options of the client. Scheme, UserAgent, FieldOwner and Logger are filled in
 	// where they are empty.
 	Client client.Options
@@ -64,6 +70,8 @@ type Options struct {
 	// does not wait for a kind that something is known to keep, and never for the kinds of
 	// controllers, each of which waits for its own.
 	SyncTimeout time.Duration
+	// Events bound what the recorder of events sends. The zero value means its defaults.
+	Events event.Limits
 	// Logger is where a person is told. Nil: slog.Default().
 	Logger *slog.Logger
 	// Hooks let others count what happens.
@@ -72,9 +80,9 @@ type Options struct {
 
 // Hooks are called as things happen; nil ones are skipped. They must not block.
 type Hooks struct {
-	// LiveRead is called when [Manager.Client] read an object of this Go type from the server, as
-	// nobody has opened its kind in the cache.
-	LiveRead func(goType string)
+	// LiveRead is called when [Manager.Client] reads from the server since nobody has opened the
+	// kind in the cache.
+	LiveRead func(schema.GroupVersionKind)
 }
 
 // Manager holds what the controllers of a program share, and runs them. All methods may be called
@@ -85,6 +93,7 @@ type Manager struct {
 	live   *client.Live
 	cache  *cache.Cache
 	client client.Client
+	events *event.Recorder
 
 	life life
 }
@@ -92,10 +101,10 @@ type Manager struct {
 var _ controller.Manager = (*Manager)(nil)
 
 // New makes a manager. It reads the configuration but does not talk to the server, which Run
-// does first. Errors are those of client.Config and client.New.
+// does first. Errors are those of client.Config, client.New, cache.New and event.New.
 func New(o Options) (*Manager, error) {
 	if o.Name == "" {
-		o.Name = filepath.Base(os.Args[0])
+		o.Name = executable()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -125,16 +134,45 @@ func New(o Options) (*Manager, error) {
 	if o.Client.Logger == nil {
 		o.Client.Logger = o.Logger
 	}
+	if o.Cache.Logger == nil {
+		o.Cache.Logger = o.Logger
+	}
 	live, err := client.New(o.Config, o.Client)
 	if err != nil {
 		return nil, err
 	}
 	m := &Manager{o: o, logger: o.Logger, live: live, life: life{logger: o.Logger}}
-	if m.cache, err = newCache(o, live); err != nil {
+	if m.cache, err = cache.New(informer.Connect(live), o.Cache); err != nil {
+		return nil, err
+	}
+	m.events, err = event.New(live, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
+	if err != nil {
 		return nil, err
 	}
 	m.client = &reads{Client: live, live: live, cache: m.cache, onLive: o.Hooks.LiveRead}
+	// Controllers write events until their last reconcile has ended, so the recorder outlives them.
+	for _, own := range []struct {
+		phase Phase
+		name  string
+		r     controller.Runner
+	}{{Serve, "event recorder", m.events}, {Sync, "cache", m.cache}} {
+		if _, err := m.life.add(own.phase, own.name, own.r); err != nil {
+			return nil, err
+		}
+	}
+	m.life.settled = m.settled
 	return m, nil
+}
+
+// executable is the name of the program, cut down to what a field owner and reporter may be.
+func executable() string {
+	name := strings.TrimFunc(filepath.Base(os.Args[0]), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	})
+	if len(validation.IsQualifiedName(name)) > 0 {
+		return "flyball"
+	}
+	return name
 }
 
 // Client reads from the cache what is cached, that is the kinds that controllers watch and those
@@ -147,6 +185,10 @@ func (m *Manager) Live() *client.Live { return m.live }
 
 // Cache is where kinds are opened and indexes are declared. It runs while the manager does.
 func (m *Manager) Cache() *cache.Cache { return m.cache }
+
+// Events records Kubernetes Events, for people to read; it never blocks. They are sent while the
+// manager runs.
+func (m *Manager) Events() *event.Recorder { return m.events }
 
 // Scheme knows the Go types of the kinds.
 func (m *Manager) Scheme() *runtime.Scheme { return m.live.Scheme() }

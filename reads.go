@@ -2,37 +2,77 @@ package flyball
 
 import (
 	"context"
+	"errors"
 	"iter"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
-// reads is a client that reads from the cache what is cached and from the server what is not.
+// reads is a client that reads from the cache what is cached, and from the server what is not:
+// kinds that nobody has opened, subresources, and what must not be older than a version.
 type reads struct {
-	client.Client
-	live   *client.Live
-	cache  *cache.Cache
-	onLive func(goType string)
+	client.Client // the live one, for all but reads
+	live          *client.Live
+	cache         *cache.Cache
+	onLive        func(schema.GroupVersionKind)
 }
 
 var _ client.Pager = (*reads)(nil)
 
-// Get implements client.Reader. Subresources, and a read that must not be older than a version,
-// are for the server to answer.
+// Get implements client.Reader.
 func (r *reads) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
-	panic("soon")
+	if o.Subresource != "" || isVersion(o.ResourceVersion) {
+		return r.live.Get(ctx, key, into, o)
+	}
+	err := r.cache.Get(ctx, key, into, o)
+	if r.uncached(err) {
+		return r.live.Get(ctx, key, into, o)
+	}
+	return err
 }
 
 // List implements client.Reader.
 func (r *reads) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	panic("soon")
+	if isVersion(o.ResourceVersion) {
+		return r.live.List(ctx, proto, o)
+	}
+	return func(yield func(object.Object, error) bool) {
+		for obj, err := range r.cache.List(ctx, proto, o) {
+			if r.uncached(err) { // the first of the sequence, and its last
+				r.live.List(ctx, proto, o)(yield)
+				return
+			}
+			if !yield(obj, err) {
+				return
+			}
+		}
+	}
 }
 
-// Page implements client.Pager: pages are read from the server.
+// Page implements client.Pager.
 func (r *reads) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
-	return r.live.Page(ctx, proto, o)
+	if isVersion(o.ResourceVersion) {
+		return r.live.Page(ctx, proto, o)
+	}
+	page, err := r.cache.Page(ctx, proto, o)
+	if r.uncached(err) {
+		return r.live.Page(ctx, proto, o)
+	}
+	return page, err
 }
 
-func newCache(o Options, live *client.Live) (*cache.Cache, error) { return &cache.Cache{}, nil }
+// uncached reports whether err says that nobody has opened the kind, and has the read counted.
+func (r *reads) uncached(err error) bool {
+	undeclared, ok := errors.AsType[*cache.UndeclaredError](err)
+	if ok && r.onLive != nil {
+		r.onLive(undeclared.Kind)
+	}
+	return ok
+}
+
+// isVersion tells a version that an answer must have reached from those that allow any.
+func isVersion(v string) bool { return v != "" && v != "0" }

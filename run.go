@@ -2,11 +2,17 @@ package flyball
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
 )
+
+var errSyncTimeout = errors.New("not synced in time")
 
 // Run checks that the server answers, starts everything in the order of the phases, and works
 // until ctx ends or something that was added fails. It then stops the phases in reverse:
@@ -32,6 +38,36 @@ func (m *Manager) Run(ctx context.Context) error {
 		return fmt.Errorf("checking the server: %w", err)
 	}
 	return m.life.run(ctx)
+}
+
+// settleCheck is how often a manager that waits for its cache looks for what keeps it.
+const settleCheck = time.Second
+
+// settled holds up what acts until the kinds that were opened in the cache are there, except for
+// those that something is known to keep: they are reported, and come when they can.
+func (m *Manager) settled(ctx context.Context, p Phase) {
+	if p != Sync || m.o.SyncTimeout < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, m.o.SyncTimeout, errSyncTimeout)
+	defer cancel()
+	for !done(ctx) {
+		check, cancel := context.WithTimeout(ctx, settleCheck)
+		err := m.cache.WaitForSync(check)
+		cancel()
+		if err == nil {
+			return
+		}
+		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && kept(unsynced) {
+			m.logger.Error("not everything in the cache has synced, going on", "err", err)
+			return
+		}
+	}
+}
+
+// kept reports whether all that is missing has a cause that is known.
+func kept(e *informer.SyncError) bool {
+	return !slices.ContainsFunc(e.Missing, func(m *informer.NotSyncedError) bool { return m.Unwrap() == nil })
 }
 
 // Add has r run whenever the manager runs, in the phase [Lead]; from now on if that phase runs

@@ -2,7 +2,6 @@ package flyball
 
 import (
 	"context"
-	"sync"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/controller"
@@ -11,36 +10,30 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Subscribe calls fn with every change of a kind, on the goroutine that applied it; see
-// [controller.Manager]. The watch is shared with all others of the kind.
+// Subscribe opens a kind in the cache and calls fn with every change of it, on the goroutine that
+// applied the change; see [controller.Manager]. The watch is shared with all others of the kind,
+// and ends when the last of them is closed.
 func (m *Manager) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
-	h, err := m.cache.Open(ctx, proto, informer.Selection{Namespace: m.o.Namespace})
+	h, err := m.cache.Open(ctx, proto, informer.Selection{})
 	if err != nil {
 		return nil, err
 	}
-	in := h.Informer()
-	r, err := in.Subscribe(name, fn)
+	s, err := h.Subscribe(name, fn)
 	if err != nil {
 		h.Close()
 		return nil, err
 	}
-	return &subscription{handle: h, informer: in, Registration: r}, nil
+	return subscription{s, h}, nil
 }
 
+// subscription is a subscription with the share in the kind that it needs.
 type subscription struct {
-	*informer.Registration
-	handle   *cache.Handle
-	informer *informer.Informer
-	close    sync.Once
+	*cache.Subscription
+	handle *cache.Handle
 }
-
-// Err implements controller.Subscription.
-func (s *subscription) Err() error { return s.informer.State().Watch.Err }
 
 // Close implements controller.Subscription.
-func (s *subscription) Close() {
-	s.close.Do(func() {
-		s.RemoveAndWait(context.Background())
-		s.handle.Close()
-	})
+func (s subscription) Close() {
+	s.Subscription.Close()
+	s.handle.Close()
 }
