@@ -15,10 +15,12 @@ import (
 type Reader interface {
 	// Get writes the object of the key into into, all of which then belongs to the caller. The Go
 	// type of into names the kind; an unstructured or metadata-only object names it by its
-	// apiVersion and kind. The namespace of the key is ignored for a cluster-scoped kind.
+	// apiVersion and kind. The namespace of the key is ignored for a cluster-scoped kind; a
+	// namespaced kind must have one: an empty one, or an empty name, is an [InvalidKey].
 	Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error
 	// List yields each matching object, in a new value of proto's type that belongs to the
-	// caller, in the order of the keys. An object that cannot be decoded is yielded as nil with
+	// caller, in the order of the keys. The namespace of o is ignored for a cluster-scoped kind;
+	// empty, it means all. An object that cannot be decoded is yielded as nil with
 	// an error that names it, and the sequence goes on; any other error ends the sequence.
 	List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error]
 }
@@ -28,8 +30,9 @@ type Reader interface {
 // and the other typed functions.
 type Writer interface {
 	// Write sends one operation and returns the object as the server has it afterwards: a new
-	// value of the type of op.Object. It is nil when the server answered without one (Delete of an
-	// object that is gone at once answers with a Status).
+	// value of the type of op.Body, if there is one, else of op.Object. It is nil when the server
+	// answered without one: a Delete of an object that is gone at once answers with a Status, and
+	// so do some subresources.
 	Write(ctx context.Context, op Op) (object.Object, error)
 }
 

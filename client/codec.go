@@ -135,12 +135,13 @@ func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, erro
 	return t.GroupVersionKind(), data, nil
 }
 
+// badAnswer has an excerpt only of what is no API encoding: that of an object may hold a secret.
 func badAnswer(call Call, contentType string, data []byte, cause error) error {
-	return &BadAnswer{
-		Failure:     local(call, metav1.StatusReasonUnknown, http.StatusOK, cause),
-		ContentType: contentType,
-		Excerpt:     excerpt(data),
+	e := &BadAnswer{Failure: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
+	if _, _, err := wire.ParseContentType(contentType); err != nil {
+		e.Excerpt = excerpt(data)
 	}
+	return e
 }
 
 // encodingFor is how an object is written: protobuf if its type has it, else JSON.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -157,7 +159,8 @@ type BadAnswer struct {
 	Failure
 	// ContentType of the answer.
 	ContentType string
-	// Excerpt is the beginning of the body, at most 256 bytes.
+	// Excerpt is the beginning of the body, at most 256 bytes. It is empty for JSON and protobuf,
+	// which may hold a secret.
 	Excerpt string
 }
 
@@ -222,6 +225,12 @@ func IsTooLarge(err error) bool {
 		}
 	}
 	return strings.Contains(s.Message, text)
+}
+
+// IsTerminating reports whether the server refused a write because its namespace is being deleted:
+// trying again does not help.
+func IsTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // RetryAfter is how long the server asked to wait before the next try; ok is false when err is

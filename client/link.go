@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -94,7 +95,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 			return nil, err
 		}
 		if sleep(ctx, wait) != nil {
-			return nil, errors.Join(ended(ctx, r.call), err)
+			return nil, fmt.Errorf("%w; the last answer: %w", ended(ctx, r.call), err)
 		}
 	}
 }

@@ -248,6 +248,7 @@ func TestConnectionErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Close()
+	c.Close() // a connection that looks alive would end in an EOF instead
 	_, err = Create(t.Context(), c, pod("x"))
 	if e, ok := errors.AsType[*Unavailable](err); !ok || !e.Unsent {
 		t.Errorf("connection refused: got %v", err)

@@ -133,3 +133,22 @@ func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, erro
 		}
 	}
 }
+
+// A create in a namespace that is going fails for good, and says so; finalizers still go.
+func TestLiveTerminatingNamespace(t *testing.T) {
+	ctx, c, ns := live(t)
+	held := configMap(ns, "held", nil)
+	held.Finalizers = []string{"flyball.test/hold"}
+	held = must(client.Create(ctx, c, held))(t)
+	if err := client.Delete(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Create(ctx, c, configMap(ns, "late", nil))
+	if as[*client.Forbidden](t, err); !client.IsTerminating(err) {
+		t.Errorf("got %v", err)
+	}
+	before := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(held)))(t)
+	after := before.DeepCopy()
+	after.Finalizers = nil
+	must(client.Patch(ctx, c, before, client.Diff(before, after)))(t)
+}

@@ -77,7 +77,7 @@ type restmapperInput struct {
 
 func newMapper(cfg *rest.Config, rt http.RoundTripper, typed func(context.Context, error) error) (*Mapper, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS, cfg.RateLimiter = -1, nil
+	cfg.QPS, cfg.RateLimiter, cfg.WarningHandler = -1, nil, rest.NoWarnings{}
 	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: discoveryTimeout})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -87,6 +88,11 @@ type MatchingFields map[string]string
 
 // ApplyToList implements [ListOption].
 func (m MatchingFields) ApplyToList(o *ListOptions) error {
+	for k, v := range m {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return &InvalidSelector{Selector: k + "=" + v, cause: errNotUTF8}
+		}
+	}
 	o.Fields = andFields(o.Fields, fields.SelectorFromSet(fields.Set(m)))
 	return nil
 }
@@ -101,6 +107,9 @@ type FieldSelector string
 // ApplyToList implements [ListOption].
 func (f FieldSelector) ApplyToList(o *ListOptions) error {
 	s, err := fields.ParseSelector(string(f))
+	if err == nil && !utf8.ValidString(string(f)) {
+		err = errNotUTF8
+	}
 	if err != nil {
 		return &InvalidSelector{Selector: string(f), cause: err}
 	}
