@@ -21,8 +21,8 @@ type Config struct {
 	InitialEvents time.Duration
 	// Silence is how long nothing may come on a watch, neither an object nor a bookmark, until it
 	// is opened again. With the time that the server has to answer, of 10 s, it is the bound
-	// after which a dead connection is noticed. Zero: 30 s. Negative: never. See ADR
-	// reflector-silence.
+	// after which a dead connection is noticed. Zero: 30 s. Negative: never. Why it is
+	// done so, and what it costs, is in docs/adr/0002-silent-watches.md.
 	Silence time.Duration
 	// MinTimeout and MaxTimeout bound the time after which the server shall end a watch, drawn at
 	// random for each. Zero: 5 and 10 min.
