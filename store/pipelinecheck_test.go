@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+// report checks that changes follow on what was reported before, and hands them to the handlers.
+func (m *model) report(changes []store.Change) {
+	seen := map[object.Key]bool{}
+	for _, c := range changes {
+		if c.Old != m.reported[c.Key] {
+			m.t.Fatalf("%s: Old is not what was reported last", c.Key)
+		}
+		if seen[c.Key] {
+			m.t.Fatalf("%s changed twice in one commit", c.Key)
+		}
+		seen[c.Key] = true
+		checkOrder(m.t, c)
+		if last := m.went[c.Key]; last != nil && c.Deleted() && c.Last.Header().UID == last.Header().UID {
+			delete(m.went, c.Key)
+		}
+		if m.reported[c.Key] = c.New; c.New == nil {
+			delete(m.reported, c.Key)
+		}
+		for _, h := range m.handlers {
+			h.backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
+		}
+	}
+	got := map[object.Key]*store.Entry{}
+	for e := range m.store.Snapshot().All() {
+		got[e.Header().Key] = e
+	}
+	if !maps.Equal(got, m.reported) {
+		m.t.Fatalf("the store holds %d objects, reported were %d, or others", len(got), len(m.reported))
+	}
+}
+
+// check compares the store with the server, where everything that happened has arrived.
+func (m *model) check() {
+	snap := m.store.Snapshot()
+	again := snap.HasIndex("again")
+	byApp := map[string][]object.Key{}
+	if m.connected {
+		if snap.Len() != len(m.live) {
+			m.t.Fatalf("%d objects, the server has %d", snap.Len(), len(m.live))
+		}
+		for k, want := range m.live {
+			e, err := snap.Get(k)
+			if err != nil || e.Header().UID != want.Header().UID || e.Header().ResourceVersion != want.Header().ResourceVersion {
+				m.t.Fatalf("%s: %v, want %s@%s", k, err, want.Header().UID, want.Header().ResourceVersion)
+			}
+		}
+	}
+	for e := range snap.All() {
+		byApp[e.Header().Labels["app"]] = append(byApp[e.Header().Labels["app"]], e.Header().Key)
+	}
+	for _, name := range []string{"app", "again"} {
+		if name == "again" && !again {
+			continue
+		}
+		values, err := snap.IndexValues(name)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if got, want := slices.Collect(values), slices.Sorted(maps.Keys(byApp)); !slices.Equal(got, want) {
+			m.t.Fatalf("values of index %s: %v, want %v", name, got, want)
+		}
+		for app, want := range byApp {
+			seq, err := snap.Index(name, app)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			var got []object.Key
+			for e := range seq {
+				got = append(got, e.Header().Key)
+			}
+			if !slices.Equal(got, want) {
+				m.t.Fatalf("index %s of %q: %v, want %v", name, app, got, want)
+			}
+		}
+	}
+}
+
+// settle lets everything arrive: then the store is the server's state, and so is what each handler
+// was shown.
+func (m *model) settle() {
+	for !m.connected {
+		if !m.listing {
+			m.beginList()
+		}
+		m.readList()
+	}
+	m.consume()
+	for i, h := range m.handlers {
+		h.drain()
+		if !maps.Equal(h.shown, m.reported) {
+			m.t.Fatalf("handler %d was shown %d objects, there are %d, or others", i, len(h.shown), len(m.reported))
+		}
+	}
+}
+
+// handler takes from a backlog and checks what it is told.
+type handler struct {
+	t       *rapid.T
+	backlog delta.BacklogCore[*store.Entry]
+	shown   map[object.Key]*store.Entry
+}
+
+func (h *handler) drain() {
+	for h.next() {
+	}
+}
+
+func (h *handler) next() bool {
+	if d := h.backlog.Stats(time.Time{}).Depth; d > 12 {
+		h.t.Fatalf("%d slots for 12 keys", d)
+	}
+	item, ok := h.backlog.Next()
+	if !ok {
+		return false
+	}
+	c := store.Change(item.Change)
+	if c.Old != h.shown[c.Key] {
+		h.t.Fatalf("%s: Old is not what the handler was shown last", c.Key)
+	}
+	checkOrder(h.t, c)
+	if h.shown[c.Key] = c.New; c.New == nil {
+		delete(h.shown, c.Key)
+	}
+	return true
+}
+
+// checkOrder checks contracts 6, 7 and 10 on one change.
+func checkOrder(t *rapid.T, c store.Change) {
+	is := c.New
+	if is == nil {
+		if is = c.Last; is == nil {
+			t.Fatalf("%s went without a final state", c.Key)
+		}
+	}
+	if c.Old == nil || c.Old.Header().UID != is.Header().UID || c.Reset {
+		return
+	}
+	order, ok := object.CompareVersions(is.Header().ResourceVersion, c.Old.Header().ResourceVersion)
+	switch {
+	case !ok || order < 0:
+		t.Fatalf("%s went back", c.Key)
+	case order == 0 && !c.Resync && !c.Missed:
+		t.Fatalf("%s is reported and did not change", c.Key)
+	}
+}

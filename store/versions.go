@@ -1,0 +1,42 @@
+package store
+
+import "github.com/flyball-io/flyball/object"
+
+// verdict is how a state stands to the one that is held.
+type verdict int
+
+const (
+	newer verdict = iota
+	same
+	stale
+)
+
+// judge compares e with what is held of the same key.
+func judge(held, e *Entry) verdict {
+	if !sameObject(held, e) {
+		return newer
+	}
+	v := judgeVersions(held, e)
+	if v == same && held.aside != nil && e.aside == nil {
+		return newer // it could not be used then; perhaps it can be now
+	}
+	return v
+}
+
+// judgeVersions compares by resourceVersion alone. Where that says nothing, the later one is newer.
+func judgeVersions(held, e *Entry) verdict {
+	was, is := held.header.ResourceVersion, e.header.ResourceVersion
+	if was == is && is != "" {
+		return same
+	}
+	if order, ok := object.CompareVersions(is, was); ok && order < 0 {
+		return stale
+	}
+	return newer
+}
+
+// sameObject reports whether two states are of one incarnation, as far as can be known: an entry
+// set aside may have no uid.
+func sameObject(a, b *Entry) bool {
+	return a.header.UID == b.header.UID || a.header.UID == "" || b.header.UID == ""
+}
