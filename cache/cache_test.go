@@ -53,7 +53,7 @@ func TestReads(t *testing.T) {
 		s.Put(pod("b", "p2", "n1", "app=web"))
 		s.Put(pod("a", "p1", "n1", "app=web", "tier=x"))
 		s.Put(pod("a", "p2", "n2", "app=db"))
-		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, `"spec":7`)
+		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", `"spec":7`)
 		cl.server("Node", "").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 		c := newCache(t, cl, cache.Options{})
 		if err := cache.IndexField(c, "zone", func(p *corev1.Pod) []string { return []string{"zone-" + p.Spec.NodeName} }); err != nil {
@@ -99,6 +99,10 @@ func TestReads(t *testing.T) {
 			t.Errorf("metadata from whole objects: %v, %v", m, err)
 		}
 
+		if err := c.IndexPath(kind("Pod"), "metadata.labels[tier]"); err != nil { // while it runs
+			t.Fatal(err)
+		}
+
 		const bad = `error: pods "a/p3" is set aside: `
 		list := func(opts ...client.ListOption) string { return names(client.List[corev1.Pod](ctx, c, opts...)) }
 		for _, tc := range []struct{ name, got, want string }{
@@ -110,6 +114,7 @@ func TestReads(t *testing.T) {
 			{"index", list(client.MatchingFields{"zone": "zone-n1"}), "a/p1 b/p2"},
 			{"index and labels", list(client.MatchingFields{"zone": "zone-n1"}, client.MatchingLabels{"tier": "x"}), "a/p1"},
 			{"index and namespace", list(client.MatchingFields{"zone": "zone-n1"}, client.InNamespace("b")), "b/p2"},
+			{"late index", list(client.MatchingFields{"metadata.labels[tier]": "x"}), "a/p1"},
 			{"name", list(client.MatchingFields{"metadata.name": "p2"}), "a/p2 b/p2"},
 			{"name in a namespace", list(client.MatchingFields{"metadata.name": "p2"}, client.InNamespace("a")), "a/p2"},
 			{"both by fields", list(client.FieldSelector("metadata.name=p2,metadata.namespace==b")), "b/p2"},

@@ -54,24 +54,36 @@ func (c *Cache) IndexPath(gvk schema.GroupVersionKind, path string) error {
 }
 
 func (c *Cache) index(gvk schema.GroupVersionKind, name string, f store.IndexFunc) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if name == "" {
-		return fmt.Errorf("cache: index of %s: %w", gvk.Kind, store.ErrBadIndex)
+	shares, err := c.declare(gvk, name, f)
+	if err != nil {
+		return err
 	}
-	if c.indexes[gvk][name] != nil {
-		return &store.IndexExistsError{Resource: schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, Index: name}
-	}
-	if h := c.kinds[gvk]; h != nil {
-		for _, share := range h.shares {
-			if err := share.IndexEntries(name, f); err != nil {
-				return err
-			}
+	for _, share := range shares {
+		if err := share.IndexEntries(name, f); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.indexes[gvk], name)
+			return err
 		}
 	}
-	if c.indexes[gvk] == nil {
+	return nil
+}
+
+// declare notes an index for what is opened from now on, and returns what is open already.
+func (c *Cache) declare(gvk schema.GroupVersionKind, name string, f store.IndexFunc) ([]*informer.Share, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case name == "":
+		return nil, fmt.Errorf("cache: index of %s: %w", gvk.Kind, store.ErrBadIndex)
+	case c.indexes[gvk][name] != nil:
+		return nil, &store.IndexExistsError{Resource: schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, Index: name}
+	case c.indexes[gvk] == nil:
 		c.indexes[gvk] = make(map[string]store.IndexFunc)
 	}
 	c.indexes[gvk][name] = f
-	return nil
+	if h := c.kinds[gvk]; h != nil {
+		return h.shares, nil
+	}
+	return nil, nil
 }

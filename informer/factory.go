@@ -31,7 +31,7 @@ type FactoryOptions struct {
 	Resync time.Duration
 	// Configure may change the options of each informer before it is made, by its kind: a
 	// Transform, an index, StripManagedFields, another Resync. It must not change what is
-	// watched. It is called again when the factory starts again. Nil: none.
+	// watched, and not call the factory. It is called again when the factory starts again. Nil: none.
 	Configure func(*Options)
 	// OnProblem is told what all informers report; see [Options].
 	OnProblem func(Problem)

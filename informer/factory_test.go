@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -280,6 +281,34 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	if _, err := informer.Open[corev1.Pod](t.Context(), f); !errors.Is(err, down) {
 		t.Errorf("discovery down: %v", err)
 	}
+}
+
+func TestAKindThatIsNotServedMayCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.server("Widget", "").Refuse(apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, ""))
+		f := newFactory(t, c)
+		proto := &unstructured.Unstructured{}
+		proto.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Widget"))
+		kind, err := f.Connection().Resolve(t.Context(), proto)
+		if err != nil || kind.Resource.Resource != "widgets" {
+			t.Fatalf("Resolve = %+v, %v", kind, err)
+		}
+		share, err := f.OpenKind(kind, informer.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := runFactory(f)
+		time.Sleep(2 * time.Minute)
+		if st := share.Informer().State(); st.Watch.Phase != reflector.NotFound || st.Synced {
+			t.Errorf("state %v, synced %v", st, st.Synced)
+		}
+		c.server("Widget", "").Refuse(nil)
+		if !f.WaitForCacheSync(t.Context()) {
+			t.Error("not synced")
+		}
+		_ = stop()
+	})
 }
 
 func TestFactoryManyCycles(t *testing.T) {

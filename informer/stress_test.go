@@ -29,14 +29,20 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 	stop := start(t, in)
 
 	var join sync.WaitGroup
-	for range 100 {
+	for n := range 100 {
 		join.Go(func() {
 			for round := range 5 {
 				h := &replica{t: t, has: map[string]string{}}
 				if round == 4 {
 					h.view = book.View("handler that stays")
 				}
-				r, err := informer.Handle(in, h.handler(), informer.HandlerOptions{})
+				var r *informer.Registration
+				var err error
+				if n%2 == 0 {
+					r, err = informer.Handle(in, h.handler(), informer.HandlerOptions{})
+				} else {
+					r, err = in.Subscribe("source", h.source)
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -163,6 +169,25 @@ func (h *replica) handler() informer.Handler[corev1.ConfigMap] {
 	}
 }
 
+// source is what handler is, for a source. It is told of everything, what came and went included.
+func (h *replica) source(c store.Change) {
+	old, new := "", ""
+	if c.Old != nil {
+		old = c.Old.Header().ResourceVersion
+	}
+	if c.New != nil {
+		new = c.New.Header().ResourceVersion
+	}
+	h.step("change", c.Key.Name, old, new)
+	switch {
+	case h.view == nil:
+	case c.New == nil:
+		h.view.Gone(c.Key)
+	default:
+		h.view.SawHeader(c.New.Header())
+	}
+}
+
 // TestBlockedForEverCostsAKeyEach: one handler blocks for ever while every object changes very
 // often. Memory stays where it was, and others see everything.
 func TestBlockedForEverCostsAKeyEach(t *testing.T) {
@@ -201,7 +226,7 @@ func TestBlockedForEverCostsAKeyEach(t *testing.T) {
 	round := func(i int) {
 		last := 0
 		for k := range keys {
-			last = s.PutJSON(key(strconv.Itoa(k)), `"data":{"value":"`+strconv.Itoa(i)+`"}`)
+			last = s.PutJSON(key(strconv.Itoa(k)), "", `"data":{"value":"`+strconv.Itoa(i)+`"}`)
 		}
 		for v := range applied {
 			if v >= last {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
@@ -102,7 +103,7 @@ func TestStripManagedFields(t *testing.T) {
 func TestUndecodableIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		s.PutJSON(key("bad"), `"data":7`)
+		s.PutJSON(key("bad"), "", `"data":7`)
 		s.Put(configMap("good", "1"))
 		var bad problems
 		in := newInformer(t, s, func(o *informer.Options) { o.OnProblem = bad.add })
@@ -126,7 +127,7 @@ func TestUndecodableIsSetAside(t *testing.T) {
 		if objs, err := l.List("", nil); len(objs) != 1 || !errors.As(err, &aside) {
 			t.Errorf("List = %v, %v", objs, err)
 		}
-		s.PutJSON(key("bad"), `"data":8`)
+		s.PutJSON(key("bad"), "", `"data":8`)
 		first.want(t, "still bad")
 		if bad.len() != 2 {
 			t.Errorf("problems:\n%s", &bad)
@@ -136,16 +137,47 @@ func TestUndecodableIsSetAside(t *testing.T) {
 		if len(in.SetAside()) != 0 {
 			t.Errorf("still set aside: %v", in.SetAside())
 		}
-		s.PutJSON(key("good"), `"data":9`)
+		s.PutJSON(key("good"), "", `"data":9`)
 		first.want(t, "a good one turns bad")
 		s.Put(configMap("good", "3"))
 		first.want(t, "and good again", "update good=1→3")
-		s.PutJSON(key("good"), `"data":9`)
+		s.PutJSON(key("good"), "", `"data":9`)
 		s.Delete(key("good"))
 		first.want(t, "deleted while bad", "delete good=3@7")
-		s.PutJSON(key("new"), `"data":9`)
+		s.PutJSON(key("new"), "", `"data":9`)
 		s.Delete(key("new"))
 		first.want(t, "never shown")
+		_ = stop()
+	})
+}
+
+// TestUnreadableHeaderIsSetAside: not even the header can be read, so that nothing but the name is
+// known of the object.
+func TestUnreadableHeaderIsSetAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.PutJSON(key("bad"), `,"labels":7`, `"data":{}`)
+		s.Put(configMap("good", "1"))
+		var bad problems
+		in := newInformer(t, s, func(o *informer.Options) { o.OnProblem = bad.add })
+		var st story
+		handle(t, in, &st)
+		stop := start(t, in)
+		st.want(t, "list", "add good=1 initial")
+		if aside := in.SetAside(); len(aside) != 1 || aside[0].Key != key("bad") || bad.len() != 1 {
+			t.Errorf("set aside %v, problems:\n%s", aside, &bad)
+		}
+		// Nobody can say whether its labels match, so it is not passed over in silence.
+		sel := labels.SelectorFromSet(labels.Set{"value": "1"})
+		var aside *store.SetAsideError
+		if objs, err := lister(t, in).List("", sel); len(objs) != 1 || !errors.As(err, &aside) {
+			t.Errorf("List = %v, %v", objs, err)
+		}
+		s.Put(configMap("bad", "1"))
+		st.want(t, "mended", "add bad=1")
+		s.PutJSON(key("bad"), `,"ownerReferences":7`, `"data":{}`)
+		s.Delete(key("bad"))
+		st.want(t, "deleted while bad", "delete bad=1@4")
 		_ = stop()
 	})
 }
@@ -276,7 +308,7 @@ func TestBlockedHandlerDelaysNobody(t *testing.T) {
 func TestNilCallbacksDecodeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		s.PutJSON(key("bad"), `"data":7`)
+		s.PutJSON(key("bad"), "", `"data":7`)
 		in := newInformer(t, s)
 		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); err != nil {
 			t.Fatal(err)

@@ -87,9 +87,9 @@ func (s *Server) Put(obj object.Object) int {
 	return s.version
 }
 
-// PutJSON creates or updates an object whose body, the members beside the metadata, need not make
-// sense, as in `"data": 7`.
-func (s *Server) PutJSON(key object.Key, members string) int {
+// PutJSON creates or updates an object that need not make sense: meta is put at the end of its
+// metadata, as in `,"labels":7`, and members beside that, as in `"data":7`.
+func (s *Server) PutJSON(key object.Key, meta, members string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, had := s.objects[key]
@@ -97,8 +97,8 @@ func (s *Server) PutJSON(key object.Key, members string) int {
 		old.uid = s.newUID()
 	}
 	s.version++
-	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d"},%s}`,
-		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, key.Namespace, key.Name, old.uid, s.version, members)
+	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d"%s},%s}`,
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, key.Namespace, key.Name, old.uid, s.version, meta, members)
 	s.put(key, stored{old.uid, []byte(text)}, had)
 	return s.version
 }
