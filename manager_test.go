@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/reflector"
 )
 
 // ran runs a manager; stop ends it and returns what Run returned.
@@ -378,7 +379,7 @@ func TestBadStart(t *testing.T) {
 func TestThousandCycles(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
-	m := a.manager(t, Options{})
+	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(8, 0)}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
 	if _, err := controller.New(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 )
@@ -31,10 +32,13 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	defer m.life.finish()
 	defer m.live.Close()
-	if err := m.live.Check(ctx); err != nil {
-		if done(ctx) {
-			return inOrder(context.Cause(ctx))
-		}
+	err := m.live.Check(ctx)
+	_, forbidden := errors.AsType[*client.Forbidden](err) // then it is there, and knows who we are
+	switch {
+	case err == nil || forbidden:
+	case done(ctx):
+		return inOrder(context.Cause(ctx))
+	default:
 		return fmt.Errorf("checking the server: %w", err)
 	}
 	return m.life.run(ctx)

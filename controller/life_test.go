@@ -190,6 +190,31 @@ func TestGraceEnds(t *testing.T) {
 	})
 }
 
+// Without a grace period reconciles are cancelled at once, and where none is running nothing is.
+func TestNoGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		m.grace = 0
+		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, _ int) (reconcile.Result, error) {
+			<-ctx.Done()
+			return reconcile.Result{}, context.Cause(ctx)
+		}}
+		c := newController(t, m, r, controller.Options{Workers: 4}, forDeployments())
+		for _, busy := range []bool{false, true} {
+			m.watches = map[string]*watch{}
+			stop := start(c)
+			close(m.watch("Deployment").synced)
+			if busy {
+				m.watch("Deployment").set(deployment("a", 1), false)
+			}
+			synctest.Wait()
+			if err := stop(); errors.Is(err, controller.ErrGraceEnded) != busy || err != nil && !busy {
+				t.Errorf("busy %v: %v", busy, err)
+			}
+		}
+	})
+}
+
 func TestStopWhileSyncing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}

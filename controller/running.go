@@ -101,8 +101,10 @@ func (r *running[R]) work(stop context.Context) error {
 	select {
 	case err = <-idle:
 	case <-grace.C:
-		late = ErrGraceEnded
-		r.logger.Warn("grace period is over, cancelling reconciles", "running", r.queue.Stats().InFlight)
+		if n := r.queue.Stats().InFlight; n > 0 {
+			late = ErrGraceEnded
+			r.logger.Warn("grace period is over, cancelling reconciles", "running", n)
+		}
 		cancel(ErrGraceEnded)
 		err = <-idle
 	}
