@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
 )
 
 func asType[E error](err error) (E, bool) { return errors.AsType[E](err) }
@@ -211,4 +214,76 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("got %v and %v", p, err)
 		}
 	})
+}
+
+// Every error says what it is about.
+func TestMessages(t *testing.T) {
+	cause := errors.New("the cause")
+	call := Call{Verb: "get", Resource: podGVK.GroupVersion().WithResource("pods"), Key: key("x")}
+	for want, err := range map[string]error{
+		`patch: Force: is for an apply only`:                                                          &InvalidOp{Verb: VerbPatch, Field: "Force", Problem: "is for an apply only"},
+		`create Pod "web/x": name is bad`:                                                             &InvalidKey{Verb: VerbCreate, Kind: "Pod", Key: key("x"), Problem: "name is bad"},
+		`Spec.A: "\xff" is not valid UTF-8`:                                                           &InvalidText{Field: "Spec.A", Text: "\xff"},
+		`selector "a(": the cause`:                                                                    &InvalidSelector{Selector: "a(", cause: cause},
+		`patch of type application/merge-patch+json: the cause`:                                       MergePatch(failing{cause}).Err(),
+		`configuration /a/b: the cause`:                                                               &BadConfig{Source: "/a/b", cause: cause},
+		`no cluster configuration: tried a, b; name a kubeconfig file`:                                &NoConfig{Tried: []string{"a", "b"}},
+		`get pods web/x: server http://s: it is not: the cause`:                                       &BadEndpoint{Call: call, URL: "http://s", Problem: "it is not", cause: cause},
+		`get pods web/x: the server does not serve /v1, Kind=Pod`:                                     &NotServed{Call: call, GVK: podGVK, cause: cause},
+		`list: kind of *client.T: the cause`:                                                          &UnknownKind{Verb: "list", Type: "*client.T", cause: cause},
+		`get pods web/x: closed by the server`:                                                        &WatchClosed{Call: call},
+		`get pods/scale web/x: the server does not serve /v1, Kind=Pod, or not its subresource scale`: &NotServed{Call: Call{Verb: "get", Resource: call.Resource, Key: call.Key, Subresource: "scale"}, GVK: podGVK, cause: cause},
+	} {
+		if got := err.Error(); !strings.Contains(got, want) && !(strings.HasPrefix(want, "patch of") && strings.HasSuffix(got, "the cause")) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if u := errors.Unwrap(err); u != nil && u != io.EOF && !errors.Is(err, cause) {
+			t.Errorf("%q does not unwrap to its cause", want)
+		}
+	}
+}
+
+// failing cannot be made JSON.
+type failing struct{ err error }
+
+func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
+
+// A Status is read in protobuf as in JSON.
+func TestProtobufStatus(t *testing.T) {
+	f := newFake(t)
+	s := failureStatus(409, metav1.StatusReasonConflict)
+	raw, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: raw}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.on("GET "+podPath, text(409, wire.ContentTypeProtobuf, "k8s\x00"+string(body)))
+	_, err = Get[corev1.Pod](t.Context(), f.client(Options{}), key("x"))
+	if e, ok := asType[*Conflict](err); !ok || e.Status().Message != s.Message {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A body that may hold a secret is not kept in the error.
+func TestExcerpts(t *testing.T) {
+	for body, want := range map[string]string{
+		"<html>log in</html>": "<html>log in</html>",
+		`{"kind":"Secret","apiVersion":"v1","data":{"password":"aHVudGVyMg=="`: "",
+	} {
+		f := newFake(t)
+		ct := wire.ContentTypeJSON
+		if body[0] == '<' {
+			ct = "text/html"
+		}
+		f.on("GET /api/v1/namespaces/web/secrets/x", text(200, ct, body))
+		_, err := Get[corev1.Secret](t.Context(), f.client(Options{}), key("x"))
+		e, ok := asType[*BadAnswer](err)
+		if !ok || e.Excerpt != want || strings.Contains(err.Error(), "aHVudGVyMg") {
+			t.Errorf("got %q in %v", e.Excerpt, err)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,4 +197,25 @@ func TestWatchStop(t *testing.T) {
 	if !errors.Is(last, errTest) {
 		t.Errorf("after the end of ctx: %v", last)
 	}
+}
+
+// A watch that the server should have ended, but did not, ends by itself.
+func TestWatchOfDeadConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := f.over(&stuck{f, "/api/v1/pods", []byte(feedFrames[:strings.IndexByte(feedFrames, '\n')+1])}, Options{})
+		w, err := Watch[corev1.Pod](t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, n := time.Now(), 0
+		for _, err := range w.Events() {
+			if n++; n == 2 && !is[*Timeout](err) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if d := time.Since(start); n != 2 || d < 5*time.Minute || d > 10*time.Minute+30*time.Second {
+			t.Errorf("%d events, after %v", n, d)
+		}
+	})
 }

@@ -72,15 +72,14 @@ func TestCARotation(t *testing.T) {
 	var cert atomic.Pointer[tls.Certificate]
 	cert.Store(&oldCert)
 	srv := serveTLS(t, f, &cert)
+	srv.Config.SetKeepAlivesEnabled(false) // a handshake for each request
 	ca := file(t, filepath.Join(t.TempDir(), "ca.crt"), string(oldCA))
-	c, err := New(&rest.Config{Host: srv.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: ca}}, Options{})
+	c, err := New(&rest.Config{Host: srv.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: ca, NextProtos: []string{"http/1.1"}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	get := func() error {
-		srv.CloseClientConnections()
-		c.Close()
 		_, err := Get[corev1.Pod](t.Context(), c, key("x"))
 		return err
 	}
