@@ -16,8 +16,17 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Every parser has a fuzz target for each encoding: FuzzList…, FuzzWatch…, FuzzHeader…, FuzzPath…,
-// FuzzCut…, and FuzzPathSyntax, FuzzParseObject.
+// Every parser has a fuzz target, most of them one for each encoding:
+//
+//	FuzzListProtobuf    FuzzListJSON     list splitter
+//	FuzzWatchProtobuf   FuzzWatchJSON    watch frames
+//	FuzzHeaderProtobuf  FuzzHeaderJSON   header scan, beside the decoder
+//	FuzzPathProtobuf    FuzzPathJSON     values of field paths, beside the decoder
+//	FuzzCutProtobuf     FuzzCutJSON      CutManagedFields, beside the decoder
+//	FuzzPathSyntax      FuzzParseObject
+//
+// Run them with -fuzzminimizetime=10x: the seeds are whole objects, and shrinking each find takes
+// longer than finding it.
 
 var fuzzLimits = wire.Limits{Frame: 1 << 20}
 

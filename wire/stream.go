@@ -255,7 +255,7 @@ func statusError(b []byte, enc Encoding) error {
 		err = json.Unmarshal(b, &e.Status)
 	}
 	if err != nil {
-		return &SyntaxError{Encoding: enc, Err: fmt.Errorf("Status: %w", err)}
+		return &SyntaxError{Encoding: enc, Err: fmt.Errorf("in a Status: %w", err)}
 	}
 	e.Status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return e
