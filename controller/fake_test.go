@@ -23,13 +23,14 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 var (
 	errTaken  = errors.New("name is taken")
