@@ -66,6 +66,43 @@ func TestHandlersAreToldWhatChanges(t *testing.T) {
 	})
 }
 
+// TestServerWentBack: after a restore from a backup everything is shown again, whatever its version.
+func TestServerWentBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		s.Put(configMap("b", "1"))
+		backup := s.Save()
+		s.Put(configMap("a", "2"))
+		s.Put(configMap("c", "1"))
+		in := newInformer(t, s)
+		var st story
+		handle(t, in, &st)
+		resets := 0
+		if _, err := in.Subscribe("source", func(c store.Change) {
+			if c.Reset {
+				resets++
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, in)
+		st.want(t, "list", "add a=2 initial", "add b=1 initial", "add c=1 initial")
+		s.Restore(backup)
+		time.Sleep(10 * time.Minute)
+		st.want(t, "restored", "delete c=1@5 missed", "update a=2→1", "update b=1→1")
+		if resets != 3 {
+			t.Errorf("%d changes marked", resets)
+		}
+		s.Put(configMap("a", "3"))
+		st.want(t, "live again", "update a=1→3")
+		_ = stop()
+		if err := ledger.Same(metas(t, in), slices.Values(s.Objects())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestStoreAndIndexesComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -136,14 +137,14 @@ func (s *Server) Delete(key object.Key) {
 }
 
 func (s *Server) send(kind string, obj []byte) {
-	frame := fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, obj)
-	s.log = append(s.log, event{s.version, frame})
+	e := event{s.version, fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, obj)}
+	s.log = append(s.log, e)
 	if len(s.log) > 2*keep {
 		s.oldest = s.log[len(s.log)-keep-1].version
 		s.log = slices.Clone(s.log[len(s.log)-keep:])
 	}
 	for _, b := range s.open {
-		b.write(frame)
+		b.write(e)
 	}
 }
 
@@ -175,6 +176,27 @@ func (s *Server) Forget(change func()) {
 	s.refuse, s.log, s.oldest = nil, nil, s.version
 }
 
+// Backup is a state of a Server.
+type Backup struct {
+	version int
+	objects map[object.Key]stored
+}
+
+// Save copies the state as it is now.
+func (s *Server) Save() Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Backup{s.version, maps.Clone(s.objects)}
+}
+
+// Restore cuts every watch and goes back to a state of before, versions included.
+func (s *Server) Restore(b Backup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut()
+	s.version, s.objects, s.oldest, s.log = b.version, maps.Clone(b.objects), b.version, nil
+}
+
 // Refuse answers every list and watch from here on with err, and ends the open ones. Nil: serve
 // again.
 func (s *Server) Refuse(err error) {
@@ -184,6 +206,14 @@ func (s *Server) Refuse(err error) {
 	if err != nil {
 		s.cut()
 	}
+}
+
+func tooLarge() error {
+	err := apierrors.NewTimeoutError("Too large resource version", 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return err
 }
 
 func unavailable() error { return apierrors.NewServiceUnavailable("the script says so") }
@@ -197,11 +227,14 @@ func (s *Server) Counts() (lists, watches, open int) {
 }
 
 // List implements reflector.Source.
-func (s *Server) List(ctx context.Context, _ client.ListQuery) (*wire.List, error) {
+func (s *Server) List(_ context.Context, q client.ListQuery) (*wire.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
 		return nil, s.refuse
+	}
+	if v, err := strconv.Atoi(q.ResourceVersion); err == nil && v > s.version {
+		return nil, tooLarge()
 	}
 	s.lists++
 	keys := make([]object.Key, 0, len(s.objects))
@@ -222,7 +255,8 @@ func (s *Server) List(ctx context.Context, _ client.ListQuery) (*wire.List, erro
 	return wire.NewList(io.NopCloser(&b), "application/json", s.kind, wire.Limits{})
 }
 
-// Watch implements reflector.Source. It knows no streaming lists.
+// Watch implements reflector.Source. It knows no streaming lists. From a version that is still to
+// come it shows what comes after that, as an API server does.
 func (s *Server) Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,25 +274,12 @@ func (s *Server) Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, e
 		return nil, apierrors.NewResourceExpired("too old resource version")
 	}
 	s.watches++
-	b := &body{ctx: ctx, ready: make(chan struct{}, 1)}
+	b := &body{ctx: ctx, from: from, ready: make(chan struct{}, 1)}
 	for _, e := range s.log {
-		if e.version > from {
-			b.write(e.frame)
-		}
+		b.write(e)
 	}
 	s.open = append(slices.DeleteFunc(s.open, (*body).over), b)
 	return wire.NewWatch(b, "application/json", s.kind, wire.Limits{})
-}
-
-// Bookmark sends a bookmark to every open watch.
-func (s *Server) Bookmark() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	frame := fmt.Appendf(nil, "{\"type\":\"BOOKMARK\",\"object\":{\"apiVersion\":%q,\"kind\":%q,\"metadata\":{\"resourceVersion\":\"%d\"}}}\n",
-		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, s.version)
-	for _, b := range s.open {
-		b.write(frame)
-	}
 }
 
 // Objects returns the metadata of what there is, to compare a store with.
@@ -279,6 +300,7 @@ func (s *Server) Objects() []*metav1.ObjectMeta {
 // body is the body of a watch: what is written waits until it is read.
 type body struct {
 	ctx   context.Context
+	from  int           // no event up to this version is shown
 	ready chan struct{} // capacity 1
 
 	mu   sync.Mutex
@@ -286,11 +308,11 @@ type body struct {
 	done error
 }
 
-func (b *body) write(frame []byte) {
+func (b *body) write(e event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.done == nil {
-		b.buf = append(b.buf, frame...)
+	if b.done == nil && e.version > b.from {
+		b.buf = append(b.buf, e.frame...)
 	}
 	b.signal()
 }
