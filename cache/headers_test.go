@@ -1,0 +1,61 @@
+package cache_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+)
+
+// Headers are those of the objects that a List yields, and are there where nothing can be decoded.
+func TestHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster()
+		s := cl.server("Pod", "")
+		s.Put(pod("b", "p2", "n1", "app=web"))
+		s.Put(pod("a", "p1", "n1", "app=web"))
+		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", "", `"spec":7`)
+		c := newCache(t, cl, cache.Options{})
+		if err := cache.IndexField(c, "node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }); err != nil {
+			t.Fatal(err)
+		}
+		headers := func(opts ...client.ListOption) string {
+			var found []string
+			for h, err := range cache.Headers[corev1.Pod](t.Context(), c, opts...) {
+				if err != nil {
+					return "error"
+				}
+				found = append(found, h.Key.String()+h.Labels["app"])
+			}
+			return strings.Join(found, " ")
+		}
+		if got := headers(); got != "error" {
+			t.Errorf("of a kind that nobody opened: %q", got)
+		}
+		defer open(t, c, &corev1.Pod{}).Close()
+		stop := start(c)
+		defer stop()
+		if err := c.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct{ name, got, want string }{
+			{"all", headers(), "a/p1web a/p3 b/p2web"},
+			{"namespace", headers(client.InNamespace("b")), "b/p2web"},
+			{"index", headers(client.MatchingFields{"node": "n1"}), "a/p1web b/p2web"},
+			{"no such index", headers(client.MatchingFields{"x": "1"}), "error"},
+			{"no selector", headers(client.LabelSelector("a=b=c")), "error"},
+		} {
+			if tc.got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)
+			}
+		}
+		for range cache.Headers[corev1.Pod](t.Context(), c) {
+			break
+		}
+	})
+}
