@@ -69,8 +69,10 @@ type Hooks struct {
 // Reconciled is one reconcile that has ended.
 type Reconciled struct {
 	Controller string
-	Outcome    Outcome
-	Cause      reconcile.Cause
+	// Request is what was reconciled.
+	Request any
+	Outcome Outcome
+	Cause   reconcile.Cause
 	// Attempt is 1 for the first try, and one more for each failure since the last success.
 	Attempt  int
 	Took     time.Duration

@@ -58,7 +58,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	r.log(ctx, logger, do, err, panicked, attempt, took)
 	if f := r.o.Hooks.Reconciled; f != nil {
 		f(Reconciled{
-			Controller: r.name, Outcome: do.outcome, Cause: item.Value,
+			Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
 			Attempt: attempt, Took: took, Panicked: isPanic, Err: err,
 		})
 	}
