@@ -19,7 +19,7 @@ func TestHeaders(t *testing.T) {
 		s := cl.server("Pod", "")
 		s.Put(pod("b", "p2", "n1", "app=web"))
 		s.Put(pod("a", "p1", "n1", "app=web"))
-		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", "", `"spec":7`)
+		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", `"spec":7`)
 		c := newCache(t, cl, cache.Options{})
 		if err := cache.IndexField(c, "node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }); err != nil {
 			t.Fatal(err)
