@@ -94,6 +94,10 @@ func TestReads(t *testing.T) {
 		if err != nil || u.GetKind() != "Pod" || u.Object["spec"].(map[string]any)["nodeName"] != "n1" {
 			t.Errorf("unstructured: %v, %v", u, err)
 		}
+		named := &unstructured.Unstructured{}
+		if err := c.Get(ctx, object.Key{Namespace: "a", Name: "p1"}, named, client.GetOptions{Kind: kind("Pod")}); err != nil || named.GetName() != "p1" {
+			t.Errorf("the kind by an option: %v, %v", named, err)
+		}
 		m, err := client.Get[metav1.PartialObjectMetadata](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.OfKind(kind("Pod")))
 		if err != nil || m.Labels["app"] != "web" {
 			t.Errorf("metadata from whole objects: %v, %v", m, err)
