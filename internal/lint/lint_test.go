@@ -59,7 +59,7 @@ var floors = []map[string]string{
 }
 
 // tests lists what only tests, examples and the command-line tool may import.
-var tests = []string{"plane", "plane/planetest", "internal/ledger", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
+var tests = []string{"plane", "plane/planetest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
 
 // forbidden is what the tree must not import, and why.
 var forbidden = map[string]string{
