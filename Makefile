@@ -45,7 +45,7 @@ vuln: $(BIN)/govulncheck
 fuzz:
 	@set -e; grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r f; do \
 	  for t in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$f"); do \
-	    echo "fuzz $$(dirname $$f) $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) "$$(dirname $$f)"; \
+	    echo "fuzz $$(dirname $$f) $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$f)"; \
 	  done; done
 
 models:
