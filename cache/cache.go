@@ -26,7 +26,7 @@ import (
 // opened. They are read by New.
 type Options struct {
 	// Namespaces restricts namespaced kinds to these, with a watch for each. Nil: all, with one
-	// watch. To read another namespace is then a *NamespaceError; to list without a namespace
+	// watch. To read another namespace is then a *informer.NamespaceError; to list without a namespace
 	// lists these.
 	Namespaces []string
 	// Kinds says what is special about single kinds.

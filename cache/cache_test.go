@@ -295,12 +295,12 @@ func TestNamespaces(t *testing.T) {
 		if len(told) != 2 || sub.Err() != nil || len(pods.Informers()) != 2 {
 			t.Errorf("told %v, %v", told, sub.Err())
 		}
-		var other *cache.NamespaceError
+		var other *informer.NamespaceError
 		if _, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "c", Name: "p"}); !errors.As(err, &other) ||
 			other.Namespace != "c" || strings.Join(other.Held, " ") != "a b" {
 			t.Errorf("Get from another namespace = %v", err)
 		}
-		if got := names(client.List[corev1.Pod](ctx, c, client.InNamespace("c"))); !strings.HasPrefix(got, "error: cache: Pod of namespace") {
+		if got := names(client.List[corev1.Pod](ctx, c, client.InNamespace("c"))); !strings.HasPrefix(got, "error: Pod of namespace") {
 			t.Errorf("List of another namespace = %s", got)
 		}
 		if got := names(client.List[corev1.Pod](ctx, c, client.MatchingFields{"spec.nodeName": "n1"})); got != "a/p1 b/p2" {

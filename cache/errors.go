@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -24,19 +23,6 @@ func (e *UndeclaredError) Error() string {
 		return fmt.Sprintf("cache: only the metadata of %s is held", e.Kind)
 	}
 	return fmt.Sprintf("cache: %s is not held: nobody has opened it", e.Kind)
-}
-
-// NamespaceError says that a namespace was read that the cache does not hold.
-type NamespaceError struct {
-	Kind      schema.GroupVersionKind
-	Namespace string
-	// Held are those it holds.
-	Held []string
-}
-
-func (e *NamespaceError) Error() string {
-	return fmt.Sprintf("cache: %s of namespace %q is not held, only of %s",
-		e.Kind.Kind, e.Namespace, strings.Join(e.Held, ", "))
 }
 
 // UnsupportedError says that a read asks for what only the server can answer.

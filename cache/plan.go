@@ -160,7 +160,7 @@ func (h *held) in(namespace string) ([]*informer.Share, error) {
 	if i, ok := slices.BinarySearch(h.namespaces, namespace); ok {
 		return h.shares[i : i+1], nil
 	}
-	return nil, &NamespaceError{Kind: h.kind.GVK, Namespace: namespace, Held: h.namespaces}
+	return nil, &informer.NamespaceError{Kind: h.kind.GVK, Namespace: namespace, Held: h.namespaces}
 }
 
 const tokenPrefix = "cache."

@@ -15,7 +15,7 @@ import (
 // Get implements client.Reader. What is asked for by ResourceVersion is ignored: the answer is
 // what the cache holds now.
 //
-// Errors: *UndeclaredError, *NamespaceError, *UnsupportedError for a subresource,
+// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource,
 // *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	h, err := c.reads(ctx, into, o.Kind)

@@ -95,6 +95,14 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+	b.Run("get header", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := whole.Header(key("77")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("list 100 by index", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

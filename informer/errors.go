@@ -63,6 +63,20 @@ func (e *SyncError) Unwrap() []error {
 	return all
 }
 
+// NamespaceError says that a namespace was read that is not held: an answer would be empty although
+// there may be objects.
+type NamespaceError struct {
+	Kind      schema.GroupVersionKind
+	Namespace string
+	// Held are those that are.
+	Held []string
+}
+
+func (e *NamespaceError) Error() string {
+	return fmt.Sprintf("%s of namespace %q is not held, only of %s",
+		e.Kind.Kind, e.Namespace, strings.Join(e.Held, ", "))
+}
+
 // TypeMismatchError says that a Go type cannot hold objects of the kind.
 type TypeMismatchError struct {
 	Kind schema.GroupVersionKind

@@ -255,6 +255,13 @@ func TestFilteredFactory(t *testing.T) {
 		if o, err := maps.Lister().Get(key("a")); err != nil || o.Data["value"] != "1!" {
 			t.Errorf("%v, %v", o, err)
 		}
+		var other *informer.NamespaceError
+		if _, err := maps.Lister().Get(object.Key{Namespace: "other", Name: "a"}); !errors.As(err, &other) || other.Namespace != "other" {
+			t.Errorf("Get from a namespace that is not watched: %v", err)
+		}
+		if _, err := maps.Lister().List("other", nil); !errors.As(err, &other) {
+			t.Errorf("List of a namespace that is not watched: %v", err)
+		}
 		if o, err := nodes.Lister().Get(key("n")); err != nil || o.Name != "n" {
 			t.Errorf("a cluster-scoped kind: %v, %v", o, err)
 		}

@@ -38,7 +38,8 @@ func newLister[T any, P object.Ptr[T]](in func() *Informer) Lister[T] {
 }
 
 // Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
-// error is a *client.NotFound if there is none, and a *store.SetAsideError if it cannot be used.
+// error is a *client.NotFound if there is none, a *store.SetAsideError if it cannot be used, and a
+// *NamespaceError if the informer does not watch the namespace.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
 	in := l.informer()
 	e, err := in.Entry(key)
@@ -46,6 +47,16 @@ func (l Lister[T]) Get(key object.Key) (*T, error) {
 		return nil, err
 	}
 	return l.copy(in, e)
+}
+
+// Header returns the metadata of the object of a key, without decoding anything: shared, read only.
+// Errors are those of Get.
+func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
+	e, err := l.informer().Entry(key)
+	if err != nil {
+		return nil, err
+	}
+	return e.Header(), nil
 }
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the

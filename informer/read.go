@@ -40,10 +40,14 @@ func (in *Informer) Snapshot() (*store.Snapshot, error) {
 }
 
 // Entry returns the present entry of a key. The namespace of the key is ignored for a
-// cluster-scoped kind. Errors: *NotSyncedError, *client.NotFound, *store.SetAsideError.
+// cluster-scoped kind. Errors: *NotSyncedError, *NamespaceError, *client.NotFound,
+// *store.SetAsideError.
 func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
 	snapshot, err := in.Snapshot()
 	if err != nil {
+		return nil, err
+	}
+	if err := in.holds(key.Namespace); err != nil {
 		return nil, err
 	}
 	e, ok := snapshot.Lookup(key)
@@ -64,7 +68,7 @@ func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
 // Entries yields what a query selects in one snapshot, in the order of the keys, decoding
 // nothing. Entries that were set aside are among them, those included of which it is not known
 // whether their labels match, but not where the query has a condition, since no index holds them.
-// Errors: *NotSyncedError, *store.UnknownIndexError.
+// Errors: *NotSyncedError, *NamespaceError, *store.UnknownIndexError.
 func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	snapshot, err := in.Snapshot()
 	if err != nil {
@@ -72,6 +76,11 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	}
 	if in.o.Kind.ClusterScoped {
 		q.Namespace = ""
+	}
+	if q.Namespace != "" {
+		if err := in.holds(q.Namespace); err != nil {
+			return nil, err
+		}
 	}
 	all, err := snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After})
 	anyLabels := q.Labels == nil || q.Labels.Empty()
@@ -99,6 +108,15 @@ func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {
 			yield(e)
 		}
 	}
+}
+
+// holds returns an error if a namespace is not among what is watched.
+func (in *Informer) holds(namespace string) error {
+	only := in.o.Selection.Namespace
+	if only == "" || only == namespace || in.o.Kind.ClusterScoped {
+		return nil
+	}
+	return &NamespaceError{Kind: in.o.Kind.GVK, Namespace: namespace, Held: []string{only}}
 }
 
 // Decode writes an entry of this informer into an object of the caller's, which then owns all of

@@ -121,6 +121,13 @@ func TestLister(t *testing.T) {
 			t.Errorf("a copy was changed, and the store with it: %v, %v", again, err)
 		}
 
+		if h, err := l.Header(key("b")); err != nil || h.Labels["value"] != "2" {
+			t.Errorf("Header = %v, %v", h, err)
+		}
+		if _, err := l.Header(key("x")); !apierrors.IsNotFound(err) {
+			t.Errorf("Header of nothing = %v", err)
+		}
+
 		_, err = l.Get(key("x"))
 		var missing *client.NotFound
 		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource != configMaps.Resource ||
