@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -16,13 +17,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stopBound is how long a stop may take. What is cut off then loses
-// nothing: etcd's log is written before a request is answered.
+// stopBound is how long a stop may take.
 const stopBound = 3500 * time.Millisecond
 
 // serve runs the control plane until ctx ends, standard input ends (when it
 // is followed), or a component fails; the last is an error.
-func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err error) {
+func serve(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	dir, err := filepath.Abs(o.dataDir)
 	if err != nil {
 		return err
@@ -43,7 +43,10 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err err
 	var orphaned atomic.Bool
 	cleanUp := func() {
 		if o.temporary && orphaned.Load() {
-			_ = os.RemoveAll(dir) // there is nobody left to tell
+			// There is nobody left to tell of an error, but etcd may still
+			// be writing: more than one attempt.
+			for i := 0; i < 5 && os.RemoveAll(dir) != nil; i++ {
+			}
 		}
 	}
 	defer cleanUp()
@@ -77,61 +80,67 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) (err err
 		return err
 	}
 	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
+
+	// leave ends the process where it stands. It loses nothing: a request is
+	// answered when it is in etcd's log.
+	leave := func() {
+		cleanUp()
+		if err := failure(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "controlplane:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
+	klog.OsExit = func(code int) {
+		if ctx.Err() != nil { // some find it fatal to be stopped
+			leave()
+		}
+		os.Exit(code)
+	}
+	context.AfterFunc(ctx, func() { time.AfterFunc(stopBound, leave) })
 
 	g := newGroup(cancel)
-	// However we end, never later than the bound.
-	context.AfterFunc(ctx, func() {
-		time.AfterFunc(stopBound, func() {
-			klog.Info("Stop took too long, leaving")
-			code := 0
-			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-				fmt.Fprintln(os.Stderr, "controlplane:", cause)
-				code = 1
-			}
-			cleanUp()
-			os.Exit(code)
-		})
-	})
-	defer func() {
-		cancel(nil)
-		g.stop()
-		if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-			err = cause
-		}
-	}()
-
 	etcd, err := startEtcd()
 	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	g.addCloser(etcd.Close)
-	g.start("kube-apiserver", apiServer(files, ln))
-	if err := awaitReadyz(ctx, client); err != nil {
-		return stopped(ctx, err)
+	if err := startRest(ctx, g, files, ln, config, o.nodes); err != nil {
+		cancel(err) // unless we were asked to stop, which then is the reason
+		leave()     // what has half started stops badly
 	}
-	if err := startClients(ctx, g, files, config, client, o.nodes); err != nil {
-		return stopped(ctx, err)
-	}
-	if _, err := fmt.Fprintln(out, "ready:", url); err != nil {
-		return err
-	}
-	for {
+	_, err = fmt.Fprintln(out, "ready:", url)
+	for err == nil && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return nil
 		case line := <-commands:
-			fmt.Fprintln(out, runCommand(ctx, etcd, line))
+			_, err = fmt.Fprintln(out, runCommand(ctx, etcd, line))
 		}
 	}
+	cancel(err)
+	g.stop()
+	return failure(ctx)
 }
 
-// startClients starts all that talks to the API server and returns when
-// Pods can be created, scheduled and run.
-func startClients(ctx context.Context, g *group, files *files, config *rest.Config, client kubernetes.Interface, nodes int) error {
+// failure is why the control plane ended, nil if it was asked to.
+func failure(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// startRest starts all but etcd and returns when Pods can be created,
+// scheduled and run.
+func startRest(ctx context.Context, g *group, files *files, ln net.Listener, config *rest.Config, nodes int) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	g.start("kube-apiserver", apiServer(files, ln))
+	if err := awaitReadyz(ctx, client); err != nil {
+		return err
+	}
 	g.start("kube-controller-manager", controllerManager(files))
 	g.start("kube-scheduler", scheduler(files))
 	g.start("kwok", kubelets(files, config, client))
@@ -143,12 +152,4 @@ func startClients(ctx context.Context, g *group, files *files, config *rest.Conf
 		return err
 	}
 	return awaitDefaultAccount(ctx, client)
-}
-
-// stopped drops the error of a start that was asked to stop: not a failure.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
