@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -318,11 +319,48 @@ func TestAKindThatIsNotServedMayCome(t *testing.T) {
 	})
 }
 
+// TestLastCloseFreesTheMemory: what the last user closed is garbage, while the factory goes on.
+func TestLastCloseFreesTheMemory(t *testing.T) {
+	c := newCluster()
+	for i := range 100 {
+		c.server("ConfigMap", "").Put(configMap(fmt.Sprint(i), "1"))
+	}
+	f := newFactory(t, c)
+	stop := runFactory(f)
+	use := func() <-chan struct{} {
+		maps := open[corev1.ConfigMap](t, f)
+		reg, err := maps.Handle(informer.Handler[corev1.ConfigMap]{OnAdd: func(*corev1.ConfigMap, bool) {}}, informer.HandlerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-reg.Synced()
+		defer maps.Close()
+		in := maps.Informer()
+		freed := make(chan struct{})
+		runtime.AddCleanup(in, func(c chan struct{}) { close(c) }, freed)
+		return freed
+	}
+	freed := use()
+	deadline := time.After(time.Minute)
+	for done := false; !done; {
+		runtime.GC() // the watch ends in its own time
+		select {
+		case <-freed:
+			done = true
+		case <-deadline:
+			t.Fatal("the informer is still held")
+		default:
+			runtime.Gosched()
+		}
+	}
+	_ = stop()
+}
+
 func TestFactoryManyCycles(t *testing.T) {
 	c := newCluster()
 	c.server("ConfigMap", "").Put(configMap("a", "1"))
 	f := newFactory(t, c)
-	for range 200 {
+	for range 1000 {
 		maps := open[corev1.ConfigMap](t, f)
 		stop := runFactory(f)
 		if !f.WaitForCacheSync(t.Context()) {

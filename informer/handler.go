@@ -34,7 +34,7 @@ type HandlerOptions struct {
 	// Name is used in logs and errors. Empty: "handler".
 	Name string
 	// Resync is the period after which the handler is shown everything again. Zero: that of the
-	// informer. Negative: never. It is counted from the time the handler joins.
+	// informer. Negative: never. It is counted from when the handler joins or the informer syncs.
 	Resync time.Duration
 }
 
