@@ -146,6 +146,11 @@ func (w *watch) set(o object.Object, initially bool) {
 	w.change(object.KeyOf(o), func(c *store.Change) { c.New, c.Initial = e, initially })
 }
 
+// apply hands over an entry that came or changed.
+func (w *watch) apply(key object.Key, e *store.Entry) {
+	w.change(key, func(c *store.Change) { c.New = e })
+}
+
 // remove hands over an object that went.
 func (w *watch) remove(key object.Key) {
 	w.change(key, func(c *store.Change) { c.Last = c.Old })

@@ -265,6 +265,23 @@ func TestChildLeavesItsOwner(t *testing.T) {
 	})
 }
 
+// The owner was deleted while the program was down: what it owned is there at the start, and
+// brings it back to be looked at.
+func TestChildOfAnOwnerThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		m.watch("Pod").set(pod("child", 1, "gone"), true)
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		synctest.Wait()
+		if got, want := r.calls(), []string{"gone listed×1"}; !slices.Equal(got, want) {
+			t.Errorf("calls %q, want %q", got, want)
+		}
+		stop()
+	})
+}
+
 // What did not change is reconciled after what does.
 func TestInitialListYieldsToLiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -336,7 +353,7 @@ func TestHooks(t *testing.T) {
 			t.Errorf("the panic: %+v", got[0])
 		case got[1].Outcome != controller.Terminal || got[1].Attempt != 2 || got[1].Panicked:
 			t.Errorf("the terminal error: %+v", got[1])
-		case got[2].Outcome != controller.Success || got[2].Attempt != 1 || got[2].Cause.Trigger != reconcile.Updated:
+		case got[2].Outcome != controller.Success || got[2].Attempt != 1 || got[2].Cause.Trigger != reconcile.Updated || got[2].Request != (reconcile.Request{Namespace: "web", Name: "a"}):
 			t.Errorf("the success: %+v", got[2])
 		}
 	})

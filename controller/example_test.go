@@ -1,0 +1,88 @@
+package controller_test
+
+import (
+	"context"
+	"log"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/predicate"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+var (
+	mgr        *flyball.Manager
+	reconciler reconcile.Reconciler[reconcile.Request]
+)
+
+// How does a controller say what it is about, and what else it looks at?
+func ExampleNew() {
+	ofApp := func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
+		return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
+	}
+	_, err := controller.New(mgr, "apps", reconciler, controller.Options{},
+		controller.For[appsv1.Deployment](predicate.GenerationChanged()),
+		controller.Owns[appsv1.ReplicaSet](),
+		controller.Watches[corev1.Pod](handler.Map(ofApp), predicate.LabelsChanged()))
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// How are retries spaced, and a reconcile bounded?
+func ExampleOptions() {
+	_ = controller.Options{
+		Workers:          4,
+		ReconcileTimeout: 30 * time.Second,
+		RateLimiter: func() workqueue.RateLimiter[any] {
+			return workqueue.ExponentialLimiter[any](100*time.Millisecond, 5*time.Minute)
+		},
+	}
+}
+
+// How do events from outside the cluster come in?
+func ExampleChannel() {
+	pushed := make(chan *appsv1.Deployment) // by a webhook of a registry, say
+	_, err := controller.New(mgr, "images", reconciler, controller.Options{},
+		controller.For[appsv1.Deployment](),
+		controller.Channel(pushed, handler.Self()))
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// tenantKey is a request that is more than the name of an object.
+type tenantKey struct {
+	Tenant, Name string
+}
+
+// How can a request be something else than the name of an object?
+func ExampleWatches() {
+	r := reconcile.Func[tenantKey](func(ctx context.Context, req tenantKey) (reconcile.Result, error) {
+		reconcile.Logger(ctx).Info("looking", "tenant", req.Tenant)
+		return reconcile.Result{RequeueAfter: time.Hour}, nil
+	})
+	ofTenant := handler.MapHeader(func(_ context.Context, h *object.Header) []tenantKey {
+		return []tenantKey{{Tenant: h.Labels["tenant"], Name: h.Name}}
+	})
+	_, err := controller.New(mgr, "tenants", r, controller.Options{}, controller.Watches[corev1.ConfigMap](ofTenant))
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// How does a controller come and go while the program runs?
+func ExampleController_Close() {
+	c, err := controller.New(mgr, "for-a-while", reconciler, controller.Options{}, controller.For[corev1.Pod]())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close() // its reconciles have ended, and its watches, unless others use them
+}
