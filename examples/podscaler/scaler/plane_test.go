@@ -1,0 +1,221 @@
+package scaler
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/examples/internal/sampletest"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/run"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+
+const bound = sampletest.Bound
+
+// long is the time that a property over time is watched: short, unless FLYBALL_LONG is set.
+func long(short time.Duration) time.Duration {
+	if os.Getenv("FLYBALL_LONG") != "" {
+		return time.Minute
+	}
+	return short
+}
+
+// stage is a namespace in which podscaler runs.
+type stage struct {
+	*testing.T
+	c      *client.Live // the test's own
+	ns     string
+	mgr    *flyball.Manager
+	writes *writes
+	done   chan controller.Reconciled
+}
+
+// writes is what podscaler wrote.
+type writes struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (w *writes) hook(d client.Done) {
+	if slices.Contains([]string{"get", "list", "watch"}, d.Verb) || d.Kind == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, d.Call.String())
+}
+
+func (w *writes) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+// start runs podscaler in a namespace of its own until the test ends.
+func start(t *testing.T, interval time.Duration) *stage {
+	t.Helper()
+	p := planetest.Shared(t)
+	s := &stage{T: t, ns: planetest.Namespace(t, p), writes: &writes{}, done: make(chan controller.Reconciled, 1<<16)}
+	var err error
+	if s.c, err = client.New(p.RESTConfig(), client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	o := flyball.Options{
+		Name: "podscaler", Config: p.RESTConfig(),
+		Client: client.Options{Hook: s.writes.hook},
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	o.Cache.Namespaces = []string{s.ns}
+	if s.mgr, err = flyball.New(o); err != nil {
+		t.Fatal(err)
+	}
+	hooks := controller.Hooks{Reconciled: func(r controller.Reconciled) {
+		select {
+		case s.done <- r:
+		default:
+		}
+	}}
+	if err := Add(s.mgr, interval, controller.Options{Hooks: hooks}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.mgr.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("podscaler: %v", err)
+		}
+		s.c.Close()
+	})
+	return s
+}
+
+// scaled makes a Deployment whose own Pods carry app=myapp.
+func (s *stage) scaled(name string, annotations map[string]string) *appsv1.Deployment {
+	s.Helper()
+	d, err := client.Create(s.Context(), s.c, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Annotations: annotations},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"of": name}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": name, "app": "myapp"}},
+				Spec:       podSpec(),
+			},
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
+func (s *stage) annotate(name string, annotations map[string]any) {
+	s.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
+	patch := client.MergePatch(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if _, err := client.Patch(s.Context(), s.c, d, patch); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func podSpec() corev1.PodSpec {
+	now := int64(0)
+	return corev1.PodSpec{
+		TerminationGracePeriodSeconds: &now,
+		Containers:                    []corev1.Container{{Name: "pause", Image: "pause"}},
+	}
+}
+
+// pods makes n Pods with a label.
+func (s *stage) pods(n int, key, value string) []*corev1.Pod {
+	s.Helper()
+	made := make([]*corev1.Pod, n)
+	s.each(n, func(i int) (err error) {
+		made[i], err = client.Create(s.Context(), s.c, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, GenerateName: value + "-", Labels: map[string]string{key: value}},
+			Spec:       podSpec(),
+		})
+		return err
+	})
+	return made
+}
+
+func (s *stage) remove(pods []*corev1.Pod) {
+	s.Helper()
+	s.each(len(pods), func(i int) error { return client.Delete(s.Context(), s.c, pods[i]) })
+}
+
+// each calls f for 0 to n-1, eight at a time.
+func (s *stage) each(n int, f func(i int) error) {
+	s.Helper()
+	g, _ := run.New(s.Context())
+	var next atomic.Int64
+	for range 8 {
+		g.Go("", func(context.Context) error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := f(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// replicas returns when a Deployment is to have so many replicas.
+func (s *stage) replicas(name string, want int32, within time.Duration) {
+	s.Helper()
+	var last int32
+	if !sampletest.Eventually(s, s.c, within, s.ns, name, func(d *appsv1.Deployment) bool {
+		last = *d.Spec.Replicas
+		return last == want
+	}) {
+		s.Fatalf("%s: %d replicas, want %d; writes %q", name, last, want, s.writes.list())
+	}
+}
+
+// rest fails the test if podscaler writes anything for a while.
+func (s *stage) rest(d time.Duration) {
+	s.Helper()
+	before := len(s.writes.list())
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+	if after := s.writes.list(); len(after) != before {
+		s.Errorf("writes at rest: %q", after[before:])
+	}
+}
+
+// counted is how many Pods with app=myapp the server has that live and are not of the Deployment.
+func (s *stage) counted(except string) (n int) {
+	s.Helper()
+	for p, err := range client.List[corev1.Pod](s.Context(), s.c, client.InNamespace(s.ns), client.MatchingLabels{"app": "myapp"}) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		if p.Labels["of"] != except && p.DeletionTimestamp == nil {
+			n++
+		}
+	}
+	return n
+}
