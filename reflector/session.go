@@ -191,7 +191,8 @@ func (g *guard) set(until time.Time) {
 		}
 	case g.timer == nil:
 		g.at = until
-		g.timer = time.AfterFunc(time.Until(until), func() { g.cancel(errTimer) })
+		cancel := g.cancel // not g: another guard may stand there by the time the timer fires
+		g.timer = time.AfterFunc(time.Until(until), func() { cancel(errTimer) })
 	case g.at.Before(until):
 		g.at = until.Add(guardSlack)
 		g.timer.Reset(time.Until(g.at))
