@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"maps"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
@@ -11,7 +12,9 @@ import (
 // Handler is told what changes, on a goroutine of its own, object by object in the order in which
 // keys changed. A change to a key that still waits is merged into it: the handler sees the latest
 // state of each key, and as old the last state that it was shown. Deleted and made again unseen
-// is one update with two UIDs; an object that came and went unseen is nothing at all.
+// is one update with two UIDs. An object that came and went unseen is an add and a delete of its
+// last state, one after the other; of very many such objects that wait the oldest are dropped (see
+// delta.BacklogCore), and counted in Stats.Dropped.
 //
 // What a callback is given is its own copy. Nil callbacks are skipped, and nothing is decoded
 // for them. An object that cannot be decoded is set aside and reported; the handler gets it when
@@ -25,7 +28,9 @@ type Handler[T any] struct {
 	// shown again since the handler asked for resync.
 	OnUpdate func(old, new *T)
 	// OnDelete is given the last state of an object that went: with the resourceVersion of the
-	// deletion, or, if missed, as it was last seen, since nobody saw it go.
+	// deletion, or, if missed, as it was last seen, since nobody saw it go. Where that cannot be
+	// decoded it is the state that the handler was shown last; if that was not kept, as there is no
+	// OnUpdate, it is the metadata alone.
 	OnDelete func(last *T, missed bool)
 }
 
@@ -136,10 +141,22 @@ func (t *typed[T, P]) remove(c store.Change) {
 		// The final state is of no use: the one that the handler was shown is the last known.
 		t.in.aside(last, err)
 		if obj, err = t.copy(c.Old); err != nil {
-			return
+			obj = bare[T, P](last.Header())
 		}
 	}
 	t.h.OnDelete(obj, c.Missed)
+}
+
+// bare is an object of which nothing but the header could be read.
+func bare[T any, P object.Ptr[T]](h *object.Header) *T {
+	obj := P(new(T))
+	obj.SetNamespace(h.Namespace)
+	obj.SetName(h.Name)
+	obj.SetUID(h.UID)
+	obj.SetResourceVersion(h.ResourceVersion)
+	obj.SetLabels(maps.Clone(h.Labels))
+	obj.SetAnnotations(maps.Clone(h.Annotations))
+	return obj
 }
 
 func (t *typed[T, P]) copy(e *store.Entry) (*T, error) {

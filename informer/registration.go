@@ -101,6 +101,9 @@ type Stats struct {
 	Oldest  time.Duration
 	// Merged counts the changes that were merged into one that waited.
 	Merged uint64
+	// Dropped counts the objects that came and went while too many others waited that had, too: the
+	// handler is never told of them.
+	Dropped uint64
 	// Delivered counts the changes whose callback has returned or panicked.
 	Delivered uint64
 	// Panics counts the callbacks that panicked.
@@ -112,7 +115,7 @@ func (r *Registration) Stats() Stats {
 	var s Stats
 	if r.backlog != nil {
 		b := r.backlog.Stats()
-		s = Stats{Pending: b.Depth, Oldest: b.Oldest, Merged: b.Merged}
+		s = Stats{Pending: b.Depth, Oldest: b.Oldest, Merged: b.Merged, Dropped: b.Dropped}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,11 +192,32 @@ func (r *Registration) loop(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return nil // stopped, or removed
-		case item.Mark:
-			r.mark(false)
-			close(r.synced)
-		case !r.deliver(store.Change(item.Change)):
+		case !r.tell(item):
 			return nil
 		}
 	}
+}
+
+// tell makes the calls for what a backlog handed out. It reports false when the registration was
+// removed.
+func (r *Registration) tell(item delta.Item[*store.Entry]) bool {
+	if item.Mark {
+		r.mark(false)
+		close(r.synced)
+		return true
+	}
+	came, went, two := told(store.Change(item.Change))
+	return r.deliver(came) && (!two || r.deliver(went))
+}
+
+// told is a change as a handler is told it. That an object came and went is two calls; the second
+// is made whatever becomes of the first.
+func told(c store.Change) (first, second store.Change, two bool) {
+	if c.Old != nil || c.New != nil || c.Last == nil {
+		return c, c, false
+	}
+	came, went := c, c
+	came.New, came.Last, came.Missed = c.Last, nil, false
+	went.Old = c.Last
+	return came, went, true
 }

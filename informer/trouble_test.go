@@ -300,7 +300,7 @@ func TestBlockedHandlerDelaysNobody(t *testing.T) {
 			t.Errorf("stats %+v", st)
 		}
 		close(release)
-		slow.want(t, "released", "add first=1", "add a=99", "add b=new")
+		slow.want(t, "released", "add first=1", "add a=99", "add b=new", "add c=1", "delete c=1@204")
 		_ = stop()
 	})
 }

@@ -82,7 +82,10 @@ func TestHandlerViewModel(t *testing.T) {
 		}
 		show := func() {
 			if item, ok := backlog.Next(); ok {
-				h.deliver(store.Change(item.Change))
+				came, went, two := told(store.Change(item.Change))
+				if h.deliver(came); two {
+					h.deliver(went)
+				}
 			}
 		}
 		names := rapid.SampledFrom([]string{"a", "b", "c"})
