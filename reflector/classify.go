@@ -60,7 +60,7 @@ func classify(err error) (cause, time.Duration) {
 		return server, wait
 	case s.Code >= 400 && s.Code < 500:
 		return refused, wait
-	case s.Code >= 500 && !unsent(err):
+	case s.Code >= 500 && !cut(err):
 		return server, wait
 	}
 	return classifyRead(err), wait
@@ -77,10 +77,14 @@ func statusOf(err error) (metav1.Status, bool) {
 	return metav1.Status{}, false
 }
 
-// unsent reports that no connection could be made.
-func unsent(err error) bool {
-	e, ok := errors.AsType[*client.Unavailable](err)
-	return ok && e.Unsent
+// cut reports that no server said so: no connection could be made, or it broke. A stream that
+// breaks says nothing about its version, however often it does.
+func cut(err error) bool {
+	if e, ok := errors.AsType[*client.Unavailable](err); ok {
+		return e.Unsent || e.Unwrap() != nil
+	}
+	e, ok := errors.AsType[*client.Timeout](err)
+	return ok && e.Unwrap() != nil
 }
 
 // classifyRead tells what cannot be read from what was cut.
