@@ -1,0 +1,145 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/object"
+)
+
+var errLate = errors.New("a minute after the last fault")
+
+// seen waits until every observer has seen the last state of every object.
+func (r *rig) seen() {
+	r.Helper()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errLate)
+	defer cancel()
+	if err := r.book.Wait(ctx); err != nil {
+		r.Fatalf("lost: %v\nwatch: %+v", err, r.watch())
+	}
+}
+
+// nothingLost is the check at the end of every fault, within a minute of the last one: the store
+// is what a fresh list says, every key was reconciled in its last state, nobody was shown an older
+// state after a newer one, every deletion was told of, and nothing piles up.
+func (r *rig) nothingLost() {
+	r.Helper()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errLate)
+	defer cancel()
+	if err := r.book.Wait(ctx); err != nil {
+		r.Fatalf("lost: %v\nwatch: %+v", err, r.watch())
+	}
+	var err error
+	if !r.state.await(ctx, func() bool { err = errors.Join(r.idle(), r.same(ctx), r.told(ctx)); return err == nil }) {
+		r.Errorf("%v: %v", errLate, err)
+	}
+	if n, heap := measure(); n > r.goroutines+20 || heap > r.heap+32<<20 {
+		r.Errorf("goroutines %d → %d, heap %d → %d", r.goroutines, n, r.heap, heap)
+	}
+	writes, deletes, _ := r.book.Counts()
+	r.Logf("%d writes, %d of them deletes; handler %+v; requests %v; relists %v, restarts %v",
+		writes+deletes, deletes, *r.tally("handler"), r.asked.total(), r.watch().Relists, r.watch().Restarts)
+}
+
+// idle says what waits somewhere.
+func (r *rig) idle() error {
+	q, f, reg := r.ctl.QueueStats(), r.kind.Informer().Figures().Queue, r.reg.Stats()
+	if q.Depth+q.Delayed+q.InFlight+f.Depth+reg.Pending == 0 {
+		return nil
+	}
+	return fmt.Errorf("queue %+v, between watch and store %+v, handler %+v", q, f, reg)
+}
+
+// same compares the store with a fresh list.
+func (r *rig) same(ctx context.Context) error {
+	var failed error
+	stored := without(client.List[corev1.ConfigMap](ctx, r.mgr.Cache(), client.InNamespace(r.ns)), &failed)
+	fresh := without(client.List[corev1.ConfigMap](ctx, r.direct, client.InNamespace(r.ns)), &failed)
+	return errors.Join(ledger.Same(stored, fresh), failed)
+}
+
+// told says whether who was told of additions and deletions is left with the number of objects
+// that there are.
+func (r *rig) told(ctx context.Context) error {
+	live := 0
+	for _, err := range client.List[corev1.ConfigMap](ctx, r.direct, client.InNamespace(r.ns)) {
+		if err != nil {
+			return err
+		}
+		live++
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, n := range r.counted {
+		if n.added-n.deleted != live {
+			return fmt.Errorf("%s was told of %d additions and %d deletions, and there are %d objects", name, n.added, n.deleted, live)
+		}
+	}
+	return nil
+}
+
+// without yields the objects of a sequence and keeps its error.
+func without[T any, P object.Ptr[T]](all iter.Seq2[P, error], failed *error) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for o, err := range all {
+			if err != nil {
+				*failed = err
+				return
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// requests counts what the program asked the server for.
+type requests struct {
+	mu   sync.Mutex
+	all  map[string]int // "list configmaps"
+	when []asked
+}
+
+type asked struct {
+	client.Done
+	at time.Time
+}
+
+func (q *requests) note(d client.Done) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.all == nil {
+		q.all = map[string]int{}
+	}
+	q.all[d.Verb+" "+d.Resource.Resource]++
+	q.when = append(q.when, asked{d, time.Now().Add(-d.Duration)})
+}
+
+// total is how often each was asked for.
+func (q *requests) total() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.all)
+}
+
+// since are the requests that began after a time.
+func (q *requests) since(t time.Time) []asked {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []asked
+	for _, a := range q.when {
+		if a.at.After(t) {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package faults_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/faults"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane"
+)
+
+func gatewayTo(t *testing.T, p *plane.Plane) *faults.Gateway {
+	t.Helper()
+	g, err := faults.NewGateway(p.RESTConfig())
+	must(t, err)
+	t.Cleanup(g.Close)
+	return g
+}
+
+// isWatch, isList and isStream tell requests for ConfigMaps apart.
+func isWatch(r *http.Request) bool {
+	return r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/configmaps")
+}
+
+func isStream(r *http.Request) bool {
+	return isWatch(r) && r.URL.Query().Get("sendInitialEvents") != ""
+}
+
+func isList(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" && strings.HasSuffix(r.URL.Path, "/configmaps")
+}
+
+// inPages has a list read from etcd, which pages, and not from memory, which does not.
+func inPages(r *http.Request) {
+	if q := r.URL.Query(); isList(r) && q.Get("resourceVersion") == "0" {
+		q.Del("resourceVersion")
+		q.Del("resourceVersionMatch")
+		r.URL.RawQuery = q.Encode()
+	}
+}
+
+// expired answers 410.
+func expired(w http.ResponseWriter) bool {
+	faults.Answer(w, http.StatusGone, metav1.StatusReasonExpired, "too old resource version: 1 (7)", 0)
+	return true
+}
+
+// times is a fault that befalls the next n requests that is says of.
+func times(n int32, is func(*http.Request) bool, f func(http.ResponseWriter) bool) faults.Fault {
+	var left atomic.Int32
+	left.Store(n)
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		return is(r) && left.Add(-1) >= 0 && f(w)
+	}
+}
+
+// either is the first fault that answers.
+func either(all ...faults.Fault) faults.Fault {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		for _, f := range all {
+			if f(w, r) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// forget has the server answer the next watch with 410, and ends the open ones.
+func forget(g *faults.Gateway, also ...faults.Fault) {
+	g.Break(either(append([]faults.Fault{times(1, func(r *http.Request) bool { return isWatch(r) && !isStream(r) }, expired)}, also...)...))
+	g.Drop()
+}
+
+// any is the key of an object that is there.
+func (r *rig) any() object.Key {
+	for _, w := range r.writers {
+		for _, o := range w.mine {
+			return object.KeyOf(o)
+		}
+	}
+	r.Fatal("there are no objects")
+	return object.Key{}
+}
+
+// answer is what a server said once, to be said again.
+type answer struct {
+	header http.Header
+	body   []byte
+}
+
+func (a *answer) write(w http.ResponseWriter) bool {
+	for k, v := range a.header {
+		w.Header()[k] = v
+	}
+	w.Header().Del("Content-Length")
+	io.Copy(w, bytes.NewReader(a.body))
+	return true
+}
+
+// ask has a request answered by the server.
+func ask(t *testing.T, g *faults.Gateway, path, accept string) *answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.Config().Host+path, nil)
+	must(t, err)
+	req.Header.Set("Accept", accept)
+	c := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s", path, resp.Status, body)
+	}
+	return &answer{resp.Header, body}
+}

@@ -1,0 +1,107 @@
+package faults_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/reflector"
+)
+
+// The server dies and comes back on the same data: watches go on where they were.
+func TestFault01APIServerRestart(t *testing.T) {
+	p := hurtable(t)
+	r := start(t, p, setup{})
+	r.during(func() {
+		p.Kill()
+		if err := p.Restart(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	r.churn(40)
+	r.nothingLost()
+	if n := len(r.watch().Relists); n != 1 || r.watch().Relists[reflector.First] != 1 {
+		t.Errorf("lists: %v", r.watch().Relists)
+	}
+	if n := r.asked.total()["list configmaps"]; n > 1 {
+		t.Errorf("%d lists", n)
+	}
+}
+
+// The server stands still with its connections open, as a machine does whose host is overloaded.
+func TestFault03APIServerStopped(t *testing.T) {
+	p := hurtable(t)
+	r := start(t, p, setup{tune: sooner})
+	must(t, p.Pause())
+	stopped := time.Now()
+	r.await("noticed", func(s reflector.State) bool { return s.Phase == reflector.Stale })
+	noticed := time.Since(stopped)
+	if bound := pick(45*time.Second, 20*time.Second); noticed > bound {
+		t.Errorf("noticed after %v", noticed)
+	}
+	// Reads answer from what was there.
+	n := 0
+	for _, err := range client.List[corev1.ConfigMap](t.Context(), r.mgr.Client(), client.InNamespace(r.ns)) {
+		must(t, err)
+		n++
+	}
+	if n == 0 {
+		t.Error("reads do not answer while the server stands still")
+	}
+	pause := time.NewTimer(pick(time.Minute, 12*time.Second) - time.Since(stopped))
+	<-pause.C
+	must(t, p.Continue())
+	r.churn(80)
+	r.nothingLost()
+	t.Logf("noticed after %v", noticed.Round(time.Millisecond))
+	if n := len(r.watch().Relists); n != 1 {
+		t.Errorf("lists: %v", r.watch().Relists)
+	}
+}
+
+// The data of the server is put back to a backup: versions go back, and what was written since is
+// gone.
+func TestFault12RestoredFromBackup(t *testing.T) {
+	p := hurtable(t)
+	r := start(t, p, setup{tune: sooner})
+	backup, err := p.Snapshot()
+	must(t, err)
+	r.churn(200)
+	r.nothingLost() // all is quiet, so that nobody notes an old version in the new book
+	r.newBook()
+	must(t, p.Restore(t.Context(), backup))
+	r.adopt()
+	r.seen() // every key, by everyone, again
+	r.churn(80)
+	r.nothingLost()
+	if n := r.watch().Relists[reflector.WentBack]; n != 1 {
+		t.Errorf("relists: %v", r.watch().Relists)
+	}
+}
+
+// adopt takes over what the server has as the truth, for the book and for the writers.
+func (r *rig) adopt() {
+	r.Helper()
+	for _, w := range r.writers {
+		clear(w.mine)
+	}
+	for o, err := range client.List[corev1.ConfigMap](r.Context(), r.direct, client.InNamespace(r.ns)) {
+		must(r.T, err)
+		r.book.Wrote(o)
+		for _, w := range r.writers {
+			if w.owns(o.Name) {
+				w.mine[o.Name] = o
+			}
+		}
+	}
+}
+
+// sooner has a silent watch noticed in seconds, except in a long run.
+func sooner(c *reflector.Config) {
+	if !long {
+		c.Silence = 2 * time.Second
+	}
+}
