@@ -54,7 +54,8 @@ type KindOptions struct {
 	// Labels and Fields restrict what is held. Whatever does not match is not found by reads.
 	Labels labels.Selector
 	Fields fields.Selector
-	// Transform changes each version before it is held; see [informer.Options].
+	// Transform changes each version of a whole object before it is held; see [informer.Options].
+	// What is held as metadata only does not go through it.
 	Transform func(object.Object) error
 	// OpenOnRead lets the first read open the kind, and wait until it has synced or the ctx of the
 	// read ends. It stays open. There is no such option for all kinds at once.
@@ -117,7 +118,9 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 // configure sets what is special about a kind.
 func (c *Cache) configure(o *informer.Options) {
 	o.StripManagedFields = c.o.StripManagedFields
-	o.Transform = c.special[o.Kind.GVK].Transform
+	if !o.Selection.MetadataOnly {
+		o.Transform = c.special[o.Kind.GVK].Transform
+	}
 	if c.o.Configure != nil {
 		c.o.Configure(o)
 	}

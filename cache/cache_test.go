@@ -264,6 +264,29 @@ func TestOpenOnRead(t *testing.T) {
 	})
 }
 
+// TestTransformAndMetadata opens a kind that has a transform on its Go type as metadata only.
+func TestTransformAndMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster()
+		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
+		c := newCache(t, cl, cache.Options{Kinds: []cache.KindOptions{{
+			Kind: kind("Pod"), Transform: informer.Transform(func(p *corev1.Pod) error { p.Spec = corev1.PodSpec{}; return nil }),
+		}}})
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(kind("Pod"))
+		open(t, c, meta)
+		stop := start(c)
+		if err := c.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := client.Get[metav1.PartialObjectMetadata](t.Context(), c, object.Key{Namespace: "a", Name: "p"}, client.OfKind(kind("Pod")))
+		if err != nil || m.Name != "p" {
+			t.Errorf("Get = %v, %v", m, err)
+		}
+		_ = stop()
+	})
+}
+
 func TestNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
