@@ -19,6 +19,7 @@ const defaultLimit = 500
 // its turn comes, so that a slow loop keeps no connection open.
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
+		o := o // a sequence may be read again
 		if o.Limit == 0 {
 			o.Limit = defaultLimit
 		}

@@ -28,6 +28,23 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// A sequence that is ranged over again starts from the first page again.
+func TestListTwice(t *testing.T) {
+	f := newFake(t)
+	f.on("GET /api/v1/pods", inTurn(podList("5", "t1", "a"), podList("5", "", "b"), podList("5", "", "all")))
+	seq := f.client(Options{}).List(t.Context(), &corev1.Pod{}, ListOptions{})
+	for range 2 {
+		for _, err := range seq {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if q := f.asked[2].query; q.Has("continue") {
+		t.Errorf("the second time started at %v", q)
+	}
+}
+
 func TestListStopsEarly(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", podList("5", "more", "a", "b"))
