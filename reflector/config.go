@@ -25,7 +25,7 @@ type Config struct {
 	// done so, and what it costs, is in docs/adr/0002-silent-watches.md.
 	Silence time.Duration
 	// MinTimeout and MaxTimeout bound the time after which the server shall end a watch, drawn at
-	// random for each. Zero: 5 and 10 min.
+	// random for each. Zero: 5 and 10 min, or as near to that as the other one allows.
 	MinTimeout, MaxTimeout time.Duration
 	// Stall is how long nothing may come on a list. Zero: 60 s. Negative: for ever.
 	Stall time.Duration
@@ -59,8 +59,8 @@ func (c Config) withDefaults() Config {
 	}
 	duration(&c.InitialEvents, time.Minute)
 	duration(&c.Silence, 30*time.Second)
-	duration(&c.MinTimeout, 5*time.Minute)
 	duration(&c.MaxTimeout, max(10*time.Minute, c.MinTimeout))
+	duration(&c.MinTimeout, min(5*time.Minute, c.MaxTimeout))
 	duration(&c.Stall, time.Minute)
 	duration(&c.Absent, 30*time.Second)
 	if c.Backoff == (backoff.Policy{}) {

@@ -521,6 +521,21 @@ func TestStalledList(t *testing.T) {
 	})
 }
 
+func TestTimeoutOfWatches(t *testing.T) {
+	for _, tt := range []struct{ least, most, wantLeast, wantMost time.Duration }{
+		{0, 0, 5 * time.Minute, 10 * time.Minute},
+		{time.Minute, 0, time.Minute, 10 * time.Minute},
+		{20 * time.Minute, 0, 20 * time.Minute, 20 * time.Minute},
+		{0, time.Minute, time.Minute, time.Minute},
+		{time.Minute, 2 * time.Minute, time.Minute, 2 * time.Minute},
+	} {
+		c := NewCore(Config{MinTimeout: tt.least, MaxTimeout: tt.most})
+		if least, most := c.drawTimeout(moment{random: 0}), c.drawTimeout(moment{random: 1}); least != tt.wantLeast || most != tt.wantMost {
+			t.Errorf("%v to %v: watches last from %v to %v", tt.least, tt.most, least, most)
+		}
+	}
+}
+
 func TestNew(t *testing.T) {
 	src, sink := &scripted{}, newContent()
 	for _, test := range []struct {
