@@ -218,7 +218,8 @@ func (f *feed[R]) handle(c store.Change) {
 	err := run.Safely("handler", func() error {
 		f.calls.Lock()
 		defer f.calls.Unlock()
-		return f.handler.Handle(f.ctx, c, func(req R) { f.enqueue(req, cause) })
+		once := once[R]{add: func(req R) { f.enqueue(req, cause) }}
+		return f.handler.Handle(f.ctx, c, once.request)
 	})
 	if err == nil {
 		f.again.Forget(c.Key)
@@ -236,6 +237,30 @@ func (f *feed[R]) handle(c store.Change) {
 	}
 	f.problem("handler", err)
 	f.again.AddWith(c.Key, workqueue.AddOptions[store.Change]{RateLimited: true, Value: c})
+}
+
+// once adds each request once. A change is mapped from what the object was and from what it is,
+// which mostly leads to the same request; a worker that took it in between would run twice.
+type once[R comparable] struct {
+	add   func(R)
+	some  bool
+	first R
+	rest  map[R]struct{}
+}
+
+func (o *once[R]) request(req R) {
+	if !o.some {
+		o.some, o.first = true, req
+	} else {
+		if _, seen := o.rest[req]; seen || req == o.first {
+			return
+		}
+		if o.rest == nil {
+			o.rest = map[R]struct{}{}
+		}
+		o.rest[req] = struct{}{}
+	}
+	o.add(req)
 }
 
 // problem makes known what failed: to the hook always, in the log so often that a person sees it

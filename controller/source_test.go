@@ -265,3 +265,28 @@ func TestRequests(t *testing.T) {
 		}
 	})
 }
+
+// One change counts once for a request, whatever the handler says of its two states, and for each
+// request that it leads to.
+func TestOneChangeCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		h := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+			return []reconcile.Request{key("a"), key("v" + h.ResourceVersion), key("b"), key("a"), key("b")}
+		})
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		pass(time.Second)
+		m.watch("Pod").set(pod("p", 1, ""), false)
+		pass(time.Second)
+		m.watch("Pod").set(pod("p", 2, ""), false)
+		pass(time.Second)
+		stop()
+		slices.Sort(r.begun)
+		want := []string{"a created×1", "a updated×1", "b created×1", "b updated×1", "v1 created×1", "v1 updated×1", "v2 updated×1"}
+		if !slices.Equal(r.begun, want) {
+			t.Errorf("%q, want %q", r.begun, want)
+		}
+	})
+}
