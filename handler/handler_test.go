@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
@@ -109,6 +110,32 @@ func TestMapOfWhatCannotBeDecoded(t *testing.T) {
 	}
 	if got := requests(t, handler.MapHeader(byAppOf), c); !slices.Equal(got, []string{"web/shop", "web/"}) {
 		t.Errorf("MapHeader gives %v", got)
+	}
+}
+
+// A function that panics on the old state must not cost the new one.
+func TestMapPanicsOnOneState(t *testing.T) {
+	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("bad")), New: entry(t, pod("shop"))}
+	for name, h := range map[string]handler.Handler[reconcile.Request]{
+		"Map": handler.Map(func(ctx context.Context, p *corev1.Pod) []reconcile.Request {
+			if p.Labels["app"] == "bad" {
+				panic("bad")
+			}
+			return byApp(ctx, p)
+		}),
+		"MapHeader": handler.MapHeader(func(ctx context.Context, h *object.Header) []reconcile.Request {
+			if h.Labels["app"] == "bad" {
+				panic("bad")
+			}
+			return byAppOf(ctx, h)
+		}),
+	} {
+		var got []string
+		err := h.Handle(context.Background(), c, func(r reconcile.Request) { got = append(got, r.String()) })
+		var panicked *run.PanicError
+		if !errors.As(err, &panicked) || !slices.Equal(got, []string{"web/shop"}) {
+			t.Errorf("%s: %v, %v; want the new state mapped, and the panic", name, got, err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -12,7 +13,8 @@ import (
 // it is given. It must not block, so reads should go to a cache; ctx ends when the controller
 // stops. f must not assume that the object still exists.
 //
-// An object that cannot be decoded is an error, and f is still called for its other state.
+// If one state cannot be decoded, or f panics on it, that is an error, and f is still called for the
+// other state.
 func Map[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) []R) Handler[R] {
 	return mapped[T, R, P]{f}
 }
@@ -22,18 +24,24 @@ type mapped[T any, R comparable, P object.Ptr[T]] struct {
 }
 
 func (m mapped[T, R, P]) Handle(ctx context.Context, c store.Change, add func(R)) error {
-	var errs []error
-	for _, e := range states(c) {
-		if e == nil {
-			continue
-		}
+	return eachState(c, func(e *store.Entry) error {
 		p := P(new(T))
 		if err := e.Decode(p); err != nil {
-			errs = append(errs, err)
-			continue
+			return err
 		}
 		for _, r := range m.f(ctx, p) {
 			add(r)
+		}
+		return nil
+	})
+}
+
+// eachState calls f with every state that a change is about, whatever becomes of the others.
+func eachState(c store.Change, f func(*store.Entry) error) error {
+	var errs []error
+	for _, e := range states(c) {
+		if e != nil {
+			errs = append(errs, run.Safely("map", func() error { return f(e) }))
 		}
 	}
 	return errors.Join(errs...)
@@ -56,7 +64,7 @@ func (m mapped[T, R, P]) Accepts() object.Object { return P(new(T)) }
 
 // MapHeader requests what f says of the header of an object: of the old state and of the new one.
 // Nothing is decoded. The header is shared: f only reads it. An object that was set aside has a
-// header too, with its key at least.
+// header too, with its key at least. If f panics on one state it is still called for the other.
 func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) []R) Handler[R] {
 	return headers[R]{f}
 }
@@ -66,15 +74,12 @@ type headers[R comparable] struct {
 }
 
 func (m headers[R]) Handle(ctx context.Context, c store.Change, add func(R)) error {
-	for _, e := range states(c) {
-		if e == nil {
-			continue
-		}
+	return eachState(c, func(e *store.Entry) error {
 		for _, r := range m.f(ctx, e.Header()) {
 			add(r)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (m headers[R]) HandleGeneric(ctx context.Context, o object.Object, add func(R)) error {
