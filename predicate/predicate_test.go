@@ -234,6 +234,11 @@ func TestTyped(t *testing.T) {
 			t.Errorf("%s: %v, %v, called %q; want false and %q", name, ok, err, called, tc.want)
 		}
 	}
+	reset := change(t, pod(version("2")), pod())
+	reset.Reset = true
+	if ok, err := p.Match(reset); !ok || err != nil {
+		t.Errorf("after the server went back: %v, %v; want true", ok, err)
+	}
 	none := predicate.New(predicate.Funcs[*corev1.Pod]{})
 	if ok, err := none.Match(store.Change{New: store.SetAside(object.Header{}, errors.New("garbage"))}); !ok || err != nil {
 		t.Errorf("nothing to call: %v, %v; want true without decoding", ok, err)

@@ -25,7 +25,8 @@ type Funcs[P object.Object] struct {
 //	predicate.New(predicate.Funcs[*corev1.Pod]{Update: func(old, new *corev1.Pod) bool { … }})
 //
 // An object that took the name of another passes if either the Delete of the one or the Create of
-// the other does. Only what a function is there for is decoded. An object that cannot be decoded,
+// the other does. What is reported since the server went back in time is not judged by Update, and
+// passes. Only what a function is there for is decoded. An object that cannot be decoded,
 // or an event from outside that carries another type, is an error, and so passes.
 func New[T any, P object.Ptr[T]](f Funcs[P]) Predicate { return typed[T, P]{f} }
 
@@ -43,7 +44,7 @@ func (t typed[T, P]) Match(c store.Change) (bool, error) {
 		}
 		return t.one(t.f.Create, c.New)
 	}
-	if t.f.Update == nil {
+	if t.f.Update == nil || c.Reset {
 		return true, nil
 	}
 	old, err := t.decode(c.Old)
