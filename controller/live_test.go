@@ -218,14 +218,39 @@ func TestLiveOwns(t *testing.T) {
 	if _, err := client.Create(t.Context(), l.Live(), d); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(30 * time.Second)
+	// While the Deployment itself changes, its causes may take the place of the ReplicaSet's. So a
+	// change of the ReplicaSet alone, when all has come to rest.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	w, err := client.Watch[appsv1.Deployment](ctx, l.Live(), client.InNamespace(l.ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for e, err := range w.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Object != nil && e.Object.Status.AvailableReplicas == 1 {
+			break
+		}
+	}
+	for set, err := range client.List[appsv1.ReplicaSet](ctx, l.Live(), client.InNamespace(l.ns)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark := client.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"mark": "x"}}})
+		if _, err := client.Patch(ctx, l.Live(), set, mark); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for {
 		select {
 		case c := <-caused:
 			if c.Kind.Kind == "ReplicaSet" && strings.HasPrefix(c.Key.Name, "shop-") {
 				return
 			}
-		case <-deadline:
+		case <-ctx.Done():
 			t.Fatal("no reconcile was caused by the ReplicaSet")
 		}
 	}

@@ -63,21 +63,27 @@ type Cause struct {
 	Kind            schema.GroupVersionKind
 	Key             object.Key
 	ResourceVersion string
-	// Count is how many triggers this run answers, at least 1.
+	// Count is how many changes this run answers; of a retry or a requeue, how many of those. At
+	// least 1.
 	Count int
 }
 
-// Merge is the cause of a request that was queued for c and then again for later. A change says
-// more than a retry or a requeue, so it stays in front of those; of two changes the later one
-// stays.
+// Merge is the cause of a request that was queued for c and then again for later. Of two changes
+// the later one stays, and both count. A change takes the place of a retry or a requeue, which
+// would have come anyway and does not count beside it.
 func (c Cause) Merge(later Cause) Cause {
-	kept := later
-	if later.Trigger >= Retried && c.Trigger != 0 && c.Trigger < Retried {
-		kept = c
+	switch was, is := c.changed(), later.changed(); {
+	case was && !is:
+		return c
+	case is && !was:
+		return later
 	}
-	kept.Count = c.Count + later.Count
-	return kept
+	later.Count += c.Count
+	return later
 }
+
+// changed reports whether something happened, other than time passing.
+func (c Cause) changed() bool { return c.Trigger != 0 && c.Trigger < Retried }
 
 type (
 	causeKey  struct{}
