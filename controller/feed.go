@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -211,7 +212,8 @@ func (f *feed[R]) matches(ask func() (bool, error)) bool {
 	return ok
 }
 
-// handle queues what the handler says of a change. A handler that fails is called again later.
+// handle queues what the handler says of a change. A handler that fails is called again later,
+// unless it is the object that cannot be read.
 func (f *feed[R]) handle(c store.Change) {
 	cause := causeOf(c)
 	cause.Kind = f.source.gvk
@@ -226,8 +228,14 @@ func (f *feed[R]) handle(c store.Change) {
 		return
 	}
 	var panicked *run.PanicError
-	if setAside(c) && !errors.As(err, &panicked) {
+	isPanic := errors.As(err, &panicked)
+	if setAside(c) && !isPanic {
 		return // the informer has reported the object, and the handler sees it when it changes
+	}
+	var undecodable *wire.DecodeError
+	if errors.As(err, &undecodable) && !isPanic {
+		f.problem("handler", fmt.Errorf("%s: %w", c.Key, err))
+		return // it stays so until the object changes
 	}
 	err = fmt.Errorf("%s: %w", c.Key, err)
 	if f.again.NumRequeues(c.Key) >= handlerTries {

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 func problems(got *[]controller.Problem) controller.Hooks {
@@ -169,6 +170,39 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 		pass(time.Hour)
 		if calls, want := r.calls(), []string{"of-a created×1", "of-a updated×1"}; !slices.Equal(calls, want) || len(got) != 0 {
 			t.Errorf("calls %q, want %q; problems %v", calls, want, got)
+		}
+		stop()
+	})
+}
+
+// An object whose header can be read, and nothing else, is reported once for each of its versions:
+// calling the handler again would not help.
+func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var got []controller.Problem
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
+			return []reconcile.Request{key("of-" + p.Name)}
+		})
+		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		e, err := store.NewEntry(wire.Raw{
+			Kind: &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}, Encoding: wire.JSON,
+			Bytes: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"web","name":"a","resourceVersion":"1"},"spec":7}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.watch("Pod").apply(key("a"), e)
+		pass(time.Hour)
+		if len(got) != 1 || got[0].Part != "handler" || len(r.calls()) != 0 {
+			t.Errorf("problems %v, calls %q; want one problem", got, r.calls())
+		}
+		m.watch("Pod").set(pod("a", 2, ""), false)
+		pass(time.Hour)
+		if calls, want := r.calls(), []string{"of-a updated×1"}; !slices.Equal(calls, want) {
+			t.Errorf("calls %q, want %q", calls, want)
 		}
 		stop()
 	})
