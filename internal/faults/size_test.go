@@ -1,0 +1,150 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+)
+
+// peak is the most that was on the heap while it ran, garbage included.
+type peak struct {
+	stop chan struct{}
+	done chan uint64
+}
+
+func watchHeap() *peak {
+	p := &peak{make(chan struct{}), make(chan uint64)}
+	runtime.GC()
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		often := time.NewTicker(5 * time.Millisecond)
+		defer often.Stop()
+		most := uint64(0)
+		for {
+			metrics.Read(sample)
+			most = max(most, sample[0].Value.Uint64())
+			select {
+			case <-often.C:
+			case <-p.stop:
+				p.done <- most
+				return
+			}
+		}
+	}()
+	return p
+}
+
+func (p *peak) end() uint64 {
+	close(p.stop)
+	return <-p.done
+}
+
+// A few hundred objects of 1.5 MB arrive as fast as they can be written, and cost little more
+// memory than they are.
+func TestFault07LargeObjectsScripted(t *testing.T) {
+	const size = 1_500_000
+	count := pick(300, 100)
+	payload := strings.Repeat("0123456789", size/10)
+	g := gatewayTo(t, planetest.Shared(t))
+	g.Break(func(w http.ResponseWriter, req *http.Request) bool {
+		if !isWatch(req) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		for i := range count {
+			fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"big-%d","namespace":"n","uid":"u%d","resourceVersion":"%d"},"data":{"a":"`, i, i, 10+i)
+			io.WriteString(w, payload)
+			io.WriteString(w, `"}}}`+"\n")
+		}
+		fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", 10+count)
+		http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+		return true
+	})
+	f, err := informer.NewFactory(informer.Connect(dial(t, g.Config())), informer.FactoryOptions{
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	must(t, err)
+	kind, err := informer.Open[corev1.ConfigMap](t.Context(), f)
+	must(t, err)
+	_, before := measure()
+	heap := watchHeap()
+	_, cancel := runFactory(t, f)
+	ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer done()
+	must(t, f.WaitForSync(ctx))
+	most := heap.end()
+	_, after := measure()
+	content := uint64(count * size)
+	t.Logf("%d MB of objects; heap %d MB, at most %d MB", content>>20, (after-before)>>20, (most-before)>>20)
+	if after-before > content+content/5+8<<20 {
+		t.Errorf("%d bytes of objects take %d", content, after-before)
+	}
+	if most-before > 2*content+content/2+64<<20 {
+		t.Errorf("%d bytes of objects took up to %d", content, most-before)
+	}
+	if n := kind.Informer().State().Objects; n != count {
+		t.Errorf("%d objects, want %d", n, count)
+	}
+	cancel()
+}
+
+// runFactory runs a factory until the test ends, or the function is called.
+func runFactory(t *testing.T, f *informer.Factory) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() { defer close(over); f.Run(ctx) }()
+	stop := sync.OnceFunc(func() { cancel(); <-over })
+	t.Cleanup(stop)
+	return ctx, stop
+}
+
+// The same with objects as large as the API server takes ConfigMaps.
+func TestFault07LargeObjects(t *testing.T) {
+	const size = 1_000_000
+	count := pick(300, 20)
+	r := start(t, planetest.Shared(t), setup{})
+	var big []*corev1.ConfigMap
+	for round := range 2 {
+		for i := range count {
+			o := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: fmt.Sprintf("big-%d", i)},
+				Data:       map[string]string{"a": strings.Repeat(fmt.Sprint(round), size)},
+			}
+			var err error
+			if round == 0 {
+				o, err = client.Create(t.Context(), r.direct, o)
+				big = append(big, &corev1.ConfigMap{ObjectMeta: o.ObjectMeta})
+			} else {
+				o, err = client.Update(t.Context(), r.direct, o)
+			}
+			must(t, err)
+			r.book.Wrote(o)
+		}
+	}
+	r.seen()
+	if _, heap := measure(); heap > r.heap+uint64(count*size)*6/5+32<<20 {
+		t.Errorf("%d bytes of objects take %d", count*size, heap-r.heap)
+	}
+	for _, o := range big {
+		must(t, client.Delete(t.Context(), r.direct, o))
+		r.book.Deleted(object.KeyOf(o), o.UID)
+	}
+	r.nothingLost()
+}
