@@ -9,11 +9,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
@@ -33,25 +35,27 @@ func TestNewRefuses(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"no name":            {r: &recorder{}, sources: one(forDeployments()), want: controller.ErrNoName},
-		"no reconciler":      {name: "c", sources: one(forDeployments()), want: controller.ErrNoReconciler, says: `"c"`},
-		"a nil reconciler":   {name: "c", r: nilReconciler, sources: one(forDeployments()), want: controller.ErrNoReconciler},
-		"a nil function":     {name: "c", r: reconcile.Func[reconcile.Request](nil), sources: one(forDeployments()), want: controller.ErrNoReconciler},
-		"no For":             {name: "c", r: &recorder{}, sources: one(pods), want: controller.ErrNoFor},
-		"nothing":            {name: "c", r: &recorder{}, want: controller.ErrNoFor},
-		"without all":        {name: "c", r: &recorder{}, sources: one(controller.WithoutFor()), want: controller.ErrNoSource},
-		"two For":            {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.For[corev1.Pod]()), want: controller.ErrTwoFor, says: "For(Pod)"},
-		"Owns without For":   {name: "c", r: &recorder{}, sources: one(controller.WithoutFor(), controller.Owns[corev1.Pod]()), want: controller.ErrNoFor, says: "Owns(Pod)"},
-		"nil handler":        {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod, reconcile.Request](nil)), says: "Watches(*v1.Pod): handler is nil"},
-		"nil predicate":      {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
-		"nil channel":        {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
-		"nil feed":           {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
-		"unknown type":       {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &informer.UnknownKindError{}, says: "unregistered"},
-		"kind not named":     {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &informer.UnknownKindError{}, says: "names no apiVersion and kind"},
-		"handler of another": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
-		"owner of no kind":   {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
-		"negative workers":   {name: "c", r: &recorder{}, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
-		"nil limiter":        {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
+		"no name":                  {r: &recorder{}, sources: one(forDeployments()), want: controller.ErrNoName},
+		"no reconciler":            {name: "c", sources: one(forDeployments()), want: controller.ErrNoReconciler, says: `"c"`},
+		"a nil reconciler":         {name: "c", r: nilReconciler, sources: one(forDeployments()), want: controller.ErrNoReconciler},
+		"a nil function":           {name: "c", r: reconcile.Func[reconcile.Request](nil), sources: one(forDeployments()), want: controller.ErrNoReconciler},
+		"no For":                   {name: "c", r: &recorder{}, sources: one(pods), want: controller.ErrNoFor},
+		"nothing":                  {name: "c", r: &recorder{}, want: controller.ErrNoFor},
+		"without all":              {name: "c", r: &recorder{}, sources: one(controller.WithoutFor()), want: controller.ErrNoSource},
+		"two For":                  {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.For[corev1.Pod]()), want: controller.ErrTwoFor, says: "For(Pod)"},
+		"Owns without For":         {name: "c", r: &recorder{}, sources: one(controller.WithoutFor(), controller.Owns[corev1.Pod]()), want: controller.ErrNoFor, says: "Owns(Pod)"},
+		"nil handler":              {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod, reconcile.Request](nil)), says: "Watches(*v1.Pod): handler is nil"},
+		"nil predicate":            {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
+		"nil channel":              {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
+		"nil feed":                 {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
+		"unknown type":             {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &informer.UnknownKindError{}, says: "unregistered"},
+		"kind not named":           {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &informer.UnknownKindError{}, says: "names no apiVersion and kind"},
+		"handler of another":       {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
+		"handler of whole objects": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&metav1.PartialObjectMetadata{}, "Pod"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.PartialObjectMetadata, but the handler maps *v1.Pod"},
+		"handler of another kind":  {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&unstructured.Unstructured{}, "Node"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *unstructured.Unstructured, but the handler maps *v1.Pod"},
+		"owner of no kind":         {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
+		"negative workers":         {name: "c", r: &recorder{}, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
+		"nil limiter":              {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
 		"limiter of nothing": {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] {
 			return workqueue.ExponentialLimiter[any](0, time.Second)
 		}}, sources: one(forDeployments()), want: workqueue.ErrOption, says: "RateLimiter"},
@@ -110,4 +114,10 @@ func TestCustomResourcesNameTheirKind(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// named is an object that names its kind.
+func named(o object.Object, kind string) object.Object {
+	o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	return o
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -202,12 +203,25 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 		return err
 	}
 	if a, ok := s.handler.(interface{ Accepts() object.Object }); ok {
-		if handled := a.Accepts(); typed(s.proto) && typed(handled) && fmt.Sprintf("%T", s.proto) != fmt.Sprintf("%T", handled) {
+		if handled := a.Accepts(); !holds(handled, s.proto, gvk, scheme) {
 			return &TypeMismatchError{Watched: s.proto, Handled: handled}
 		}
 	}
 	s.gvk, s.text = gvk, s.verb+"("+gvk.Kind+")"
 	return nil
+}
+
+// holds reports whether what is watched as proto, of kind gvk, can be decoded into handled, as far
+// as can be told from the scheme.
+func holds(handled, proto object.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) bool {
+	switch _, metadata := proto.(*metav1.PartialObjectMetadata); {
+	case !typed(handled):
+		return true
+	case metadata:
+		return false
+	}
+	kinds, _, err := scheme.ObjectKinds(handled)
+	return err != nil && !typed(proto) || slices.Contains(kinds, gvk)
 }
 
 // typed reports whether the Go type of o says which kind it is.
