@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // Query selects entries of an informer. The zero Query selects all.
@@ -126,7 +128,11 @@ func (in *Informer) Decode(e *store.Entry, into object.Object) error {
 	if err := in.Fits(into); err != nil {
 		return err
 	}
-	if err := decode(e, into); err != nil {
+	err := decode(e, into)
+	if wrong, ok := errors.AsType[*wire.TypeError](err); ok { // without a scheme it shows here only
+		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", into), Reason: wrong.Reason}
+	}
+	if err != nil {
 		return in.unusable(e, err)
 	}
 	return nil

@@ -203,3 +203,23 @@ func TestClusterScopedIgnoresNamespaces(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// Without a scheme a wrong type is found out with the first object, which is not to blame.
+func TestWrongTypeWithoutScheme(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s, func(o *informer.Options) { o.Scheme = nil })
+		l, err := informer.NewLister[corev1.Secret](in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, in)
+		synctest.Wait()
+		var mismatch *informer.TypeMismatchError
+		if _, err := l.Get(key("a")); !errors.As(err, &mismatch) || len(in.SetAside()) != 0 {
+			t.Errorf("Get = %v, set aside %v", err, in.SetAside())
+		}
+		_ = stop()
+	})
+}
