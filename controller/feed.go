@@ -111,7 +111,7 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
 	err = run.Safely(f.source.String(), func() error {
 		if b, ok := f.source.handler.(handler.Binder[R]); ok {
-			if f.handler, err = b.Bind(f.mgr.Scheme(), f.mgr.Mapper()); err != nil {
+			if f.handler, err = b.Bind(ctx, f.mgr.Scheme(), f.mgr.Mapper()); err != nil {
 				return err
 			}
 		}

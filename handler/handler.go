@@ -33,12 +33,13 @@ type Handler[R comparable] interface {
 
 // Binder is a handler that must know the kinds of the cluster before it can work. Check is called
 // when the controller is made, without going to the server; Bind when the controller starts, and
-// again if it failed. The handler that Bind returns is the one that is used.
+// again if it failed; ctx ends when the controller stops. The handler that Bind returns is the one
+// that is used.
 type Binder[R comparable] interface {
 	Handler[R]
 	// Check reports what can be known to be wrong from the scheme alone.
 	Check(s *runtime.Scheme) error
-	Bind(s *runtime.Scheme, m meta.RESTMapper) (Handler[R], error)
+	Bind(ctx context.Context, s *runtime.Scheme, m meta.RESTMapper) (Handler[R], error)
 }
 
 // TypeError says that a handler for one Go type was given an object of another.

@@ -155,7 +155,7 @@ func bind(t *testing.T, h handler.Handler[reconcile.Request]) handler.Handler[re
 	if err := b.Check(scheme.New()); err != nil {
 		t.Fatal(err)
 	}
-	bound, err := b.Bind(scheme.New(), mapper())
+	bound, err := b.Bind(context.Background(), scheme.New(), mapper())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,11 +209,30 @@ func TestOwnerThatCannotBeBound(t *testing.T) {
 	if err := b.Check(runtime.NewScheme()); err != nil {
 		t.Errorf("a kind that the object names itself: %v", err)
 	}
-	if _, err := b.Bind(runtime.NewScheme(), mapper()); !meta.IsNoMatchError(errors.Unwrap(err)) {
+	if _, err := b.Bind(context.Background(), runtime.NewScheme(), mapper()); !meta.IsNoMatchError(errors.Unwrap(err)) {
 		t.Errorf("a kind that the server does not have: %v", err)
 	}
 	if err := b.Handle(context.Background(), store.Change{}, nil); err == nil {
 		t.Error("an unbound handler finds nothing and says nothing")
+	}
+}
+
+// hanging is a mapper whose server does not answer.
+type hanging struct{ meta.RESTMapper }
+
+func (hanging) Mapping(ctx context.Context, _ schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// A controller that stops does not wait for a mapper.
+func TestBindEndsWithItsContext(t *testing.T) {
+	stopping := errors.New("stopping")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(stopping)
+	b := handler.Owner[appsv1.Deployment](handler.Any).(handler.Binder[reconcile.Request])
+	if _, err := b.Bind(ctx, scheme.New(), hanging{}); !errors.Is(err, stopping) {
+		t.Errorf("Bind = %v", err)
 	}
 }
 

@@ -59,12 +59,12 @@ func (u unbound) Check(s *runtime.Scheme) error {
 }
 
 // Bind implements Binder.
-func (u unbound) Bind(s *runtime.Scheme, m meta.RESTMapper) (Handler[reconcile.Request], error) {
+func (u unbound) Bind(ctx context.Context, s *runtime.Scheme, m meta.RESTMapper) (Handler[reconcile.Request], error) {
 	gvk, err := u.kind(s)
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := m.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := mappingOf(ctx, m, gvk)
 	if err != nil {
 		return nil, fmt.Errorf("owner %s: %w", gvk.Kind, err)
 	}
@@ -73,6 +73,16 @@ func (u unbound) Bind(s *runtime.Scheme, m meta.RESTMapper) (Handler[reconcile.R
 		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		controller: u.controller,
 	}, nil
+}
+
+// mappingOf asks within ctx where the mapper can be asked so, as that of package client can.
+func mappingOf(ctx context.Context, m meta.RESTMapper, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m, ok := m.(interface {
+		Mapping(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
+	}); ok {
+		return m.Mapping(ctx, gvk)
+	}
+	return m.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
 // Handle is never reached: controllers bind first.
