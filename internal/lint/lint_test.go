@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,7 @@ type file struct {
 	test    bool
 	imports []string
 	doc     bool
+	listens bool // it opens a port
 	lines   int
 }
 
@@ -119,7 +121,7 @@ func files(t *testing.T) []file {
 		}
 		rel = filepath.ToSlash(rel)
 		x := file{path: rel, pkg: strings.TrimPrefix(path.Dir(rel), "."), test: strings.HasSuffix(p, "_test.go"),
-			doc: packageComment(f), lines: strings.Count(string(src), "\n")}
+			doc: packageComment(f), listens: opensPort.Match(src), lines: strings.Count(string(src), "\n")}
 		for _, i := range f.Imports {
 			s, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
@@ -178,6 +180,20 @@ func TestForbiddenImports(t *testing.T) {
 					t.Errorf("%s imports %s: %s", f.path, i, why)
 				}
 			}
+		}
+	}
+}
+
+// opensPort matches the calls that do.
+var opensPort = regexp.MustCompile(`\bnet\.(Listen|ListenConfig|ListenTCP)\b|\bListenAndServe|\bhttptest\.New`)
+
+// TestNobodyListens keeps a promise: a manager opens no port unless it is told to, and then on
+// loopback unless it is told otherwise. A package that serves is to be listed here, with a test of
+// its own for that.
+func TestNobodyListens(t *testing.T) {
+	for _, f := range files(t) {
+		if f.listens && !f.test && !slices.Contains(tests, f.pkg) {
+			t.Errorf("%s opens a port", f.path)
 		}
 	}
 }
