@@ -62,9 +62,9 @@ type AddOptions[V any] struct {
 	// RateLimited counts a failure of the key and delays the add by what the rate limiter says,
 	// or by After if that is longer.
 	//
-	// One failure is not counted: that of an item which was handed out before its last backoff
-	// had ended, because an add without delay cut it. It waits for the rest of that backoff. So
-	// a backoff grows by its own deadlines only, however often events wake a failing key.
+	// A failure is not counted that comes before the last backoff of the key has ended, because
+	// an add without delay cut it: the key waits for the rest of that backoff. So a backoff grows
+	// by its own deadlines only, however often events wake a failing key.
 	RateLimited bool
 	// Value is merged with the value that waits for the key, if any.
 	Value V
