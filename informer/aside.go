@@ -47,7 +47,7 @@ func (in *Informer) aside(e *store.Entry, cause error) {
 	}
 	in.mu.Unlock()
 	if first {
-		in.log.Error("object set aside", "object", h.Key, "resourceVersion", h.ResourceVersion, "error", cause)
+		in.log.Error("object set aside", "object", h.Key, "resourceVersion", h.ResourceVersion, "err", cause)
 		in.problem(a.problem(in))
 	}
 }
@@ -78,7 +78,7 @@ func (in *Informer) unusable(e *store.Entry, cause error) error {
 
 // garbage reports something that came and does not even have a name.
 func (in *Informer) garbage(p reflector.Problem) {
-	in.log.Error("unusable data from the server", "resourceVersion", p.ResourceVersion, "error", p.Err)
+	in.log.Error("unusable data from the server", "resourceVersion", p.ResourceVersion, "err", p.Err)
 	in.problem(Problem{Kind: in.o.Kind.GVK, Key: p.Key, ResourceVersion: p.ResourceVersion, Err: p.Err})
 }
 
@@ -88,7 +88,7 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 	if c.New != nil {
 		p.ResourceVersion = c.New.Header().ResourceVersion
 	}
-	attrs := []any{"handler", r.name, "object", c.Key, "error", err}
+	attrs := []any{"handler", r.name, "object", c.Key, "err", err}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
@@ -101,6 +101,6 @@ func (in *Informer) problem(p Problem) {
 		return
 	}
 	if err := run.Safely("OnProblem", func() error { in.o.OnProblem(p); return nil }); err != nil {
-		in.log.Error("hook panicked", "error", err)
+		in.log.Error("hook panicked", "err", err)
 	}
 }

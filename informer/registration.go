@@ -48,7 +48,8 @@ func newRegistration(inf *Informer, name string, call func(store.Change)) *Regis
 func (r *Registration) Name() string { return r.name }
 
 // Synced is closed when the informer has synced and the callbacks for every object that was
-// there then, or that was there when the handler joined, have returned.
+// there then, or that was there when the handler joined, have returned. It stays open if the
+// informer stops, or the registration is removed, before that.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
 // HasSynced reports whether Synced is closed.
