@@ -135,7 +135,8 @@ func (c *Controller[R]) Enqueue(req R) bool {
 // Close ends the controller for good and takes it out of the manager: no new reconcile starts,
 // and Close returns when the running ones have ended, or have been cancelled after the grace
 // period and have ended then. The error is that of its last run. Not to be called from a
-// reconcile of the same controller, which would wait for itself. Closing twice is fine.
+// reconcile, a predicate or a handler of the same controller, which would wait for itself.
+// Closing twice is fine.
 func (c *Controller[R]) Close() error { return c.member.Close() }
 
 // Run works until ctx ends. Managers call it; see [Runner].
