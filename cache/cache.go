@@ -158,8 +158,8 @@ func (c *Cache) Watches() []Watch {
 // question to the server which resource serves the kind.
 //
 // With the zero Selection the handle is to what the options say, and reads of the kind are
-// answered from it. For a metadata-only proto that is a watch of metadata, unless whole objects
-// are held already. With any other Selection it is to a watch of its own, which reads do not see.
+// answered from it. For a metadata-only proto that is a watch of metadata, unless whole objects,
+// and no metadata, are held already. With any other Selection it is to a watch of its own, which reads do not see.
 func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Selection) (*Handle, error) {
 	kind, err := c.conn.Resolve(ctx, proto)
 	if err != nil {
@@ -181,10 +181,7 @@ func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Sele
 func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.kinds
-	if metadata && c.kinds[kind.GVK] == nil {
-		all = c.metas
-	}
+	all := c.heldAs(kind.GVK, metadata)
 	h := all[kind.GVK]
 	if h == nil {
 		var err error
@@ -203,6 +200,16 @@ func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
 		delete(all, kind.GVK)
 		h.close()
 	}}, nil
+}
+
+// heldAs is where a kind is held, or to be held, that is opened or read as whole objects or as
+// metadata. Metadata may be that of whole objects, but not once it has a watch of its own: who is
+// told of changes by the one watch must not read from the other, which may be behind. c.mu is held.
+func (c *Cache) heldAs(gvk schema.GroupVersionKind, metadata bool) map[schema.GroupVersionKind]*held {
+	if metadata && (c.metas[gvk] != nil || c.kinds[gvk] == nil) {
+		return c.metas
+	}
+	return c.kinds
 }
 
 func (h *held) close() {

@@ -264,6 +264,33 @@ func TestOpenOnRead(t *testing.T) {
 	})
 }
 
+// TestMetadataIsReadWhereItIsWatched opens a kind as metadata, then as whole objects, which do not
+// sync: whoever watches metadata reads what that watch has brought.
+func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster()
+		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
+		cl.server("Pod", "").Refuse(errors.New("boom"))
+		c := newCache(t, cl, cache.Options{})
+		stop := start(c)
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(kind("Pod"))
+		first := open(t, c, meta)
+		if err := c.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		open(t, c, &corev1.Pod{})
+		if second := open(t, c, meta); second.Informer() != first.Informer() {
+			t.Error("metadata is watched in two places")
+		}
+		m, err := client.Get[metav1.PartialObjectMetadata](t.Context(), c, object.Key{Namespace: "a", Name: "p"}, client.OfKind(kind("Pod")))
+		if err != nil || m.Name != "p" {
+			t.Errorf("Get = %v, %v", m, err)
+		}
+		_ = stop()
+	})
+}
+
 // TestTransformAndMetadata opens a kind that has a transform on its Go type as metadata only.
 func TestTransformAndMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

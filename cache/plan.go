@@ -120,10 +120,7 @@ func untyped(o object.Object) bool {
 func (c *Cache) held(gvk schema.GroupVersionKind, metadata bool) *held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h := c.kinds[gvk]; h != nil || !metadata {
-		return h
-	}
-	return c.metas[gvk]
+	return c.heldAs(gvk, metadata)[gvk]
 }
 
 // openForRead opens a kind that may be opened by a read, and waits until it has synced.
