@@ -53,6 +53,7 @@ type rig struct {
 	views    views
 	counted  map[string]*tally
 	problems []informer.Problem
+	shown    []error // by the state of the watch
 
 	goroutines int // when it had synced
 	heap       uint64
@@ -94,7 +95,7 @@ func start(t *testing.T, p *plane.Plane, s setup) *rig {
 	o.Cache.Namespaces = []string{r.ns}
 	o.Cache.OnProblem = r.problem
 	o.Cache.Configure = func(io *informer.Options) {
-		io.Reflector.OnState = func(reflector.State) { r.state.signal() }
+		io.Reflector.OnState = r.changed
 		if s.tune != nil {
 			s.tune(&io.Reflector.Config)
 		}
@@ -213,6 +214,16 @@ func (r *rig) problem(p informer.Problem) {
 	r.problems = append(r.problems, p)
 }
 
+// changed is told where a watch stands.
+func (r *rig) changed(s reflector.State) {
+	if s.Err != nil {
+		r.mu.Lock()
+		r.shown = append(r.shown, s.Err)
+		r.mu.Unlock()
+	}
+	r.state.signal()
+}
+
 // reported are the problems so far.
 func (r *rig) reported() []informer.Problem {
 	r.mu.Lock()
@@ -226,10 +237,10 @@ func (r *rig) watch() reflector.State { return r.kind.Informer().State().Watch }
 // await waits until the watch is as wanted.
 func (r *rig) await(what string, is func(reflector.State) bool) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), pick(10*time.Minute, time.Minute))
 	defer cancel()
 	if !r.state.await(ctx, func() bool { return is(r.watch()) }) {
-		r.Fatalf("%s: not in time: %+v", what, r.watch())
+		r.Fatalf("%s: not in time: %+v\nreported: %+v", what, r.watch(), r.reported())
 	}
 }
 

@@ -1,0 +1,114 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/store"
+)
+
+// What a program asks for and cannot have is an error at the call that asks, of a type, with the
+// name of what is wrong; and nothing that works is touched.
+func TestBadCalls(t *testing.T) {
+	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
+	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
+		must(t, cache.IndexField(r.mgr.Cache(), "value", byValue))
+	}})
+	ctx, mgr := t.Context(), r.mgr
+	c := mgr.Client()
+	good := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, nil
+	})
+	forMaps := controller.For[corev1.ConfigMap]()
+	listed := func(from client.Reader, opts ...client.ListOption) error {
+		for _, err := range client.List[corev1.ConfigMap](ctx, from, append(opts, client.InNamespace(r.ns))...) {
+			return err
+		}
+		return nil
+	}
+	got := func(from client.Reader, ns, name string) error {
+		_, err := client.Get[corev1.ConfigMap](ctx, from, object.Key{Namespace: ns, Name: name})
+		return err
+	}
+	created := func(o *corev1.ConfigMap) error { _, err := client.Create(ctx, c, o); return err }
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.ns, Name: name} }
+	add := func(name string, rec reconcile.Reconciler[reconcile.Request], sources ...controller.Source[reconcile.Request]) error {
+		_, err := controller.New(mgr, name, rec, controller.Options{}, sources...)
+		return err
+	}
+	for _, tc := range []struct {
+		name string
+		err  error
+		is   func(error) bool
+		says []string
+	}{
+		{"no reconciler", add("orders", nil, forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
+		{"a nil function", add("orders", reconcile.Func[reconcile.Request](nil), forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
+		{"no name", add("", good, forMaps), isError(controller.ErrNoName), nil},
+		{"a name that is taken", add("rig", good, forMaps), is[*flyball.DuplicateNameError], []string{`"rig"`}},
+		{"no For", add("orders", good, controller.Owns[corev1.Pod]()), isError(controller.ErrNoFor), []string{`"orders"`}},
+		{"no source", add("orders", good), isError(controller.ErrNoFor), []string{`"orders"`}},
+		{"two For", add("orders", good, forMaps, controller.For[corev1.Pod]()), isError(controller.ErrTwoFor), []string{`"orders"`, "Pod"}},
+		{"an index added twice", cache.IndexField(mgr.Cache(), "value", byValue), is[*store.IndexExistsError], []string{`"value"`}},
+		{"an index that is unknown", listed(c, client.MatchingFields{"size": "1"}), is[*store.UnknownIndexError], []string{`"size"`}},
+		{"a label selector that does not parse", listed(c, client.LabelSelector("a in (")), is[*client.InvalidSelector], []string{"a in ("}},
+		{"the same, live", listed(mgr.Live(), client.LabelSelector("a in (")), is[*client.InvalidSelector], []string{"a in ("}},
+		{"a field selector that does not parse", listed(c, client.FieldSelector("a~b")), is[*client.InvalidSelector], []string{"a~b"}},
+		{"a field selector that is not exact", listed(c, client.FieldSelector("value!=1")), func(err error) bool { return err != nil }, []string{"value"}},
+		{"an empty key", got(c, r.ns, ""), func(err error) bool { return err != nil }, nil},
+		{"an empty key, live", got(mgr.Live(), r.ns, ""), is[*client.InvalidKey], []string{"ConfigMap"}},
+		{"a name that is no UTF-8, live", got(mgr.Live(), r.ns, "x\xff"), is[*client.InvalidKey], []string{`\xff`}},
+		{"a name with a slash, live", got(mgr.Live(), r.ns, "../secrets/s"), is[*client.InvalidKey], []string{"../secrets/s"}},
+		{"another namespace than the cache has", got(c, "elsewhere", "x"), is[*informer.NamespaceError], []string{"elsewhere"}},
+		{"a label that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "x", Labels: map[string]string{"a": "\xff"}}}),
+			is[*client.InvalidText], []string{"Labels[a]"}},
+		{"a body that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: named("x"), Data: map[string]string{"a": "\xff"}}),
+			is[*client.InvalidText], []string{"Data[a]"}},
+		{"a kind that nobody knows", openErr(ctx, mgr), is[*informer.UnknownKindError], []string{"Gauge"}},
+		{"nil", created(nil), func(err error) bool { return err != nil }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.err == nil || !tc.is(tc.err) {
+				t.Fatalf("%T %v", tc.err, tc.err)
+			}
+			for _, word := range tc.says {
+				if !strings.Contains(tc.err.Error(), word) {
+					t.Errorf("%q does not name %s", tc.err, word)
+				}
+			}
+		})
+	}
+	// A kind that nobody opened is an error of the cache, and read from the server by the client.
+	_, err := client.Get[appsv1.Deployment](ctx, mgr.Cache(), object.Key{Namespace: r.ns, Name: "d"})
+	if _, ok := errors.AsType[*cache.UndeclaredError](err); !ok || !strings.Contains(err.Error(), "Deployment") {
+		t.Errorf("%v", err)
+	}
+	// Before the first run nothing is there to read, and that is not an empty answer.
+	idle, err := flyball.New(flyball.Options{Config: planetest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
+	must(t, err)
+	defer idle.Live().Close()
+	_, err = controller.New(idle, "c", good, controller.Options{}, forMaps)
+	must(t, err)
+	r.churn(20)
+	r.nothingLost()
+}
+
+func openErr(ctx context.Context, mgr *flyball.Manager) error {
+	_, err := mgr.Cache().Open(ctx, &Gauge{}, informer.Selection{})
+	return err
+}

@@ -1,0 +1,231 @@
+package faults_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/flyball-io/flyball/internal/faults"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// found says whether an error of this sort was reported, or shown in the state of the watch, since
+// the marks were taken.
+func (r *rig) found(is func(error) bool, reported, shown int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.problems[reported:] {
+		if is(p.Err) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.shown[shown:], is)
+}
+
+func (r *rig) marks() (reported, shown int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.problems), len(r.shown)
+}
+
+func text(w http.ResponseWriter, contentType string, parts ...string) bool {
+	w.Header().Set("Content-Type", contentType)
+	for _, s := range parts {
+		if _, err := io.WriteString(w, s); err != nil {
+			return true // the client has seen enough
+		}
+	}
+	return true
+}
+
+const jsonType = "application/json"
+
+// A watch yields what it should not: each is an error that says what it was, once, and the watch
+// goes on.
+func TestBadInputOnAWatch(t *testing.T) {
+	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+	big := strings.Repeat("x", 1<<20)
+	for _, tc := range []struct {
+		name string
+		// body is made for the version at which the watch stands.
+		body func(w http.ResponseWriter, version string) bool
+		is   func(error) bool
+		key  string // of the object that is named, if any
+	}{
+		{"truncated", func(w http.ResponseWriter, _ string) bool {
+			return text(w, jsonType, `{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"x"`)
+		}, nil, ""},
+		{"oversized", func(w http.ResponseWriter, v string) bool {
+			start := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","resourceVersion":"` + v + `"},"data":{"a":"`
+			return text(w, jsonType, append([]string{start}, slices.Repeat([]string{big}, 34)...)...)
+		}, is[*wire.TooLargeError], ""},
+		{"garbage", func(w http.ResponseWriter, _ string) bool { return text(w, jsonType, "\x00\x01]]\n") }, is[*wire.SyntaxError], ""},
+		{"wrong content type", func(w http.ResponseWriter, _ string) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError], ""},
+		{"unknown event", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("SHRUNK", v, `"name":"x"`, ""))
+		}, is[*wire.EventTypeError], ""},
+		{"another kind", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, strings.Replace(frame("ADDED", v, `"name":"x"`, ""), "ConfigMap", "Secret", 1))
+		}, is[*wire.KindError], "x"},
+		{"no name", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"labels":{}`, ""))
+		}, is[*wire.DecodeError], ""},
+		{"empty name", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":""`, ""))
+		}, is[*wire.DecodeError], ""},
+		{"invalid UTF-8 in the name", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":"x`+"\xff"+`"`, ""))
+		}, is[*wire.DecodeError], ""},
+		{"invalid UTF-8 in a label", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":{"a":"`+"\xff"+`"}`, ""))
+		}, is[*wire.DecodeError], "x"},
+		{"invalid UTF-8 in the body", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":{"a":"`+"\xff"+`"}`))
+		}, is[*wire.DecodeError], "x"},
+		{"labels that are none", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":7`, ""))
+		}, is[*wire.DecodeError], "x"},
+		{"data that is none", func(w http.ResponseWriter, v string) bool {
+			return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":7`))
+		}, is[*wire.DecodeError], "x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			reported, shown := r.marks()
+			broken := r.watch().Restarts[reflector.Broken]
+			g.Break(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
+			g.Drop()
+			r.churn(20)
+			r.await(tc.name, func(s reflector.State) bool {
+				if tc.is == nil {
+					return s.Restarts[reflector.Broken] >= broken+2 && s.Phase == reflector.Synced
+				}
+				return r.found(tc.is, reported, shown) && s.Phase == reflector.Synced
+			})
+			named := false
+			for _, p := range r.reported()[reported:] {
+				named = named || p.Key.Name == tc.key && p.Key.Namespace == r.ns
+				if tc.is == nil {
+					t.Errorf("reported: %+v", p)
+				}
+			}
+			if tc.key != "" && !named {
+				t.Errorf("not named: %+v", r.reported()[reported:])
+			}
+			relists := r.watch().Relists[reflector.Expired]
+			forget(g) // what was named and does not exist goes with a list
+			r.await("list", func(s reflector.State) bool {
+				return s.Relists[reflector.Expired] > relists && s.Phase == reflector.Synced
+			})
+			r.nothingLost()
+		})
+	}
+}
+
+// inNamespace puts the namespace where NS is written.
+type inNamespace struct {
+	http.ResponseWriter
+	ns string
+}
+
+func (w inNamespace) Write(b []byte) (int, error) {
+	_, err := w.ResponseWriter.Write(bytes.Replace(b, []byte("NS"), []byte(w.ns), 1))
+	return len(b), err
+}
+
+// frame is an event of a ConfigMap of the namespace, with these members of metadata and beside it.
+func frame(event, version, meta, members string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","uid":"u-bad","resourceVersion":%q,%s}%s}}`+"\n",
+		event, version, meta, members)
+}
+
+// A list is not what it should be: it is asked for again, and what was good of it is kept.
+func TestBadInputInAList(t *testing.T) {
+	p := planetest.Shared(t)
+	g, r := behind(t, p, setup{tune: func(c *reflector.Config) { steady(c); c.Paged = true }})
+	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
+	list := func(change func(l *bigList)) func(http.ResponseWriter) bool {
+		return func(w http.ResponseWriter) bool {
+			var l bigList
+			must(t, json.Unmarshal(ask(t, g, path, jsonType).body, &l))
+			change(&l)
+			body, err := json.Marshal(l)
+			must(t, err)
+			return text(w, jsonType, string(body))
+		}
+	}
+	item := func(text string) json.RawMessage { return json.RawMessage(strings.ReplaceAll(text, "NS", r.ns)) }
+	for _, tc := range []struct {
+		name string
+		body func(w http.ResponseWriter) bool
+		is   func(error) bool
+	}{
+		{"a Table", func(w http.ResponseWriter) bool {
+			return text(w, jsonType, string(ask(t, g, path, jsonType+";as=Table;v=v1;g=meta.k8s.io").body))
+		}, is[*wire.KindError]},
+		{"a list of another kind", list(func(l *bigList) { l.Kind = "SecretList" }), is[*wire.KindError]},
+		{"no list", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMap","apiVersion":"v1"}`) }, is[*wire.KindError]},
+		{"a Status", func(w http.ResponseWriter) bool {
+			return text(w, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"oh"}`)
+		}, func(err error) bool { return strings.Contains(err.Error(), "oh") }},
+		{"truncated", func(w http.ResponseWriter) bool {
+			body := ask(t, g, path, jsonType).body
+			return text(w, jsonType, string(body[:len(body)*2/3]))
+		}, is[*wire.TruncatedError]},
+		{"garbage", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMapList",}}`) }, is[*wire.SyntaxError]},
+		{"wrong content type", func(w http.ResponseWriter) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError]},
+		{"no version", list(func(l *bigList) { l.Metadata = item(`{}`) }), isError(reflector.ErrNoVersion)},
+		{"an item without a name", list(func(l *bigList) {
+			l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","uid":"u","resourceVersion":"7"}}`))
+		}), is[*wire.DecodeError]},
+		{"an item of another kind", list(func(l *bigList) {
+			l.Items = append(l.Items, item(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7"}}`))
+		}), is[*wire.KindError]},
+		{"an item that cannot be decoded", list(func(l *bigList) {
+			l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7","labels":[]}}`))
+		}), is[*wire.DecodeError]},
+		{"each item twice", list(func(l *bigList) { l.Items = append(l.Items, l.Items...) }), nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			relist := func(faults ...faults.Fault) {
+				t.Helper()
+				relists := r.watch().Relists[reflector.Expired]
+				forget(g, faults...)
+				r.await(tc.name, func(s reflector.State) bool {
+					return s.Relists[reflector.Expired] > relists && s.Phase == reflector.Synced
+				})
+			}
+			reported, shown := r.marks()
+			fromProgram := func(req *http.Request) bool { return isList(req) && req.URL.Query().Get("limit") != "" }
+			relist(times(1, fromProgram, tc.body))
+			if tc.is != nil && !r.found(tc.is, reported, shown) {
+				t.Errorf("reported: %+v, shown: %v", r.reported()[reported:], r.shown[shown:])
+			}
+			if tc.is == nil && r.found(func(error) bool { return true }, reported, shown+2) {
+				t.Errorf("reported: %+v", r.reported()[reported:])
+			}
+			r.churn(20)
+			relist()
+			r.nothingLost()
+		})
+	}
+}
+
+// bigList is any list.
+type bigList struct {
+	Kind       string            `json:"kind"`
+	APIVersion string            `json:"apiVersion"`
+	Metadata   json.RawMessage   `json:"metadata"`
+	Items      []json.RawMessage `json:"items"`
+}
+
+func isError(want error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, want) }
+}
