@@ -51,6 +51,10 @@ fuzz:
 models:
 	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model' -v ./delta ./store ./workqueue
 
+# 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
+scale:
+	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestScale$$' -v ./internal/faults
+
 demo:
 	$(GO) run ./cmd/flyball demo --once
 

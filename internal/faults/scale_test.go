@@ -1,0 +1,219 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
+)
+
+func init() { roles["scale"] = scale }
+
+const (
+	podsEnv  = "FLYBALL_TEST_PODS"
+	stripEnv = "FLYBALL_TEST_STRIP"
+)
+
+// figures are what the program that is measured says of itself when it is done.
+type figures struct {
+	Pods       int
+	Synced     time.Duration // since the process began, as all below
+	Reconciled time.Duration // the last of the Pods, for the first time
+	Reconciles int
+	Heap       uint64 // bytes in use at the end
+	Peak       uint64 // bytes of memory that the process had at most; 0: not known here
+}
+
+// scale is a program that reconciles each Pod of a cluster once, reading it from the cache, and
+// then ends.
+func scale() int {
+	began := time.Now()
+	want, _ := strconv.Atoi(os.Getenv(podsEnv))
+	mgr, err := flyball.New(flyball.Options{
+		Name: "scale", Kubeconfig: os.Getenv(configEnv),
+		Cache:  cache.Options{StripManagedFields: os.Getenv(stripEnv) != ""},
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	f := figures{Pods: want}
+	ctx, done := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	seen := make(map[object.Key]bool, want)
+	_, err = controller.New(mgr, "scale", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		pod, err := client.Get[corev1.Pod](ctx, mgr.Client(), req)
+		if err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if f.Reconciles++; f.Reconciles == 1 {
+			f.Synced = time.Since(began)
+		}
+		if seen[req] = true; len(seen) == want && pod.Name != "" {
+			f.Reconciled = time.Since(began)
+			done()
+		}
+		return reconcile.Result{}, nil
+	}), controller.Options{Workers: 4}, controller.For[corev1.Pod]())
+	if err == nil {
+		err = mgr.Run(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	f.Heap, f.Peak = m.HeapInuse, residentPeak()
+	json.NewEncoder(os.Stdout).Encode(f)
+	return 0
+}
+
+// residentPeak is the most memory that this process has had. That in rusage is of no use: it is at
+// least as much as the parent had.
+func residentPeak() uint64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if kib, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kib), "kB")), 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// With so many Pods in a cluster, FLYBALL_SCALE of them, a program comes up and reconciles each.
+// What that takes is printed, for the process of the program alone: the Pods are made by another.
+func TestScale(t *testing.T) {
+	count := 300
+	if s := os.Getenv("FLYBALL_SCALE"); s != "" {
+		var err error
+		count, err = strconv.Atoi(s)
+		must(t, err)
+	}
+	var p *plane.Plane
+	if count < 1000 {
+		p = planetest.Shared(t)
+	} else {
+		p = planetest.Private(t, plane.Options{})
+	}
+	began := time.Now()
+	createPods(t, dial(t, p.RESTConfig()), count)
+	t.Logf("%d Pods run after %v", count, time.Since(began).Round(time.Second))
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	kubeconfig(t, p, file)
+	exe, err := os.Executable()
+	must(t, err)
+	for _, strip := range []string{"", "yes"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		cmd := exec.CommandContext(ctx, exe)
+		cmd.Env = append(os.Environ(), roleEnv+"=scale", configEnv+"="+file, podsEnv+"="+strconv.Itoa(count), stripEnv+"="+strip)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, t.Output()
+		err := cmd.Run()
+		cancel()
+		must(t, err)
+		var f figures
+		must(t, json.Unmarshal(out.Bytes(), &f))
+		state := cmd.ProcessState
+		t.Logf("%d Pods, managed fields dropped: %t: synced after %v, every one reconciled after %v (%d reconciles); CPU %v user, %v system; peak memory %d MiB, heap at the end %d MiB",
+			f.Pods, strip != "", f.Synced.Round(time.Millisecond), f.Reconciled.Round(time.Millisecond), f.Reconciles,
+			state.UserTime().Round(time.Millisecond), state.SystemTime().Round(time.Millisecond), f.Peak>>20, f.Heap>>20)
+		if f.Reconciles < count || f.Reconciled == 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// createPods makes Pods and returns when all run.
+func createPods(t *testing.T, c *client.Live, count int) {
+	t.Helper()
+	const writers = 8
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	pods, err := informer.Open[corev1.Pod](ctx, f)
+	must(t, err)
+	started := newChanges()
+	var mu sync.Mutex
+	states := map[corev1.PodPhase]map[string]bool{}
+	note := func(p *corev1.Pod) {
+		mu.Lock()
+		defer mu.Unlock()
+		if states[p.Status.Phase] == nil {
+			states[p.Status.Phase] = map[string]bool{}
+		}
+		states[p.Status.Phase][p.Name] = true
+		started.signal()
+	}
+	_, err = pods.Handle(informer.Handler[corev1.Pod]{
+		OnAdd:    func(p *corev1.Pod, _ bool) { note(p) },
+		OnUpdate: func(_, p *corev1.Pod) { note(p) },
+	}, informer.HandlerOptions{})
+	must(t, err)
+	_, stop := runFactory(t, f)
+	defer stop()
+	g, _ := run.New(ctx)
+	for w := range writers {
+		g.Go("", func(ctx context.Context) error {
+			for i := w; i < count; i += writers {
+				if _, err := client.Create(ctx, c, aPod(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	must(t, g.Wait())
+	if !started.await(ctx, func() bool { mu.Lock(); defer mu.Unlock(); return len(states[corev1.PodRunning]) == count }) {
+		t.Fatalf("of %d Pods run %d; %v", count, len(states[corev1.PodRunning]), states)
+	}
+}
+
+// aPod is about as large as most are.
+func aPod(i int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprintf("web-%06d", i),
+			Labels:      map[string]string{"app": "web", "tier": "front", "shard": strconv.Itoa(i % 16)},
+			Annotations: map[string]string{"example.org/checksum": fmt.Sprintf("%064x", i)},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "web", Image: "registry.example.org/web:1.2.3",
+			Env:   []corev1.EnvVar{{Name: "ROLE", Value: "front"}, {Name: "LEVEL", Value: "info"}},
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+		}}},
+	}
+}
