@@ -16,7 +16,8 @@ import (
 // what the cache holds now.
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource,
-// *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *store.SetAsideError.
+// *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *client.InvalidKey,
+// *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	h, err := c.reads(ctx, into, o.Kind)
 	if err != nil {
@@ -34,10 +35,26 @@ func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o c
 		return err
 	}
 	e, err := in.Entry(key)
+	if _, absent := errors.AsType[*client.NotFound](err); absent {
+		if problem := h.problem(key); problem != "" {
+			return &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
+		}
+	}
 	if err != nil {
 		return err
 	}
 	return in.Decode(e, into)
+}
+
+// problem says why there can be no object under a key, or "".
+func (h *held) problem(key object.Key) string {
+	switch {
+	case key.Name == "":
+		return "name is empty"
+	case key.Namespace == "" && !h.kind.ClusterScoped:
+		return "namespace is empty, the kind is namespaced"
+	}
+	return ""
 }
 
 // List implements client.Reader: each namespace is read from one snapshot, and labels are matched
