@@ -198,6 +198,16 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// A Node that says it is owned by a Deployment: there is no namespace to look for it in.
+func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
+	p := pod("shop", owner("apps/v1", "Deployment", "p1", true))
+	p.Namespace = ""
+	c := store.Change{Key: object.Key{Name: "a"}, New: entry(t, p)}
+	if got := requests(t, bind(t, handler.Owner[appsv1.Deployment](handler.Controlling)), c); len(got) != 0 {
+		t.Errorf("requests %v, want none", got)
+	}
+}
+
 func TestOwnerThatCannotBeBound(t *testing.T) {
 	unknown := handler.OwnerOf(&metav1.PartialObjectMetadata{}, handler.Any).(handler.Binder[reconcile.Request])
 	if err := unknown.Check(runtime.NewScheme()); !runtime.IsNotRegisteredError(errors.Unwrap(err)) {

@@ -125,6 +125,9 @@ func (o owner) request(h *object.Header, add func(reconcile.Request)) {
 		if err != nil || gv.Group != o.kind.Group {
 			continue
 		}
+		if o.namespaced && h.Namespace == "" {
+			continue // what has no namespace cannot be owned by what has one
+		}
 		key := object.Key{Name: ref.Name}
 		if o.namespaced {
 			key.Namespace = h.Namespace
