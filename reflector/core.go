@@ -43,7 +43,7 @@ type Core struct {
 	timeout time.Duration
 	frames  int       // since the watch was opened
 	objects int       // those of them with an object
-	expired int       // 410s on watches in a row, with nothing between them
+	expired int       // 410s on watches in a row, with no frame between them that came after a second
 	until   time.Time // when the initial events have to end
 
 	after    mode // what follows the wait

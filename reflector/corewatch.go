@@ -81,7 +81,9 @@ func (c *Core) change(at moment, in Input) Action {
 
 func (c *Core) heard(at moment, version string) {
 	c.frames++
-	c.expired = 0
+	if at.now.Sub(c.opened) >= quickWatch {
+		c.expired = 0
+	}
 	c.state.LastEvent = at.now
 	if version != "" {
 		c.state.ResourceVersion = version
