@@ -55,6 +55,6 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newControlplane())
+	root.AddCommand(newDemo(), newControlplane())
 	return root
 }

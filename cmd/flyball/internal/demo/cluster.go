@@ -1,0 +1,148 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/wire"
+)
+
+const (
+	// closing bounds the end when we were asked to stop.
+	closing = 3 * time.Second
+	// emptying bounds how long we wait, when nobody does, for a namespace to go.
+	emptying = time.Minute
+	// admission bounds how long a new namespace may take to admit Pods.
+	admission = 30 * time.Second
+)
+
+// cluster is where the story takes place: a namespace.
+type cluster struct {
+	config    *rest.Config
+	client    *client.Live // of the story, not of podscaler
+	namespace string
+	progress  io.Writer
+	plane     *plane.Plane // nil: the cluster is the user's
+	made      bool         // the namespace is ours
+}
+
+// open starts a control plane, or connects to the user's cluster, and makes a namespace.
+func open(ctx context.Context, o Options) (c *cluster, err error) {
+	c = &cluster{progress: o.Progress}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close(ctx))
+		}
+	}()
+	if o.Kubeconfig != "" {
+		if c.config, err = client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig}); err != nil {
+			return c, err
+		}
+	} else {
+		fmt.Fprintln(o.Progress, "controlplane: starting etcd, Kubernetes and kwok on this machine")
+		begun := time.Now()
+		if c.plane, err = plane.Start(ctx, plane.Options{Progress: o.Progress}); err != nil {
+			return c, err
+		}
+		fmt.Fprintf(o.Progress, "controlplane: ready after %.1fs at %s\n", time.Since(begun).Seconds(), c.plane.URL())
+		c.config = c.plane.RESTConfig()
+	}
+	if c.client, err = client.New(c.config, client.Options{FieldOwner: "flyball-demo"}); err != nil {
+		return c, err
+	}
+	if err := c.client.Check(ctx); err != nil {
+		return c, err
+	}
+	return c, c.prepare(ctx)
+}
+
+// prepare makes the namespace, and waits until Pods can be made in it.
+func (c *cluster) prepare(ctx context.Context) error {
+	ns, err := client.Create(ctx, c.client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "flyball-demo-"}})
+	if err != nil {
+		return err
+	}
+	c.namespace, c.made = ns.Name, true
+	ctx, cancel := context.WithTimeout(ctx, admission)
+	defer cancel()
+	w, err := client.Watch[corev1.ServiceAccount](ctx, c.client, client.InNamespace(ns.Name), client.MatchingFields{"metadata.name": "default"})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for e, err := range w.Events() {
+		if err != nil {
+			return fmt.Errorf("the default service account of namespace %s: %w", ns.Name, err)
+		}
+		if e.Object != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// watch fails when the control plane ends.
+func (c *cluster) watch(ctx context.Context) error {
+	if c.plane == nil {
+		return nil
+	}
+	select {
+	case <-c.plane.Done():
+		return c.plane.Err()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// close removes what was made: all of our control plane, or the namespace in the user's cluster.
+func (c *cluster) close(ctx context.Context) error {
+	var err error
+	switch {
+	case c.plane != nil:
+		c.plane.Kill() // nobody needs what it holds
+		err = c.plane.Close()
+	case c.made:
+		err = c.remove(ctx)
+	}
+	if c.client != nil {
+		c.client.Close()
+	}
+	return err
+}
+
+// remove deletes the namespace and waits for it to go; only a little if ctx has ended.
+func (c *cluster) remove(asked context.Context) error {
+	ctx, cancel := context.WithTimeout(context.Background(), emptying)
+	defer cancel()
+	defer context.AfterFunc(asked, func() {
+		timer := time.AfterFunc(closing, cancel)
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	})()
+	w, err := client.Watch[corev1.Namespace](ctx, c.client, client.MatchingFields{"metadata.name": c.namespace})
+	if err == nil {
+		defer w.Stop()
+		err = client.Delete(ctx, c.client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}})
+	}
+	if err != nil {
+		return fmt.Errorf("namespace %s is left: %w", c.namespace, err)
+	}
+	for e, err := range w.Events() {
+		if err != nil {
+			break
+		}
+		if e.Type == wire.Deleted {
+			return nil
+		}
+	}
+	fmt.Fprintf(c.progress, "namespace %s is being deleted\n", c.namespace)
+	return nil
+}

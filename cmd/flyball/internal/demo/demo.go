@@ -1,0 +1,106 @@
+// Package demo is the demonstration: podscaler on a real cluster, with a story around it.
+//
+//	story ──── creates, changes, deletes ────► cluster ──── watches ────► podscaler
+//	  ▲                                           ▲                       │ │ │
+//	  │ awaits                                    └────── writes ─────────┘ │ │
+//	board ◄──── events, reconciles, writes ◄────────────────────────────────┘ │
+//	screen ◄── the same, as lines; and the story's own ◄──────────────────────┘
+package demo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/examples/podscaler/scaler"
+	"github.com/flyball-io/flyball/run"
+)
+
+const name = "podscaler"
+
+// Options say where the demonstration runs, and how it looks.
+type Options struct {
+	// Kubeconfig of the cluster to use. Empty: one that is started for it, and ends with it.
+	Kubeconfig string
+	// Once tells the story once. Otherwise it is told again until ctx ends.
+	Once bool
+	// Pace is the time between two Pods; other pauses follow it. It must be positive.
+	Pace time.Duration
+	// Image of the Pods, in a cluster that runs them.
+	Image string
+	// JSON prints a JSON object a line: a [Line].
+	JSON bool
+	// Colour uses colours, for a terminal.
+	Colour bool
+	// Out takes the lines, Progress what is said of the cluster that is started.
+	Out, Progress io.Writer
+}
+
+// errOver says that the story has been told.
+var errOver = errors.New("the story is over")
+
+// Run runs the demonstration until the story is over, if it is told once, or ctx ends; what it
+// made is gone when it returns. The error is nil if all expectations held as far as the story
+// went, an *ExpectationError if one did not, or why it could not go on.
+func Run(ctx context.Context, o Options) (err error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return unlessAsked(ctx, err)
+	}
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	return unlessAsked(ctx, perform(ctx, o, c))
+}
+
+// unlessAsked drops an error that is due to our being asked to stop.
+func unlessAsked(ctx context.Context, err error) error {
+	if _, failed := errors.AsType[*ExpectationError](err); ctx.Err() != nil && !failed {
+		return nil
+	}
+	return err
+}
+
+// perform runs podscaler, the story and the screen.
+func perform(ctx context.Context, o Options, c *cluster) error {
+	sc, b := newScreen(o), newBoard()
+	w := &watcher{screen: sc, board: b}
+	mo := flyball.Options{
+		Name: name, Config: c.config, GracePeriod: time.Second,
+		Client: client.Options{Hook: w.requested},
+		Logger: slog.New(&logger{screen: sc}),
+	}
+	mo.Cache.Namespaces = []string{c.namespace}
+	mgr, err := flyball.New(mo)
+	if err != nil {
+		return err
+	}
+	if err := scaler.Add(mgr, time.Minute, controller.Options{Hooks: controller.Hooks{Reconciled: w.reconciled}}); err != nil {
+		return err
+	}
+	unsubscribe, err := w.subscribe(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	defer unsubscribe()
+
+	g, _ := run.New(ctx)
+	g.Go("", sc.run)
+	g.Go(name, mgr.Run)
+	g.Go("", c.watch)
+	g.Go("", func(ctx context.Context) error {
+		if err := mgr.Cache().WaitForSync(ctx); err != nil {
+			return err
+		}
+		sc.begin()
+		t := &teller{o: o, c: c, screen: sc, board: b}
+		return t.tell(ctx)
+	})
+	if err := g.Wait(); !errors.Is(err, errOver) {
+		return err
+	}
+	return nil
+}

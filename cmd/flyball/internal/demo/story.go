@@ -1,0 +1,281 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/examples/podscaler/scaler"
+)
+
+const (
+	deployment = "web"
+	visitors   = 12
+	roleLabel  = "flyball.dev/role" // "replica" tells the Pods of the Deployment from visitors
+
+	reaction = 10 * time.Second // bound of what takes milliseconds
+	starting = 2 * time.Minute  // bound of Pods that start, where they really run
+)
+
+// ExpectationError says that something did not happen that should have.
+type ExpectationError struct {
+	// Expected is what should have happened, Instead what there is.
+	Expected, Instead string
+}
+
+func (e *ExpectationError) Error() string {
+	return fmt.Sprintf("expected %s, but %s", e.Expected, e.Instead)
+}
+
+// teller tells the story.
+type teller struct {
+	o      Options
+	c      *cluster
+	screen *screen
+	board  *board
+	round  int
+	err    error // the first failure; what follows is left out
+}
+
+// tell tells the story once, and again unless once is enough.
+func (t *teller) tell(ctx context.Context) error {
+	for t.round = 1; ; t.round++ {
+		t.chapters(ctx)
+		if t.err != nil {
+			return t.err
+		}
+		ok := true
+		t.screen.show(Line{Kind: Summary, OK: &ok, Text: "All expectations held."})
+		if t.o.Once {
+			return errOver
+		}
+		t.say(ctx, "Once more, from the start. Ctrl-C ends it.")
+		t.pause(ctx, 5)
+	}
+}
+
+// chapters is the story, from a namespace that is empty to one that is empty again.
+func (t *teller) chapters(ctx context.Context) {
+	t.say(ctx, "A Deployment asks podscaler for one replica for every 5 Pods that carry app=web. There are none.")
+	t.deploy(ctx)
+	t.expect(ctx, reaction, "0 replicas", replicas(0))
+	t.pause(ctx, 3)
+
+	t.say(ctx, "%d Pods come, one after the other: one replica, from the sixth on two, from the eleventh on three.", visitors)
+	for n := range visitors {
+		t.create(ctx, n)
+		t.pause(ctx, 1)
+	}
+	t.expect(ctx, reaction, "3 replicas", replicas(3))
+
+	t.say(ctx, "The 3 replicas carry app=web, too. They do not count, or there would be ever more of them.")
+	t.expect(ctx, starting, "3 replicas that run", func(s *state) bool {
+		return replicas(3)(s) && s.deployment.Status.ReadyReplicas == 3 && len(s.own) == 3
+	})
+	t.rest(ctx, 4)
+
+	t.say(ctx, "4 Pods have done their work. 8 are left.")
+	for n := range 4 {
+		t.finish(ctx, n)
+	}
+	t.expect(ctx, reaction, "2 replicas", replicas(2))
+	t.pause(ctx, 3)
+
+	t.say(ctx, "Somebody scales it to 6 by hand.")
+	t.byHand(ctx, 6)
+	t.expect(ctx, reaction, "2 replicas again", replicas(2))
+	t.pause(ctx, 3)
+
+	t.say(ctx, "A mistake: one replica for every \"many\" Pods. podscaler says so once, and leaves it alone.")
+	t.annotate(ctx, "many")
+	t.expect(ctx, reaction, "a warning that names the annotation", func(s *state) bool { return len(s.warnings) == t.round })
+	t.rest(ctx, 3)
+
+	t.say(ctx, "Mended: one replica for every 3 Pods.")
+	t.annotate(ctx, "3")
+	t.expect(ctx, reaction, "3 replicas", replicas(3))
+	t.pause(ctx, 3)
+
+	t.say(ctx, "All Pods go.")
+	for n := range visitors {
+		t.remove(ctx, n)
+		t.pause(ctx, 0.7)
+	}
+	t.expect(ctx, reaction, "0 replicas", replicas(0))
+	t.expect(ctx, starting, "none of its own Pods left", func(s *state) bool { return len(s.own) == 0 })
+
+	t.say(ctx, "The Deployment goes.")
+	t.do(client.Delete(ctx, t.c.client, t.target()))
+	t.expect(ctx, reaction, "no Deployment", func(s *state) bool { return s.deployment == nil })
+	t.pause(ctx, 1)
+}
+
+func replicas(n int32) func(*state) bool {
+	return func(s *state) bool { return s.deployment != nil && wanted(s.deployment) == n }
+}
+
+// do keeps the first failure.
+func (t *teller) do(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// say shows what comes next, when all that came before is printed.
+func (t *teller) say(ctx context.Context, format string, args ...any) {
+	if t.err != nil {
+		return
+	}
+	t.do(t.screen.printed(ctx))
+	t.screen.show(Line{Kind: Story, Text: fmt.Sprintf(format, args...)})
+}
+
+// pause waits for so many times the pace.
+func (t *teller) pause(ctx context.Context, paces float64) {
+	if t.err != nil {
+		return
+	}
+	timer := time.NewTimer(time.Duration(paces * float64(t.o.Pace)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		t.do(t.screen.printed(ctx))
+	case <-ctx.Done():
+		t.do(context.Cause(ctx))
+	}
+}
+
+// expect waits for something to become true.
+func (t *teller) expect(ctx context.Context, within time.Duration, what string, ok func(*state) bool) {
+	if t.err != nil {
+		return
+	}
+	bound, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	t.judge(ctx, what, t.board.await(bound, ok) == nil)
+}
+
+// rest expects that podscaler writes nothing for so many times the pace, once the last answer to
+// it has come.
+func (t *teller) rest(ctx context.Context, paces float64) {
+	if t.err != nil {
+		return
+	}
+	writes := func() (n int) {
+		t.board.change(func(s *state) { n = s.writes })
+		return n
+	}
+	t.pause(ctx, 1)
+	before := writes()
+	t.pause(ctx, paces)
+	if t.err == nil {
+		t.judge(ctx, "nothing is written meanwhile", writes() == before)
+	}
+}
+
+// judge shows whether an expectation held.
+func (t *teller) judge(ctx context.Context, what string, held bool) {
+	if ctx.Err() != nil {
+		t.do(context.Cause(ctx))
+		return
+	}
+	text := what
+	if !held {
+		e := &ExpectationError{Expected: what, Instead: t.board.text()}
+		text = e.Error()
+		t.do(e)
+	}
+	t.screen.show(Line{Kind: Expect, OK: &held, Text: text})
+}
+
+func (t *teller) deploy(ctx context.Context) {
+	if t.err != nil {
+		return
+	}
+	d := t.target()
+	d.Annotations = map[string]string{scaler.Selector: "app=web", scaler.PodsPerReplica: "5"}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{roleLabel: "replica"}}
+	d.Spec.Template.Labels = map[string]string{roleLabel: "replica", "app": "web"}
+	d.Spec.Template.Spec = t.spec()
+	_, err := client.Create(ctx, t.c.client, d)
+	t.do(err)
+}
+
+func (t *teller) create(ctx context.Context, n int) {
+	if t.err != nil {
+		return
+	}
+	p := t.visitor(n)
+	p.Labels = map[string]string{"app": "web"}
+	p.Spec = t.spec()
+	_, err := client.Create(ctx, t.c.client, p)
+	t.do(err)
+}
+
+func (t *teller) finish(ctx context.Context, n int) {
+	if t.err != nil {
+		return
+	}
+	_, err := client.PatchStatus(ctx, t.c.client, t.visitor(n), client.MergePatch(map[string]any{"status": map[string]any{"phase": corev1.PodSucceeded}}))
+	t.do(err)
+}
+
+func (t *teller) remove(ctx context.Context, n int) {
+	if t.err != nil {
+		return
+	}
+	t.do(client.Delete(ctx, t.c.client, t.visitor(n)))
+}
+
+// byHand scales, and waits until that is seen.
+func (t *teller) byHand(ctx context.Context, n int32) {
+	if t.err != nil {
+		return
+	}
+	d, err := client.Patch(ctx, t.c.client, t.target(), client.MergePatch(map[string]any{"spec": map[string]any{"replicas": n}}))
+	t.do(err)
+	if err == nil {
+		t.do(t.board.await(ctx, func(s *state) bool { return s.deployment != nil && s.deployment.Generation >= d.Generation }))
+	}
+}
+
+func (t *teller) annotate(ctx context.Context, perReplica string) {
+	if t.err != nil {
+		return
+	}
+	_, err := client.Patch(ctx, t.c.client, t.target(), client.MergePatch(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{scaler.PodsPerReplica: perReplica}},
+	}))
+	t.do(err)
+}
+
+func (t *teller) target() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: t.c.namespace, Name: deployment}}
+}
+
+func (t *teller) visitor(n int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.c.namespace, Name: fmt.Sprintf("visitor-%02d", n+1)}}
+}
+
+// spec is a Pod that does nothing, goes at once, and is let in everywhere.
+func (t *teller) spec() corev1.PodSpec {
+	now, yes, no := int64(0), true, false
+	return corev1.PodSpec{
+		TerminationGracePeriodSeconds: &now,
+		AutomountServiceAccountToken:  &no,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name: "pause", Image: t.o.Image,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}},
+	}
+}
