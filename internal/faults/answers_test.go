@@ -73,7 +73,7 @@ func TestFault08ContinueExpired(t *testing.T) {
 					gone++
 					return expired(w)
 				})
-				onceListed(t, r, g, func(c *reflector.Config) { c.Paged, c.PageSize = true, int64(size) })
+				onceListed(t, r, g.Config(), func(c *reflector.Config) { c.Paged, c.PageSize = true, int64(size) })
 				if gone != 1 {
 					t.Errorf("%d tokens expired", gone)
 				}
@@ -104,7 +104,7 @@ func TestFault08Compacted(t *testing.T) {
 		}
 		return false
 	})
-	onceListed(t, r, g, func(c *reflector.Config) { c.Paged, c.PageSize = true, 3 })
+	onceListed(t, r, g.Config(), func(c *reflector.Config) { c.Paged, c.PageSize = true, 3 })
 	if !done {
 		t.Error("nothing was compacted")
 	}

@@ -14,18 +14,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// onceListed has another informer list what a rig has, through a gateway, and compares: nothing
+// onceListed has another informer list what a rig has, by another way, and compares: nothing
 // missing, nothing twice.
-func onceListed(t *testing.T, r *rig, g *faults.Gateway, tune func(*reflector.Config)) {
+func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Config)) {
 	t.Helper()
-	f, err := informer.NewFactory(informer.Connect(dial(t, g.Config())), informer.FactoryOptions{
+	f, err := informer.NewFactory(informer.Connect(dial(t, cfg)), informer.FactoryOptions{
 		Selection: informer.Selection{Namespace: r.ns},
 		Configure: func(o *informer.Options) { tune(&o.Reflector.Config) },
 		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil)),

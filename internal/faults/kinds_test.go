@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
@@ -238,6 +239,48 @@ func TestFault26Forbidden(t *testing.T) {
 	}
 	if s := secrets.State(); s.Err != nil {
 		t.Errorf("%v", s.Err)
+	}
+}
+
+// The right to read a kind is taken away while it is watched, and given back.
+func TestFault26Revoked(t *testing.T) {
+	p := planetest.Shared(t)
+	user := "revoked-" + fmt.Sprint(time.Now().UnixNano())
+	user0, err := p.UserConfig(user)
+	must(t, err)
+	proxy, cfg := proxied(t, p)
+	user0.Host = cfg.Host
+	r := start(t, p, setup{
+		config: user0,
+		tune:   func(c *reflector.Config) { steady(c); c.Absent = pick(30*time.Second, time.Second) },
+		also:   func(r *rig) { grant(r, user, "configmaps") },
+	})
+	for range 2 {
+		must(t, client.Delete(t.Context(), r.direct, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "configmaps"}}))
+		r.revoked(proxy, user)
+		r.churn(40)
+		must(t, client.Delete(t.Context(), r.direct, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "configmaps"}}))
+		grant(r, user, "configmaps")
+		r.nothingLost()
+	}
+	if n := len(r.watch().Relists); n != 1 {
+		t.Errorf("lists: %v", r.watch().Relists)
+	}
+}
+
+// revoked breaks the connection until the server, which learns of roles by a watch of its own,
+// refuses the next.
+func (r *rig) revoked(proxy *faults.Proxy, user string) {
+	r.Helper()
+	for r.watch().Phase != reflector.Forbidden {
+		broken := r.watch().Restarts[reflector.Broken]
+		proxy.Reset()
+		r.await("a break", func(s reflector.State) bool {
+			return s.Phase == reflector.Forbidden || s.Restarts[reflector.Broken] > broken && s.Phase == reflector.Synced
+		})
+	}
+	if err := r.watch().Err; err == nil || !strings.Contains(err.Error(), user) {
+		r.Errorf("%v does not name %s", err, user)
 	}
 }
 

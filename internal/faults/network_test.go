@@ -2,13 +2,16 @@ package faults_test
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/plane"
@@ -77,6 +80,36 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 	}
 }
 
+// The server ends every watch as soon as it is open: that is a failure, and the pauses grow.
+func TestFault04WatchClosedAtOnce(t *testing.T) {
+	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Config) {
+		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
+	}})
+	g.Seen()
+	g.Break(func(w http.ResponseWriter, req *http.Request) bool {
+		if isWatch(req) {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		return isWatch(req)
+	})
+	g.Drop()
+	began := time.Now()
+	r.during(func() {
+		r.await("a few of them", func(s reflector.State) bool { return s.Restarts[reflector.Ended] >= 4 })
+	})
+	if s := r.watch(); s.Phase != reflector.Stale || s.Err == nil {
+		t.Errorf("a watch that yields nothing is %v, %v", s.Phase, s.Err)
+	}
+	if n := len(g.Seen()); n > 8 {
+		t.Errorf("%d requests in %v", n, time.Since(began))
+	}
+	g.Break(nil)
+	r.nothingLost()
+	if n := len(r.watch().Relists); n != 1 {
+		t.Errorf("lists: %v", r.watch().Relists)
+	}
+}
+
 // The stream ends in the middle of a frame, at every which byte.
 func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	p := planetest.Shared(t)
@@ -95,6 +128,37 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	if n := len(r.watch().Relists); n != 1 || len(r.reported()) != 0 {
 		t.Errorf("lists: %v, reported: %v", r.watch().Relists, r.reported())
 	}
+}
+
+// The first list is cut, at every which byte: what came of it is not shown to anyone, and in the
+// end all is there once.
+func TestFault05CutInTheFirstList(t *testing.T) {
+	p := planetest.Shared(t)
+	gateway := gatewayTo(t, p)
+	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
+	must(t, err)
+	t.Cleanup(func() { proxy.Close() })
+	r := start(t, p, setup{})
+	cut := int32(0)
+	gateway.Break(func(_ http.ResponseWriter, req *http.Request) bool {
+		if isStream(req) || isList(req) {
+			if n := atomic.AddInt32(&cut, 1); n < pick[int32](40, 6) {
+				proxy.CutAfter(int64(1000 + 333*n))
+			}
+		}
+		return false
+	})
+	for _, paged := range []bool{false, true} {
+		atomic.StoreInt32(&cut, 0)
+		onceListed(t, r, &rest.Config{Host: "http://" + proxy.Addr()}, func(c *reflector.Config) {
+			steady(c)
+			c.Paged = paged
+		})
+		if n := atomic.LoadInt32(&cut); n < 2 {
+			t.Errorf("%d lists", n)
+		}
+	}
+	r.nothingLost()
 }
 
 // Connections are refused, as by a machine on which no server runs.
@@ -140,6 +204,25 @@ func TestFault20Partition(t *testing.T) {
 	burst := r.asked.since(healed)
 	if len(burst) > 10 {
 		t.Errorf("%d requests after the network healed", len(burst))
+	}
+}
+
+// A program that is told to stop while the server says nothing does so.
+func TestFault20StopWhileAway(t *testing.T) {
+	for name, breaks := range map[string]func(*faults.Proxy){
+		"silent":  func(p *faults.Proxy) { p.Blackhole(faults.Up, faults.Down) },
+		"refused": (*faults.Proxy).Refuse,
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy, cfg := proxied(t, planetest.Shared(t))
+			r := start(t, planetest.Shared(t), setup{config: cfg, tune: sooner})
+			breaks(proxy)
+			r.churn(20)
+			began := time.Now()
+			if err := r.stop(); err != nil || time.Since(began) > 2*time.Second {
+				t.Errorf("%v, after %v", err, time.Since(began))
+			}
+		})
 	}
 }
 
