@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +29,8 @@ var reopening = backoff.Policy{Base: time.Second, Max: 30 * time.Second, ResetAf
 type feed[R comparable] struct {
 	*running[R]
 	source *Source[R]
-	// again has the changes on which the handler failed: one slot for each key, merged.
-	again  *workqueue.Queue[object.Key, store.Change]
+	// again has the changes on which the handler failed: a few for each key, beyond that merged.
+	again  *workqueue.Queue[object.Key, []store.Change]
 	opened chan struct{} // closed when the watch is open, or the outside source is started
 
 	ctx     context.Context    // of handlers; set before the first call
@@ -44,8 +45,8 @@ type feed[R comparable] struct {
 }
 
 func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
-	again, err := workqueue.New(workqueue.Options[object.Key, store.Change]{
-		Merge:       mergeChanges,
+	again, err := workqueue.New(workqueue.Options[object.Key, []store.Change]{
+		Merge:       mergeFailed,
 		RateLimiter: workqueue.ExponentialLimiter[object.Key](100*time.Millisecond, 5*time.Minute),
 	})
 	if err != nil {
@@ -56,6 +57,20 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 		opened: make(chan struct{}),
 		quiet:  backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}, nil
+}
+
+// failedKept is how many changes of a key are kept apart for the handler to be called with again.
+const failedKept = 8
+
+// mergeFailed keeps the latest changes as they were: a state between two others, too, may be that
+// of a child whose owner waits to hear of it.
+func mergeFailed(first, then []store.Change) []store.Change {
+	all := slices.Concat(first, then)
+	for len(all) > failedKept {
+		all[1] = mergeChanges(all[0], all[1])
+		all = all[1:]
+	}
+	return all
 }
 
 // mergeChanges is what happened from before the one change until after the other.
@@ -85,7 +100,9 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		f.handle(item.Value)
+		for _, c := range item.Value {
+			f.handle(c)
+		}
 		f.again.Done(item.Key)
 	}
 }
@@ -244,7 +261,7 @@ func (f *feed[R]) handle(c store.Change) {
 		return
 	}
 	f.problem("handler", err)
-	f.again.AddWith(c.Key, workqueue.AddOptions[store.Change]{RateLimited: true, Value: c})
+	f.again.AddWith(c.Key, workqueue.AddOptions[[]store.Change]{RateLimited: true, Value: []store.Change{c}})
 }
 
 // once adds each request once. A change is mapped from what the object was and from what it is,

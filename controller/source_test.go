@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,55 @@ func TestHandlerFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a child said between two failures of the handler still reaches the owner it had then.
+func TestHandlerFailsTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var broken atomic.Bool
+		broken.Store(true)
+		owners := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+			if len(h.Owners) == 0 {
+				return nil
+			}
+			return []reconcile.Request{key(h.Owners[0].Name)}
+		})
+		h := mapping{owners, func() error {
+			if broken.Load() {
+				return errors.New("not now")
+			}
+			return nil
+		}}
+		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		close(m.watch("Deployment").synced)
+		close(m.watch("Pod").synced)
+		for version, owner := range []string{"p1", "p2", "p3"} {
+			m.watch("Pod").set(pod("child", version+1, owner), false)
+		}
+		synctest.Wait()
+		broken.Store(false)
+		pass(time.Minute)
+		for _, name := range []string{"p1", "p2", "p3"} {
+			if calls := r.calls(); !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, name+" ") }) {
+				t.Errorf("calls %q; want %s among them", calls, name)
+			}
+		}
+		stop()
+	})
+}
+
+// mapping is a handler that may fail before it does anything.
+type mapping struct {
+	handler.Handler[reconcile.Request]
+	fails func() error
+}
+
+func (m mapping) Handle(ctx context.Context, c store.Change, add func(reconcile.Request)) error {
+	if err := m.fails(); err != nil {
+		return err
+	}
+	return m.Handler.Handle(ctx, c, add)
 }
 
 // A handler that never works is given up at last, so that a key which is gone costs nothing.
