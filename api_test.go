@@ -116,7 +116,7 @@ func (a *api) sendLocked(r *resource, verb string, o any) {
 	r.changed = make(chan struct{})
 }
 
-// deny refuses all reads of a resource, or none.
+// deny refuses all lists and watches of a resource, or none.
 func (a *api) deny(name string, denied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,7 +191,7 @@ func (a *api) serveObjects(w http.ResponseWriter, req *http.Request) {
 		a.mu.Unlock()
 		status(w, http.StatusNotFound, "the server could not find the requested resource", metav1.StatusReasonNotFound)
 		return
-	case r.denied:
+	case r.denied && key.Name == "":
 		a.mu.Unlock()
 		status(w, http.StatusForbidden, `secrets is forbidden: User "test" cannot list resource "secrets" in API group "" at the cluster scope`, metav1.StatusReasonForbidden)
 		return

@@ -80,8 +80,8 @@ type Options struct {
 
 // Hooks are called as things happen; nil ones are skipped. They must not block.
 type Hooks struct {
-	// LiveRead is called when [Manager.Client] reads from the server since nobody has opened the
-	// kind in the cache.
+	// LiveRead is called when [Manager.Client] reads from the server since the cache has nothing to
+	// answer from: nobody has opened the kind there, or it was never let see it.
 	LiveRead func(schema.GroupVersionKind)
 }
 
@@ -177,7 +177,11 @@ func executable() string {
 
 // Client reads from the cache what is cached, that is the kinds that controllers watch and those
 // that were opened in [Manager.Cache], and everything else from the server. It writes to the
-// server. A read of a kind that has not synced yet is an error, never an empty answer.
+// server. A read of a kind that has not synced yet is an error, never an empty answer; but one
+// that the cache may not list, or that is not served, and that has never synced, is read from the
+// server: that somebody opened it in vain takes nothing from those who may get single objects.
+// What Options.Cache restricts by selectors is never read so, nor all of it by a cache of some
+// namespaces.
 func (m *Manager) Client() client.Client { return m.client }
 
 // Live reads from and writes to the server.

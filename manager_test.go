@@ -213,6 +213,54 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
+// Somebody opens a kind that must not be listed: those who get single objects of it still can.
+func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
+	for name, test := range map[string]struct {
+		cache cache.Options
+		list  bool // all of it is a question for the server, too
+	}{
+		"all namespaces":  {cache.Options{}, true},
+		"some namespaces": {cache.Options{Namespaces: []string{"web", "shop"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.put("secrets", &corev1.Secret{ObjectMeta: deployment("s").ObjectMeta})
+			a.deny("secrets", true)
+			var live atomic.Int32
+			m := a.manager(t, Options{Cache: test.cache, Hooks: Hooks{LiveRead: func(gvk schema.GroupVersionKind) {
+				if gvk.Kind == "Secret" {
+					live.Add(1)
+				}
+			}}})
+			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, informer.Selection{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			ctx, read := context.Background(), make(chan error, 100)
+			_, err = m.Add("reader", runnerFunc(func(ctx context.Context) error { // starts when the kind is known to be kept
+				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
+				read <- err
+				return nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran(t, m)
+			if err := <-read; err != nil || live.Load() != 1 {
+				t.Errorf("Get: %v; %d live reads", err, live.Load())
+			}
+			_, err = client.ListPage[corev1.Secret](ctx, m.Client(), client.InNamespace("web"))
+			if !apierrors.IsForbidden(err) || live.Load() != 2 {
+				t.Errorf("List of a namespace: %v; %d live reads", err, live.Load())
+			}
+			if _, err = client.ListPage[corev1.Secret](ctx, m.Client()); (live.Load() == 3) != test.list || err == nil {
+				t.Errorf("List of all: %v; %d live reads", err, live.Load())
+			}
+		})
+	}
+}
+
 func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
