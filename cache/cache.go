@@ -157,6 +157,12 @@ func (c *Cache) Watches() []Watch {
 // cache runs, at once if it does already, and ends when the last handle is closed. ctx bounds the
 // question to the server which resource serves the kind.
 //
+// A kind that is not served yet may be opened: it counts as namespaced for as long as any handle is
+// open. If it comes as a cluster-scoped one, and Options.Namespaces or KindOptions.Namespaces name
+// some, each of them has a watch of the whole kind, and every Get and List by name is a
+// *informer.NamespaceError. So open such a kind when it is served (see client.Mapper), or set its
+// KindOptions.Namespaces to []string{""}.
+//
 // With the zero Selection the handle is to what the options say, and reads of the kind are
 // answered from it. For a metadata-only proto that is a watch of metadata, unless whole objects,
 // and no metadata, are held already. With any other Selection it is to a watch of its own, which reads do not see.

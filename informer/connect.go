@@ -89,6 +89,12 @@ func KindOf(s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error)
 }
 
 // Resolve finds out about the kind of an object. It may ask the server.
+//
+// A kind that is not served counts as namespaced, and its resource is guessed; it is not an error.
+// An informer that is opened so watches the kind once it comes, and stays as it was opened: if the
+// kind then turns out to be cluster-scoped, its objects are there under keys without a namespace,
+// and those with one do not find them. Only to resolve and open it again, when it is served, makes
+// it cluster-scoped.
 func (c Connection) Resolve(ctx context.Context, o object.Object) (Kind, error) {
 	gvk, err := KindOf(c.Scheme, o)
 	if err != nil {
