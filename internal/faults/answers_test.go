@@ -64,6 +64,9 @@ func TestFault08ContinueExpired(t *testing.T) {
 				pages, gone := 0, 0
 				g.Break(func(w http.ResponseWriter, req *http.Request) bool {
 					inPages(req)
+					if isList(req) && gone > 0 && req.URL.Query().Get("limit") != "" {
+						t.Error("pages again, after one has expired")
+					}
 					if !isList(req) || req.URL.Query().Get("continue") == "" {
 						return false
 					}
