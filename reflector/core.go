@@ -14,7 +14,8 @@ var (
 	ErrNoName = errors.New("the object has no name")
 	// ErrStalled says that the server did not answer or go on in time.
 	ErrStalled = errors.New("nothing came in time")
-	// ErrQuick says that a watch ended within a second, before anything came.
+	// ErrQuick says that a watch ended within a second, before anything came, or as others had
+	// before it.
 	ErrQuick = errors.New("the watch ended at once")
 	// ErrOlder says that a version came that is older than what was seen before.
 	ErrOlder = errors.New("the server shows an older state than before")
@@ -44,6 +45,7 @@ type Core struct {
 	frames  int       // since the watch was opened
 	objects int       // those of them with an object
 	expired int       // 410s on watches in a row, with no frame between them that came after a second
+	quick   int       // watches in a row that ended within quickWatch
 	until   time.Time // when the initial events have to end
 
 	after    mode // what follows the wait

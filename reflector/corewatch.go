@@ -99,7 +99,11 @@ func (c *Core) sawOlder(at moment) Action {
 // watchEnded is the regular end of a watch.
 func (c *Core) watchEnded(at moment) Action {
 	count(&c.state.Restarts, Ended)
-	if c.frames == 0 && at.now.Sub(c.opened) < quickWatch {
+	if at.now.Sub(c.opened) >= quickWatch {
+		c.quick = 0
+		return c.again(at)
+	}
+	if c.quick++; c.frames == 0 || c.quick >= maxQuick {
 		return c.fail(at, "watch", ErrQuick, watching, 0)
 	}
 	return c.again(at)
