@@ -157,6 +157,14 @@ func (c *Core) watchFailed(at moment, err error) Action {
 	case notFound, refused:
 		c.plan = plan{reason: Refused}
 		return c.fail(at, "watch", err, listing, wait)
+	case tooLarge:
+		// A server that is behind catches up. If this one does not, what is newest decides.
+		if c.stuck++; c.stuck >= 3 {
+			c.stuck = 0
+			c.plan = plan{reason: TooLarge, newest: true}
+			return c.fail(at, "watch", err, listing, wait)
+		}
+		count(&c.state.Restarts, Failed)
 	case garbage:
 		c.emit = append(c.emit, Emission{Op: Report, Problem: Problem{ResourceVersion: c.state.ResourceVersion, Err: err}})
 		if c.stuck++; c.stuck >= 2 {
