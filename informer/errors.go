@@ -11,7 +11,8 @@ import (
 )
 
 var (
-	// ErrStopped says that an informer has run and stopped: nothing can be added to it any more.
+	// ErrStopped says that an informer has run and stopped, or stops: nothing can be added to it any
+	// more.
 	ErrStopped = errors.New("informer has stopped")
 	// ErrRunTwice says that Run was called again.
 	ErrRunTwice = errors.New("informer was run before")

@@ -44,7 +44,7 @@ type HandlerOptions struct {
 }
 
 // Handle adds a handler to an informer, before or while it runs. It fails with a
-// *TypeMismatchError if T cannot hold the kind, and with ErrStopped after the informer stopped.
+// *TypeMismatchError if T cannot hold the kind, and with ErrStopped once the ctx of Run has ended.
 //
 //	reg, err := informer.Handle(inf, informer.Handler[corev1.Pod]{OnAdd: …}, informer.HandlerOptions{})
 func Handle[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOptions) (*Registration, error) {

@@ -56,10 +56,12 @@ type Informer struct {
 	fifo   *delta.FIFO[*store.Entry]
 	store  *store.Store
 	synced chan struct{}
+	done   chan struct{} // closed when phase becomes stopped
 
 	mu      sync.Mutex
 	phase   phase
 	group   *run.Group
+	ctx     context.Context // of the group
 	regs    []*Registration // replaced, never changed in place
 	joining []*Registration // added while running; the applier takes them over
 	asides  map[object.Key]*aside
@@ -91,6 +93,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 			ClusterScoped: o.Kind.ClusterScoped,
 		}),
 		synced: make(chan struct{}),
+		done:   make(chan struct{}),
 		asides: make(map[object.Key]*aside),
 	}
 	if in.log == nil {
@@ -136,8 +139,8 @@ func (in *Informer) Run(ctx context.Context) error {
 		return ErrRunTwice
 	}
 	in.phase = running
-	group, _ := run.New(ctx)
-	in.group = group
+	group, ctx := run.New(ctx)
+	in.group, in.ctx = group, ctx
 	for _, r := range in.regs {
 		in.start(r)
 	}
@@ -150,10 +153,14 @@ func (in *Informer) Run(ctx context.Context) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.phase = stopped
+	close(in.done)
 	in.fifo.Close()
 	in.regs, in.joining = nil, nil
 	return err
 }
+
+// Done is closed when the informer has stopped, or was given up without having run.
+func (in *Informer) Done() <-chan struct{} { return in.done }
 
 // abandon ends an informer that was never run.
 func (in *Informer) abandon() {
@@ -161,6 +168,7 @@ func (in *Informer) abandon() {
 	defer in.mu.Unlock()
 	if in.phase == idle {
 		in.phase, in.regs = stopped, nil
+		close(in.done)
 	}
 }
 
@@ -170,7 +178,7 @@ func (in *Informer) abandon() {
 // reported.
 //
 // Added while the informer runs, it is first given an Initial add for everything in the store,
-// on the same goroutine, so that nothing is missed or seen twice. After the informer stopped it
+// on the same goroutine, so that nothing is missed or seen twice. Once the ctx of Run has ended it
 // is ErrStopped.
 func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registration, error) {
 	if call == nil {
@@ -184,10 +192,10 @@ func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registrati
 func (in *Informer) add(r *Registration) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	switch in.phase {
-	case stopped:
+	switch {
+	case in.phase == stopped, in.phase == running && in.ctx.Err() != nil: // or is about to be
 		return fmt.Errorf("add %s to the informer of %s: %w", r.name, in.o.Kind.GVK.Kind, ErrStopped)
-	case running:
+	case in.phase == running:
 		in.joining = append(in.joining, r)
 		in.fifo.Wake()
 	default:

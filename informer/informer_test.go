@@ -279,6 +279,38 @@ func TestAfterTheEnd(t *testing.T) {
 	})
 }
 
+// Between the end of ctx and the end of Run, which waits for a callback, nothing is taken in that
+// would never be called.
+func TestWhileItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s)
+		release := make(chan struct{})
+		if _, err := in.Subscribe("slow", func(store.Change) { <-release }); err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, in)
+		synctest.Wait()
+		go stop()
+		synctest.Wait()
+		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("Subscribe = %v", err)
+		}
+		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("Handle = %v", err)
+		}
+		select {
+		case <-in.Done():
+			t.Error("done while a callback runs")
+		default:
+		}
+		close(release)
+		<-in.Done()
+		_ = stop()
+	})
+}
+
 func TestNewSaysWhatIsWrong(t *testing.T) {
 	for name, make := range map[string]func() (*informer.Informer, error){
 		"no source": func() (*informer.Informer, error) { return informer.New(nil, informer.Options{Kind: configMaps}) },
