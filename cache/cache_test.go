@@ -388,6 +388,31 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
+// A subscription that nobody closes keeps nothing alive: the bubble ends only when every goroutine
+// in it has.
+func TestSubscriptionsEndWithTheCache(t *testing.T) {
+	for name, namespaces := range map[string][]string{"one": nil, "two": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCache(t, newCluster(), cache.Options{Namespaces: namespaces})
+				h := open(t, c, &corev1.Pod{})
+				stop := start(c)
+				sub, err := h.Subscribe("x", func(store.Change) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-sub.Synced()
+				_ = stop()
+				// Never run, never synced, and given up.
+				if _, err := h.Subscribe("y", func(store.Change) {}); err != nil {
+					t.Fatal(err)
+				}
+				h.Close()
+			})
+		})
+	}
+}
+
 func TestCacheRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

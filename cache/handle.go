@@ -34,9 +34,10 @@ func (h *Handle) Informers() []*informer.Informer {
 func (h *Handle) Close() { h.once.Do(h.release) }
 
 // Subscribe adds a source to every informer of the handle; see [informer.Informer.Subscribe]. The
-// calls of different informers are made one after another, too.
+// calls of different informers are made one after another, too. A subscription ends with the
+// informers, or earlier with Close.
 func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription, error) {
-	s := &Subscription{informers: h.Informers(), synced: make(chan struct{})}
+	s := &Subscription{informers: h.Informers(), closed: make(chan struct{})}
 	one := call
 	if len(s.informers) > 1 {
 		var calls sync.Mutex
@@ -46,8 +47,6 @@ func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription,
 			call(c)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
 	for _, in := range s.informers {
 		r, err := in.Subscribe(name, one)
 		if err != nil {
@@ -56,32 +55,42 @@ func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription,
 		}
 		s.regs = append(s.regs, r)
 	}
-	s.wait.Go(func() { s.await(ctx) })
+	if len(s.regs) == 1 {
+		s.synced = s.regs[0].Synced()
+		return s, nil
+	}
+	synced := make(chan struct{})
+	s.synced = synced
+	s.wait.Go(func() { s.await(synced) })
 	return s, nil
 }
 
 // Subscription is a source on all informers of a handle.
 type Subscription struct {
 	informers []*informer.Informer
-	regs      []*informer.Registration
-	synced    chan struct{}
-	cancel    context.CancelFunc
+	regs      []*informer.Registration // of the informers, in their order
+	synced    <-chan struct{}
+	once      sync.Once
+	closed    chan struct{}
 	wait      sync.WaitGroup
 }
 
-// await closes synced when every registration has synced.
-func (s *Subscription) await(ctx context.Context) {
-	for _, r := range s.regs {
+// await closes synced when every registration has synced. It ends as well when one never will.
+func (s *Subscription) await(synced chan<- struct{}) {
+	for i, r := range s.regs {
 		select {
 		case <-r.Synced():
-		case <-ctx.Done():
+		case <-s.informers[i].Done():
+			return
+		case <-s.closed:
 			return
 		}
 	}
-	close(s.synced)
+	close(synced)
 }
 
-// Synced is closed when the calls for everything that existed at the start have returned.
+// Synced is closed when the calls for everything that existed at the start have returned. It stays
+// open if the subscription is closed, or an informer stops, before that.
 func (s *Subscription) Synced() <-chan struct{} { return s.synced }
 
 // Err is what keeps the watches from working at present; nil if nothing is known to.
@@ -96,7 +105,7 @@ func (s *Subscription) Err() error {
 // Close ends the calls and returns when the last one has. Closing twice is fine; from within a
 // call it would wait for itself.
 func (s *Subscription) Close() {
-	s.cancel()
+	s.once.Do(func() { close(s.closed) })
 	for _, r := range s.regs {
 		_ = r.RemoveAndWait(context.Background()) // this ctx does not end
 	}
