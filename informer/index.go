@@ -45,8 +45,9 @@ func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.IndexFunc {
 	}
 }
 
-// IndexPath adds an index by the value of a field, such as "spec.nodeName", under the path as its
-// name. The field is read from the bytes; no object is built. Objects without it are not found.
+// IndexPath adds an index by the value of a field under the path as its name: "spec.nodeName",
+// "metadata.labels[app]", "spec.containers[*].image"; see [wire.CompilePath]. The field is read from
+// the bytes; no object is built. Objects without it are not found.
 //
 // Errors: *wire.PathError and those of Index.
 func (in *Informer) IndexPath(path string) error {
