@@ -55,6 +55,11 @@ models:
 scale:
 	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestScale$$' -v ./internal/faults
 
+# The fault tests, the samples and the random tests at full length: silences, partitions and churn
+# of minutes, a thousand starts and stops.
+soak:
+	FLYBALL_LONG=1 $(GO) test -race -timeout 90m work
+
 demo:
 	$(GO) run ./cmd/flyball demo --once
 
