@@ -119,7 +119,8 @@ func Update[O object.Object](ctx context.Context, w Writer, obj O, opts ...Write
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj}, opts)
 }
 
-// Patch changes part of the object. Of obj only the kind, the namespace and the name count.
+// Patch changes part of the object. Of obj only the kind, the namespace and the name count. A
+// patch that changes nothing is sent all the same; ask [PatchData.Empty] before.
 func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Patch: patch}, opts)
 }
@@ -127,6 +128,9 @@ func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchDat
 // Apply is a server-side apply: owner then owns exactly the fields that obj sets, and what it
 // owned before but does not set any more goes. Fields that others own with other values make a
 // [Conflict] that names them, unless [Force] is given. Unknown fields are refused ([Strict]).
+//
+// A resourceVersion in obj must be the current one, or the apply is a [Conflict]; leave it empty
+// to apply to whatever is there.
 //
 // A typed obj always sets the fields that its Go type writes even if they are zero. The status
 // and the creationTimestamp, where zero, are left out; use unstructured objects where another

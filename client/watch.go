@@ -15,7 +15,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Event is one event of a [Watcher].
+// Event is one event of a [Watcher]. Bookmarks are among them, and carry no object; on a kind
+// without objects one may be the first event.
 type Event[P object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark.
 	Type wire.EventType
