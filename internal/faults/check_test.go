@@ -42,7 +42,7 @@ func (r *rig) nothingLost() {
 	if !r.state.await(ctx, func() bool { err = errors.Join(r.idle(), r.same(ctx), r.told(ctx)); return err == nil }) {
 		r.Errorf("%v: %v", errLate, err)
 	}
-	if n, heap := measure(); n > r.goroutines+20 || heap > r.heap+32<<20 {
+	if n, heap := measure(); r.goroutines > 0 && (n > r.goroutines+20 || heap > r.heap+32<<20) {
 		r.Errorf("goroutines %d → %d, heap %d → %d", r.goroutines, n, r.heap, heap)
 	}
 	writes, deletes, _ := r.book.Counts()

@@ -31,7 +31,7 @@ import (
 // nobody else notices.
 func TestFault21HandlerBlocksForEver(t *testing.T) {
 	const keys = 1000
-	updates := pick(1_000_000, 200_000)
+	updates := pick(1_000_000, 100_000)
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	server := feedtest.New(&wire.Kind{GVK: gvk, Scheme: scheme.New()})
 	in, err := informer.New(server, informer.Options{
@@ -79,7 +79,7 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 		if i%(10*keys) == 10*keys-1 {
 			settle()
 		}
-		if i == 50*keys-1 {
+		if i == 30*keys-1 {
 			_, heap = measure()
 		}
 	}

@@ -37,9 +37,10 @@ func TestFault02SilentWatch(t *testing.T) {
 	p := planetest.Shared(t)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			proxy, cfg := proxied(t, p)
 			cfg.NextProtos = protocols
-			r := start(t, p, setup{config: cfg, tune: sooner})
+			r := start(t, p, setup{config: cfg, tune: sooner, beside: true})
 			proxy.Blackhole(faults.Down)
 			silent := time.Now()
 			r.during(func() {
