@@ -32,6 +32,7 @@ type feed[R comparable] struct {
 	// again has the changes on which the handler failed: a few for each key, beyond that merged.
 	again  *workqueue.Queue[object.Key, []store.Change]
 	opened chan struct{} // closed when the watch is open, or the outside source is started
+	report *reporter
 
 	ctx     context.Context    // of handlers; set before the first call
 	calls   sync.Mutex         // makes the calls of the handler one after another
@@ -40,8 +41,6 @@ type feed[R comparable] struct {
 	mu     sync.Mutex
 	sub    Subscription
 	subErr error
-	quiet  backoff.Bucket
-	unsaid int // problems that were not logged
 }
 
 func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
@@ -55,7 +54,7 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	return &feed[R]{
 		running: r, source: s, again: again, handler: s.handler,
 		opened: make(chan struct{}),
-		quiet:  backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+		report: newReporter(r.name, r.o, r.logger, s.String()),
 	}, nil
 }
 
@@ -147,7 +146,7 @@ func (f *feed[R]) receive(stop context.Context) {
 		if err == nil || stop.Err() != nil {
 			return
 		}
-		f.problem("source", err)
+		f.report.problem(partSource, err)
 		if !sleep(stop, b.Fail(time.Now())) {
 			return
 		}
@@ -210,7 +209,7 @@ func (f *feed[R]) outside(o object.Object) {
 		return f.handler.HandleGeneric(f.ctx, o, func(req R) { f.enqueue(req, cause) })
 	})
 	if err != nil {
-		f.problem("handler", fmt.Errorf("%s: %w", cause.Key, err))
+		f.report.problem(partHandler, fmt.Errorf("%s: %w", cause.Key, err))
 	}
 }
 
@@ -223,7 +222,7 @@ func (f *feed[R]) matches(ask func() (bool, error)) bool {
 		return err
 	})
 	if err != nil {
-		f.problem("predicate", err)
+		f.report.problem(partPredicate, err)
 		return true
 	}
 	return ok
@@ -251,16 +250,16 @@ func (f *feed[R]) handle(c store.Change) {
 	}
 	var undecodable *wire.DecodeError
 	if errors.As(err, &undecodable) && !isPanic {
-		f.problem("handler", fmt.Errorf("%s: %w", c.Key, err))
+		f.report.problem(partHandler, fmt.Errorf("%s: %w", c.Key, err))
 		return // it stays so until the object changes
 	}
 	err = fmt.Errorf("%s: %w", c.Key, err)
 	if f.again.NumRequeues(c.Key) >= handlerTries {
 		f.again.Forget(c.Key)
-		f.problem("handler", fmt.Errorf("given up: %w", err))
+		f.report.problem(partHandler, fmt.Errorf("given up: %w", err))
 		return
 	}
-	f.problem("handler", err)
+	f.report.problem(partHandler, err)
 	f.again.AddWith(c.Key, workqueue.AddOptions[[]store.Change]{RateLimited: true, Value: []store.Change{c}})
 }
 
@@ -286,28 +285,6 @@ func (o *once[R]) request(req R) {
 		o.rest[req] = struct{}{}
 	}
 	o.add(req)
-}
-
-// problem makes known what failed: to the hook always, in the log so often that a person sees it
-// and so seldom that it does not drown the rest.
-func (f *feed[R]) problem(part string, err error) {
-	var panicked *run.PanicError
-	isPanic := errors.As(err, &panicked)
-	if hook := f.o.Hooks.Problem; hook != nil {
-		hook(Problem{Controller: f.name, Source: f.source.String(), Part: part, Panicked: isPanic, Err: err})
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.quiet.TryTake(time.Now()) {
-		f.unsaid++
-		return
-	}
-	attrs := []any{"source", f.source.String(), "part", part, "err", err, "unsaid", f.unsaid}
-	if isPanic {
-		attrs = append(attrs, "stack", string(panicked.Stack))
-	}
-	f.unsaid = 0
-	f.logger.Error("source failed", attrs...)
 }
 
 // causeOf says what a change is to those that it causes.

@@ -26,8 +26,8 @@ type Options struct {
 	// and 10 a second with a burst of 100 for all together.
 	RateLimiter func() workqueue.RateLimiter[any]
 	// Priority is asked for each request that is queued for the sake of an event; higher goes
-	// first. Retries and requeues keep the priority that they had. It must be quick. Nil:
-	// LowPriority for Listed and Resynced, 0 for all else.
+	// first. Retries and requeues keep the priority that they had. It must be quick. Nil, and
+	// where it panics: LowPriority for Listed and Resynced, 0 for all else.
 	Priority func(reconcile.Cause) int
 	// MaxWait is how long a request may be ready before it is taken ahead of higher priorities.
 	// Zero: one minute. Negative: it may wait for ever.
@@ -49,18 +49,21 @@ type Options struct {
 	// Logger is the base of all that the controller logs. Nil: the manager's.
 	Logger *slog.Logger
 	// LogConstructor makes the logger of one reconcile from the base, which names the controller
-	// already. Nil: the request is added as "object" and the number of the attempt as "attempt".
+	// already. Nil, and where it panics or returns nil: the request is added as "object" and the
+	// number of the attempt as "attempt".
 	LogConstructor func(base *slog.Logger, request any, attempt int) *slog.Logger
 	// Hooks are called as things happen.
 	Hooks Hooks
 }
 
 // Hooks let others count what a controller does. Nil ones are skipped. They are called from
-// several goroutines and must not block.
+// several goroutines and must not block. Reconciled and Problem may panic: that is a problem of
+// its own, and stops nothing.
 type Hooks struct {
 	// Reconciled is called after each reconcile.
 	Reconciled func(Reconciled)
-	// Problem is called when a predicate, a handler or a source fails or panics.
+	// Problem is called when a predicate, a handler or a source fails or panics, or an option or
+	// hook panics.
 	Problem func(Problem)
 	// Queue is told how long requests wait and are worked on.
 	Queue workqueue.Observer
@@ -84,7 +87,8 @@ type Reconciled struct {
 // Problem is something beside a reconcile that went wrong.
 type Problem struct {
 	Controller string
-	// Source is where, as in "Watches(Pod)"; Part is "predicate", "handler" or "source".
+	// Source is where, as in "Watches(Pod)"; Part is "predicate", "handler" or "source". Without a
+	// Source, Part is "priority", "logger" or "hook".
 	Source, Part string
 	// Panicked tells panics from errors.
 	Panicked bool

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -318,6 +320,50 @@ func TestPriorityIsAnOption(t *testing.T) {
 			t.Errorf("calls %q, want %q", got, want)
 		}
 		stop()
+	})
+}
+
+// What is given as an option or hook may panic, or make no logger: it is reported, and the work
+// goes on by the defaults.
+func TestOptionsThatPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager()
+		var mu sync.Mutex
+		parts := map[string]int{}
+		o := controller.Options{
+			Priority: func(reconcile.Cause) int { panic("priority") },
+			LogConstructor: func(_ *slog.Logger, request any, _ int) *slog.Logger {
+				if request == key("a") {
+					panic("logger")
+				}
+				return nil
+			},
+			Hooks: controller.Hooks{
+				Reconciled: func(controller.Reconciled) { panic("reconciled") },
+				Problem: func(p controller.Problem) {
+					mu.Lock()
+					defer mu.Unlock()
+					parts[fmt.Sprint(p.Part, " ", p.Panicked)]++
+					panic("problem")
+				},
+			},
+		}
+		r := &recorder{}
+		c := newController(t, m, r, o, forDeployments())
+		close(m.watch("Deployment").synced)
+		stop := start(c)
+		m.watch("Deployment").set(deployment("a", 1), false)
+		m.watch("Deployment").set(deployment("b", 1), false)
+		pass(time.Second)
+		if got := len(r.calls()); got != 2 || c.State().Phase != controller.Working {
+			t.Errorf("%d reconciles, %v", got, c.State())
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if got := fmt.Sprint(parts); got != "map[hook true:2 logger false:1 logger true:1 priority true:2]" {
+			t.Errorf("problems: %v", got)
+		}
 	})
 }
 

@@ -19,6 +19,7 @@ type running[R comparable] struct {
 	*Controller[R]
 	queue *workqueue.Queue[R, reconcile.Cause]
 	feeds []*feed[R]
+	own   *reporter // of what belongs to no source
 }
 
 func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
@@ -34,7 +35,7 @@ func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller %q: %w", c.name, err)
 	}
-	r := &running[R]{Controller: c, queue: queue}
+	r := &running[R]{Controller: c, queue: queue, own: newReporter(c.name, c.o, c.logger, "")}
 	for i := range c.sources {
 		f, err := newFeed(r, &c.sources[i])
 		if err != nil {
@@ -123,5 +124,15 @@ func (r *running[R]) request(req R) {
 }
 
 func (r *running[R]) enqueue(req R, c reconcile.Cause) {
-	r.queue.AddWith(req, workqueue.AddOptions[reconcile.Cause]{Priority: r.o.Priority(c), Value: c})
+	r.queue.AddWith(req, workqueue.AddOptions[reconcile.Cause]{Priority: r.priority(c), Value: c})
+}
+
+// priority asks the option; one that panics leaves it at the default.
+func (r *running[R]) priority(c reconcile.Cause) int {
+	var p int
+	if err := run.Safely("Options.Priority", func() error { p = r.o.Priority(c); return nil }); err != nil {
+		r.own.problem(partPriority, err)
+		return defaultPriority(c)
+	}
+	return p
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -37,7 +38,7 @@ func (r *running[R]) worker(stop, work context.Context) error {
 // be recovered from.
 func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause]) error {
 	attempt := r.queue.NumRequeues(item.Key) + 1
-	logger := r.o.LogConstructor(r.logger, item.Key, attempt)
+	logger := r.loggerOf(item.Key, attempt)
 	ctx := reconcile.WithLogger(reconcile.WithCause(work, item.Value), logger)
 	if r.o.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
@@ -56,12 +57,10 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 
 	do := next(result, err)
 	r.log(ctx, logger, do, err, panicked, attempt, took)
-	if f := r.o.Hooks.Reconciled; f != nil {
-		f(Reconciled{
-			Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
-			Attempt: attempt, Took: took, Panicked: isPanic, Err: err,
-		})
-	}
+	r.told(Reconciled{
+		Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
+		Attempt: attempt, Took: took, Panicked: isPanic, Err: err,
+	})
 	if isPanic && r.o.StopOnPanic {
 		return err
 	}
@@ -76,6 +75,35 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 		})
 	}
 	return nil
+}
+
+var errNoLogger = errors.New("Options.LogConstructor returned nil")
+
+// loggerOf is the logger of one reconcile: the default one if the option panics or makes none.
+func (r *running[R]) loggerOf(req R, attempt int) *slog.Logger {
+	var l *slog.Logger
+	err := run.Safely("Options.LogConstructor", func() error {
+		if l = r.o.LogConstructor(r.logger, req, attempt); l == nil {
+			return errNoLogger
+		}
+		return nil
+	})
+	if err != nil {
+		r.own.problem(partLogger, err)
+		return defaultLog(r.logger, req, attempt)
+	}
+	return l
+}
+
+// told calls the hook.
+func (r *running[R]) told(what Reconciled) {
+	f := r.o.Hooks.Reconciled
+	if f == nil {
+		return
+	}
+	if err := run.Safely("Hooks.Reconciled", func() error { f(what); return nil }); err != nil {
+		r.own.problem(partHook, err)
+	}
 }
 
 func (r *running[R]) log(ctx context.Context, l *slog.Logger, do action, err error, p *run.PanicError, attempt int, took time.Duration) {

@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/run"
+)
+
+// Parts of a controller that are code of others, beside the reconciler.
+const (
+	partPredicate = "predicate"
+	partHandler   = "handler"
+	partSource    = "source"
+	partPriority  = "priority"
+	partLogger    = "logger"
+	partHook      = "hook"
+)
+
+// reporter makes known what failed beside reconciles: to the hook always, in the log so often that
+// a person sees it and so seldom that it does not drown the rest.
+type reporter struct {
+	controller, source string
+	hook               func(Problem)
+	logger             *slog.Logger
+
+	mu     sync.Mutex
+	quiet  backoff.Bucket
+	unsaid int // problems that were not logged
+}
+
+func newReporter(c string, o Options, logger *slog.Logger, source string) *reporter {
+	if source != "" {
+		logger = logger.With("source", source)
+	}
+	return &reporter{
+		controller: c, source: source, hook: o.Hooks.Problem, logger: logger,
+		quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+	}
+}
+
+func (r *reporter) problem(part string, err error) {
+	if r.hook != nil {
+		_, isPanic := errors.AsType[*run.PanicError](err)
+		p := Problem{Controller: r.controller, Source: r.source, Part: part, Panicked: isPanic, Err: err}
+		if err := run.Safely("Hooks.Problem", func() error { r.hook(p); return nil }); err != nil {
+			r.log(partHook, err)
+		}
+	}
+	r.log(part, err)
+}
+
+func (r *reporter) log(part string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.quiet.TryTake(time.Now()) {
+		r.unsaid++
+		return
+	}
+	attrs := []any{"part", part, "err", err, "unsaid", r.unsaid}
+	if p, ok := errors.AsType[*run.PanicError](err); ok {
+		attrs = append(attrs, "stack", string(p.Stack))
+	}
+	r.unsaid = 0
+	text := "part of the controller failed"
+	if r.source != "" {
+		text = "source failed"
+	}
+	r.logger.Error(text, attrs...)
+}
