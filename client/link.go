@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/run"
 )
 
 // request is one request, in a form that can be sent again.
@@ -94,7 +95,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
 			return nil, err
 		}
-		if sleep(ctx, wait) != nil {
+		if run.Sleep(ctx, wait) != nil {
 			return nil, fmt.Errorf("%w; the last answer: %w", ended(ctx, r.call), err)
 		}
 	}
@@ -119,18 +120,7 @@ func (l *link) throttle(ctx context.Context) error {
 	if wait == 0 {
 		return nil
 	}
-	return sleep(ctx, wait)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return run.Sleep(ctx, wait)
 }
 
 // errSilent is why a request was cancelled by the silence limit.

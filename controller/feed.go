@@ -118,7 +118,7 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 			close(f.opened)
 			return sub
 		}
-		if !sleep(stop, b.Fail(time.Now())) {
+		if run.Sleep(stop, b.Fail(time.Now())) != nil {
 			return nil
 		}
 	}
@@ -147,7 +147,7 @@ func (f *feed[R]) receive(stop context.Context) {
 			return
 		}
 		f.report.problem(partSource, err)
-		if !sleep(stop, b.Fail(time.Now())) {
+		if run.Sleep(stop, b.Fail(time.Now())) != nil {
 			return
 		}
 	}
@@ -316,16 +316,4 @@ func setAside(c store.Change) bool {
 		}
 	}
 	return false
-}
-
-// sleep waits for d and reports true, or false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

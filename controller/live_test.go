@@ -219,9 +219,14 @@ func TestLiveOwns(t *testing.T) {
 		t.Fatal(err)
 	}
 	// While the Deployment itself changes, its causes may take the place of the ReplicaSet's. So a
-	// change of the ReplicaSet alone, when all has come to rest.
+	// change of the ReplicaSet alone, when the controller works and all has come to rest.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	select {
+	case <-caused:
+	case <-ctx.Done():
+		t.Fatal("no reconcile")
+	}
 	w, err := client.Watch[appsv1.Deployment](ctx, l.Live(), client.InNamespace(l.ns))
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/flyball-io/flyball/run"
 )
 
 // Limiter bounds how many of those who share it list at a time, so that a program that starts
@@ -37,7 +39,7 @@ func (l *Limiter) acquire(ctx context.Context) error {
 	if alone || l.jitter <= 0 {
 		return nil
 	}
-	if err := sleep(ctx, time.Duration(rand.Int64N(int64(l.jitter)))); err != nil {
+	if err := run.Sleep(ctx, time.Duration(rand.Int64N(int64(l.jitter)))); err != nil {
 		l.release()
 		return err
 	}
@@ -47,20 +49,5 @@ func (l *Limiter) acquire(ctx context.Context) error {
 func (l *Limiter) release() {
 	if l != nil {
 		<-l.slots
-	}
-}
-
-// sleep waits for d; the error is the cause of ctx if that ended first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -49,7 +50,7 @@ func (s *session) act(now time.Time, a Action) Input {
 		}
 		return s.readList()
 	case Wait:
-		if sleep(s.ctx, a.Until.Sub(now)) != nil {
+		if run.Sleep(s.ctx, a.Until.Sub(now)) != nil {
 			return Input{Event: End, Err: context.Cause(s.ctx)}
 		}
 		return Input{Event: Timer}

@@ -4,7 +4,7 @@
 //	Go ──► goroutine ──► error, panic ──► cause ──► ctx of every goroutine ends ──► Wait
 //
 // Safely does the panic half alone, for code of others that runs on a goroutine of ours:
-// handlers, predicates, transforms, reconcilers.
+// handlers, predicates, transforms, reconcilers. Sleep waits no longer than a ctx lasts.
 package run
 
 import (
