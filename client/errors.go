@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // Call names a request to the server, for errors, hooks and logs.
@@ -207,16 +209,20 @@ func IsExpired(err error) bool {
 	return ok
 }
 
-// IsTooLarge reports whether the server has not yet seen the resourceVersion that was asked for.
-// Servers say so by the type of a cause, older ones by the message of a cause, the oldest by the
-// message alone.
+// IsTooLarge reports whether the server has not yet seen the resourceVersion that was asked for: in
+// an answer, or in an ERROR event of a watch. Servers say so by the type of a cause, older ones by
+// the message of a cause, the oldest by the message alone.
 func IsTooLarge(err error) bool {
-	t, ok := errors.AsType[*Timeout](err)
-	if !ok {
+	const text = "Too large resource version"
+	var s metav1.Status
+	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
+		s = api.Status()
+	} else if e, ok := errors.AsType[*wire.StatusError](err); ok {
+		s = e.Status
+	}
+	if s.Reason != metav1.StatusReasonTimeout && s.Code != http.StatusGatewayTimeout {
 		return false
 	}
-	const text = "Too large resource version"
-	s := t.status
 	if s.Details != nil {
 		for _, c := range s.Details.Causes {
 			if c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text {

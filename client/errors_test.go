@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -154,8 +155,14 @@ func TestIsTooLarge(t *testing.T) {
 		"another timeout":     {metav1.Status{Reason: metav1.StatusReasonTimeout, Code: 504, Message: "slow"}, false},
 		"not a timeout":       {metav1.Status{Reason: metav1.StatusReasonBadRequest, Code: 400, Message: text}, false},
 	} {
-		if got := IsTooLarge(statusError(Call{Verb: "list"}, tt.s, 0)); got != tt.want {
-			t.Errorf("%s: got %v", name, got)
+		for form, err := range map[string]error{
+			"answer": statusError(Call{Verb: "list"}, tt.s, 0),
+			"event":  fmt.Errorf("watch: %w", &apierrors.StatusError{ErrStatus: tt.s}),
+			"body":   &wire.StatusError{Status: tt.s},
+		} {
+			if got := IsTooLarge(err); got != tt.want {
+				t.Errorf("%s, %s: got %v", name, form, got)
+			}
 		}
 	}
 }

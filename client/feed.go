@@ -102,7 +102,7 @@ type WatchQuery struct {
 //
 // Errors are as for [Feed.List]; a server that has no streaming lists answers with an [Invalid]
 // or a [Rejected], or just watches, without the closing bookmark. An ERROR event comes as a frame
-// with a Status: see [Feed.StatusError].
+// with a Status.
 func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
 	o := ListOptions{Labels: f.o.Labels, Fields: f.o.Fields, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
@@ -128,13 +128,6 @@ func watchParameters(query url.Values, q WatchQuery) {
 	if q.Timeout > 0 {
 		query.Set("timeoutSeconds", strconv.FormatInt(max(1, int64(q.Timeout/time.Second)), 10))
 	}
-}
-
-// StatusError is the error for the Status of an ERROR event: a [Gone] when the version is too
-// old, and so on.
-func (f *Feed) StatusError(s *metav1.Status) error {
-	call := Call{Verb: verbWatch, Kind: f.kind.GVK.Kind, Key: object.Key{Namespace: f.o.Namespace}}
-	return statusError(call, *s, 0)
 }
 
 // send maps the kind at the time of the call, so that one that comes later is found.

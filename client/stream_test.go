@@ -63,7 +63,7 @@ func TestFeed(t *testing.T) {
 		if err != nil || fr.Type != want {
 			t.Errorf("got %v, %v, want %v", fr.Type, err, want)
 		}
-		if fr.Type == wire.Error && !IsExpired(feed.StatusError(fr.Status)) {
+		if fr.Type == wire.Error && fr.Status.Reason != metav1.StatusReasonExpired {
 			t.Errorf("status %v", fr.Status)
 		}
 	}

@@ -3,7 +3,6 @@ package reflector
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +47,7 @@ func classify(err error) (cause, time.Duration) {
 	switch {
 	case s.Code == http.StatusGone || s.Reason == metav1.StatusReasonExpired || s.Reason == metav1.StatusReasonGone:
 		return expired, 0
-	case isTooLarge(&s):
+	case client.IsTooLarge(err):
 		return tooLarge, wait
 	case s.Code == http.StatusTooManyRequests || s.Reason == metav1.StatusReasonTooManyRequests:
 		return busy, wait
@@ -99,21 +98,4 @@ func classifyRead(err error) cause {
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// isTooLarge recognises the answer of three generations of servers: by the type of a cause, by
-// its message, and by the message of the status.
-func isTooLarge(s *metav1.Status) bool {
-	const text = "Too large resource version"
-	if s.Reason != metav1.StatusReasonTimeout && s.Code != http.StatusGatewayTimeout {
-		return false
-	}
-	if s.Details != nil {
-		for _, c := range s.Details.Causes {
-			if c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text {
-				return true
-			}
-		}
-	}
-	return strings.Contains(s.Message, text)
 }
