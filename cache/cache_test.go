@@ -214,7 +214,7 @@ func TestUndeclaredKindsStartNothing(t *testing.T) {
 				t.Errorf("List = %v", err)
 			}
 		}
-		var unknown *informer.UnknownKindError
+		var unknown *object.UnknownKindError
 		if _, err := client.Get[unstructured.Unstructured](ctx, c, object.Key{Name: "x"}); !errors.As(err, &unknown) {
 			t.Errorf("unstructured without kind = %v", err)
 		}
@@ -532,7 +532,7 @@ func TestNewAndIndexesSayWhatIsWrong(t *testing.T) {
 	if err := cache.IndexField[corev1.Pod](c, "y", nil); !errors.Is(err, store.ErrBadIndex) {
 		t.Errorf("an index without a function: %v", err)
 	}
-	var unknown *informer.UnknownKindError
+	var unknown *object.UnknownKindError
 	if err := cache.IndexField(c, "z", func(*unstructured.Unstructured) []string { return nil }); !errors.As(err, &unknown) {
 		t.Errorf("an index of unstructured objects: %v", err)
 	}

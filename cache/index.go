@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/informer"
@@ -22,14 +20,13 @@ var errUntyped = errors.New("an index by a function needs the Go type of the kin
 //
 //	cache.IndexField(c, "spec.nodeName", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 //
-// Errors: *informer.UnknownKindError, *store.IndexExistsError, store.ErrBadIndex.
+// Errors: *object.UnknownKindError, *store.IndexExistsError, store.ErrBadIndex.
 func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(P) []string) error {
 	proto := P(new(T))
-	switch any(proto).(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-		return &informer.UnknownKindError{Type: fmt.Sprintf("%T", proto), Err: errUntyped}
+	if object.Untyped(proto) {
+		return &object.UnknownKindError{Type: fmt.Sprintf("%T", proto), Err: errUntyped}
 	}
-	gvk, err := informer.KindOf(c.conn.Scheme, proto)
+	gvk, err := object.KindOf(c.conn.Scheme, proto)
 	if err != nil {
 		return err
 	}

@@ -91,11 +91,11 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 
 // reads returns what reads of an object's kind are answered from.
 func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*held, error) {
-	named, err := informer.KindOf(c.conn.Scheme, o)
+	named, err := object.KindOf(c.conn.Scheme, o)
 	switch {
 	case err == nil:
 		gvk = named
-	case gvk.Empty() || !untyped(o):
+	case gvk.Empty() || !object.Untyped(o):
 		return nil, err
 	}
 	_, metadata := o.(*metav1.PartialObjectMetadata)
@@ -107,14 +107,6 @@ func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVers
 		return nil, &UndeclaredError{Kind: gvk, MetadataOnly: !metadata && c.held(gvk, true) != nil}
 	}
 	return h, nil
-}
-
-func untyped(o object.Object) bool {
-	switch o.(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-		return true
-	}
-	return false
 }
 
 func (c *Cache) held(gvk schema.GroupVersionKind, metadata bool) *held {

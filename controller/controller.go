@@ -69,7 +69,7 @@ func (p Phase) String() string {
 // with the default one, object keys, exactly one source is [For].
 //
 // Errors name what is wrong: an *OptionError around one of the package's sentinels, an
-// *informer.UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
+// *object.UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
 // Nothing is added then.
 func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
@@ -48,8 +47,8 @@ func TestNewRefuses(t *testing.T) {
 		"nil predicate":            {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
 		"nil channel":              {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
 		"nil feed":                 {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
-		"unknown type":             {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &informer.UnknownKindError{}, says: "unregistered"},
-		"kind not named":           {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &informer.UnknownKindError{}, says: "names no apiVersion and kind"},
+		"unknown type":             {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &object.UnknownKindError{}, says: "unregistered"},
+		"kind not named":           {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &object.UnknownKindError{}, says: "names no apiVersion and kind"},
 		"handler of another":       {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
 		"handler of whole objects": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&metav1.PartialObjectMetadata{}, "Pod"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.PartialObjectMetadata, but the handler maps *v1.Pod"},
 		"handler of another kind":  {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&unstructured.Unstructured{}, "Node"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *unstructured.Unstructured, but the handler maps *v1.Pod"},
@@ -72,7 +71,7 @@ func TestNewRefuses(t *testing.T) {
 			}
 			switch want := tc.want.(type) {
 			case nil:
-			case *informer.UnknownKindError:
+			case *object.UnknownKindError:
 				if !errors.As(err, &want) {
 					t.Errorf("%v is no %T", err, want)
 				}

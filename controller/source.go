@@ -6,12 +6,10 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
@@ -198,7 +196,7 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	if s.handler == nil && s.ownsBy == nil {
 		return errNilHandler
 	}
-	gvk, err := informer.KindOf(scheme, s.proto)
+	gvk, err := object.KindOf(scheme, s.proto)
 	if err != nil {
 		return err
 	}
@@ -215,20 +213,11 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 // as can be told from the scheme.
 func holds(handled, proto object.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) bool {
 	switch _, metadata := proto.(*metav1.PartialObjectMetadata); {
-	case !typed(handled):
+	case object.Untyped(handled):
 		return true
 	case metadata:
 		return false
 	}
 	kinds, _, err := scheme.ObjectKinds(handled)
-	return err != nil && !typed(proto) || slices.Contains(kinds, gvk)
-}
-
-// typed reports whether the Go type of o says which kind it is.
-func typed(o object.Object) bool {
-	switch o.(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-		return false
-	}
-	return true
+	return err != nil && object.Untyped(proto) || slices.Contains(kinds, gvk)
 }

@@ -210,7 +210,8 @@ func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
 
 func TestOwnerThatCannotBeBound(t *testing.T) {
 	unknown := handler.OwnerOf(&metav1.PartialObjectMetadata{}, handler.Any).(handler.Binder[reconcile.Request])
-	if err := unknown.Check(runtime.NewScheme()); !runtime.IsNotRegisteredError(errors.Unwrap(err)) {
+	err := unknown.Check(runtime.NewScheme())
+	if _, ok := errors.AsType[*object.UnknownKindError](err); !ok {
 		t.Errorf("an owner of no kind: %v", err)
 	}
 	custom := &metav1.PartialObjectMetadata{}

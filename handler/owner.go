@@ -42,14 +42,11 @@ type unbound struct {
 }
 
 func (u unbound) kind(s *runtime.Scheme) (schema.GroupVersionKind, error) {
-	if gvk := u.proto.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
-		return gvk, nil
-	}
-	gvks, _, err := s.ObjectKinds(u.proto)
+	gvk, err := object.KindOf(s, u.proto)
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("owner %T: %w", u.proto, err)
+		return gvk, fmt.Errorf("owner: %w", err)
 	}
-	return gvks[0], nil
+	return gvk, nil
 }
 
 // Check implements Binder.

@@ -2,12 +2,9 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,49 +42,6 @@ func Connect(c *client.Live) Connection {
 	}
 }
 
-// UnknownKindError says that the kind of an object cannot be told: its Go type is not in the
-// scheme, or it is unstructured or metadata-only and does not name its kind.
-type UnknownKindError struct {
-	// Type is the Go type.
-	Type string
-	Err  error
-}
-
-func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v", e.Type, e.Err) }
-
-func (e *UnknownKindError) Unwrap() error { return e.Err }
-
-var errNoKind = errors.New("the object names no apiVersion and kind")
-
-// KindOf returns the kind of an object: by its Go type, or, for one that is unstructured or
-// metadata-only, by the apiVersion and kind that it names. The error is an *UnknownKindError.
-func KindOf(s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error) {
-	unknown := func(err error) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, &UnknownKindError{Type: fmt.Sprintf("%T", o), Err: err}
-	}
-	switch o := o.(type) {
-	case nil:
-		return unknown(errNoKind)
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-		gvk := o.GetObjectKind().GroupVersionKind()
-		if gvk.Kind == "" || gvk.Version == "" {
-			return unknown(errNoKind)
-		}
-		return gvk, nil
-	}
-	if s == nil {
-		return unknown(errors.New("there is no scheme"))
-	}
-	kinds, _, err := s.ObjectKinds(o)
-	if err != nil {
-		return unknown(err)
-	}
-	if named := o.GetObjectKind().GroupVersionKind(); len(kinds) > 1 && !named.Empty() {
-		return named, nil
-	}
-	return kinds[0], nil
-}
-
 // Resolve finds out about the kind of an object. It may ask the server.
 //
 // A kind that is not served counts as namespaced, and its resource is guessed; it is not an error.
@@ -96,7 +50,7 @@ func KindOf(s *runtime.Scheme, o object.Object) (schema.GroupVersionKind, error)
 // and those with one do not find them. Only to resolve and open it again, when it is served, makes
 // it cluster-scoped.
 func (c Connection) Resolve(ctx context.Context, o object.Object) (Kind, error) {
-	gvk, err := KindOf(c.Scheme, o)
+	gvk, err := object.KindOf(c.Scheme, o)
 	if err != nil {
 		return Kind{}, err
 	}

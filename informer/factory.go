@@ -99,7 +99,7 @@ func (f *Factory) Connection() Connection { return f.conn }
 //
 //	deployments, err := informer.Open[appsv1.Deployment](ctx, factory)
 //
-// Errors: *UnknownKindError, and those of Connection.Mapping.
+// Errors: *object.UnknownKindError, and those of Connection.Mapping.
 func Open[T any, P object.Ptr[T]](ctx context.Context, f *Factory) (*Typed[T], error) {
 	kind, err := f.conn.Resolve(ctx, P(new(T)))
 	if err != nil {

@@ -272,7 +272,7 @@ func TestFilteredFactory(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	f := newFactory(t, newCluster())
-	var unknown *informer.UnknownKindError
+	var unknown *object.UnknownKindError
 	if _, err := informer.Open[unstructured.Unstructured](t.Context(), f); !errors.As(err, &unknown) {
 		t.Errorf("unstructured without kind: %v", err)
 	}

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/client"
@@ -148,8 +146,7 @@ func (in *Informer) Fits(o object.Object) error {
 	mismatch := func(reason string) error {
 		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", o), Reason: reason}
 	}
-	switch o.(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+	if object.Untyped(o) {
 		return nil
 	}
 	if in.o.Selection.MetadataOnly {

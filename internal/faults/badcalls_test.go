@@ -79,7 +79,7 @@ func TestBadCalls(t *testing.T) {
 			is[*client.InvalidText], []string{"Labels[a]"}},
 		{"a body that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: named("x"), Data: map[string]string{"a": "\xff"}}),
 			is[*client.InvalidText], []string{"Data[a]"}},
-		{"a kind that nobody knows", openErr(ctx, mgr), is[*informer.UnknownKindError], []string{"Gauge"}},
+		{"a kind that nobody knows", openErr(ctx, mgr), is[*object.UnknownKindError], []string{"Gauge"}},
 		{"nil", created(nil), func(err error) bool { return err != nil }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
