@@ -82,7 +82,7 @@ func (c *Core[V]) merge(p *Delta[V], t Type, v V) {
 	}
 	was, is := p.Value.Header(), v.Header()
 	// A uid that was deleted is gone for good, so its deletion counts whatever its version.
-	if older(is, was) && sameObject(is, was) != (t == Deleted) {
+	if older(is, was) && is.Same(was) != (t == Deleted) {
 		c.stats.Merged--
 		c.stats.Stale++
 		return

@@ -138,10 +138,6 @@ type Stats struct {
 	Dropped uint64
 }
 
-// sameObject reports whether two states are of one incarnation, as far as can be known: an
-// object that could not be read has no uid.
-func sameObject(a, b *object.Header) bool { return a.UID == b.UID || a.UID == "" || b.UID == "" }
-
 // older reports whether a is certainly of an older version than b.
 func older(a, b *object.Header) bool {
 	c, ok := object.CompareVersions(a.ResourceVersion, b.ResourceVersion)

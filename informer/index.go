@@ -65,7 +65,7 @@ func IndexPathFunc(t reflect.Type, path string) (store.IndexFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(e *store.Entry) ([]string, error) { return p.Values(e.Raw()) }, nil
+	return store.ByPath(p), nil
 }
 
 // goType is the Go type that paths are checked against, or nil.

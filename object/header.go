@@ -36,6 +36,12 @@ type Owner struct {
 // Deleting reports whether the object has been asked to go and waits for its finalizers.
 func (h *Header) Deleting() bool { return !h.DeletionTimestamp.IsZero() }
 
+// Same reports whether two states are of one incarnation of an object, as far as can be known: one
+// that could not be read may have no uid.
+func (h *Header) Same(other *Header) bool {
+	return h.UID == other.UID || h.UID == "" || other.UID == ""
+}
+
 // ControllerOwner returns the owner that controls the object, if one does.
 func (h *Header) ControllerOwner() (Owner, bool) {
 	for _, o := range h.Owners {

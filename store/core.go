@@ -167,7 +167,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	} else {
 		w.saw(&last.header)
 	}
-	if !sameObject(old.entry, last) && judgeVersions(old.entry, last) == stale {
+	if !old.entry.header.Same(&last.header) && judgeVersions(old.entry, last) == stale {
 		c.stale++ // an incarnation before the one that lives
 		return
 	}

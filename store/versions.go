@@ -13,7 +13,7 @@ const (
 
 // judge compares e with what is held of the same key.
 func judge(held, e *Entry) verdict {
-	if !sameObject(held, e) {
+	if !held.header.Same(&e.header) {
 		return newer
 	}
 	v := judgeVersions(held, e)
@@ -33,10 +33,4 @@ func judgeVersions(held, e *Entry) verdict {
 		return stale
 	}
 	return newer
-}
-
-// sameObject reports whether two states are of one incarnation, as far as can be known: an entry
-// set aside may have no uid.
-func sameObject(a, b *Entry) bool {
-	return a.header.UID == b.header.UID || a.header.UID == "" || b.header.UID == ""
 }
