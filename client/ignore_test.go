@@ -10,7 +10,7 @@ import (
 )
 
 func TestIgnoreNotFound(t *testing.T) {
-	absent := client.Absent(client.Call{Verb: "get", Kind: "Pod", Key: object.Key{Name: "a"}})
+	absent := client.NewNotFound(client.Call{Verb: "get", Kind: "Pod", Key: object.Key{Name: "a"}})
 	for _, err := range []error{nil, absent, fmt.Errorf("reading: %w", absent)} {
 		if got := client.IgnoreNotFound(err); got != nil {
 			t.Errorf("IgnoreNotFound(%v) = %v", err, got)

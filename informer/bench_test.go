@@ -61,7 +61,7 @@ func BenchmarkEvent(b *testing.B) {
 		return err
 	}))
 	b.Run("handler", bench(func(in *informer.Informer, seen chan<- struct{}) error {
-		_, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+		_, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 			OnUpdate: func(_, _ *corev1.ConfigMap) { seen <- struct{}{} },
 		}, informer.HandlerOptions{})
 		return err

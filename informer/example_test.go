@@ -38,7 +38,7 @@ func Example() {
 		return
 	}
 	defer maps.Close()
-	told, err := maps.Handle(informer.Handler[corev1.ConfigMap]{
+	told, err := maps.AddHandler(informer.Handler[corev1.ConfigMap]{
 		OnAdd: func(m *corev1.ConfigMap, first bool) { fmt.Println("add", m.Name, first) },
 		OnUpdate: func(old, new *corev1.ConfigMap) {
 			fmt.Println("update", new.Name, old.Data["value"], "→", new.Data["value"])

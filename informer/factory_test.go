@@ -111,7 +111,7 @@ func TestFactoryShares(t *testing.T) {
 			t.Error("two informers for one kind")
 		}
 		var st story
-		if _, err := first.Handle(st.handler(), informer.HandlerOptions{}); err != nil {
+		if _, err := first.AddHandler(st.handler(), informer.HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := runFactory(f)
@@ -144,7 +144,7 @@ func TestFactoryShares(t *testing.T) {
 		if o, err := third.Lister().Get(key("a")); err != nil || o.Name != "a" {
 			t.Errorf("opened while running: %v, %v", o, err)
 		}
-		if _, err := first.Handle(st.handler(), informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+		if _, err := first.AddHandler(st.handler(), informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("a handler on what is closed: %v", err)
 		}
 		secrets.Close()
@@ -175,7 +175,7 @@ func TestFactoryRunsAgain(t *testing.T) {
 				t.Errorf("run %d: a read before it: %v", run, err)
 			}
 			var st story
-			if _, err := maps.Handle(st.handler(), informer.HandlerOptions{}); err != nil {
+			if _, err := maps.AddHandler(st.handler(), informer.HandlerOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			synced := make(chan bool, 1)
@@ -329,7 +329,7 @@ func TestLastCloseFreesTheMemory(t *testing.T) {
 	stop := runFactory(f)
 	use := func() <-chan struct{} {
 		maps := open[corev1.ConfigMap](t, f)
-		reg, err := maps.Handle(informer.Handler[corev1.ConfigMap]{OnAdd: func(*corev1.ConfigMap, bool) {}}, informer.HandlerOptions{})
+		reg, err := maps.AddHandler(informer.Handler[corev1.ConfigMap]{OnAdd: func(*corev1.ConfigMap, bool) {}}, informer.HandlerOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

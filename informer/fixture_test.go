@@ -157,7 +157,7 @@ func (s *story) want(t *testing.T, when string, lines ...string) {
 
 func handle(t *testing.T, in *informer.Informer, s *story) *informer.Registration {
 	t.Helper()
-	r, err := informer.Handle(in, s.handler(), informer.HandlerOptions{})
+	r, err := informer.AddHandler(in, s.handler(), informer.HandlerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

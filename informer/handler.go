@@ -43,11 +43,11 @@ type HandlerOptions struct {
 	Resync time.Duration
 }
 
-// Handle adds a handler to an informer, before or while it runs. It fails with a
+// AddHandler adds a handler to an informer, before or while it runs. It fails with a
 // *TypeMismatchError if T cannot hold the kind, and with ErrStopped once the ctx of Run has ended.
 //
-//	reg, err := informer.Handle(inf, informer.Handler[corev1.Pod]{OnAdd: …}, informer.HandlerOptions{})
-func Handle[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOptions) (*Registration, error) {
+//	reg, err := informer.AddHandler(inf, informer.Handler[corev1.Pod]{OnAdd: …}, informer.HandlerOptions{})
+func AddHandler[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOptions) (*Registration, error) {
 	if err := in.Fits(P(new(T))); err != nil {
 		return nil, err
 	}

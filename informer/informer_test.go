@@ -152,7 +152,7 @@ func TestSynced(t *testing.T) {
 		s.Put(configMap("b", "1"))
 		in := newInformer(t, s)
 		release := make(chan struct{})
-		slow, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+		slow, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 			OnAdd: func(o *corev1.ConfigMap, _ bool) {
 				if o.Name == "b" {
 					<-release
@@ -214,7 +214,7 @@ func TestResyncOnlyForThoseWhoAsk(t *testing.T) {
 		in := newInformer(t, s, func(o *informer.Options) { o.Resync = time.Hour })
 		add := func(resync time.Duration) *story {
 			st := &story{}
-			if _, err := informer.Handle(in, st.handler(), informer.HandlerOptions{Resync: resync}); err != nil {
+			if _, err := informer.AddHandler(in, st.handler(), informer.HandlerOptions{Resync: resync}); err != nil {
 				t.Fatal(err)
 			}
 			return st
@@ -254,8 +254,8 @@ func TestAfterTheEnd(t *testing.T) {
 		if err := in.Run(t.Context()); !errors.Is(err, informer.ErrRunTwice) {
 			t.Errorf("Run after the end = %v", err)
 		}
-		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
-			t.Errorf("Handle = %v", err)
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("AddHandler = %v", err)
 		}
 		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("Subscribe = %v", err)
@@ -297,8 +297,8 @@ func TestWhileItStops(t *testing.T) {
 		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("Subscribe = %v", err)
 		}
-		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
-			t.Errorf("Handle = %v", err)
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("AddHandler = %v", err)
 		}
 		select {
 		case <-in.Done():
@@ -325,7 +325,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		t.Error("a nil source was taken")
 	}
 	var mismatch *informer.TypeMismatchError
-	if _, err := informer.Handle(in, informer.Handler[corev1.Secret]{}, informer.HandlerOptions{}); !errors.As(err, &mismatch) {
+	if _, err := informer.AddHandler(in, informer.Handler[corev1.Secret]{}, informer.HandlerOptions{}); !errors.As(err, &mismatch) {
 		t.Errorf("a handler of another type: %v", err)
 	}
 }
@@ -339,11 +339,11 @@ func TestRemove(t *testing.T) {
 			entered <- struct{}{}
 			<-release
 		}}
-		first, err := informer.Handle(in, h, informer.HandlerOptions{Name: "one"})
+		first, err := informer.AddHandler(in, h, informer.HandlerOptions{Name: "one"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = informer.Handle(in, h, informer.HandlerOptions{Name: "two"}); err != nil {
+		if _, err = informer.AddHandler(in, h, informer.HandlerOptions{Name: "two"}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, in)

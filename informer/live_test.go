@@ -66,7 +66,7 @@ func TestLiveNothingLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := book.View("typed handler")
-	if _, err := whole.Handle(viewOf[corev1.ConfigMap](typed, func(o *corev1.ConfigMap) {
+	if _, err := whole.AddHandler(viewOf[corev1.ConfigMap](typed, func(o *corev1.ConfigMap) {
 		if o.Data["seen"] != "yes" || o.ManagedFields != nil {
 			t.Errorf("%s was not transformed", o.Name)
 		}
@@ -87,7 +87,7 @@ func TestLiveNothingLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.Handle(light.Informer(), viewOf[metav1.PartialObjectMetadata](book.View("metadata handler"), nil),
+	if _, err := informer.AddHandler(light.Informer(), viewOf[metav1.PartialObjectMetadata](book.View("metadata handler"), nil),
 		informer.HandlerOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestLiveNothingLost(t *testing.T) {
 		t.Error(err)
 	}
 	late := book.View("late handler")
-	if _, err := whole.Handle(viewOf[corev1.ConfigMap](late, nil), informer.HandlerOptions{}); err != nil {
+	if _, err := whole.AddHandler(viewOf[corev1.ConfigMap](late, nil), informer.HandlerOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := book.Wait(ctx); err != nil {

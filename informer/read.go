@@ -55,7 +55,7 @@ func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
 		if in.o.Kind.ClusterScoped {
 			key.Namespace = ""
 		}
-		return nil, client.Absent(client.Call{
+		return nil, client.NewNotFound(client.Call{
 			Verb: "get", Resource: in.o.Kind.Resource, Kind: in.o.Kind.GVK.Kind, Key: key,
 		})
 	}

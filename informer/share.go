@@ -126,7 +126,7 @@ func (s *Share) IndexPath(path string) error {
 // Typed is a Share of a kind whose Go type is known.
 type Typed[T any] struct {
 	*Share
-	handle func(Handler[T], HandlerOptions) (*Registration, error)
+	add    func(Handler[T], HandlerOptions) (*Registration, error)
 	lister Lister[T]
 }
 
@@ -137,17 +137,17 @@ func typedShare[T any, P object.Ptr[T]](s *Share) (*Typed[T], error) {
 	}
 	return &Typed[T]{
 		Share: s,
-		handle: func(h Handler[T], o HandlerOptions) (*Registration, error) {
-			return Handle[T, P](s.Informer(), h, o)
+		add: func(h Handler[T], o HandlerOptions) (*Registration, error) {
+			return AddHandler[T, P](s.Informer(), h, o)
 		},
 		lister: newLister[T, P](s.Informer),
 	}, nil
 }
 
-// Handle adds a handler; see the function Handle. A factory that starts again has to be given its
-// handlers again.
-func (t *Typed[T]) Handle(h Handler[T], o HandlerOptions) (*Registration, error) {
-	return t.handle(h, o)
+// AddHandler adds a handler; see the function AddHandler. A factory that starts again has to be given
+// its handlers again.
+func (t *Typed[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
+	return t.add(h, o)
 }
 
 // Lister reads what the informer holds, also after the factory started again.

@@ -39,7 +39,7 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 				var r *informer.Registration
 				var err error
 				if n%2 == 0 {
-					r, err = informer.Handle(in, h.handler(), informer.HandlerOptions{})
+					r, err = informer.AddHandler(in, h.handler(), informer.HandlerOptions{})
 				} else {
 					r, err = in.Subscribe("source", h.source)
 				}
@@ -96,6 +96,9 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 			book.Deleted(key(name), o.UID)
 		}
 	}
+	last := configMap("last", "last") // who has seen it has seen all that came before
+	s.Put(last)
+	book.Wrote(last)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := book.Wait(ctx); err != nil {
@@ -195,13 +198,13 @@ func TestBlockedForEverCostsAKeyEach(t *testing.T) {
 	s := newServer()
 	in := newInformer(t, s)
 	release := make(chan struct{})
-	blocked, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+	blocked, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 		OnAdd: func(*corev1.ConfigMap, bool) { <-release },
 	}, informer.HandlerOptions{Name: "blocked"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+	quick, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 		OnUpdate: func(*corev1.ConfigMap, *corev1.ConfigMap) {},
 	}, informer.HandlerOptions{Name: "quick"})
 	if err != nil {

@@ -234,7 +234,7 @@ func TestPanicsAreIsolated(t *testing.T) {
 		var good story
 		handle(t, in, &good)
 		calls := 0
-		reg, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{OnAdd: func(o *corev1.ConfigMap, _ bool) {
+		reg, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{OnAdd: func(o *corev1.ConfigMap, _ bool) {
 			if calls++; o.Name == "b" {
 				panic("handler")
 			}
@@ -272,7 +272,7 @@ func TestBlockedHandlerDelaysNobody(t *testing.T) {
 		h := slow.handler()
 		add := h.OnAdd
 		h.OnAdd = func(o *corev1.ConfigMap, initial bool) { <-release; add(o, initial) }
-		reg, err := informer.Handle(in, h, informer.HandlerOptions{})
+		reg, err := informer.AddHandler(in, h, informer.HandlerOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,11 +310,11 @@ func TestNilCallbacksDecodeNothing(t *testing.T) {
 		s := newServer()
 		s.PutJSON(key("bad"), "", `"data":7`)
 		in := newInformer(t, s)
-		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); err != nil {
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var st story
-		if _, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{OnUpdate: st.handler().OnUpdate}, informer.HandlerOptions{}); err != nil {
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{OnUpdate: st.handler().OnUpdate}, informer.HandlerOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, in)
@@ -352,7 +352,7 @@ func TestHandlersGetTheirOwnCopies(t *testing.T) {
 			},
 		}
 		for range 2 {
-			if _, err := informer.Handle(in, spoil, informer.HandlerOptions{}); err != nil {
+			if _, err := informer.AddHandler(in, spoil, informer.HandlerOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -67,7 +67,7 @@ func watch(ctx context.Context, c *client.Live, what informer.Selection, out io.
 		}
 	}
 	// The handler is called on one goroutine, so that lines do not mix.
-	_, err = deployments.Handle(informer.Handler[appsv1.Deployment]{
+	_, err = deployments.AddHandler(informer.Handler[appsv1.Deployment]{
 		OnAdd:    func(d *appsv1.Deployment, _ bool) { report("added", object.KeyOf(d)) },
 		OnUpdate: func(_, d *appsv1.Deployment) { report("updated", object.KeyOf(d)) },
 		OnDelete: func(d *appsv1.Deployment, _ bool) { fmt.Fprintf(out, "%-7s %s\n", "deleted", object.KeyOf(d)) },

@@ -79,7 +79,7 @@ func follow[T any, P object.Ptr[T]](ctx context.Context, c *client.Live, namespa
 		return nil, err
 	}
 	*l = all.Lister()
-	_, err = all.Handle(informer.Handler[T]{
+	_, err = all.AddHandler(informer.Handler[T]{
 		OnAdd:    func(o *T, _ bool) { f(o) },
 		OnUpdate: func(_, o *T) { f(o) },
 		OnDelete: func(o *T, _ bool) { f(o) },

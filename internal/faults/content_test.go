@@ -35,7 +35,7 @@ func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Con
 	must(t, err)
 	var mu sync.Mutex
 	added := map[string]int{}
-	reg, err := kind.Handle(informer.Handler[corev1.ConfigMap]{OnAdd: func(o *corev1.ConfigMap, _ bool) {
+	reg, err := kind.AddHandler(informer.Handler[corev1.ConfigMap]{OnAdd: func(o *corev1.ConfigMap, _ bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		added[o.Name]++

@@ -40,13 +40,13 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 	})
 	must(t, err)
 	release := make(chan struct{})
-	blocked, err := informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+	blocked, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 		OnAdd: func(*corev1.ConfigMap, bool) { <-release },
 	}, informer.HandlerOptions{Name: "blocked"})
 	must(t, err)
 	book := ledger.New()
 	handler, source := book.View("handler"), book.View("source")
-	_, err = informer.Handle(in, informer.Handler[corev1.ConfigMap]{
+	_, err = informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 		OnAdd:    func(o *corev1.ConfigMap, _ bool) { handler.Saw(o) },
 		OnUpdate: func(_, o *corev1.ConfigMap) { handler.Saw(o) },
 	}, informer.HandlerOptions{})

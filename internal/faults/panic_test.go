@@ -79,7 +79,7 @@ func TestFault22Panics(t *testing.T) {
 				return []string{o.Data["i"]}
 			}))
 			var err error
-			reg, err = informer.Handle(r.kind.Informer(), informer.Handler[corev1.ConfigMap]{
+			reg, err = informer.AddHandler(r.kind.Informer(), informer.Handler[corev1.ConfigMap]{
 				OnAdd: func(o *corev1.ConfigMap, _ bool) { boom(o.Name) },
 			}, informer.HandlerOptions{Name: "panicking"})
 			must(t, err)

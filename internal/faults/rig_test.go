@@ -148,7 +148,7 @@ func (r *rig) observe() {
 	})
 	must(r.T, err)
 	n := r.tally("handler")
-	r.reg, err = informer.Handle(r.kind.Informer(), informer.Handler[corev1.ConfigMap]{
+	r.reg, err = informer.AddHandler(r.kind.Informer(), informer.Handler[corev1.ConfigMap]{
 		OnAdd: func(o *corev1.ConfigMap, _ bool) { r.count(&n.added); r.view().handler.Saw(o) },
 		OnUpdate: func(old, o *corev1.ConfigMap) {
 			if old.UID != o.UID {

@@ -178,7 +178,7 @@ func createPods(t *testing.T, c *client.Live, count int) {
 		states[p.Status.Phase][p.Name] = true
 		started.signal()
 	}
-	_, err = pods.Handle(informer.Handler[corev1.Pod]{
+	_, err = pods.AddHandler(informer.Handler[corev1.Pod]{
 		OnAdd:    func(p *corev1.Pod, _ bool) { note(p) },
 		OnUpdate: func(_, p *corev1.Pod) { note(p) },
 	}, informer.HandlerOptions{})

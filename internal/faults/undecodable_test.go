@@ -79,7 +79,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 		h, err := r.mgr.Cache().Open(t.Context(), &Gauge{}, informer.Selection{})
 		must(t, err)
 		inf = h.Informer()
-		_, err = informer.Handle(inf, informer.Handler[Gauge]{
+		_, err = informer.AddHandler(inf, informer.Handler[Gauge]{
 			OnAdd:    func(o *Gauge, _ bool) { told.Saw(o) },
 			OnUpdate: func(_, o *Gauge) { told.Saw(o) },
 			OnDelete: func(o *Gauge, _ bool) { told.Gone(object.KeyOf(o)) },

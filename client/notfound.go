@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Absent is the [NotFound] of a reader that is not the server, such as a cache: it says the same
+// NewNotFound is the [NotFound] of a reader that is not the server, such as a cache: it says the same
 // as that of the server.
-func Absent(call Call) *NotFound {
+func NewNotFound(call Call) *NotFound {
 	r := call.Resource.GroupResource()
 	return &NotFound{Failure{Call: call, status: metav1.Status{
 		Status:  metav1.StatusFailure,
