@@ -43,9 +43,9 @@ var floors = []map[string]string{
 		"reflector": "list and watch",
 		"event":     "Kubernetes Events",
 		"predicate": "which changes matter",
+		"handler":   "which requests a change causes",
 	},
 	{ // 4
-		"handler":  "which requests a change causes; takes predicates as they are",
 		"informer": "reflector, delta, store and handlers of one kind",
 	},
 	{ // 5
