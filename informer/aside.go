@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -82,18 +83,24 @@ func (in *Informer) garbage(p reflector.Problem) {
 	in.problem(Problem{Kind: in.o.Kind.GVK, Key: p.Key, ResourceVersion: p.ResourceVersion, Err: p.Err})
 }
 
-// panicked reports a panic of a source or handler.
+// panicked reports a panic of a source or handler: to the hook each one, in the log the first few
+// and then one a minute, which says how many were not logged.
 func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 	p := Problem{Kind: in.o.Kind.GVK, Key: c.Key, Handler: r.name, Err: err}
 	if c.New != nil {
 		p.ResourceVersion = c.New.Header().ResourceVersion
 	}
-	attrs := []any{"handler", r.name, "object", c.Key, "err", err}
+	in.problem(p)
+	if !r.quiet.TryTake(time.Now()) {
+		r.unsaid++
+		return
+	}
+	attrs := []any{"handler", r.name, "object", c.Key, "err", err, "unsaid", r.unsaid}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
+	r.unsaid = 0
 	in.log.Error("handler panicked", attrs...)
-	in.problem(p)
 }
 
 func (in *Informer) problem(p Problem) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -25,6 +26,11 @@ type Registration struct {
 	// nextResync belongs to the applier.
 	nextResync time.Time
 
+	// quiet and unsaid keep a callback that always panics from drowning the log. They belong to
+	// the goroutine that calls it.
+	quiet  backoff.Bucket
+	unsaid int
+
 	synced chan struct{}
 	idle   chan struct{} // closed when removed and no callback runs
 
@@ -41,6 +47,7 @@ func newRegistration(inf *Informer, name string, call func(store.Change)) *Regis
 		inf: inf, name: name, call: call,
 		synced: make(chan struct{}),
 		idle:   make(chan struct{}),
+		quiet:  backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}
 }
 
