@@ -16,8 +16,8 @@ var (
 	ErrStopped = errors.New("informer has stopped")
 	// ErrRunTwice says that Run was called again.
 	ErrRunTwice = errors.New("informer was run before")
-	// ErrClosed says that the handle was closed before.
-	ErrClosed = errors.New("handle is closed")
+	// ErrClosed is the cause with which an informer ends whose last share was closed.
+	ErrClosed = errors.New("last share is closed")
 )
 
 // NotSyncedError says that a read was refused since the first full list of the kind is not in
