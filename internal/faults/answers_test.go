@@ -228,7 +228,7 @@ func TestFault11ServerErrors(t *testing.T) {
 			t.Errorf("the watch says it is well: %+v", w.State)
 		}
 	}
-	if _, err := client.Get[corev1.ConfigMap](t.Context(), r.mgr.Client(), r.any()); err != nil {
+	if err := r.reads(); err != nil {
 		t.Errorf("a read while the server fails: %v", err)
 	}
 	if asked := r.asked.since(began); len(asked) > 20 {

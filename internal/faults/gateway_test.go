@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane"
@@ -79,15 +82,22 @@ func forget(g *faults.Gateway, also ...faults.Fault) {
 	g.Drop()
 }
 
-// any is the key of an object that is there.
-func (r *rig) any() object.Key {
-	for _, w := range r.writers {
-		for _, o := range w.mine {
-			return object.KeyOf(o)
+// reads says whether the cache answers, with what it last saw: a list, and each object of it.
+func (r *rig) reads() error {
+	n := 0
+	for o, err := range client.List[corev1.ConfigMap](r.Context(), r.mgr.Client(), client.InNamespace(r.ns)) {
+		if err != nil {
+			return err
 		}
+		if _, err := client.Get[corev1.ConfigMap](r.Context(), r.mgr.Client(), object.KeyOf(o)); err != nil {
+			return err
+		}
+		n++
 	}
-	r.Fatal("there are no objects")
-	return object.Key{}
+	if n == 0 {
+		return errors.New("the list is empty")
+	}
+	return nil
 }
 
 // answer is what a server said once, to be said again.
