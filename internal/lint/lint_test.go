@@ -44,9 +44,23 @@ var floors = []map[string]string{
 		"event":     "Kubernetes Events",
 		"predicate": "which changes matter",
 		"handler":   "which requests a change causes",
+
+		"leader": "who may act",
+		"serve":  "HTTP servers within the security bar, and who may ask them",
+		"probe":  "named checks",
+		"cert":   "certificates of servers: files that reload, or made and rotated here",
+		"rbac":   "which permissions a program needs",
+
+		"condition": "status conditions, written once",
+		"finalizer": "clean-up before an object goes",
+		"child":     "objects that belong to another one",
+
+		"webhook/internal/review": "bodies, limits and answers of webhooks",
 	},
 	{ // 4
-		"informer": "reflector, delta, store and handlers of one kind",
+		"informer":        "reflector, delta, store and handlers of one kind",
+		"webhook":         "admission: defaulting and validation",
+		"webhook/convert": "conversion between versions through a hub",
 	},
 	{ // 5
 		"cache": "the informers of a program, read as a client",
@@ -54,13 +68,16 @@ var floors = []map[string]string{
 	{ // 6
 		"controller": "queue, workers, reconcile",
 	},
-	{ // 7: the front door
+	{ // 7
+		"metrics": "what Prometheus is told of all of the above",
+	},
+	{ // 8: the front door
 		"": "the manager",
 	},
 }
 
 // tests lists what only tests, examples and the command-line tool may import.
-var tests = []string{"plane", "plane/planetest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
+var tests = []string{"plane", "plane/planetest", "webhook/webhooktest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
 
 // forbidden is what the tree must not import, and why.
 var forbidden = map[string]string{
