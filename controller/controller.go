@@ -8,6 +8,9 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
 )
@@ -102,6 +105,35 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 
 // Name is the name that the controller was given.
 func (c *Controller[R]) Name() string { return c.name }
+
+// Kinds are the kinds that the controller watches, each once, as [For], [Owns] and [Watches] name
+// them: empty objects that belong to the caller, of the Go type that was given, with apiVersion and
+// kind set. The controller lists and watches them, and may be asked before it runs.
+func (c *Controller[R]) Kinds() []object.Object {
+	var out []object.Object
+	seen := map[kindForm]bool{}
+	for i := range c.sources {
+		s := &c.sources[i]
+		if s.proto == nil {
+			continue
+		}
+		form := kindForm{s.gvk, reflect.TypeOf(s.proto)}
+		if seen[form] {
+			continue
+		}
+		seen[form] = true
+		kind := reflect.New(form.goType.Elem()).Interface().(object.Object)
+		kind.GetObjectKind().SetGroupVersionKind(s.gvk)
+		out = append(out, kind)
+	}
+	return out
+}
+
+// kindForm tells metadata of a kind from its whole objects.
+type kindForm struct {
+	gvk    schema.GroupVersionKind
+	goType reflect.Type
+}
 
 // State says where the controller stands.
 func (c *Controller[R]) State() State {
