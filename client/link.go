@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +31,8 @@ type request struct {
 	direct bool
 	// stream is set for a watch: once the header is there the answer may be silent.
 	stream bool
+	// fence is asked before each try of a write; nil: none.
+	fence Fence
 }
 
 // link sends requests and turns whatever goes wrong into a typed error.
@@ -71,6 +72,9 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		}
 		start := time.Now()
 		resp, err := l.once(ctx, r)
+		if _, kept := errors.AsType[*Fenced](err); kept {
+			return nil, err
+		}
 		if l.hook != nil {
 			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err}
 			if resp != nil {
@@ -131,10 +135,21 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx, r.call)
 	}
+	gate := newGate(r)
+	if err := gate.ask(); err != nil {
+		return nil, err
+	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	guard := newGuard(l.silence, func() { cancel(errSilent) })
-	resp, err := l.transport.RoundTrip(l.build(rctx, r))
+	resp, err := l.transport.RoundTrip(l.build(rctx, r, gate))
 	guard.stop()
+	if kept := gate.refused(); kept != nil {
+		cancel(nil)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return nil, kept
+	}
 	if err != nil {
 		defer cancel(nil)
 		return nil, connectionError(ctx, rctx, r.call, l.base, err)
@@ -149,7 +164,7 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	return nil, answerError(r.call, l.base, resp)
 }
 
-func (l *link) build(ctx context.Context, r *request) *http.Request {
+func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request {
 	u := *l.base
 	var path, raw strings.Builder
 	path.WriteString(strings.TrimSuffix(u.Path, "/"))
@@ -170,7 +185,7 @@ func (l *link) build(ctx context.Context, r *request) *http.Request {
 	if r.body != nil {
 		req.Header.Set("Content-Type", r.contentType)
 		req.ContentLength = int64(len(r.body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+		req.GetBody = func() (io.ReadCloser, error) { return gate.body(r.body), nil }
 		req.Body, _ = req.GetBody()
 	}
 	return req

@@ -67,9 +67,14 @@ type Live struct {
 	link   *link
 	owner  string
 	dryRun bool
+	fence  Fence // nil: none
+	plain  *plainSet
+}
 
-	mu    sync.RWMutex
-	plain map[schema.GroupVersionResource]bool // refused protobuf
+// plainSet is the resources that have refused protobuf.
+type plainSet struct {
+	mu  sync.RWMutex
+	set map[schema.GroupVersionResource]bool
 }
 
 var (
@@ -104,7 +109,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
-		plain: map[schema.GroupVersionResource]bool{},
+		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}},
 	}, nil
 }
 
@@ -260,15 +265,15 @@ func (t *target) path() []string {
 
 // isPlain reports whether the resource has refused protobuf before.
 func (c *Live) isPlain(t *target) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.plain[t.mapping.Resource]
+	c.plain.mu.RLock()
+	defer c.plain.mu.RUnlock()
+	return c.plain.set[t.mapping.Resource]
 }
 
 func (c *Live) setPlain(t *target) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.plain[t.mapping.Resource] = true
+	c.plain.mu.Lock()
+	defer c.plain.mu.Unlock()
+	c.plain.set[t.mapping.Resource] = true
 }
 
 // send sends a request to a target: built for protobuf where that is possible, and once more
@@ -280,6 +285,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 		if err != nil {
 			return nil, err
 		}
+		r.fence = c.fence
 		resp, err := c.link.send(ctx, r)
 		if err == nil {
 			return resp, nil
