@@ -1,0 +1,234 @@
+package cert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flyball-io/flyball/run"
+)
+
+// FilesOptions say where a certificate and its key are. They are read by NewFiles.
+type FilesOptions struct {
+	// Dir is where relative names of Cert and Key begin. Empty: the working directory.
+	Dir string
+	// Cert is a file with the certificate and what else belongs to its chain, in PEM form, that of
+	// the server first. Empty: tls.crt in Dir, as a mounted Secret has it.
+	Cert string
+	// Key is a file with the private key: PEM, not encrypted. Empty: tls.key in Dir.
+	Key string
+	// Interval between two reads. Zero or negative: 2 s. A change serves after two reads at most
+	// half a second or one Interval apart, whichever is shorter.
+	Interval time.Duration
+	// Logger is told what was loaded, and once of each problem. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	defaultInterval = 2 * time.Second
+	settleFiles     = 500 * time.Millisecond
+	maxFile         = 1 << 20
+)
+
+// Files is a certificate and its key in two files. It reads them every Interval and compares all
+// they hold, so that it does not matter how they are replaced: written over, deleted and created,
+// renamed, by a link that changes, or only in what follows the first certificate. What was read
+// twice alike, parses, matches and is not worse in time than what serves, is served.
+type Files struct {
+	service
+	o    FilesOptions
+	runs atomic.Bool
+
+	mu    sync.Mutex
+	core  filesCore
+	stats Stats
+}
+
+// NewFiles reads the files and serves them. It starts nothing. An error names the file and what is
+// wrong with it: fs.ErrNotExist, a [FormatError] or a [MismatchError] lies beneath. A pair that
+// has expired or is not valid yet is no error here, but one of Check.
+func NewFiles(o FilesOptions) (*Files, error) {
+	if o.Dir == "" && (o.Cert == "" || o.Key == "") {
+		if o.Cert == "" {
+			return nil, errors.New("cert: Cert: empty, and so is Dir")
+		}
+		return nil, errors.New("cert: Key: empty, and so is Dir")
+	}
+	o.Cert, o.Key = within(o.Dir, o.Cert, "tls.crt"), within(o.Dir, o.Key, "tls.key")
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	f := &Files{service: newService(), o: o}
+	f.core = filesCore{cert: o.Cert, key: o.Key, interval: o.Interval}
+	if _, err := f.read(time.Now()); err != nil {
+		return nil, fmt.Errorf("cert: %w", err)
+	}
+	return f, nil
+}
+
+func within(dir, name, otherwise string) string {
+	if name == "" {
+		name = otherwise
+	}
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// Run implements [Source].
+func (f *Files) Run(ctx context.Context) error {
+	if !f.runs.CompareAndSwap(false, true) {
+		return ErrRunTwice
+	}
+	defer f.runs.Store(false)
+	told := ""
+	for wait := time.Duration(0); run.Sleep(ctx, wait) == nil; {
+		var err error
+		wait, err = f.read(time.Now())
+		switch {
+		case err == nil && told != "":
+			f.o.Logger.Info("certificate files are in order again", "cert", f.o.Cert)
+			told = ""
+		case err != nil && err.Error() != told:
+			f.o.Logger.Error("certificate files cannot be used; the certificate before them still serves", "err", err)
+			told = err.Error()
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// read is one look at the files. The error is that of the core.
+func (f *Files) read(now time.Time) (time.Duration, error) {
+	cert, err := readFile(f.o.Cert)
+	var key []byte
+	if err == nil {
+		key, err = readFile(f.o.Key)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.Reads++
+	p, wait := f.core.step(now, cert, key, err)
+	if p != nil {
+		f.load(p)
+		f.stats.Loads++
+		f.stats.NotBefore, f.stats.NotAfter = p.notBefore, p.notAfter
+		f.o.Logger.Info("certificate loaded", "cert", f.o.Cert, "expires", p.notAfter, "chain", len(p.cert.Certificate))
+	}
+	if f.core.problem != nil {
+		f.stats.Errors++
+	}
+	return wait, f.core.problem
+}
+
+// Check implements [Source].
+func (f *Files) Check(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.check(time.Now())
+}
+
+// Stats implements [Source].
+func (f *Files) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &FormatError{Name: name, Problem: "is not a regular file"}
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, &FormatError{Name: name, Problem: fmt.Sprintf("is longer than %d bytes", maxFile)}
+	}
+	return data, nil
+}
+
+// filesCore decides what serves. It has no goroutine, lock or clock.
+type filesCore struct {
+	cert, key string
+	interval  time.Duration
+
+	serving *pair
+	problem error // with what was last read and had settled
+	last    look
+	seen    bool // there was a look
+}
+
+// look is what one read of the two files gave.
+type look struct {
+	cert, key []byte
+	problem   string
+}
+
+func (l look) equal(m look) bool {
+	return l.problem == m.problem && bytes.Equal(l.cert, m.cert) && bytes.Equal(l.key, m.key)
+}
+
+// step takes what was read and returns the pair that is to serve from now on, nil if nothing
+// changes, and how long to wait for the next look. What is new is believed only when it was read
+// twice, since a file may be half written; the first look of all is believed at once.
+func (c *filesCore) step(now time.Time, cert, key []byte, err error) (*pair, time.Duration) {
+	l := look{cert: cert, key: key}
+	if err != nil {
+		l = look{problem: err.Error()}
+	}
+	settled := !c.seen || l.equal(c.last)
+	c.last, c.seen = l, true
+	if !settled {
+		return nil, min(c.interval, settleFiles)
+	}
+	if err != nil {
+		c.problem = err
+		return nil, c.interval
+	}
+	if c.serving != nil && bytes.Equal(cert, c.serving.certPEM) && bytes.Equal(key, c.serving.keyPEM) {
+		c.problem = nil
+		return nil, c.interval
+	}
+	p, err := parsePair(c.cert, cert, c.key, key)
+	if err == nil && c.serving != nil && c.serving.validity(c.cert, now) == nil {
+		err = p.validity(c.cert, now) // one that is valid is not replaced by one that is not
+	}
+	c.problem = err
+	if err != nil {
+		return nil, c.interval
+	}
+	c.serving = p
+	return p, c.interval
+}
+
+func (c *filesCore) check(now time.Time) error {
+	if c.serving == nil {
+		return errors.Join(ErrNoCertificate, c.problem)
+	}
+	if err := c.serving.validity(c.cert, now); err != nil {
+		return errors.Join(err, c.problem)
+	}
+	return c.problem
+}

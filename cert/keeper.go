@@ -1,0 +1,202 @@
+package cert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// errRaced says that an object changed between the read and the write: look again.
+var errRaced = errors.New("somebody else wrote in between")
+
+// errRestless says that a pass found ever more to do.
+var errRestless = errors.New("the secret or a target changes all the time: does somebody else write it too?")
+
+// maxDeeds bounds a pass.
+const maxDeeds = 30
+
+// door is what a keeper asks of the server. Every read is of the latest state, never of a cache.
+type door interface {
+	// secret is nil when there is none.
+	secret(ctx context.Context) (*corev1.Secret, error)
+	// put creates a Secret that has no resourceVersion, and updates one that has; errRaced if it
+	// is not as it was.
+	put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, error)
+	// target is nil when there is none.
+	target(ctx context.Context, t target) (*unstructured.Unstructured, error)
+	// inject makes after of before; errRaced if it is not as it was.
+	inject(ctx context.Context, before, after *unstructured.Unstructured) error
+}
+
+// keeper does what core decides. Each replica has one; it is for one goroutine.
+type keeper struct {
+	core
+	fresh   *corev1.Secret // what a new Secret begins with
+	targets []target
+	door    door
+	now     func() time.Time
+	load    func(*pair) // puts a pair into service
+	log     *slog.Logger
+
+	memory *state // the last one without a fault
+	loaded string // fingerprint of what was given to load last
+	report report
+}
+
+// report is what a pass found and did; the counters only grow.
+type report struct {
+	problems         []error // of the Secret and the targets
+	authorities      int
+	signerEnds       time.Time
+	issued, founded  uint64
+	injected, passes uint64
+}
+
+// pass looks at everything and does what is to be done, and returns how long until the next thing
+// is; zero: not before something changes. The error is what kept it from doing so; what it could
+// not do for one target does not keep it from the others.
+func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
+	k.report.passes++
+	failed := map[target]error{}
+	for range maxDeeds {
+		// A replica that hears of a new pair serves it before all else.
+		if _, err := k.read(ctx); err != nil {
+			return 0, k.fail(err)
+		}
+		objects := make([]*unstructured.Unstructured, len(k.targets))
+		sights := make([]sight, len(k.targets))
+		for i, t := range k.targets {
+			obj, err := k.door.target(ctx, t)
+			if err == nil {
+				err = failed[t]
+			}
+			objects[i], sights[i] = obj, k.look(obj, err)
+		}
+		// The Secret again, after the targets: see the package comment.
+		secret, err := k.read(ctx)
+		if err != nil {
+			return 0, k.fail(err)
+		}
+		v := view{now: k.now(), memory: k.memory, targets: sights}
+		if secret != nil {
+			v.state = parseState(secret)
+		}
+		a := k.next(v)
+		switch a.do {
+		case nothing:
+			return a.wait, k.conclude(v)
+		case inject:
+			t := k.targets[a.target]
+			err = k.door.inject(ctx, objects[a.target], k.withBundle(objects[a.target], v.state.trust()))
+			if err != nil && !errors.Is(err, errRaced) {
+				failed[t], err = err, nil // the others go on; the next pass tries again
+			} else if err == nil {
+				k.report.injected++
+				k.log.Info("CA bundle written", "target", t.String(), "authorities", len(v.state.bundle))
+			}
+		default:
+			err = k.write(ctx, secret, a.do, v)
+		}
+		if err != nil && !errors.Is(err, errRaced) {
+			return 0, k.fail(err)
+		}
+	}
+	return 0, k.fail(errRestless)
+}
+
+// read reads the Secret and loads what it serves.
+func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
+	s, err := k.door.secret(ctx)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	if err := foreign(s); err != nil {
+		return nil, err
+	}
+	k.take(parseState(s))
+	return s, nil
+}
+
+// take serves what a state serves, and remembers a state that has no fault.
+func (k *keeper) take(st *state) {
+	now := k.now()
+	if !st.serves(now) {
+		return
+	}
+	if id := fingerprint(st.serving.cert.Leaf); id != k.loaded {
+		k.loaded = id
+		k.load(st.serving)
+	}
+	if st.problem == nil && st.signer.good(now) {
+		k.memory = st
+	}
+}
+
+// write changes the Secret.
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do deed, v view) error {
+	st, err := k.apply(do, v)
+	if err != nil {
+		return err
+	}
+	if secret == nil {
+		secret = k.fresh
+	}
+	s, err := st.write(secret)
+	if err != nil {
+		return err
+	}
+	s, err = k.door.put(ctx, s)
+	if err != nil {
+		return err
+	}
+	if do == create || do == join {
+		k.report.founded++
+	}
+	if do == create || do == issue || do == promote {
+		k.report.issued++
+	}
+	if v.state != nil && v.state.problem != nil {
+		k.log.Error("secret could not be used as it was, and is mended", "problem", v.state.problem, "by", do.String())
+	}
+	k.log.Info("certificates", "did", do.String(), "authorities", len(st.bundle), "serial", st.serving.cert.Leaf.SerialNumber.Text(16), "expires", st.serving.notAfter)
+	k.take(parseState(s))
+	return nil
+}
+
+// conclude ends a pass that has nothing more to do.
+func (k *keeper) conclude(v view) error {
+	k.report.problems = nil
+	k.report.authorities = len(v.state.bundle)
+	if v.state.signer != nil {
+		k.report.signerEnds = v.state.signer.cert.NotAfter
+	}
+	var failed []error
+	trust := v.state.trust()
+	for i, s := range v.targets {
+		if err := s.problem(k.targets[i], trust); err != nil {
+			k.report.problems = append(k.report.problems, err)
+		}
+		if s.err != nil {
+			failed = append(failed, s.err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (k *keeper) fail(err error) error {
+	k.report.problems = []error{err}
+	return err
+}
+
+func (d deed) String() string {
+	names := [...]string{"nothing", "create", "restore", "mend", "join", "inject", "issue", "promote", "drop"}
+	if int(d) < len(names) {
+		return names[d]
+	}
+	return fmt.Sprintf("deed(%d)", int(d))
+}

@@ -1,0 +1,126 @@
+package cert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// fieldOwner of what is written.
+const fieldOwner = client.FieldOwner("flyball-cert")
+
+// liveDoor is the door to the API server. A read without a version is of the latest state.
+type liveDoor struct {
+	c *client.Live
+	o ManagedOptions
+}
+
+func (d *liveDoor) secret(ctx context.Context) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s, err := client.Get[corev1.Secret](ctx, d.c, object.Key{Namespace: d.o.Namespace, Name: d.o.Name})
+	var missing *client.NotFound
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	return s, err
+}
+
+func (d *liveDoor) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if s.ResourceVersion != "" {
+		s, err := client.Update(ctx, d.c, s, fieldOwner)
+		return s, raced(err)
+	}
+	s, err := client.Create(ctx, d.c, s, fieldOwner)
+	var exists *client.AlreadyExists
+	if errors.As(err, &exists) {
+		err = fmt.Errorf("%w: %w", errRaced, err)
+	}
+	return s, err
+}
+
+func (d *liveDoor) target(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	obj, err := client.Get[unstructured.Unstructured](ctx, d.c, object.Key{Name: t.name}, client.OfKind(t.kind))
+	var missing *client.NotFound
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	return obj, err
+}
+
+func (d *liveDoor) inject(ctx context.Context, before, after *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := client.Patch(ctx, d.c, before, client.DiffWithLock(before, after), fieldOwner)
+	return raced(err)
+}
+
+// raced turns the errors of a change that came too late into errRaced.
+func raced(err error) error {
+	var conflict *client.Conflict
+	var gone *client.NotFound
+	if errors.As(err, &conflict) || errors.As(err, &gone) {
+		return fmt.Errorf("%w: %w", errRaced, err)
+	}
+	return err
+}
+
+// follow wakes the loop whenever one object changes. Where that may not be watched, or cannot be,
+// Poll does without it.
+func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
+	fails := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 30 * time.Second, Jitter: 0.3, ResetAfter: time.Minute}}
+	told := false
+	for {
+		err := m.watch(ctx, gvk, namespace, name)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var forbidden *client.Forbidden
+		if errors.As(err, &forbidden) && !told {
+			told = true
+			m.o.Logger.Warn("changes are noticed by polling only", "poll", m.o.Poll, "err", err)
+		}
+		if err := run.Sleep(ctx, fails.Fail(time.Now())); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
+	w, err := client.Watch[metav1.PartialObjectMetadata](ctx, m.c, client.OfKind(gvk), client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for ev, err := range w.Events() {
+		if err != nil {
+			return err
+		}
+		if ev.Type == wire.Bookmark {
+			continue
+		}
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+package cert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/run"
+)
+
+// ManagedOptions say which certificate to make, and who is to trust it. They are read by
+// NewManaged.
+type ManagedOptions struct {
+	// Namespace and Name of the Secret that all replicas share. Required. One that exists and has
+	// not the Label is left alone, with an error. Nothing else is to hold a copy: its keys can
+	// sign for every name.
+	Namespace, Name string
+
+	// Service in Namespace that the server is called by. The certificate is then for SERVICE.NS.svc,
+	// SERVICE.NS.svc.cluster.local and SERVICE.NS. Empty: only DNSNames and IPs, of which there
+	// must then be one.
+	Service string
+	// DNSNames and IPs that the certificate is for, beside those of the Service.
+	DNSNames []string
+	IPs      []net.IP
+
+	// Mutating, Validating and CRDs name the objects that the CA bundle is written into: to every
+	// client in them that calls a name of the certificate, by service or by url. One that is not
+	// there, or calls none, is reported by Check, and looked for again. One with an annotation of
+	// cert-manager is not written.
+	Mutating, Validating, CRDs []string
+
+	// Validity of a serving certificate, and the age at which it is replaced. Zero or negative: 90
+	// days, and two thirds of Validity. Rotate must be less than Validity by more than twice the
+	// Settle.
+	Validity, Rotate time.Duration
+	// CAValidity and CARotate are the same for the CA. Zero or negative: a year, or Validity if
+	// that is longer, and two thirds of it.
+	CAValidity, CARotate time.Duration
+	// Settle is how long it takes at most until all API servers use a bundle that was written:
+	// a new CA does not sign earlier. Zero: 5 s. Negative: not at all.
+	Settle time.Duration
+	// Poll is how often everything is looked at even if no watch tells of a change. Zero or
+	// negative: 15 s.
+	Poll time.Duration
+	// Logger is told of every change, and once of each problem. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	day             = 24 * time.Hour
+	requestTimeout  = 10 * time.Second
+	defaultSettle   = 5 * time.Second
+	defaultPoll     = 15 * time.Second
+	defaultValidity = 90 * day
+	defaultCA       = 365 * day
+	// patience is how long trouble with the server may last before Check tells of it: what serves
+	// goes on without the server.
+	patience = time.Minute
+)
+
+// Managed is a certificate made here: a CA and a serving certificate in a Secret, renewed in time,
+// with the CA written where the API server looks for it. Every replica of a program runs one,
+// standbys too, for each of them answers calls; which of them writes does not matter.
+//
+// A deleted Secret is written again from memory, if a replica still has it; one that was damaged is
+// mended, with as much of it as can be used, and logged at Error. To have all keys made anew put
+// the RotateAnnotation on the Secret.
+type Managed struct {
+	service
+	c      *client.Live
+	o      ManagedOptions
+	keeper *keeper
+	wake   chan struct{}
+	runs   atomic.Bool
+
+	mu     sync.Mutex
+	report report
+	stats  Stats
+	err    error     // of the last pass
+	bad    time.Time // when passes began to fail; zero: the last was good
+}
+
+// NewManaged checks the options. It starts nothing and asks nobody: the certificate is there once
+// Run has made or read it. The client must be one without a fence, for replicas that do not lead
+// need certificates too.
+func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
+	if c == nil {
+		return nil, errors.New("cert: client is nil")
+	}
+	p, err := o.policy()
+	if err != nil {
+		return nil, fmt.Errorf("cert: %w", err)
+	}
+	if o.Poll <= 0 {
+		o.Poll = defaultPoll
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	m := &Managed{service: newService(), c: c, o: o, wake: make(chan struct{}, 1)}
+	m.keeper = &keeper{
+		core:    core{policy: p},
+		fresh:   &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
+		targets: o.targets(), door: &liveDoor{c, o}, now: time.Now, load: m.put, log: o.Logger,
+	}
+	return m, nil
+}
+
+// policy is the options with their defaults; the error names the field.
+func (o ManagedOptions) policy() (policy, error) {
+	p := policy{
+		name: o.Name, validity: o.Validity, rotate: o.Rotate, caValidity: o.CAValidity, caRotate: o.CARotate,
+		settle: o.Settle, ips: o.IPs,
+	}
+	for field, problems := range map[string][]string{
+		"Namespace: " + o.Namespace: validation.IsDNS1123Label(o.Namespace),
+		"Name: " + o.Name:           validation.IsDNS1123Subdomain(o.Name),
+	} {
+		if len(problems) > 0 {
+			return p, fmt.Errorf("%s: %s", field, strings.Join(problems, "; "))
+		}
+	}
+	if o.Service != "" {
+		if problems := validation.IsDNS1035Label(o.Service); len(problems) > 0 {
+			return p, fmt.Errorf("Service: %s: %s", o.Service, strings.Join(problems, "; "))
+		}
+		short := o.Service + "." + o.Namespace
+		p.names = append(p.names, short+".svc", short+".svc.cluster.local", short)
+	}
+	for _, n := range o.DNSNames {
+		if problems := validation.IsDNS1123Subdomain(strings.TrimPrefix(n, "*.")); len(problems) > 0 {
+			return p, fmt.Errorf("DNSNames: %q: %s", n, strings.Join(problems, "; "))
+		}
+		p.names = union(p.names, []string{n})
+	}
+	for _, ip := range o.IPs {
+		if ip.To16() == nil {
+			return p, fmt.Errorf("IPs: %v is no address", []byte(ip))
+		}
+	}
+	if len(p.names)+len(p.ips) == 0 {
+		return p, errors.New("Service: empty, and so are DNSNames and IPs")
+	}
+	for _, t := range o.targets() {
+		if problems := validation.IsDNS1123Subdomain(t.name); len(problems) > 0 {
+			return p, fmt.Errorf("%s: name %q: %s", t.kind.Kind, t.name, strings.Join(problems, "; "))
+		}
+	}
+	return p, p.durations()
+}
+
+func (p *policy) durations() error {
+	otherwise := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	if p.settle == 0 {
+		p.settle = defaultSettle
+	}
+	p.settle = max(p.settle, 0)
+	otherwise(&p.validity, defaultValidity)
+	otherwise(&p.rotate, p.validity*2/3)
+	otherwise(&p.caValidity, max(defaultCA, p.validity))
+	otherwise(&p.caRotate, p.caValidity*2/3)
+	switch {
+	case p.validity-p.rotate <= 2*p.settle:
+		return fmt.Errorf("Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
+	case p.caValidity-p.caRotate <= 2*p.settle:
+		return fmt.Errorf("CARotate: %v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
+	case p.caValidity < p.validity:
+		return fmt.Errorf("CAValidity: %v is shorter than the Validity of %v", p.caValidity, p.validity)
+	}
+	return nil
+}
+
+func (o ManagedOptions) targets() []target {
+	var out []target
+	for _, n := range o.Mutating {
+		out = append(out, target{mutating, n})
+	}
+	for _, n := range o.Validating {
+		out = append(out, target{validating, n})
+	}
+	for _, n := range o.CRDs {
+		out = append(out, target{crd, n})
+	}
+	return out
+}
+
+// Run implements [Source]: it looks at the Secret and the targets whenever a watch tells of a
+// change, when something is due, and every Poll.
+func (m *Managed) Run(ctx context.Context) error {
+	if !m.runs.CompareAndSwap(false, true) {
+		return ErrRunTwice
+	}
+	defer m.runs.Store(false)
+	g, gctx := run.New(ctx)
+	g.Go("", m.loop)
+	g.Go("", func(ctx context.Context) error { return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name) })
+	for _, t := range m.keeper.targets {
+		g.Go("", func(ctx context.Context) error { return m.follow(ctx, t.kind, "", t.name) })
+	}
+	<-gctx.Done()
+	return g.Wait()
+}
+
+func (m *Managed) loop(ctx context.Context) error {
+	// Two programs that undo what the other did must not load the server.
+	pace := backoff.Bucket{Rate: 5, Burst: 20}
+	fails := backoff.Backoff{Policy: backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Second, Jitter: 0.2}}
+	told := ""
+	for {
+		if err := run.Sleep(ctx, pace.Reserve(time.Now())); err != nil {
+			return err
+		}
+		wait, err := m.keeper.pass(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		m.publish(err)
+		problem := errors.Join(m.keeper.report.problems...)
+		switch {
+		case problem == nil && told != "":
+			m.o.Logger.Info("certificates are in order again")
+			told = ""
+		case problem != nil && problem.Error() != told:
+			told = problem.Error()
+			m.o.Logger.Error("certificates are not in order", "err", problem)
+		}
+		if wait <= 0 || wait > m.o.Poll {
+			wait = m.o.Poll
+		}
+		if err != nil {
+			wait = min(wait, fails.Fail(time.Now()))
+		} else {
+			fails.Reset()
+		}
+		if err := m.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// sleep waits until something wakes it, at most d.
+func (m *Managed) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-m.wake:
+	case <-t.C:
+	}
+	return nil
+}
+
+// put is the load of the keeper.
+func (m *Managed) put(p *pair) {
+	m.load(p)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.Loads++
+	m.stats.NotBefore, m.stats.NotAfter = p.notBefore, p.notAfter
+}
+
+// publish hands the outcome of a pass to those who ask.
+func (m *Managed) publish(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report, m.err = m.keeper.report, err
+	switch {
+	case err == nil:
+		m.bad = time.Time{}
+	case m.bad.IsZero():
+		m.bad = time.Now()
+	}
+	if err != nil {
+		m.stats.Errors++
+	}
+}
+
+// Check implements [Source]. It tells of a Secret that cannot be used, of targets that are missing
+// or do not trust the certificate, of refused requests, and of expiry; of a server that cannot be
+// reached only once that has lasted for a minute, for what serves does not need it.
+func (m *Managed) Check(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	p := m.pair.Load()
+	if p == nil {
+		return errors.Join(ErrNoCertificate, m.err)
+	}
+	if err := p.validity(keyServing+" of secret "+m.o.Namespace+"/"+m.o.Name, now); err != nil {
+		return errors.Join(err, m.err)
+	}
+	var out []error
+	for _, problem := range m.report.problems {
+		if !passing(problem) || now.Sub(m.bad) >= patience {
+			out = append(out, problem)
+		}
+	}
+	return errors.Join(out...)
+}
+
+// passing reports whether an error is of a server that may be well again soon.
+func passing(err error) bool {
+	var unavailable *client.Unavailable
+	var timeout *client.Timeout
+	var busy *client.TooManyRequests
+	var broken *client.Broken
+	return errors.As(err, &unavailable) || errors.As(err, &timeout) || errors.As(err, &busy) ||
+		errors.As(err, &broken) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Stats implements [Source].
+func (m *Managed) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stats
+	s.Reads, s.Issued, s.Founded, s.Injected = m.report.passes, m.report.issued, m.report.founded, m.report.injected
+	s.Authorities, s.AuthorityNotAfter = m.report.authorities, m.report.signerEnds
+	return s
+}

@@ -1,0 +1,322 @@
+package cert
+
+import (
+	"bytes"
+	"crypto/x509"
+	"net"
+	"slices"
+	"time"
+)
+
+// policy is what [ManagedOptions] say about time and names, defaults filled in.
+type policy struct {
+	name                 string
+	validity, rotate     time.Duration
+	caValidity, caRotate time.Duration
+	settle               time.Duration
+	names                []string
+	ips                  []net.IP
+}
+
+// deed is what is to be done.
+type deed int
+
+const (
+	nothing deed = iota
+	create       // CA and serving certificate from nothing; nobody can trust what was before
+	restore      // write what this replica remembers
+	mend         // write what can be used, without the rest
+	join         // put a new CA beside the old one
+	inject       // write the bundle into a target
+	issue        // a new serving certificate of the CA that signs
+	promote      // the CA that joined signs from now on
+	drop         // a CA whose certificates have all expired leaves the bundle
+)
+
+// action is what next decides.
+type action struct {
+	do     deed
+	target int           // of inject
+	wait   time.Duration // of nothing: until it is to be asked again; zero: only when something changes
+}
+
+// view is what a keeper saw: the targets before the Secret.
+type view struct {
+	now     time.Time
+	state   *state // nil: there is no Secret
+	memory  *state // the last state that could serve; nil: none
+	targets []sight
+}
+
+// sight is what was seen of one target.
+type sight struct {
+	found bool
+	// ours is how many clients in it call a name of our certificate.
+	ours int
+	// bundles are the caBundles of those.
+	bundles [][]byte
+	// left is true when others inject into it.
+	left bool
+	err  error
+}
+
+// has reports whether every client of ours in the target has this bundle.
+func (s sight) has(bundle []byte) bool {
+	return !slices.ContainsFunc(s.bundles, func(b []byte) bool { return !bytes.Equal(b, bundle) })
+}
+
+// core decides. It has no goroutine, lock or clock, and is for one goroutine.
+type core struct {
+	policy
+	// trusted is the bundle that all targets had at the last look, and since when.
+	trusted []byte
+	since   time.Time
+}
+
+// next is what to do now. When it is nothing, all is done but what needs time.
+func (c *core) next(v view) action {
+	st := v.state
+	if st == nil {
+		if c.remembers(v) {
+			return action{do: restore}
+		}
+		return action{do: create}
+	}
+	if !st.serves(v.now) { // a moment of distrust is there already: the shortest way out
+		switch {
+		case st.signer.good(v.now):
+			return action{do: issue}
+		case st.next.good(v.now):
+			return action{do: promote}
+		case c.remembers(v):
+			return action{do: restore}
+		}
+		return action{do: create}
+	}
+	if st.problem != nil {
+		if c.remembers(v) {
+			return action{do: restore}
+		}
+		return action{do: mend}
+	}
+	trust := st.trust()
+	for i, t := range v.targets {
+		if t.err == nil && t.found && !t.left && !t.has(trust) {
+			return action{do: inject, target: i}
+		}
+	}
+	settled := c.settled(v, trust)
+	var wait soonest
+	switch {
+	case st.next.good(v.now) && settled == 0:
+		return action{do: promote}
+	case st.next.good(v.now):
+		wait.add(settled)
+	case st.rotate || !st.signer.good(v.now):
+		return action{do: join}
+	default:
+		due := dueAt(st.signer.cert, c.caRotate).Sub(v.now)
+		if due <= 0 {
+			return action{do: join}
+		}
+		wait.add(due)
+	}
+	if st.signer.good(v.now) {
+		switch d := c.renewal(v.now, st); {
+		case d > 0:
+			wait.add(d)
+		case st.issuer.Equal(st.signer.cert) || settled == 0:
+			return action{do: issue}
+		default:
+			wait.add(settled)
+		}
+	}
+	for _, ca := range st.bundle {
+		if d := st.needed(ca).Add(c.settle).Sub(v.now); st.spare(ca) && d < 0 {
+			return action{do: drop}
+		} else if st.spare(ca) {
+			wait.add(d + time.Second)
+		}
+	}
+	return action{wait: time.Duration(wait)}
+}
+
+// remembers reports whether what this replica remembers can go on.
+func (c *core) remembers(v view) bool {
+	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.good(v.now)
+}
+
+// settled is how long it still takes until all who call have surely taken in the bundle: zero, they
+// have; negative, not all targets have it.
+func (c *core) settled(v view, trust []byte) time.Duration {
+	for _, t := range v.targets {
+		switch {
+		case t.err != nil:
+			c.trusted = nil
+			return -1
+		case !t.found, t.has(trust):
+		case t.left && !t.knows(v.state.bundle):
+		default:
+			c.trusted = nil
+			return -1
+		}
+	}
+	if !bytes.Equal(c.trusted, trust) {
+		c.trusted, c.since = trust, v.now
+	}
+	return max(0, c.settle-v.now.Sub(c.since))
+}
+
+// knows reports whether one of the CAs is in a bundle of the target: then somebody trusts us
+// through it.
+func (s sight) knows(bundle []*x509.Certificate) bool {
+	return slices.ContainsFunc(s.bundles, func(b []byte) bool {
+		return slices.ContainsFunc(bundle, func(c *x509.Certificate) bool {
+			return bytes.Contains(b, bytes.TrimSpace(encodeCertificates(c)))
+		})
+	})
+}
+
+// dueAt is when a certificate is to be replaced: at the age of rotate, or after two thirds of its
+// life if that is earlier, so that one made under other options is replaced in time too.
+func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
+	life := cert.NotAfter.Sub(made(cert))
+	return made(cert).Add(min(rotate, life*2/3))
+}
+
+// renewal is how long the serving certificate is still good for.
+func (c *core) renewal(now time.Time, st *state) time.Duration {
+	leaf := st.serving.cert.Leaf
+	if !covers(leaf, c.names, c.ips) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
+		return 0
+	}
+	end := earlier(now.Add(c.validity), st.signer.cert.NotAfter)
+	if due := dueAt(leaf, c.rotate).Sub(now); due > 0 || end.Sub(leaf.NotAfter) > time.Second {
+		return due
+	}
+	return st.signer.cert.NotAfter.Sub(now) // a new one would not last longer
+}
+
+// covers reports whether the certificate is for all these names.
+func covers(leaf *x509.Certificate, names []string, ips []net.IP) bool {
+	for _, n := range names {
+		if !slices.Contains(leaf.DNSNames, n) {
+			return false
+		}
+	}
+	for _, ip := range ips {
+		if !slices.ContainsFunc(leaf.IPAddresses, ip.Equal) {
+			return false
+		}
+	}
+	return true
+}
+
+// spare reports whether a CA of the bundle signs nothing any more.
+func (st *state) spare(ca *x509.Certificate) bool {
+	return (st.signer == nil || !ca.Equal(st.signer.cert)) && (st.next == nil || !ca.Equal(st.next.cert)) &&
+		(st.issuer == nil || !ca.Equal(st.issuer))
+}
+
+// needed is when the last certificate of a CA expires; where nobody wrote it down, the CA itself.
+func (st *state) needed(ca *x509.Certificate) time.Time {
+	if t, ok := st.until[fingerprint(ca)]; ok {
+		return earlier(t, ca.NotAfter)
+	}
+	return ca.NotAfter
+}
+
+// soonest is the shortest of several waits that are not negative.
+type soonest time.Duration
+
+func (s *soonest) add(d time.Duration) {
+	if d > 0 && (*s == 0 || d < time.Duration(*s)) {
+		*s = soonest(d)
+	}
+}
+
+// apply makes the state after an action other than nothing and inject. It draws keys and serial
+// numbers and is otherwise a function of what it is given.
+func (c *core) apply(do deed, v view) (*state, error) {
+	if do == restore {
+		return v.memory, nil
+	}
+	st := &state{until: map[string]time.Time{}}
+	if v.state != nil {
+		st = v.state.clone()
+	}
+	st.problem = nil
+	switch do {
+	case mend:
+		return st, nil
+	case create, join:
+		ca, err := found(c.name, v.now, c.caValidity)
+		if err != nil {
+			return nil, err
+		}
+		st.bundle = append([]*x509.Certificate{ca.cert}, c.live(st, v.now)...)
+		st.rotate = false
+		if do == join {
+			st.next = ca
+			return st, nil
+		}
+		st.signer, st.next = ca, nil
+	case promote:
+		st.signer, st.next = st.next, nil
+	case drop:
+		st.bundle = c.live(st, v.now)
+		return st, nil
+	}
+	names, ips := c.names, c.ips
+	if st.serving != nil && do == issue && !covers(st.serving.cert.Leaf, names, ips) {
+		// Replicas of two versions may want different names: until the next rotation it has those
+		// of both, and neither takes those of the other away.
+		names, ips = union(names, st.serving.cert.Leaf.DNSNames), unionIP(ips, st.serving.cert.Leaf.IPAddresses)
+	}
+	p, err := st.signer.issue(names, ips, v.now, c.validity)
+	if err != nil {
+		return nil, err
+	}
+	st.serving, st.issuer = p, st.signer.cert
+	if id := fingerprint(st.issuer); st.until[id].Before(p.notAfter) {
+		st.until[id] = p.notAfter
+	}
+	return st, nil
+}
+
+// live is the bundle without the CAs that nobody needs any more, whose entries go too.
+func (c *core) live(st *state, now time.Time) []*x509.Certificate {
+	var out []*x509.Certificate
+	until := map[string]time.Time{}
+	for _, ca := range st.bundle {
+		if st.spare(ca) && now.After(st.needed(ca).Add(c.settle)) {
+			continue
+		}
+		out = append(out, ca)
+		if t, ok := st.until[fingerprint(ca)]; ok {
+			until[fingerprint(ca)] = t
+		}
+	}
+	st.until = until
+	return out
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func unionIP(a, b []net.IP) []net.IP {
+	out := slices.Clone(a)
+	for _, ip := range b {
+		if !slices.ContainsFunc(out, ip.Equal) {
+			out = append(out, ip)
+		}
+	}
+	return out
+}

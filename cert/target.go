@@ -1,0 +1,143 @@
+package cert
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The kinds that the bundle is written into.
+var (
+	mutating   = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
+	validating = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}
+	crd        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+)
+
+// certManager are the annotations by which cert-manager takes over a caBundle.
+var certManager = []string{
+	"cert-manager.io/inject-ca-from",
+	"cert-manager.io/inject-ca-from-secret",
+	"cert-manager.io/inject-apiserver-ca",
+}
+
+// target is an object that the bundle is written into.
+type target struct {
+	kind schema.GroupVersionKind
+	name string
+}
+
+func (t target) String() string { return strings.ToLower(t.kind.Kind) + " " + t.name }
+
+// clients are the clientConfigs in a target that call a name of ours; they are parts of obj.
+func (p *policy) clients(obj *unstructured.Unstructured) []map[string]any {
+	var out []map[string]any
+	add := func(config map[string]any) {
+		if config != nil && p.ours(config) {
+			out = append(out, config)
+		}
+	}
+	if obj.GroupVersionKind() == crd {
+		conversion := part(obj.Object, "spec", "conversion")
+		if strategy, _ := conversion["strategy"].(string); strategy == "Webhook" {
+			add(part(conversion, "webhook", "clientConfig"))
+		}
+		return out
+	}
+	webhooks, _ := obj.Object["webhooks"].([]any)
+	for _, w := range webhooks {
+		if w, ok := w.(map[string]any); ok {
+			add(part(w, "clientConfig"))
+		}
+	}
+	return out
+}
+
+// part is the map at a path; nil: there is none.
+func part(m map[string]any, path ...string) map[string]any {
+	for _, p := range path {
+		m, _ = m[p].(map[string]any)
+	}
+	return m
+}
+
+// ours reports whether the server that a clientConfig names is one that our certificate is for.
+func (p *policy) ours(config map[string]any) bool {
+	host := ""
+	if s := part(config, "service"); s != nil {
+		host = fmt.Sprintf("%v.%v.svc", s["name"], s["namespace"])
+	} else if text, ok := config["url"].(string); ok {
+		if u, err := url.Parse(text); err == nil {
+			host = u.Hostname()
+		}
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return slices.ContainsFunc(p.ips, ip.Equal)
+	}
+	return slices.ContainsFunc(p.names, func(n string) bool { return strings.EqualFold(n, host) })
+}
+
+// look says what is to be known about a target; obj nil: it is not there.
+func (p *policy) look(obj *unstructured.Unstructured, err error) sight {
+	if err != nil || obj == nil {
+		return sight{err: err}
+	}
+	s := sight{found: true}
+	for _, a := range certManager {
+		if _, ok := obj.GetAnnotations()[a]; ok {
+			s.left = true
+		}
+	}
+	for _, config := range p.clients(obj) {
+		s.ours++
+		text, _ := config["caBundle"].(string)
+		bundle, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			bundle = nil // not ours, then
+		}
+		s.bundles = append(s.bundles, bundle)
+	}
+	return s
+}
+
+// withBundle is a copy of the target that trusts the bundle.
+func (p *policy) withBundle(obj *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
+	obj = obj.DeepCopy()
+	for _, config := range p.clients(obj) {
+		config["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
+	}
+	return obj
+}
+
+// problem is what a person must know about a target that was looked at; nil: nothing.
+func (s sight) problem(t target, bundle []byte) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case !s.found:
+		return &TargetError{t.kind.Kind, t.name, "is not there"}
+	case s.ours == 0:
+		return &TargetError{t.kind.Kind, t.name, "has no webhook that calls a name of the certificate"}
+	case s.left && !s.has(bundle):
+		return &TargetError{t.kind.Kind, t.name, "trusts another CA, which cert-manager writes there: remove its annotation, or serve the certificate files of cert-manager"}
+	case !s.has(bundle):
+		return &TargetError{t.kind.Kind, t.name, "does not have the CA bundle yet"}
+	}
+	return nil
+}
+
+// TargetError says what is wrong with an object that the bundle is to be written into.
+type TargetError struct {
+	Kind, Name string
+	// Problem in plain words.
+	Problem string
+}
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("%s %s %s", strings.ToLower(e.Kind), e.Name, e.Problem)
+}
