@@ -1,0 +1,178 @@
+package finalizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+// Step is one part of a clean-up, made by [Do].
+type Step[O object.Object] struct {
+	name string
+	do   func(context.Context, O) error
+}
+
+// Do is the step of a clean-up that is called name in errors. do is called again after every
+// failure and every restart, and must then do what is left to do, if anything. It may answer with
+// [Wait] while something takes its time.
+func Do[O object.Object](name string, do func(context.Context, O) error) Step[O] {
+	return Step[O]{name: name, do: do}
+}
+
+// Run makes sure that the object has the finalizer, or, once it is being deleted, runs the steps
+// in order and removes the finalizer. It returns the object to go on with, as the server has it;
+// or nil, and then the reconcile must return [Result] of the error, which may be nil.
+//
+// No step runs for an object that lives or that does not have the finalizer, and none after one
+// that failed or once ctx has ended. An object that is gone already is not an error. What the
+// object is given as stays as it is.
+//
+// Errors are *InvalidError; *StepError; *WaitError within a *StepError; *ChangedError where the
+// object is not as it was read, so that the finalizer was not added or not removed; and those of
+// the client.
+func Run[T any, P object.Ptr[T]](ctx context.Context, w client.Writer, obj P, name string, steps ...Step[P]) (P, error) {
+	if err := check(obj == nil, name, steps); err != nil {
+		return nil, err
+	}
+	r := run[T, P]{w: w, obj: obj, name: name, at: fmt.Sprintf("%s %s", reflect.TypeFor[T]().Name(), object.KeyOf(obj))}
+	has := object.HasFinalizer(obj, name)
+	switch {
+	case obj.GetDeletionTimestamp() == nil && has:
+		return obj, nil
+	case obj.GetDeletionTimestamp() == nil:
+		return r.add(ctx)
+	case has:
+		return nil, r.cleanUp(ctx, steps)
+	}
+	return nil, nil
+}
+
+func check[O object.Object](isNil bool, name string, steps []Step[O]) error {
+	if isNil {
+		return &InvalidError{Field: "obj", Problem: "is nil"}
+	}
+	if domain, rest, ok := strings.Cut(name, "/"); !ok || domain == "" || rest == "" {
+		return &InvalidError{Field: "name", Problem: fmt.Sprintf("is %q: it must have the form example.com/name", name)}
+	}
+	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+		return &InvalidError{Field: "name", Problem: fmt.Sprintf("is %q: %s", name, problems[0])}
+	}
+	for i, s := range steps {
+		same := func(o Step[O]) bool { return o.name == s.name }
+		switch field := fmt.Sprintf("steps[%d]", i); {
+		case s.name == "":
+			return &InvalidError{Field: field, Problem: "has no name"}
+		case s.do == nil:
+			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q has no function", s.name)}
+		case slices.ContainsFunc(steps[:i], same):
+			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is there twice", s.name)}
+		}
+	}
+	return nil
+}
+
+type run[T any, P object.Ptr[T]] struct {
+	w        client.Writer
+	obj      P
+	name, at string
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+const path = "/metadata/finalizers"
+
+func (r *run[T, P]) sameObject() operation {
+	return operation{"test", "/metadata/uid", r.obj.GetUID()}
+}
+
+// add adds the finalizer to the list as it was read: a test of null holds where there is no list.
+func (r *run[T, P]) add(ctx context.Context) (P, error) {
+	ops := []operation{r.sameObject(), {"test", path, nil}, {"add", path, []string{r.name}}}
+	if had := r.obj.GetFinalizers(); len(had) > 0 {
+		ops = []operation{r.sameObject(), {"test", path, had}, {"add", path + "/-", r.name}}
+	}
+	got, err := client.Patch(ctx, r.w, r.obj, client.JSONPatch(ops))
+	switch {
+	case client.IgnoreNotFound(err) == nil && err != nil:
+		return nil, nil
+	case changed(err):
+		return nil, &ChangedError{Finalizer: r.name, Object: r.at, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("add finalizer %s to %s: %w", r.name, r.at, err)
+	case got.GetDeletionTimestamp() != nil: // a server that let it pass
+		return nil, &ChangedError{Finalizer: r.name, Object: r.at, Err: errors.New("it is being deleted")}
+	}
+	return got, nil
+}
+
+func (r *run[T, P]) cleanUp(ctx context.Context, steps []Step[P]) error {
+	for _, s := range steps {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = s.do(ctx, r.obj)
+		}
+		if err != nil {
+			return &StepError{Finalizer: r.name, Object: r.at, Step: s.name, Err: err}
+		}
+	}
+	element := fmt.Sprintf("%s/%d", path, slices.Index(r.obj.GetFinalizers(), r.name))
+	type remove struct {
+		Op   string `json:"op"`
+		Path string `json:"path"`
+	}
+	_, err := client.Patch(ctx, r.w, r.obj, client.JSONPatch([]any{
+		r.sameObject(), operation{"test", element, r.name}, remove{"remove", element},
+	}))
+	switch {
+	case client.IgnoreNotFound(err) == nil:
+		return nil
+	case changed(err):
+		return &ChangedError{Finalizer: r.name, Object: r.at, Err: err}
+	}
+	return fmt.Errorf("remove finalizer %s from %s: %w", r.name, r.at, err)
+}
+
+// changed reports whether the server refused because the object is not as it was read. A test that
+// does not hold is an Invalid without a field; a new finalizer on an object that is being deleted
+// is one of metadata.finalizers.
+func changed(err error) bool {
+	if _, ok := errors.AsType[*client.Conflict](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*client.Invalid](err)
+	return ok && !slices.ContainsFunc(e.Fields, func(f client.FieldProblem) bool { return f.Path != "metadata.finalizers" })
+}
+
+// Result is what a reconcile returns when [Run] gave it no object to go on with: another look after
+// the time of a [Wait], the error, or nothing.
+func Result(err error) (reconcile.Result, error) {
+	if w, ok := errors.AsType[*WaitError](err); ok {
+		return reconcile.Result{RequeueAfter: w.After}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// Wait is the answer of a step that has done what it can and waits for something outside: the steps
+// run again after that time, or when the object changes. The finalizer stays until then. Zero and
+// negative mean one second. why is for people.
+func Wait(after time.Duration, why string) error {
+	if after <= 0 {
+		after = time.Second
+	}
+	return &WaitError{After: after, Why: why}
+}
