@@ -1,0 +1,182 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/flyball-io/flyball/run"
+)
+
+// Handler serves the set under its name, with GET and HEAD:
+//
+//	/readyz                  200 and "ok", or 503 and the list of all checks
+//	/readyz?verbose          the list in any case
+//	/readyz?exclude=NAME     without a check; may be repeated. A name that is none is told of
+//	/readyz/NAME             one check: 200 and "ok", 503 and the reason, 404 if there is none
+//
+// A kubelet takes 503 as it takes every other code from 400 on. Give it both paths, "/readyz" and
+// "/readyz/", or call Mount.
+func (s *Set) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// Mount puts the Handler where it belongs.
+func (s *Set) Mount(mux *http.ServeMux) {
+	mux.Handle("/"+s.name, s.Handler())
+	mux.Handle("/"+s.name+"/", s.Handler())
+}
+
+func (s *Set) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		reply(w, http.StatusMethodNotAllowed, "only GET and HEAD\n")
+		return
+	}
+	below, ok := strings.CutPrefix(r.URL.Path, "/"+s.name)
+	switch {
+	case !ok || below != "" && below[0] != '/':
+		reply(w, http.StatusNotFound, "there is no such probe\n")
+	case below == "" || below == "/":
+		s.serveAll(w, r)
+	default:
+		s.serveOne(w, r, below[1:])
+	}
+}
+
+func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var without, unknown []string
+	for _, name := range query["exclude"] {
+		if s.has(name) {
+			without = append(without, name)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	results := s.Check(r.Context(), without...)
+	bad := slices.ContainsFunc(results, func(r Result) bool { return r.Err != nil })
+	if _, verbose := query["verbose"]; !bad && !verbose && len(unknown) == 0 {
+		reply(w, http.StatusOK, "ok")
+		return
+	}
+	var b strings.Builder
+	for _, r := range results {
+		s.line(&b, r)
+	}
+	slices.Sort(without)
+	for _, name := range slices.Compact(without) {
+		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(&b, "warn: there are no checks to exclude of the names %s\n", quoted(unknown))
+	}
+	if bad {
+		fmt.Fprintf(&b, "%s check failed\n", s.name)
+		reply(w, http.StatusServiceUnavailable, b.String())
+		return
+	}
+	fmt.Fprintf(&b, "%s check passed\n", s.name)
+	reply(w, http.StatusOK, b.String())
+}
+
+func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
+	checks := s.chosen(func(n string) bool { return n == name })
+	if len(checks) == 0 {
+		reply(w, http.StatusNotFound, fmt.Sprintf("there is no check %s\n", quoted([]string{name})))
+		return
+	}
+	result := askAll(r.Context(), checks)[0]
+	_, verbose := r.URL.Query()["verbose"]
+	if result.Err == nil && !verbose {
+		reply(w, http.StatusOK, "ok")
+		return
+	}
+	var b strings.Builder
+	s.line(&b, result)
+	code := http.StatusOK
+	if result.Err != nil {
+		code = http.StatusServiceUnavailable
+	}
+	reply(w, code, b.String())
+}
+
+func (s *Set) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checks[name] != nil
+}
+
+func (s *Set) line(b *strings.Builder, r Result) {
+	switch {
+	case r.Err == nil:
+		fmt.Fprintf(b, "[+]%s ok\n", r.Name)
+	case s.o.Withhold:
+		fmt.Fprintf(b, "[-]%s failed: reason withheld\n", r.Name)
+	default:
+		fmt.Fprintf(b, "[-]%s failed: %s\n", r.Name, Reason(r.Err))
+	}
+}
+
+func reply(w http.ResponseWriter, code int, text string) {
+	w.WriteHeader(code)
+	// An error is one of the connection.
+	_, _ = w.Write([]byte(text))
+}
+
+const longest = 512
+
+// secrets are what reasons may hold without anybody having meant to: credentials in an address, the
+// query of one, tokens.
+var secrets = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]*@`), "$1…@"},
+	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s?"]*)\?[^\s"]*`), "$1?…"},
+	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`), "$1 …"},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`), "…"},
+	{regexp.MustCompile(`(?i)\b(password|passwd|token|secret|api[_-]?key)\s*[=:]\s*[^\s,;"]+`), "$1=…"},
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`), "…"},
+}
+
+// Reason is an error as answers show it: one line of at most 512 bytes, without what looks like
+// credentials, and of a panic no more than that it was one.
+func Reason(err error) string {
+	if _, ok := errors.AsType[*run.PanicError](err); ok {
+		return "panicked"
+	}
+	text := err.Error()
+	if len(text) > 16*longest {
+		text = text[:16*longest]
+	}
+	for _, s := range secrets {
+		text = s.what.ReplaceAllString(text, s.with)
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+// quoted shows names that somebody made up, bounded.
+func quoted(names []string) string {
+	const most = 10
+	var out []string
+	for _, n := range names[:min(len(names), most)] {
+		if len(n) > 128 {
+			n = n[:128]
+		}
+		out = append(out, fmt.Sprintf("%+q", n))
+	}
+	if len(names) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(out, ", ")
+}

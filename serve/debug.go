@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Page is one page for those who look into a program.
+type Page struct {
+	// Path is absolute, "/debug/caches". With a slash at the end it is for all paths below.
+	Path string
+	// About says in a line what it shows.
+	About   string
+	Handler http.Handler
+}
+
+// Debug serves what can be seen of the program from within, below /debug/: the profiles of
+// runtime/pprof as go tool pprof asks for them, an execution trace, and the pages that are given. An
+// index of all is at /debug/ and /debug/pprof/.
+//
+//	go tool pprof http://127.0.0.1:8080/debug/pprof/heap
+//	go tool pprof http://127.0.0.1:8080/debug/pprof/profile?seconds=10
+//
+// It shows much to whoever may ask; stand it behind Authorized, or on loopback. Nothing is put into
+// http.DefaultServeMux. A profile over a time cannot be longer than the ctx of its request lasts; one
+// that is not asked for a time takes 30 s, or as long as there is.
+//
+// A page without a handler, outside of /debug/, or in the place of another one is a *PageError.
+func Debug(pages ...Page) (http.Handler, error) {
+	pages = slices.Clone(pages)
+	mux := http.NewServeMux()
+	for _, p := range pages {
+		if err := p.mount(mux); err != nil {
+			return nil, &PageError{Path: p.Path, Err: err}
+		}
+	}
+	for _, p := range []struct {
+		path, about string
+		f           http.HandlerFunc
+	}{
+		{"/debug/pprof/profile", "processor time, over ?seconds=", cpuProfile},
+		{"/debug/pprof/trace", "execution trace, over ?seconds=", execTrace},
+		{"/debug/pprof/cmdline", "the command line", cmdline},
+		{"/debug/pprof/symbol", "names of program counters", symbol},
+	} {
+		mux.Handle(p.path, p.f)
+		pages = append(pages, Page{Path: p.path, About: p.about})
+	}
+	slices.SortStableFunc(pages, func(a, b Page) int { return cmp.Compare(a.Path, b.Path) })
+	mux.HandleFunc("/debug/pprof/{name}", func(w http.ResponseWriter, r *http.Request) { lookup(w, r, r.PathValue("name")) })
+	index := func(w http.ResponseWriter, _ *http.Request) { writeIndex(w, pages) }
+	mux.HandleFunc("/debug/pprof/{$}", index)
+	mux.HandleFunc("/debug/{$}", index)
+	return mux, nil
+}
+
+// PageError says which page cannot be as it is.
+type PageError struct {
+	Path string
+	Err  error
+}
+
+func (e *PageError) Error() string { return fmt.Sprintf("debug page %q: %s", e.Path, e.Err) }
+
+func (e *PageError) Unwrap() error { return e.Err }
+
+var (
+	errPagePath    = errors.New("the path is not a clean one below /debug/")
+	errPageHandler = errors.New("it has no handler")
+	errPageTaken   = errors.New("the path is taken")
+)
+
+func (p Page) mount(mux *http.ServeMux) error {
+	if !strings.HasPrefix(p.Path, "/debug/") || p.Path == "/debug/" || !clean(p.Path) || strings.ContainsAny(p.Path, "{} \t") {
+		return errPagePath
+	}
+	if p.Handler == nil {
+		return errPageHandler
+	}
+	if _, taken := mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: p.Path}}); taken == p.Path || strings.HasPrefix(p.Path, "/debug/pprof/") {
+		return errPageTaken
+	}
+	mux.Handle(p.Path, p.Handler)
+	return nil
+}
+
+var indexPage = template.Must(template.New("").Parse(`<!doctype html>
+<title>debug</title>
+<table>{{range .}}
+<tr><td><a href="{{.Path}}">{{.Path}}</a><td>{{.About}}{{end}}
+</table>
+`))
+
+func writeIndex(w http.ResponseWriter, pages []Page) {
+	all := slices.Clone(pages)
+	for _, p := range pprof.Profiles() {
+		all = append(all, Page{Path: path.Join("/debug/pprof", p.Name()), About: fmt.Sprintf("%d, as text with ?debug=1", p.Count())})
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	// An error is one of the connection.
+	_ = indexPage.Execute(w, all)
+}
+
+func lookup(w http.ResponseWriter, r *http.Request, name string) {
+	p := pprof.Lookup(name)
+	if p == nil {
+		http.Error(w, "there is no such profile", http.StatusNotFound)
+		return
+	}
+	if r.FormValue("seconds") != "" {
+		http.Error(w, "only profile and trace are over a time", http.StatusBadRequest)
+		return
+	}
+	debug, _ := strconv.Atoi(r.FormValue("debug"))
+	if name == "heap" && r.FormValue("gc") != "" && r.FormValue("gc") != "0" {
+		runtime.GC()
+	}
+	if debug > 0 {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	} else {
+		download(w, name)
+	}
+	_ = p.WriteTo(w, debug)
+}
+
+func download(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// over runs something for as long as a request says.
+func over(w http.ResponseWriter, r *http.Request, name string, usual time.Duration, start func() error, stop func()) {
+	took, err := duration(r, usual, time.Now())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	download(w, name)
+	if err := start(); err != nil {
+		w.Header().Del("Content-Disposition")
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	defer stop()
+	t := time.NewTimer(took)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.Context().Done():
+	}
+}
+
+// duration is the time that a request asks for, if there is as much.
+func duration(r *http.Request, usual time.Duration, now time.Time) (time.Duration, error) {
+	// Writing what was found takes some time, too.
+	most := 24 * time.Hour
+	if until, ok := r.Context().Deadline(); ok {
+		most = max(until.Sub(now)-time.Second, 0)
+	}
+	text := r.FormValue("seconds")
+	if text == "" {
+		return min(usual, most), nil
+	}
+	s, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(s > 0) {
+		return 0, fmt.Errorf("seconds=%q is no time", text)
+	}
+	if s > most.Seconds() {
+		return 0, fmt.Errorf("seconds=%s is more than the %s that a request may take", text, most.Truncate(time.Second))
+	}
+	return time.Duration(s * float64(time.Second)), nil
+}
+
+func cpuProfile(w http.ResponseWriter, r *http.Request) {
+	over(w, r, "profile", 30*time.Second, func() error { return pprof.StartCPUProfile(w) }, pprof.StopCPUProfile)
+}
+
+func execTrace(w http.ResponseWriter, r *http.Request) {
+	over(w, r, "trace", time.Second, func() error { return trace.Start(w) }, trace.Stop)
+}
+
+func cmdline(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprint(w, strings.Join(os.Args, "\x00"))
+}
+
+// symbol says that profiles have their symbols with them.
+func symbol(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprintln(w, "num_symbols: 0")
+}

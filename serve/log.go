@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
+
+// quietly logs one kind of line at most once in a while, with how many were left out since.
+type quietly struct {
+	every time.Duration
+
+	mu   sync.Mutex
+	next time.Time
+	left int
+}
+
+// log writes the line, or counts it.
+func (q *quietly) log(l *slog.Logger, level slog.Level, msg string, attrs func() []any) {
+	now := time.Now()
+	q.mu.Lock()
+	if now.Before(q.next) {
+		q.left++
+		q.mu.Unlock()
+		return
+	}
+	left := q.left
+	q.next, q.left = now.Add(q.every), 0
+	q.mu.Unlock()
+	args := attrs()
+	if left > 0 {
+		args = append(args, "more", left)
+	}
+	l.Log(context.Background(), level, msg, args...)
+}
+
+func (s *Server) toldOfPanic(r *http.Request, v any) {
+	s.panicLog.log(s.o.Logger, slog.LevelError, "handler panicked", func() []any {
+		return []any{"method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack())}
+	})
+}
+
+// errorLog takes what net/http has to say, most of which anybody in the network can cause: failed
+// handshakes, and the like.
+type errorLog struct{ s *Server }
+
+func (e errorLog) Write(line []byte) (int, error) {
+	e.s.netLog.log(e.s.o.Logger, slog.LevelDebug, "connection failed", func() []any {
+		return []any{"err", strings.TrimSpace(string(line))}
+	})
+	return len(line), nil
+}

@@ -1,0 +1,211 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flyball-io/flyball/run"
+)
+
+// Server serves one handler on one address. All methods may be called from any goroutine.
+type Server struct {
+	o Options
+
+	mu        sync.Mutex
+	running   bool
+	gate      *gate
+	listening chan struct{} // of this run or the next one
+
+	requests, panics, timeouts, turned atomic.Uint64
+	panicLog, netLog, acceptLog        quietly
+}
+
+// Stats counts what a server has done since it was made.
+type Stats struct {
+	// Open is the number of connections that are open now.
+	Open int
+	// Requests is how many came to the handler, Panics how often it panicked, and Timeouts how often
+	// it took longer than it may.
+	Requests, Panics, Timeouts uint64
+	// Turned is how many connections were closed because there were too many.
+	Turned uint64
+}
+
+// New checks the options; the error is an *OptionError. It starts nothing and opens no port.
+func New(o Options) (*Server, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		o: o, listening: make(chan struct{}),
+		panicLog: quietly{every: time.Minute}, netLog: quietly{every: time.Second}, acceptLog: quietly{every: 10 * time.Second},
+	}, nil
+}
+
+// Name is the name that the server was given.
+func (s *Server) Name() string { return s.o.Name }
+
+// TLS reports whether the server talks TLS.
+func (s *Server) TLS() bool { return s.o.TLS != nil }
+
+// Addr is where the server listens; nil while it does not.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate == nil {
+		return nil
+	}
+	return s.gate.Addr()
+}
+
+// Listening is closed once connections are accepted, in this run or, if the server does not run,
+// in the next one.
+func (s *Server) Listening() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listening
+}
+
+// Stats returns the present figures.
+func (s *Server) Stats() Stats {
+	st := Stats{Requests: s.requests.Load(), Panics: s.panics.Load(), Timeouts: s.timeouts.Load(), Turned: s.turned.Load()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate != nil {
+		st.Open = s.gate.open()
+	}
+	return st
+}
+
+// Run listens and serves until ctx ends. Then it accepts no more, waits for what is being answered
+// as long as Options.StopTimeout says, ends the ctx of what is left with ErrStopped, closes the
+// connections, and returns when every goroutine has ended, those of handlers included. It may be
+// called again afterwards.
+//
+// The error is nil when ctx was the reason; otherwise a *ListenError, ErrRunning, an *OptionError
+// where a name turned out not to be loopback, or why no connection could be accepted any more.
+func (s *Server) Run(ctx context.Context) error {
+	s.mu.Lock()
+	if s.running {
+		s.mu.Unlock()
+		return fmt.Errorf("server %q: %w", s.o.Name, ErrRunning)
+	}
+	s.running = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.running = false
+	}()
+	if ctx.Err() != nil {
+		return nil
+	}
+	l, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx, l)
+}
+
+func (s *Server) listen(ctx context.Context) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.o.Addr)
+	if err != nil {
+		return nil, &ListenError{Server: s.o.Name, Addr: s.o.Addr, Err: err}
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); s.o.TLS == nil && !s.o.Insecure && (!ok || !at.IP.IsLoopback()) {
+		_ = l.Close()
+		return nil, &OptionError{Server: s.o.Name, Field: "Addr", Err: fmt.Errorf("%s is %s: %w", s.o.Addr, l.Addr(), ErrPlain)}
+	}
+	return l, nil
+}
+
+func (s *Server) serve(ctx context.Context, l net.Listener) error {
+	g := newGate(l, s.o.MaxConnections, func() { s.turned.Add(1) }, func(err error) {
+		if ctx.Err() == nil {
+			s.acceptLog.log(s.o.Logger, slog.LevelWarn, "cannot accept connections", func() []any { return []any{"err", err} })
+		}
+	})
+	// Requests outlive ctx: to take no more is not to drop what is there.
+	work, drop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer drop(ErrStopped)
+	h := s.http(g, work)
+
+	s.mu.Lock()
+	s.gate = g
+	close(s.listening)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.gate, s.listening = nil, make(chan struct{})
+	}()
+
+	group, running := run.New(ctx)
+	group.Go("", func(context.Context) error {
+		if s.o.TLS != nil {
+			return h.ServeTLS(g, "", "")
+		}
+		return h.Serve(g)
+	})
+	group.Go("", func(context.Context) error {
+		<-running.Done()
+		s.stop(h, drop)
+		return nil
+	})
+	s.o.Logger.Info("listening", "addr", l.Addr().String(), "tls", s.o.TLS != nil)
+	err := group.Wait()
+	g.wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("server %q: %w", s.o.Name, err)
+}
+
+// stop ends the intake, then waits, then ends the rest.
+func (s *Server) stop(h *http.Server, drop context.CancelCauseFunc) {
+	if s.o.StopTimeout > 0 {
+		bound, cancel := context.WithTimeout(context.Background(), s.o.StopTimeout)
+		err := h.Shutdown(bound)
+		cancel()
+		if err == nil {
+			return
+		}
+		s.o.Logger.Warn("requests were cut off by the end of the server", "waited", s.o.StopTimeout)
+	}
+	drop(ErrStopped)
+	_ = h.Close()
+}
+
+func (s *Server) http(g *gate, work context.Context) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(s.o.HTTP2 && s.o.TLS != nil)
+	h := &http.Server{
+		Handler:           s.guarded(g),
+		ReadHeaderTimeout: s.o.HeaderTimeout,
+		ReadTimeout:       max(s.o.ReadTimeout, 0),
+		WriteTimeout:      max(s.o.WriteTimeout, 0),
+		IdleTimeout:       s.o.IdleTimeout,
+		MaxHeaderBytes:    s.o.MaxHeaderBytes,
+		ConnState:         g.state,
+		ConnContext:       connContext,
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ErrorLog:          log.New(errorLog{s}, "", 0),
+		Protocols:         &protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100},
+		// What is not meant for the handler is no exception to the guard.
+		DisableGeneralOptionsHandler: true,
+	}
+	if s.o.TLS != nil {
+		h.TLSConfig = s.o.TLS
+	}
+	return h
+}
