@@ -1,0 +1,87 @@
+package convert
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/webhook/internal/review"
+)
+
+// Path is where all conversion of a program is served.
+const Path = "/convert"
+
+// Limits bound what the webhook takes from the network and from conversion functions.
+type Limits = review.Limits
+
+// Hooks let others count reviews; a review that fails is a denied call.
+type Hooks = review.Hooks
+
+// Call is one review that has been answered, for [Hooks].
+type Call = review.Call
+
+// Options say how conversion is served. The zero value works. They are read by [New].
+type Options struct {
+	// Name in logs and hooks. Empty: [Path].
+	Name   string
+	Limits Limits
+	Hooks  Hooks
+	// Logger: nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// Endpoint converts. It may be called from any goroutine.
+type Endpoint struct {
+	http  *review.Endpoint
+	table table
+}
+
+// New makes the http.Handler that converts what the parts say, any number of kinds. The scheme says
+// which kind and version each type is. What does not fit together is an error, all of it in one:
+// a kind without a hub or with two, a version that is there twice, a spoke of another hub, a type
+// that the scheme does not have. A hub alone is fine: the other versions are still to come.
+func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
+	t, err := newTable(s, parts)
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		o.Name = Path
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	e := &Endpoint{table: t}
+	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks})
+	return e, nil
+}
+
+// ServeHTTP answers one ConversionReview. It is safe against whatever comes in, and returns in
+// bounded time; see [Limits].
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
+
+// Manager is what serves webhooks: *flyball.Manager.
+type Manager interface {
+	Scheme() *runtime.Scheme
+	Logger() *slog.Logger
+	// Handle serves h at a path of the webhook server.
+	Handle(path string, h http.Handler) error
+}
+
+// Serve serves conversion at [Path]. It is called once, with the parts of all kinds.
+func Serve(mgr Manager, parts ...Part) error {
+	o := Options{Logger: mgr.Logger()}
+	if h, ok := mgr.(interface{ WebhookHooks() review.Hooks }); ok {
+		o.Hooks = h.WebhookHooks()
+	}
+	e, err := New(mgr.Scheme(), o, parts...)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Handle(Path, e); err != nil {
+		return fmt.Errorf("convert: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Part is one version of a kind: a hub or a spoke.
+type Part struct {
+	own, hub       reflect.Type // struct types; hub is nil for a hub
+	newOwn, newHub func() object.Object
+	toHub          func(spoke, hub object.Object) error
+	fromHub        func(hub, spoke object.Object) error
+	missing        string // which function was not given
+}
+
+// Hub is the version of a kind that all others are converted to and from. Take the one that is
+// stored, or the one that can hold most.
+func Hub[H any, P object.Ptr[H]]() Part {
+	return Part{own: reflect.TypeFor[H](), newOwn: func() object.Object { return P(new(H)) }}
+}
+
+// Spoke is a version S of a kind whose hub is H, with the functions between them. A function gets
+// an object to read, and one to fill, which is empty but for kind and metadata. It must not keep
+// either, and must not change what it reads; parts of that may become parts of the other. An error
+// fails the review.
+func Spoke[S, H any, PS object.Ptr[S], PH object.Ptr[H]](to func(spoke *S, hub *H) error, from func(hub *H, spoke *S) error) Part {
+	p := Part{own: reflect.TypeFor[S](), hub: reflect.TypeFor[H](),
+		newOwn:  func() object.Object { return PS(new(S)) },
+		newHub:  func() object.Object { return PH(new(H)) },
+		toHub:   func(spoke, hub object.Object) error { return to(spoke.(PS), hub.(PH)) },
+		fromHub: func(hub, spoke object.Object) error { return from(hub.(PH), spoke.(PS)) },
+	}
+	if to == nil {
+		p.missing = "to the hub"
+	} else if from == nil {
+		p.missing = "from the hub"
+	}
+	return p
+}
+
+// Convertible is a version S that knows how to become its hub H and how to be made of it.
+type Convertible[S, H any] interface {
+	*S
+	object.Object
+	ConvertTo(hub *H) error
+	ConvertFrom(hub *H) error
+}
+
+// SpokeByMethods is a [Spoke] whose type has the functions as methods.
+func SpokeByMethods[S, H any, PS Convertible[S, H], PH object.Ptr[H]]() Part {
+	return Spoke[S, H, PS, PH](
+		func(spoke *S, hub *H) error { return PS(spoke).ConvertTo(hub) },
+		func(hub *H, spoke *S) error { return PS(spoke).ConvertFrom(hub) },
+	)
+}
+
+// IsHub reports whether the part is a hub.
+func (p Part) IsHub() bool { return p.own != nil && p.hub == nil }
+
+// NewSpoke and NewHub make empty objects of the two types of a spoke.
+func (p Part) NewSpoke() object.Object { return p.newOwn() }
+
+// NewHub makes an empty hub of a spoke.
+func (p Part) NewHub() object.Object { return p.newHub() }
+
+var errNotSpoke = errors.New("convert: it is no spoke")
+
+// ToHub fills a hub from a spoke, as the handler does: metadata first, then the function.
+func (p Part) ToHub(spoke, hub object.Object) error { return p.step(spoke, hub, p.toHub, p.own, p.hub) }
+
+// FromHub fills a spoke from a hub.
+func (p Part) FromHub(hub, spoke object.Object) error {
+	return p.step(hub, spoke, p.fromHub, p.hub, p.own)
+}
+
+func (p Part) step(src, dst object.Object, convert func(src, dst object.Object) error, from, to reflect.Type) error {
+	if p.hub == nil || p.missing != "" {
+		return errNotSpoke
+	}
+	if s, d := reflect.TypeOf(src), reflect.TypeOf(dst); s != reflect.PointerTo(from) || d != reflect.PointerTo(to) {
+		return fmt.Errorf("convert: %v to %v was given, want *%v to *%v", s, d, from, to)
+	}
+	return step(src, dst, convert)
+}
+
+// step runs a conversion function, and checks what it must not change.
+func step(src, dst object.Object, convert func(src, dst object.Object) error) error {
+	copyMeta(src, dst)
+	kind := dst.GetObjectKind().GroupVersionKind()
+	if err := convert(src, dst); err != nil {
+		return err
+	}
+	dst.GetObjectKind().SetGroupVersionKind(kind) // whole structs are copied, kind included
+	for _, f := range []struct{ field, was, is string }{
+		{"name", src.GetName(), dst.GetName()},
+		{"namespace", src.GetNamespace(), dst.GetNamespace()},
+		{"uid", string(src.GetUID()), string(dst.GetUID())},
+	} {
+		if f.was != f.is {
+			return fmt.Errorf("the conversion changed metadata.%s from %q to %q", f.field, f.was, f.is)
+		}
+	}
+	return nil
+}
+
+// copyMeta gives dst the metadata of src. They share maps and slices, which is fine for objects
+// that are encoded next, and labels and annotations are new, since those may be changed.
+func copyMeta(src, dst object.Object) {
+	dst.SetName(src.GetName())
+	dst.SetGenerateName(src.GetGenerateName())
+	dst.SetNamespace(src.GetNamespace())
+	dst.SetUID(src.GetUID())
+	dst.SetResourceVersion(src.GetResourceVersion())
+	dst.SetGeneration(src.GetGeneration())
+	dst.SetSelfLink(src.GetSelfLink())
+	dst.SetCreationTimestamp(src.GetCreationTimestamp())
+	dst.SetDeletionTimestamp(src.GetDeletionTimestamp())
+	dst.SetDeletionGracePeriodSeconds(src.GetDeletionGracePeriodSeconds())
+	dst.SetLabels(cloned(src.GetLabels()))
+	dst.SetAnnotations(cloned(src.GetAnnotations()))
+	dst.SetFinalizers(src.GetFinalizers())
+	dst.SetOwnerReferences(src.GetOwnerReferences())
+	dst.SetManagedFields(src.GetManagedFields())
+}
+
+// cloned keeps nil and makes room for one more.
+func cloned(m map[string]string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	c := make(map[string]string, len(m)+1)
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}

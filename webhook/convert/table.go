@@ -1,0 +1,93 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/wire"
+)
+
+// version is one version of a kind, ready for use. part is a hub's if it is the hub.
+type version struct {
+	kind *wire.Kind
+	part Part
+	hub  *version // itself for the hub
+}
+
+// table knows all versions of all kinds.
+type table map[schema.GroupKind]map[string]*version
+
+// newTable checks the parts against the scheme and each other. All that is wrong is reported.
+func newTable(s *runtime.Scheme, parts []Part) (table, error) {
+	if len(parts) == 0 {
+		return nil, errors.New("convert: nothing to convert was given")
+	}
+	if s == nil {
+		return nil, errors.New("convert: there is no scheme")
+	}
+	var errs []error
+	t := table{}
+	hubs := map[schema.GroupKind]*version{}
+	kinds := map[reflect.Type]schema.GroupVersionKind{}
+	for i, p := range parts {
+		if p.own == nil {
+			errs = append(errs, fmt.Errorf("convert: part %d is empty: use Hub, Spoke or SpokeByMethods", i))
+			continue
+		}
+		found, _, err := s.ObjectKinds(p.newOwn())
+		if err != nil || len(found) != 1 {
+			errs = append(errs, fmt.Errorf("convert: the scheme must have %v for one kind, has it for %v", p.own, found))
+			continue
+		}
+		gvk := found[0]
+		kinds[p.own] = gvk
+		v := &version{kind: &wire.Kind{GVK: gvk, Scheme: s}, part: p}
+		gk := gvk.GroupKind()
+		if t[gk] == nil {
+			t[gk] = map[string]*version{}
+		}
+		if p.IsHub() {
+			v.hub = v
+			if h := hubs[gk]; h != nil {
+				errs = append(errs, fmt.Errorf("convert: %v has two hubs, %v and %v", gk, h.part.own, p.own))
+				continue
+			}
+			hubs[gk] = v
+		}
+		if p.missing != "" {
+			errs = append(errs, fmt.Errorf("convert: %v has no function %s", p.own, p.missing))
+		}
+		if other := t[gk][gvk.Version]; other != nil {
+			what := "is given twice"
+			if other.part.IsHub() != p.IsHub() {
+				what = "is both hub and spoke"
+			}
+			errs = append(errs, fmt.Errorf("convert: %v %s", p.own, what))
+			continue
+		}
+		t[gk][gvk.Version] = v
+	}
+	for _, p := range parts {
+		gvk, known := kinds[p.own]
+		if !known || p.IsHub() {
+			continue
+		}
+		hub := hubs[gvk.GroupKind()]
+		switch {
+		case hub == nil:
+			errs = append(errs, fmt.Errorf("convert: %v has the spoke %v, but no hub: add Hub[%v]()", gvk.GroupKind(), p.own, p.hub))
+		case hub.part.own != p.hub:
+			errs = append(errs, fmt.Errorf("convert: the spoke %v converts to %v, but the hub of %v is %v", p.own, p.hub, gvk.GroupKind(), hub.part.own))
+		default:
+			t[gvk.GroupKind()][gvk.Version].hub = hub
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return t, nil
+}

@@ -1,0 +1,291 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flyball-io/flyball/run"
+)
+
+// Protocol reads requests of one kind of webhook.
+type Protocol interface {
+	// Parse reads a request. The error is a *[Refusal]. The body does not change until the Job has
+	// been served, and the Job may keep parts of it until then, not longer.
+	Parse(body []byte) (Job, *Refusal)
+}
+
+// Job is one request that has been read.
+type Job interface {
+	// UID of the review.
+	UID() string
+	// Serve works, within ctx, and appends the answer to out. denied says that the verdict is no.
+	// An error that is no *[Refusal] is answered with 500.
+	Serve(ctx context.Context, out []byte) (answer []byte, denied bool, err error)
+}
+
+// Options of an endpoint. Name, Logger and DefaultBody must be set.
+type Options struct {
+	Name        string
+	Logger      *slog.Logger
+	Limits      Limits
+	DefaultBody int64
+	Hooks       Hooks
+}
+
+// Endpoint serves one webhook.
+type Endpoint struct {
+	name     string
+	logger   *slog.Logger
+	limits   Limits
+	hooks    Hooks
+	protocol Protocol
+
+	slots  chan struct{}
+	budget budget
+	lost   atomic.Int64
+}
+
+// NewEndpoint makes an endpoint. It starts nothing.
+func NewEndpoint(p Protocol, o Options) *Endpoint {
+	l := o.Limits.withDefaults(o.DefaultBody)
+	return &Endpoint{name: o.Name, logger: o.Logger.With("webhook", o.Name), limits: l, hooks: o.Hooks, protocol: p,
+		slots: make(chan struct{}, l.Concurrency), budget: budget{limit: l.Buffered}}
+}
+
+// The states of an exchange: whoever moves it away from running decides who releases it.
+const (
+	running int32 = iota
+	finished
+	abandoned
+)
+
+// exchange is one request in work, and the memory for it.
+type exchange struct {
+	e      *Endpoint
+	job    Job
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	in, out []byte
+	state   atomic.Int32
+	done    chan struct{}
+
+	denied bool
+	err    error
+}
+
+var exchanges = sync.Pool{New: func() any { return &exchange{done: make(chan struct{}, 1)} }}
+
+// release gives everything back. Nobody may use x afterwards.
+func (x *exchange) release() {
+	x.e.budget.give(cap(x.in))
+	if x.job != nil {
+		x.cancel()
+		<-x.e.slots
+	}
+	x.forget()
+	exchanges.Put(x)
+}
+
+func (x *exchange) forget() {
+	x.e, x.job, x.ctx, x.cancel, x.denied, x.err = nil, nil, nil, nil, false, nil
+	x.in, x.out = x.in[:0], x.out[:0]
+	if cap(x.in) > keep {
+		x.in = nil
+	}
+	if cap(x.out) > keep {
+		x.out = nil
+	}
+	x.state.Store(running)
+}
+
+var (
+	jsonType  = []string{"application/json"}
+	closeConn = []string{"close"}
+	allowPost = []string{http.MethodPost}
+	retrySoon = []string{retryAfter}
+)
+
+// ServeHTTP answers one request. It returns when the answer has been written, at the latest when
+// the time for it is over; a handler that goes on regardless keeps its place in Limits.Concurrency
+// until it ends.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	if e.hooks.Started != nil {
+		e.hooks.Started(e.name)
+	}
+	call := Call{Webhook: e.name, Code: http.StatusOK}
+	e.serve(w, r, &call)
+	if e.hooks.Done != nil {
+		call.Duration = time.Since(start)
+		e.hooks.Done(call)
+	}
+}
+
+func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, call *Call) {
+	if no := check(r, e.limits.Body); no != nil {
+		e.refuse(w, r, no, call, true)
+		return
+	}
+	if len(e.slots) == cap(e.slots) {
+		e.refuse(w, r, busy("too many handlers are running"), call, true)
+		return
+	}
+	x := exchanges.Get().(*exchange)
+	x.e = e
+	var no *Refusal
+	if x.in, no = read(r.Body, x.in, e.limits.Body, &e.budget); no != nil {
+		x.release()
+		e.refuse(w, r, no, call, true)
+		return
+	}
+	select {
+	case e.slots <- struct{}{}:
+	default:
+		x.release()
+		e.refuse(w, r, busy("too many handlers are running"), call, false)
+		return
+	}
+	job, no := e.protocol.Parse(x.in)
+	if no != nil {
+		<-e.slots
+		x.release()
+		e.refuse(w, r, no, call, false)
+		return
+	}
+	x.job = job
+	uid := job.UID()
+	bound := e.limits.bound(callerTimeout(r.URL.RawQuery))
+	if bound > 0 {
+		x.ctx, x.cancel = context.WithTimeout(r.Context(), bound)
+	} else {
+		x.ctx, x.cancel = context.WithCancel(r.Context())
+	}
+	expired := x.ctx.Done() // x may belong to others later
+	go x.work()
+	select {
+	case <-x.done:
+	case <-expired:
+		if x.state.CompareAndSwap(running, abandoned) {
+			e.left(1)
+			e.refuse(w, r, late(r, uid, bound), call, false)
+			return
+		}
+		<-x.done
+	}
+	e.answer(w, r, x, uid, bound, call)
+	x.release()
+}
+
+// work runs the handler, on a goroutine of its own. It ends with the handler.
+func (x *exchange) work() {
+	e := x.e
+	x.err = run.ErrGoexit // unless what follows says otherwise
+	defer func() {
+		if x.state.CompareAndSwap(running, finished) {
+			x.done <- struct{}{}
+			return
+		}
+		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
+			e.logger.Error("panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
+		}
+		x.release()
+		e.left(-1)
+	}()
+	x.err = run.Safely(e.name, func() (err error) {
+		x.out, x.denied, err = x.job.Serve(x.ctx, x.out)
+		return err
+	})
+}
+
+// left counts the handlers that go on past their time.
+func (e *Endpoint) left(n int64) {
+	now := e.lost.Add(n)
+	if n > 0 {
+		e.logger.Error("webhook does not end in its time and was left behind: it must end when its context does", "running", now)
+	}
+	if e.hooks.Lost != nil {
+		e.hooks.Lost(e.name, int(now))
+	}
+}
+
+// answer writes what the handler made.
+func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, uid string, bound time.Duration, call *Call) {
+	if x.err == nil {
+		call.Denied = x.denied
+		write(w, http.StatusOK, x.out)
+		return
+	}
+	var no *Refusal
+	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
+		call.Panic = p
+		e.logger.Error("panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
+		// What it panicked with may hold what is no business of the caller.
+		no = &Refusal{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
+	} else if x.ctx.Err() != nil {
+		no = late(r, uid, bound)
+	} else if !errors.As(x.err, &no) {
+		no = &Refusal{Code: http.StatusInternalServerError, Message: "the webhook failed", Err: x.err}
+	}
+	if no.UID == "" {
+		no.UID = uid
+	}
+	e.refuse(w, r, no, call, false)
+}
+
+func late(r *http.Request, uid string, bound time.Duration) *Refusal {
+	if r.Context().Err() != nil {
+		return &Refusal{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has gone"}
+	}
+	return &Refusal{Code: http.StatusGatewayTimeout, UID: uid, Message: "the webhook did not answer within " + bound.String()}
+}
+
+// refuse writes a refusal. shut closes the connection rather than reading what is left of the
+// body.
+func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *Refusal, call *Call, shut bool) {
+	call.Code = no.Code
+	h := w.Header()
+	switch no.Code {
+	case http.StatusMethodNotAllowed:
+		h["Allow"] = allowPost
+	case http.StatusTooManyRequests:
+		h["Retry-After"] = retrySoon
+	}
+	if shut && r.ContentLength != 0 {
+		h["Connection"] = closeConn
+	}
+	e.logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
+	write(w, no.Code, no.append(make([]byte, 0, 256)))
+}
+
+// write sends an answer. That it does not arrive is found out by the caller, who waits for it.
+func write(w http.ResponseWriter, code int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// callerTimeout is what the API server says it waits: the parameter timeout, a Go duration. Zero
+// if there is none that makes sense.
+func callerTimeout(query string) time.Duration {
+	for query != "" {
+		var p string
+		p, query, _ = strings.Cut(query, "&")
+		if v, ok := strings.CutPrefix(p, "timeout="); ok {
+			if d, err := time.ParseDuration(v); err == nil && d > 0 {
+				return d
+			}
+			return 0
+		}
+	}
+	return 0
+}

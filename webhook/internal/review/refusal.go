@@ -1,0 +1,76 @@
+package review
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refusal is a request that got no verdict: it is no sound review, or the webhook itself failed.
+type Refusal struct {
+	// Code is the status code of HTTP.
+	Code    int
+	Message string
+	// UID of the review, empty if it is not known.
+	UID string
+	// Err is the cause, or nil.
+	Err error
+}
+
+func (r *Refusal) Error() string {
+	if r.Err != nil {
+		return r.Message + ": " + r.Err.Error()
+	}
+	return r.Message
+}
+
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Bad is a request that is wrong.
+func Bad(uid, message string, err error) *Refusal {
+	return &Refusal{Code: http.StatusBadRequest, UID: uid, Message: message, Err: err}
+}
+
+func reason(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	case http.StatusMethodNotAllowed:
+		return metav1.StatusReasonMethodNotAllowed
+	case http.StatusRequestEntityTooLarge:
+		return metav1.StatusReasonRequestEntityTooLarge
+	case http.StatusUnsupportedMediaType:
+		return metav1.StatusReasonUnsupportedMediaType
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		return metav1.StatusReasonTimeout
+	case http.StatusServiceUnavailable:
+		return metav1.StatusReasonServiceUnavailable
+	}
+	return metav1.StatusReasonInternalError
+}
+
+// AppendString appends s as a JSON string. What is not UTF-8 is replaced.
+func AppendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// append writes the refusal as a Status.
+func (r *Refusal) append(b []byte) []byte {
+	b = append(b, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":`...)
+	b = AppendString(b, r.Error())
+	b = append(b, `,"reason":`...)
+	b = AppendString(b, string(reason(r.Code)))
+	if r.UID != "" {
+		b = append(b, `,"details":{"uid":`...)
+		b = AppendString(b, r.UID)
+		b = append(b, '}')
+	}
+	b = append(b, `,"code":`...)
+	b = strconv.AppendInt(b, int64(r.Code), 10)
+	return append(b, '}')
+}

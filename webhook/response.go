@@ -1,0 +1,183 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-io/flyball/webhook/internal/review"
+)
+
+// Response is a verdict. The zero value denies without a reason; see [Allowed] and [Denied].
+type Response struct {
+	Allowed bool
+	// Status says why not; nil if Allowed.
+	Status *metav1.Status
+	// Patch is a JSON patch (RFC 6902) of the object, for a mutating webhook that allows it; empty
+	// for none. See [PatchTo].
+	Patch []byte
+	// Warnings are shown to the user, before those of [Warn].
+	Warnings []string
+	// AuditAnnotations go to the audit log. The API server puts the name of the webhook in front of
+	// the keys.
+	AuditAnnotations map[string]string
+}
+
+// Allowed lets the object through.
+func Allowed(warnings ...string) Response { return Response{Allowed: true, Warnings: warnings} }
+
+// Denied refuses the object of a request because of err, which must not be nil.
+//
+//   - Field errors (*field.Error, alone, joined, or from ErrorList.ToAggregate) become 422 Invalid,
+//     with a cause for each that names its field, as the API server itself reports them.
+//   - Errors of the API (apierrors, those of package client) keep their code and reason.
+//   - Any other is 403 Forbidden with its message.
+func Denied(req *Request, err error, warnings ...string) Response {
+	return Response{Status: statusOf(err, req.Kind.GroupKind(), req.Name), Warnings: warnings}
+}
+
+// failure is an error that is no verdict.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Failed marks an error of a Defaulter or Validator as no verdict on the object: the webhook could
+// not find out. The answer is 500, and the API server does what the failurePolicy says. Failed(nil)
+// is nil.
+func Failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}
+
+// statusOf is the status of a denial.
+func statusOf(err error, kind schema.GroupKind, name string) *metav1.Status {
+	if err == nil {
+		err = errors.New("denied")
+	}
+	fields, rest := split(err, nil, nil)
+	if len(fields) > 0 {
+		s := apierrors.NewInvalid(kind, name, fields).Status()
+		for _, e := range rest {
+			s.Details.Causes = append(s.Details.Causes, metav1.StatusCause{Message: e.Error()})
+			s.Message += "; " + e.Error()
+		}
+		return &s
+	}
+	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
+		s := api.Status()
+		s.Status = metav1.StatusFailure
+		if s.Code < http.StatusBadRequest {
+			s.Code = http.StatusForbidden
+		}
+		if s.Message == "" {
+			s.Message = err.Error()
+		}
+		return &s
+	}
+	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
+}
+
+// split takes field errors out of what may be several errors in one.
+func split(err error, fields field.ErrorList, rest []error) (field.ErrorList, []error) {
+	switch e := err.(type) {
+	case nil:
+	case *field.Error:
+		fields = append(fields, e)
+	case interface{ Errors() []error }: // an Aggregate of apimachinery
+		for _, one := range e.Errors() {
+			fields, rest = split(one, fields, rest)
+		}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			fields, rest = split(one, fields, rest)
+		}
+	default:
+		if one := (*field.Error)(nil); errors.As(err, &one) {
+			copied := *one // the words around it stay
+			copied.Detail = strings.TrimSuffix(err.Error(), one.Error()) + one.Detail
+			return append(fields, &copied), rest
+		}
+		rest = append(rest, err)
+	}
+	return fields, rest
+}
+
+// PatchTo is the response that changes the object of a request to what the JSON document want says,
+// by the smallest patch. For handlers that work on JSON or unstructured objects.
+func PatchTo(req *Request, want []byte, warnings ...string) (Response, error) {
+	patch, err := diff(nil, req.Object, req.Object, want)
+	if err != nil {
+		return Response{}, fmt.Errorf("patch of the object: %w", err)
+	}
+	return Response{Allowed: true, Patch: patch, Warnings: warnings}, nil
+}
+
+var errPatchOfDenied = errors.New("a denial must not have a patch")
+var errPatchOfValidating = errors.New("a patch from a webhook that is not mutating")
+
+// append writes the review that answers req.
+func (resp *Response) append(b []byte, req *Request) ([]byte, error) {
+	b = append(b, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/`...)
+	b = append(b, req.version...)
+	b = append(b, `","response":{"uid":`...)
+	b = review.AppendString(b, string(req.UID))
+	if resp.Allowed {
+		b = append(b, `,"allowed":true`...)
+	} else {
+		b = append(b, `,"allowed":false`...)
+		status := resp.Status
+		if status == nil {
+			status = statusOf(nil, req.Kind.GroupKind(), req.Name)
+		}
+		text, err := json.Marshal(status)
+		if err != nil {
+			return nil, fmt.Errorf("status of the denial: %w", err)
+		}
+		b = append(b, `,"status":`...)
+		b = append(b, text...)
+	}
+	if len(resp.Patch) > 0 {
+		b = append(b, `,"patchType":"JSONPatch","patch":"`...)
+		b = base64.StdEncoding.AppendEncode(b, resp.Patch)
+		b = append(b, '"')
+	}
+	if len(resp.Warnings)+len(req.warnings) > 0 {
+		b = append(b, `,"warnings":[`...)
+		for i := range len(resp.Warnings) + len(req.warnings) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if i < len(resp.Warnings) {
+				b = review.AppendString(b, resp.Warnings[i])
+			} else {
+				b = review.AppendString(b, req.warnings[i-len(resp.Warnings)])
+			}
+		}
+		b = append(b, ']')
+	}
+	if len(resp.AuditAnnotations) > 0 {
+		b = append(b, `,"auditAnnotations":{`...)
+		for i, key := range slices.Sorted(maps.Keys(resp.AuditAnnotations)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(review.AppendString(b, key), ':')
+			b = review.AppendString(b, resp.AuditAnnotations[key])
+		}
+		b = append(b, '}')
+	}
+	return append(b, "}}"...), nil
+}

@@ -1,0 +1,326 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/webhook/internal/review"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Defaulter sets defaults in objects that are created or updated.
+//
+// obj is the object as it came in, decoded, and belongs to the defaulter, which changes it; what it
+// changed becomes a patch. It must come to the same when it is run on its own result: the API
+// server may call it again. An error refuses the object, see [Denied] and [Failed]. ctx knows the
+// request, see [RequestFrom] and [Warn], and ends when there is no more time for an answer. Default
+// is called from many goroutines at once.
+type Defaulter[T any] interface {
+	Default(ctx context.Context, obj *T) error
+}
+
+// DefaulterFunc is a Defaulter that is one function.
+type DefaulterFunc[T any] func(ctx context.Context, obj *T) error
+
+// Default calls f.
+func (f DefaulterFunc[T]) Default(ctx context.Context, obj *T) error { return f(ctx, obj) }
+
+// Validator decides whether an object may be created, updated or deleted. An error refuses it, see
+// [Denied] and [Failed]; warnings are shown to the user either way. Objects belong to the validator,
+// but nothing comes of changing them. ctx is as for a [Defaulter]. The methods are called from many
+// goroutines at once.
+//
+// An object that is being deleted is still updated, by those who remove its finalizers: an update
+// that is refused then keeps it from going.
+type Validator[T any] interface {
+	ValidateCreate(ctx context.Context, obj *T) (warnings []string, err error)
+	ValidateUpdate(ctx context.Context, old, obj *T) (warnings []string, err error)
+	// ValidateDelete gets the object as it is stored.
+	ValidateDelete(ctx context.Context, obj *T) (warnings []string, err error)
+}
+
+// ValidatorFuncs is a Validator made of functions. What has none is allowed, without being decoded.
+type ValidatorFuncs[T any] struct {
+	Create func(ctx context.Context, obj *T) (warnings []string, err error)
+	Update func(ctx context.Context, old, obj *T) (warnings []string, err error)
+	Delete func(ctx context.Context, obj *T) (warnings []string, err error)
+}
+
+// ValidateCreate calls Create.
+func (v ValidatorFuncs[T]) ValidateCreate(ctx context.Context, obj *T) ([]string, error) {
+	if v.Create == nil {
+		return nil, nil
+	}
+	return v.Create(ctx, obj)
+}
+
+// ValidateUpdate calls Update.
+func (v ValidatorFuncs[T]) ValidateUpdate(ctx context.Context, old, obj *T) ([]string, error) {
+	if v.Update == nil {
+		return nil, nil
+	}
+	return v.Update(ctx, old, obj)
+}
+
+// ValidateDelete calls Delete.
+func (v ValidatorFuncs[T]) ValidateDelete(ctx context.Context, obj *T) ([]string, error) {
+	if v.Delete == nil {
+		return nil, nil
+	}
+	return v.Delete(ctx, obj)
+}
+
+func (v ValidatorFuncs[T]) skips(op admissionv1.Operation) bool {
+	return op == admissionv1.Create && v.Create == nil || op == admissionv1.Update && v.Update == nil || op == admissionv1.Delete && v.Delete == nil
+}
+
+// skipper is a Validator that has nothing to say on some operations.
+type skipper interface {
+	skips(op admissionv1.Operation) bool
+}
+
+// Default serves a defaulter at [MutatePath] of its kind. At most one Options may be given.
+func Default[T any, P object.Ptr[T]](mgr Manager, d Defaulter[T], opts ...Options) error {
+	o, err := options(mgr, opts)
+	if err != nil {
+		return err
+	}
+	e, err := NewDefaulter[T, P](mgr.Scheme(), d, o)
+	if err != nil {
+		return err
+	}
+	return mgr.Handle(e.path, e)
+}
+
+// Validate serves a validator at [ValidatePath] of its kind. At most one Options may be given.
+func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Options) error {
+	o, err := options(mgr, opts)
+	if err != nil {
+		return err
+	}
+	e, err := NewValidator[T, P](mgr.Scheme(), v, o)
+	if err != nil {
+		return err
+	}
+	return mgr.Handle(e.path, e)
+}
+
+// NewDefaulter makes the http.Handler of a defaulter. The scheme says which kind T is; it may be nil
+// where Options.Kind does. The error is an *object.UnknownKindError where nobody does.
+func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o Options) (*Endpoint, error) {
+	if d == nil {
+		return nil, fmt.Errorf("webhook: there is no defaulter of %T", P(nil))
+	}
+	k, err := newKind[T, P](s, &o)
+	if err != nil {
+		return nil, err
+	}
+	return NewMutating(&defaulting[T, P]{typed: k, d: d}, o)
+}
+
+// NewValidator makes the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
+func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o Options) (*Endpoint, error) {
+	if v == nil {
+		return nil, fmt.Errorf("webhook: there is no validator of %T", P(nil))
+	}
+	k, err := newKind[T, P](s, &o)
+	if err != nil {
+		return nil, err
+	}
+	return NewValidating(&validating[T, P]{typed: k, v: v}, o)
+}
+
+// typed decodes the objects of one kind.
+type typed[T any, P object.Ptr[T]] struct {
+	kind *wire.Kind
+	subs []string
+}
+
+func newKind[T any, P object.Ptr[T]](s *runtime.Scheme, o *Options) (typed[T, P], error) {
+	obj := P(new(T))
+	if o.Kind.Empty() || !object.Untyped(obj) {
+		kind, err := object.KindOf(s, obj)
+		if err != nil {
+			return typed[T, P]{}, fmt.Errorf("webhook: %w", err)
+		}
+		if o.Kind.Empty() {
+			o.Kind = kind
+		} else if t := s.AllKnownTypes()[o.Kind]; t != reflect.TypeFor[T]() {
+			return typed[T, P]{}, fmt.Errorf("webhook: Options.Kind is %v, but %T is %v", o.Kind, obj, kind)
+		}
+	}
+	k := &wire.Kind{GVK: o.Kind, Scheme: s}
+	if object.Untyped(obj) {
+		k.Scheme = nil
+	}
+	_, k.MetadataOnly = any(obj).(*metav1.PartialObjectMetadata)
+	return typed[T, P]{kind: k, subs: slices.Clone(o.SubResources)}, nil
+}
+
+// handles reports whether a request is for the typed handler. An error is one for another kind,
+// which a wrong configuration sends here.
+func (t *typed[T, P]) handles(req *Request) (bool, error) {
+	same := req.Kind == t.kind.GVK
+	if req.SubResource != "" {
+		return same && slices.Contains(t.subs, req.SubResource), nil
+	}
+	if !same {
+		return false, review.Bad("", fmt.Sprintf("this webhook is for %s, the request is for %s: its configuration is wrong", name(t.kind.GVK), name(req.Kind)), nil)
+	}
+	return true, nil
+}
+
+func name(k schema.GroupVersionKind) string {
+	v, kind := k.ToAPIVersionAndKind()
+	return v + " " + kind
+}
+
+var errNoObject = errors.New("it is missing")
+
+// decode reads an object of the request. What does not fit into T is a verdict: the object is wrong.
+func (t *typed[T, P]) decode(raw []byte, which string) (P, error) {
+	obj := P(new(T))
+	err := errNoObject
+	if raw != nil {
+		err = wire.Raw{Kind: t.kind, Encoding: wire.JSON, Bytes: raw}.Decode(obj)
+	}
+	if err != nil {
+		return nil, &badObject{which: which, err: err}
+	}
+	return obj, nil
+}
+
+// badObject is an object that its Go type cannot hold.
+type badObject struct {
+	which string
+	err   error
+}
+
+func (e *badObject) Error() string { return e.which + " cannot be read: " + e.err.Error() }
+func (e *badObject) Unwrap() error { return e.err }
+
+// Status is that of a denial.
+func (e *badObject) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: e.Error()}
+}
+
+// verdict turns the error of a typed handler into an answer.
+func verdict(ctx context.Context, req *Request, warnings []string, err error) (Response, error) {
+	if err == nil {
+		return Response{Allowed: true, Warnings: warnings}, nil
+	}
+	if f := (*failure)(nil); errors.As(err, &f) {
+		return Response{}, err
+	}
+	if ctx.Err() != nil {
+		return Response{}, err // there was no time to come to a verdict
+	}
+	return Denied(req, err, warnings...), nil
+}
+
+type validating[T any, P object.Ptr[T]] struct {
+	typed[T, P]
+	v Validator[T]
+}
+
+func (v *validating[T, P]) Handle(ctx context.Context, req *Request) (Response, error) {
+	ok, err := v.handles(req)
+	if err != nil || !ok || req.Operation == admissionv1.Connect {
+		return Allowed(), err
+	}
+	if s, ok := v.v.(skipper); ok && s.skips(req.Operation) {
+		return Allowed(), nil
+	}
+	var obj, old P
+	if req.Operation != admissionv1.Delete {
+		obj, err = v.decode(req.Object, "object")
+	}
+	if err == nil && req.Operation != admissionv1.Create {
+		old, err = v.decode(req.OldObject, "oldObject")
+	}
+	if err != nil {
+		return Denied(req, err), nil
+	}
+	var warnings []string
+	switch req.Operation {
+	case admissionv1.Create:
+		warnings, err = v.v.ValidateCreate(ctx, obj)
+	case admissionv1.Update:
+		warnings, err = v.v.ValidateUpdate(ctx, old, obj)
+	case admissionv1.Delete:
+		warnings, err = v.v.ValidateDelete(ctx, old)
+	}
+	return verdict(ctx, req, warnings, err)
+}
+
+type defaulting[T any, P object.Ptr[T]] struct {
+	typed[T, P]
+	d Defaulter[T]
+}
+
+// texts are the object before and after, and the patch between them.
+type texts struct{ before, after bytes.Buffer }
+
+var textPool = sync.Pool{New: func() any { return new(texts) }}
+
+func (t *texts) free() {
+	const keep = 256 << 10
+	if t.before.Cap()+t.after.Cap() > keep {
+		return
+	}
+	t.before.Reset()
+	t.after.Reset()
+	textPool.Put(t)
+}
+
+func encode(b *bytes.Buffer, obj any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(obj)
+}
+
+func (d *defaulting[T, P]) Handle(ctx context.Context, req *Request) (Response, error) {
+	ok, err := d.handles(req)
+	if err != nil || !ok || req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
+		return Allowed(), err
+	}
+	obj, err := d.decode(req.Object, "object")
+	if err != nil {
+		return Denied(req, err), nil
+	}
+	t := textPool.Get().(*texts)
+	defer t.free()
+	if err := encode(&t.before, obj); err != nil {
+		return Response{}, fmt.Errorf("encode the object: %w", err)
+	}
+	if resp, err := verdict(ctx, req, nil, d.d.Default(ctx, obj)); err != nil || !resp.Allowed {
+		return resp, err
+	}
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind != d.kind.GVK {
+		return Response{}, fmt.Errorf("the defaulter changed the kind of the object to %s", name(kind))
+	}
+	if err := encode(&t.after, obj); err != nil {
+		return Response{}, fmt.Errorf("encode the object with its defaults: %w", err)
+	}
+	if bytes.Equal(t.before.Bytes(), t.after.Bytes()) {
+		return Allowed(), nil
+	}
+	patch, err := diff(nil, t.before.Bytes(), req.Object, t.after.Bytes())
+	if err != nil {
+		return Response{}, fmt.Errorf("patch of the object: %w", err)
+	}
+	return Response{Allowed: true, Patch: patch}, nil
+}

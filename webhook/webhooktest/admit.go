@@ -1,0 +1,213 @@
+// Package webhooktest tests webhooks without a server: it calls an admission handler as the API
+// server would, and checks that conversion loses nothing.
+//
+//	res, err := webhooktest.Create(ctx, handler, order)    res.Allowed, res.Object with its defaults
+//	func FuzzOrder(f *testing.F) { webhooktest.RoundTrip(f, convert.Spoke[v2.Order, v1.Order](to, from)) }
+//
+//	object ──► AdmissionReview ──► handler ──► answer ──► Result
+//	                                             └─ patch, applied to the object
+package webhooktest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// Result is what a webhook said.
+type Result[O object.Object] struct {
+	Allowed bool
+	// Status says why not; nil if Allowed.
+	Status   *metav1.Status
+	Warnings []string
+	// Patch is the JSON patch, empty if the webhook changed nothing.
+	Patch []byte
+	// Object is the new object with the patch applied; that which was given stays as it is. For a
+	// deletion it is the object that was given.
+	Object O
+}
+
+// Fields are the paths of the fields that a denial names.
+func (r Result[O]) Fields() []string {
+	var out []string
+	if r.Status != nil && r.Status.Details != nil {
+		for _, c := range r.Status.Details.Causes {
+			out = append(out, c.Field)
+		}
+	}
+	return out
+}
+
+// Option changes the request that a handler gets.
+type Option func(*admissionv1.AdmissionRequest)
+
+// DryRun says that nothing would be stored.
+func DryRun() Option {
+	return func(r *admissionv1.AdmissionRequest) { yes := true; r.DryRun = &yes }
+}
+
+// As says who asks. Without it that is the user "webhooktest".
+func As(user authenticationv1.UserInfo) Option {
+	return func(r *admissionv1.AdmissionRequest) { r.UserInfo = user }
+}
+
+// OfKind says of which kind the object is, where neither the object nor the handler does.
+func OfKind(kind schema.GroupVersionKind) Option {
+	return func(r *admissionv1.AdmissionRequest) { r.Kind = metav1.GroupVersionKind(kind) }
+}
+
+// SubResource says that a subresource is written, such as "status".
+func SubResource(name string) Option {
+	return func(r *admissionv1.AdmissionRequest) { r.SubResource = name }
+}
+
+// Create asks the webhook whether obj may be created. The error is one of the webhook itself,
+// which gave no verdict: a *[NoVerdict].
+func Create[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
+	var none O
+	return ask(ctx, h, admissionv1.Create, none, obj, opts)
+}
+
+// Update asks the webhook whether old may become obj. The error is as for [Create].
+func Update[O object.Object](ctx context.Context, h http.Handler, old, obj O, opts ...Option) (Result[O], error) {
+	return ask(ctx, h, admissionv1.Update, old, obj, opts)
+}
+
+// Delete asks the webhook whether obj may be deleted. The error is as for [Create].
+func Delete[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
+	var none O
+	return ask(ctx, h, admissionv1.Delete, obj, none, opts)
+}
+
+// NoVerdict says that the webhook answered with something else than a verdict. The API server would
+// go by the failurePolicy.
+type NoVerdict struct {
+	// Code is the status code of HTTP.
+	Code int
+	// Body is what it answered.
+	Body string
+}
+
+func (e *NoVerdict) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
+
+var errNoKind = errors.New("webhooktest: of which kind is the object? Neither it nor the handler says so: use OfKind")
+
+func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Operation, old, obj O, opts []Option) (res Result[O], err error) {
+	subject := obj
+	if op == admissionv1.Delete {
+		subject = old
+	}
+	req := &admissionv1.AdmissionRequest{
+		UID: types.UID("webhooktest"), Operation: op, Name: subject.GetName(), Namespace: subject.GetNamespace(),
+		UserInfo: authenticationv1.UserInfo{Username: "webhooktest", Groups: []string{"system:authenticated"}},
+		Kind:     metav1.GroupVersionKind(kindOf(h, subject)),
+	}
+	for _, o := range opts {
+		o(req)
+	}
+	if req.Kind.Kind == "" {
+		return res, errNoKind
+	}
+	// A plain guess at the resource, for handlers that look at it.
+	req.Resource = metav1.GroupVersionResource{Group: req.Kind.Group, Version: req.Kind.Version, Resource: strings.ToLower(req.Kind.Kind) + "s"}
+	req.RequestKind, req.RequestResource, req.RequestSubResource = &req.Kind, &req.Resource, req.SubResource
+	if op != admissionv1.Delete {
+		if req.Object.Raw, err = encode(obj, schema.GroupVersionKind(req.Kind)); err != nil {
+			return res, err
+		}
+	}
+	if op != admissionv1.Create {
+		if req.OldObject.Raw, err = encode(old, schema.GroupVersionKind(req.Kind)); err != nil {
+			return res, err
+		}
+	}
+	answer, err := call(ctx, h, req)
+	if err != nil {
+		return res, err
+	}
+	res = Result[O]{Allowed: answer.Allowed, Status: answer.Result, Warnings: answer.Warnings, Patch: answer.Patch, Object: subject}
+	if len(answer.Patch) > 0 {
+		res.Object, err = apply(answer.Patch, req.Object.Raw, subject)
+	} else if op != admissionv1.Delete {
+		res.Object = subject.DeepCopyObject().(O)
+	}
+	return res, err
+}
+
+// kindOf is the kind that the object or the handler names.
+func kindOf(h http.Handler, obj object.Object) schema.GroupVersionKind {
+	if k := obj.GetObjectKind().GroupVersionKind(); !k.Empty() {
+		return k
+	}
+	if h, ok := h.(interface {
+		Kind() schema.GroupVersionKind
+	}); ok {
+		return h.Kind()
+	}
+	return schema.GroupVersionKind{}
+}
+
+func encode(obj object.Object, kind schema.GroupVersionKind) ([]byte, error) {
+	obj = obj.DeepCopyObject().(object.Object)
+	if obj.GetObjectKind().GroupVersionKind().Empty() {
+		obj.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	b, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("webhooktest: encode %T: %w", obj, err)
+	}
+	return b, nil
+}
+
+func call(ctx context.Context, h http.Handler, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	body, err := json.Marshal(&admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}, Request: req,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("webhooktest: encode the review: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var got admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || got.Response == nil || got.Response.UID != req.UID {
+		return nil, &NoVerdict{Code: w.Code, Body: w.Body.String()}
+	}
+	return got.Response, nil
+}
+
+// apply makes a new object of raw and the patch, by the library that the API server uses.
+func apply[O object.Object](patch, raw []byte, like O) (out O, err error) {
+	p, err := jsonpatch.DecodePatch(patch)
+	if err == nil {
+		raw, err = p.Apply(raw)
+	}
+	if err == nil {
+		out = reflect.New(reflect.TypeOf(like).Elem()).Interface().(O)
+		err = json.Unmarshal(raw, out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("webhooktest: apply the patch %s: %w", patch, err)
+	}
+	return out, nil
+}
