@@ -1,0 +1,146 @@
+package generate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+)
+
+// rootMarker makes a type a kind.
+const rootMarker = "kubebuilder:object:root"
+
+// versionForm is what the API server takes for a version that it can order by age.
+var versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+
+// checkMarkers refuses arguments that parse, but that the API server would not take or that have
+// no effect.
+func (p *project) checkMarkers() error {
+	var problems Problems
+	for _, m := range p.marks {
+		for _, why := range wrong(m) {
+			problems = append(problems, problemf(m.at, m.name(), "%s", why))
+		}
+		if r, ok := m.value.(rbac.Rule); ok {
+			for _, list := range [][]string{r.Groups, r.Resources, r.Verbs} {
+				if slices.Contains(list, "*") {
+					p.warn(m.at, m.name(), "grants more than any controller needs by \"*\"; name what it uses")
+					break
+				}
+			}
+		}
+	}
+	return problems.err()
+}
+
+// wrong tells what is wrong with the value of a marker.
+func wrong(m *mark) []string {
+	switch v := m.value.(type) {
+	case conversion:
+		if v != conversionWebhook {
+			return []string{fmt.Sprintf("must be %q, not %q", conversionWebhook, string(v))}
+		}
+	case string:
+		switch m.def.Name {
+		case "groupName":
+			if v != "" {
+				return validation.IsDNS1123Subdomain(v)
+			}
+		case "versionName":
+			if !versionForm.MatchString(v) {
+				return []string{fmt.Sprintf("%q is no Kubernetes version such as v1, v2beta1", v)}
+			}
+		}
+	case crdmarkers.Resource:
+		return oneOf("scope", v.Scope, "", "Namespaced", "Cluster")
+	case crdmarkers.PrintColumn:
+		out := oneOf("type", v.Type, "integer", "number", "string", "boolean", "date")
+		return append(out, jsonPath("JSONPath", v.JSONPath)...)
+	case crdmarkers.SelectableField:
+		return jsonPath("JSONPath", v.JSONPath)
+	case crdmarkers.SubresourceScale:
+		out := append(jsonPath("specpath", v.SpecPath), jsonPath("statuspath", v.StatusPath)...)
+		if v.SelectorPath != nil {
+			out = append(out, jsonPath("selectorpath", *v.SelectorPath)...)
+		}
+		return out
+	case crdmarkers.Pattern:
+		if _, err := regexp.Compile(string(v)); err != nil {
+			return []string{err.Error()}
+		}
+	case crdmarkers.XValidation:
+		if strings.TrimSpace(v.Rule) == "" {
+			return []string{"the rule is empty"}
+		}
+	case rbac.Rule:
+		return wrongRule(v)
+	case webhook.Config:
+		return wrongWebhook(v)
+	}
+	return nil
+}
+
+func wrongRule(r rbac.Rule) (out []string) {
+	if len(r.Verbs) == 0 {
+		out = append(out, "no verbs")
+	}
+	switch {
+	case len(r.URLs) == 0 && len(r.Resources) == 0:
+		out = append(out, "neither resources nor urls")
+	case len(r.URLs) > 0 && len(r.Resources) > 0:
+		out = append(out, "both resources and urls; use two markers")
+	case len(r.URLs) > 0 && r.Namespace != "":
+		out = append(out, "urls belong to no namespace")
+	case len(r.Resources) > 0 && len(r.Groups) == 0:
+		out = append(out, `no groups; the core group is ""`)
+	}
+	return out
+}
+
+func wrongWebhook(c webhook.Config) (out []string) {
+	out = append(out, oneOf("failurePolicy", strings.ToLower(c.FailurePolicy), "fail", "ignore")...)
+	out = append(out, oneOf("matchPolicy", strings.ToLower(c.MatchPolicy), "", "exact", "equivalent")...)
+	out = append(out, oneOf("reinvocationPolicy", strings.ToLower(c.ReinvocationPolicy), "", "never", "ifneeded")...)
+	out = append(out, oneOf("sideEffects", strings.ToLower(c.SideEffects), "none", "noneondryrun")...)
+	for _, v := range c.Verbs {
+		out = append(out, oneOf("verbs", strings.ToLower(v), "create", "update", "delete", "connect", "*")...)
+	}
+	if c.TimeoutSeconds < 0 || c.TimeoutSeconds > 30 {
+		out = append(out, fmt.Sprintf("timeoutSeconds=%d: must be from 1 to 30", c.TimeoutSeconds))
+	}
+	if len(c.AdmissionReviewVersions) == 0 {
+		out = append(out, "admissionReviewVersions is empty; v1 is the usual one")
+	}
+	if (c.Path == "") == (c.URL == "") {
+		out = append(out, "needs either path or url")
+	}
+	if c.Path != "" && !strings.HasPrefix(c.Path, "/") {
+		out = append(out, fmt.Sprintf("path=%s: must begin with a slash", c.Path))
+	}
+	if strings.Count(c.Name, ".") < 2 || len(validation.IsDNS1123Subdomain(c.Name)) > 0 {
+		out = append(out, fmt.Sprintf("name=%s: must be a lower-case domain name of three parts at least, such as vorder.example.com", c.Name))
+	}
+	return out
+}
+
+// oneOf refuses a value that is not in the list; an empty string in the list is "not given".
+func oneOf(argument, value string, allowed ...string) []string {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" })
+	return []string{fmt.Sprintf("%s=%s: must be one of %s", argument, value, strings.Join(names, ", "))}
+}
+
+// jsonPath refuses what cannot be the path of a field.
+func jsonPath(argument, value string) []string {
+	if strings.HasPrefix(value, ".") && len(value) > 1 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s=%s: must be a path that begins with a dot, such as .spec.size", argument, value)}
+}

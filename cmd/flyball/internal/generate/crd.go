@@ -1,0 +1,158 @@
+package generate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/yaml"
+)
+
+// ApplyLimit is how many bytes all annotations of an object may have together. kubectl apply
+// keeps the object that it applied in one of them.
+const ApplyLimit = 262144
+
+// crds makes the CustomResourceDefinitions, by path.
+func (p *project) crds(dir string) (map[string][]byte, error) {
+	parser := &crd.Parser{Collector: p.collector, Checker: p.checker}
+	crd.AddKnownTypes(parser)
+	for _, r := range p.roots {
+		parser.NeedPackage(r)
+	}
+	kinds, err := p.kinds(parser)
+	if err != nil {
+		return nil, err
+	}
+	definitions := make([]extv1.CustomResourceDefinition, 0, len(kinds))
+	for _, k := range kinds {
+		parser.NeedCRDFor(k.GroupKind, p.MaxDescription)
+		if d, ok := parser.CustomResourceDefinitions[k.GroupKind]; ok {
+			crd.FixTopLevelMetadata(d)
+			definitions = append(definitions, d)
+			p.lossy(k, &d)
+		}
+	}
+	if err := p.blame(p.generatorErrors()).err(); err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for i := range definitions {
+		d := &definitions[i]
+		path := filepath.Join(dir, d.Spec.Group+"_"+d.Spec.Names.Plural+".yaml")
+		if out[path] != nil {
+			return nil, Problems{problemf(kinds[i].versions[0].at, "", "%s: another kind of the group has the plural %q too", kinds[i], d.Spec.Names.Plural)}
+		}
+		if out[path], err = document(d); err != nil {
+			return nil, err
+		}
+		if size, err := appliedSize(d); err != nil {
+			return nil, err
+		} else if size > ApplyLimit {
+			p.warn(Position{File: p.rel(path)}, "", "CRD %s has %d bytes as kubectl apply keeps it in an annotation, %d is the most; "+
+				"apply it by \"kubectl apply --server-side\", or shorten the descriptions by --max-description", d.Name, size, ApplyLimit)
+		}
+	}
+	return out, nil
+}
+
+// blame moves problems that the schema generator puts on a field or type to the marker that they
+// speak of: its messages name it in other words only.
+func (p *project) blame(problems Problems) Problems {
+	for i, x := range problems {
+		message := strings.ToLower(x.Message)
+		for _, m := range p.marks {
+			if p.position(m.node.Pos()) != x.Position {
+				continue
+			}
+			last := m.def.Name[strings.LastIndexByte(m.def.Name, ':')+1:]
+			if strings.Contains(message, strings.ToLower(last)) {
+				problems[i].Position, problems[i].Marker = m.at, m.name()
+				break
+			}
+		}
+	}
+	return problems
+}
+
+// lossy warns of versions that differ and that nothing converts.
+func (p *project) lossy(k *kind, d *extv1.CustomResourceDefinition) {
+	if d.Spec.Conversion != nil {
+		return
+	}
+	for _, v := range d.Spec.Versions[1:] {
+		first := d.Spec.Versions[0]
+		if !reflect.DeepEqual(first.Schema, v.Schema) {
+			p.warn(k.versions[0].at, "", "%s: versions %s and %s differ and nothing converts between them: fields that only one of them has are lost; add +%s=%s to the stored version",
+				k, first.Name, v.Name, conversionMarker, conversionWebhook)
+			return
+		}
+	}
+}
+
+// document writes objects as YAML under the line that tells who made it.
+func document(objects ...any) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(yamlMark + "\n")
+	for _, o := range objects {
+		fields, err := fieldsOf(o)
+		if err != nil {
+			return nil, err
+		}
+		data, err := yaml.Marshal(fields)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("---\n")
+		b.Write(data)
+	}
+	return b.Bytes(), nil
+}
+
+// fieldsOf is an object without what only the server sets. Numbers stay as they are.
+func fieldsOf(o any) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "status")
+	if m, ok := fields["metadata"].(map[string]any); ok {
+		delete(m, "creationTimestamp")
+	}
+	return fields, nil
+}
+
+// appliedSize is how many bytes of annotations a definition has after kubectl apply.
+func appliedSize(d *extv1.CustomResourceDefinition) (int, error) {
+	fields, err := fieldsOf(d)
+	if err != nil {
+		return 0, err
+	}
+	metadata, ok := fields["metadata"].(map[string]any)
+	if !ok {
+		return 0, fmt.Errorf("%s: no metadata", d.Name)
+	}
+	if metadata["annotations"] == nil {
+		metadata["annotations"] = map[string]any{}
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return 0, err
+	}
+	size := len(corev1.LastAppliedConfigAnnotation) + len(data) + 1 // and a line end
+	for k, v := range d.Annotations {
+		size += len(k) + len(v)
+	}
+	return size, nil
+}

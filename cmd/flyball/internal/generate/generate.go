@@ -1,0 +1,186 @@
+// Package generate makes what a project derives from its Go types and their markers: DeepCopy
+// code, CustomResourceDefinitions, a ClusterRole and webhook configurations. The generators are
+// those of sigs.k8s.io/controller-tools; this package adds the checks that they lack, and a way
+// of writing that leaves nothing half done.
+//
+//	Go files ──load──► packages ──markers──► every marker, parsed and placed ──┐
+//	                      │                    (unknown, wrong, misplaced: stop) │
+//	                      ├──deepcopy──► code, in memory ──compile──► types right │
+//	                      └──crd, rbac, webhook──► YAML, in memory ◄─────────────┘
+//	                                                   │ no problem at all
+//	                                                   ▼
+//	                              Plan: write, leave alone, remove ──Apply──► files
+//
+// Nothing is written before everything is known to be right. A file whose content is right
+// already is not touched, and a file made earlier for something that is gone is removed.
+package generate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Options say what to read and where to write.
+type Options struct {
+	// Dir is a folder of the project's module; paths are relative to it and problems are
+	// reported relative to it. Default: the working directory.
+	Dir string
+	// Paths are the packages to read, as the go command takes them: folders that begin with "./",
+	// or import paths, each with or without "/...". All of them belong to the module of Dir;
+	// modules inside it are not entered. Default: "./...".
+	Paths []string
+	// HeaderFile is a file with a Go comment to put on top of generated code. Default: none.
+	HeaderFile string
+	// Year replaces the word YEAR in HeaderFile. Default: it stays.
+	Year string
+	// Output is the folder of the manifests. Default: "config".
+	Output string
+	// RoleName is the name of the ClusterRole, where a marker gives none. Default: "manager-role".
+	RoleName string
+	// MaxDescription bounds the descriptions in CRDs, in characters; they are cut at the end of a
+	// sentence where one ends before. Zero leaves them out, nil and negative keep them whole.
+	MaxDescription *int
+}
+
+func (o Options) withDefaults() (Options, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, err
+	}
+	o.Dir = dir
+	if len(o.Paths) == 0 {
+		o.Paths = []string{"./..."}
+	}
+	if o.Output == "" {
+		o.Output = "config"
+	}
+	if o.RoleName == "" {
+		o.RoleName = "manager-role"
+	}
+	if o.MaxDescription != nil && *o.MaxDescription < 0 {
+		o.MaxDescription = nil
+	}
+	return o, nil
+}
+
+// abs is the absolute form of a path given relative to Dir.
+func (o Options) abs(p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(o.Dir, p)
+}
+
+// Code plans the DeepCopy code of all packages that ask for it. It writes nothing. The error is
+// a [Problems] when the project's code or markers are at fault.
+func Code(ctx context.Context, o Options) (*Plan, error) {
+	p, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	code, err := p.code()
+	if err != nil {
+		return nil, err
+	}
+	plan := p.newPlan()
+	for _, path := range slices.Sorted(maps.Keys(code)) {
+		if err := plan.add(path, code[path]); err != nil {
+			return nil, err
+		}
+	}
+	stale, err := p.staleCode(code)
+	if err != nil {
+		return nil, err
+	}
+	plan.removeAll(stale)
+	return plan, nil
+}
+
+// Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems]
+// when the project's code or markers are at fault.
+func Manifests(ctx context.Context, o Options) (*Plan, error) {
+	p, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	// A schema of code that does not compile would be wrong without a word, so the code is
+	// made here too, only to see that all fits together.
+	if _, err := p.code(); err != nil {
+		return nil, err
+	}
+	plan := p.newPlan()
+	dir := p.abs(p.Output)
+	bases := filepath.Join(dir, "crd", "bases")
+	crds, err := p.crds(bases)
+	if err != nil {
+		return nil, err
+	}
+	role, err := p.roles()
+	if err != nil {
+		return nil, err
+	}
+	webhooks, err := p.webhooks()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(crds)) {
+		if err := plan.add(path, crds[path]); err != nil {
+			return nil, err
+		}
+	}
+	if err := plan.removeStale(bases, crds); err != nil {
+		return nil, err
+	}
+	// A binding needs its role, so an empty role takes the place of none where roles are kept.
+	rbacDir := filepath.Join(dir, "rbac")
+	if role == nil {
+		if _, err := os.Stat(rbacDir); err == nil {
+			if role, err = emptyRole(p.RoleName); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for path, data := range map[string][]byte{
+		filepath.Join(rbacDir, "role.yaml"):             role,
+		filepath.Join(dir, "webhook", "manifests.yaml"): webhooks,
+	} {
+		if data == nil {
+			err = plan.removeOurs(path)
+		} else {
+			err = plan.add(path, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	plan.sort()
+	plan.Warnings = p.warnings
+	return plan, nil
+}
+
+// open loads the project and checks its markers.
+func open(ctx context.Context, o Options) (*project, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &project{Options: o, ctx: ctx}
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	if err := p.readMarkers(); err != nil {
+		return nil, err
+	}
+	return p, p.checkMarkers()
+}
+
+func (p *project) newPlan() *Plan { return &Plan{Root: p.Dir, Warnings: p.warnings} }
+
+// warn notes something that is no error.
+func (p *project) warn(pos Position, marker, format string, args ...any) {
+	p.warnings = append(p.warnings, Problem{Position: pos, Marker: marker, Message: fmt.Sprintf(format, args...)})
+}

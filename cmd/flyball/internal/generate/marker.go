@@ -1,0 +1,257 @@
+package generate
+
+import (
+	"fmt"
+	"go/ast"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+)
+
+// mark is one marker in the code.
+type mark struct {
+	pkg   *loader.Package
+	at    Position // of the plus sign
+	text  string   // with the plus sign, and all of its arguments
+	def   *markers.Definition
+	node  ast.Node // what it describes: a file (for its package), a type or a field
+	value any      // what controller-tools makes of it
+}
+
+// name is the marker without its arguments, as problems show it.
+func (m *mark) name() string {
+	if m.def != nil {
+		return "+" + m.def.Name
+	}
+	name, _, _ := strings.Cut(m.text, "=")
+	return name
+}
+
+// newRegistry knows all markers: those of the generators of controller-tools, and ours.
+func newRegistry() (*markers.Registry, error) {
+	r := &markers.Registry{}
+	for _, register := range []func(*markers.Registry) error{
+		crdmarkers.Register,
+		deepcopy.Generator{}.RegisterMarkers,
+		rbac.Generator{}.RegisterMarkers,
+		webhook.Generator{}.RegisterMarkers,
+	} {
+		if err := register(r); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.Define(conversionMarker, markers.DescribesType, conversion(""))
+}
+
+// others are prefixes of markers that other tools read.
+var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "kubebuilder:ac", "flyball:scaffold"}
+
+var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
+
+// readMarkers finds and parses every marker. Markers that nobody knows, whose arguments are
+// wrong or that stand where they have no effect are problems: the generators pass over the first
+// and the last in silence.
+func (p *project) readMarkers() error {
+	registry, err := newRegistry()
+	if err != nil {
+		return err
+	}
+	p.collector = &markers.Collector{Registry: registry}
+	var problems Problems
+	for _, pkg := range p.roots {
+		found, unsure, err := p.place(registry, pkg)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			m.def = registry.Lookup(m.text, targetOf(m.node))
+			if m.value, err = m.def.Parse(m.text); err != nil {
+				for _, why := range reasons(err) {
+					problems = append(problems, problemf(m.at, m.name(), "%s", why))
+				}
+			}
+		}
+		for _, m := range unsure {
+			if why := complaint(registry, m.text); why != "" {
+				problems = append(problems, problemf(m.at, m.name(), "%s", why))
+			}
+		}
+		p.marks = append(p.marks, found...)
+	}
+	return problems.err()
+}
+
+func targetOf(n ast.Node) markers.TargetType {
+	switch n.(type) {
+	case *ast.File:
+		return markers.DescribesPackage
+	case *ast.Field:
+		return markers.DescribesField
+	}
+	return markers.DescribesType
+}
+
+// place tells what each marker of a package describes, by the very code that the generators use:
+// it lets their collector run over comments that carry a number in place of their arguments,
+// with definitions that hand the number back. Which comment describes what depends on the name
+// alone. Markers that the collector passed over are unsure.
+func (p *project) place(registry *markers.Registry, pkg *loader.Package) (found, unsure []*mark, err error) {
+	probes := &markers.Registry{}
+	for _, d := range registry.AllDefinitions() {
+		if err := probes.Register(&markers.Definition{Name: d.Name, Target: d.Target, Output: reflect.TypeFor[probe]()}); err != nil {
+			return nil, nil, err
+		}
+	}
+	var all []*mark
+	examples := map[*mark]bool{}
+	restore := map[*ast.Comment]string{}
+	defer func() {
+		for c, text := range restore {
+			c.Text = text
+		}
+	}()
+	for _, file := range pkg.Syntax {
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				text, ok := markerText(c)
+				if !ok {
+					continue
+				}
+				m := &mark{pkg: pkg, text: text, at: p.position(c.Pos())}
+				m.at.Column += strings.IndexByte(c.Text, '+')
+				examples[m] = isExample(c.Text)
+				restore[c] = c.Text
+				name, _, _ := strings.Cut(text, "=")
+				c.Text = "//" + name + "=" + strconv.Itoa(len(all))
+				all = append(all, m)
+			}
+		}
+	}
+	nodes, err := (&markers.Collector{Registry: probes}).MarkersInPackage(pkg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", pkg.PkgPath, err)
+	}
+	for node, values := range nodes {
+		for _, list := range values {
+			for _, v := range list {
+				m := all[v.(probe)]
+				m.node = node
+			}
+		}
+	}
+	for _, m := range all {
+		switch {
+		case m.node != nil && registry.Lookup(m.text, targetOf(m.node)) != nil:
+			found = append(found, m)
+		case !examples[m]:
+			unsure = append(unsure, m)
+		}
+	}
+	return found, unsure, nil
+}
+
+// probe is the number of a marker.
+type probe int
+
+// ParseMarker is called by [markers.Definition.Parse] in place of its own parser.
+func (p *probe) ParseMarker(_, _, arguments string) error {
+	n, err := strconv.Atoi(arguments)
+	*p = probe(n)
+	return err
+}
+
+// markerText is the marker in a comment, from its plus sign.
+func markerText(c *ast.Comment) (string, bool) {
+	text, ok := strings.CutPrefix(c.Text, "//")
+	text = strings.TrimSpace(text)
+	return text, ok && len(text) > 1 && text[0] == '+'
+}
+
+// isExample reports whether a comment is set in, as code inside documentation is.
+func isExample(comment string) bool {
+	return strings.HasPrefix(comment, "//\t") || strings.HasPrefix(comment, "//  ")
+}
+
+// complaint says why a marker has no effect; "" when that is in order because it is not ours.
+func complaint(registry *markers.Registry, text string) string {
+	var where []string
+	for _, t := range targets {
+		if registry.Lookup(text, t) != nil {
+			where = append(where, t.String())
+		}
+	}
+	name, _, _ := strings.Cut(text[1:], "=")
+	switch {
+	case len(where) > 0:
+		why := "has no effect here: it describes a " + strings.Join(where, " or a ")
+		if slices.Contains(where, markers.DescribesPackage.String()) {
+			return why + "; set it apart from the comment of a declaration by an empty line"
+		}
+		return why + " and belongs into its comment or directly above it"
+	case slices.ContainsFunc(others, func(o string) bool { return name == o || strings.HasPrefix(name, o+":") }):
+		return ""
+	}
+	ours := strings.HasPrefix(name, "kubebuilder:") || strings.HasPrefix(name, "flyball:")
+	best, edits := nearest(registry, name)
+	switch {
+	case best == "" || !ours && edits > 0:
+		if ours {
+			return "unknown marker"
+		}
+		return ""
+	default:
+		return "unknown marker; did you mean +" + best + "?"
+	}
+}
+
+// nearest is the known marker that is most like name and by how many letters they differ,
+// capitals aside; "" when none is near.
+func nearest(registry *markers.Registry, name string) (best string, edits int) {
+	forms := []string{name}
+	for s := name; strings.Contains(s, ":"); {
+		s = s[:strings.LastIndexByte(s, ':')]
+		forms = append(forms, s)
+	}
+	edits = 4
+	for _, d := range registry.AllDefinitions() {
+		for i, form := range forms {
+			if i > 0 && (d.AnonymousField() || d.Empty()) {
+				break // it takes no named arguments that could be the rest
+			}
+			n := distance(strings.ToLower(form), strings.ToLower(d.Name))
+			if n < edits || n == edits && best != "" && d.Name < best {
+				best, edits = d.Name, n
+			}
+		}
+	}
+	return best, edits
+}
+
+// distance is the least number of letters to add, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

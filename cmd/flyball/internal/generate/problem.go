@@ -1,0 +1,160 @@
+package generate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// Position is a place in a file. The zero Position is no place in particular.
+type Position struct {
+	File         string // relative to the project where it lies inside
+	Line, Column int    // from 1; 0 when not known
+}
+
+func (p Position) String() string {
+	s := p.File
+	if s == "" {
+		return ""
+	}
+	if p.Line > 0 {
+		s += ":" + strconv.Itoa(p.Line)
+		if p.Column > 0 {
+			s += ":" + strconv.Itoa(p.Column)
+		}
+	}
+	return s
+}
+
+// A Problem is one thing that is wrong with a project.
+type Problem struct {
+	Position
+	Marker  string // the marker at fault, with its plus sign; "" if it is not one
+	Message string
+}
+
+// String returns "file:line:column: +marker: why", without the parts that are not known.
+func (p Problem) String() string {
+	parts := make([]string, 0, 3)
+	for _, s := range []string{p.Position.String(), p.Marker, p.Message} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Problems are all that is wrong with a project, in the order of files and lines. Nothing was
+// generated.
+type Problems []Problem
+
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, x := range p {
+		lines[i] = x.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// err returns nil when there is none; otherwise the problems, sorted and each once.
+func (p Problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column,
+			strings.Compare(a.Marker, b.Marker), strings.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(p)
+}
+
+// position is where pos lies.
+func (p *project) position(pos token.Pos) Position {
+	at := p.fset.Position(pos)
+	return Position{File: p.rel(at.Filename), Line: at.Line, Column: at.Column}
+}
+
+// rel shortens the path of a file inside the project.
+func (p *project) rel(file string) string { return relative(p.Dir, file) }
+
+func relative(dir, file string) string {
+	if r, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(r) {
+		return filepath.ToSlash(r)
+	}
+	return file
+}
+
+// parsePosition reads "file:line:col", of which all but the file may be missing.
+func (p *project) parsePosition(s string) Position {
+	if s == "" || s == "-" || strings.HasSuffix(s, ":-") {
+		return Position{}
+	}
+	var numbers []int
+	for len(numbers) < 2 {
+		i := strings.LastIndexByte(s, ':')
+		n, err := strconv.Atoi(s[i+1:])
+		if i < 0 || err != nil {
+			break
+		}
+		s, numbers = s[:i], append(numbers, n)
+	}
+	at := Position{File: p.rel(s)}
+	switch len(numbers) {
+	case 1:
+		at.Line = numbers[0]
+	case 2:
+		at.Line, at.Column = numbers[1], numbers[0]
+	}
+	return at
+}
+
+// packageErrors are the errors of the packages and of all that they import, except those that
+// skip names.
+func (p *project) packageErrors(pkgs []*packages.Package, skip ...packages.ErrorKind) Problems {
+	var out Problems
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		for _, e := range pkg.Errors {
+			if slices.Contains(skip, e.Kind) {
+				continue
+			}
+			x := Problem{Position: p.parsePosition(e.Pos), Message: strings.TrimSpace(e.Msg)}
+			if x.File == "" {
+				x.Message = pkg.PkgPath + ": " + x.Message
+			}
+			out = append(out, x)
+		}
+	})
+	return out
+}
+
+// reasons are the messages of an error of a marker's parser, without the positions inside the
+// marker that it adds.
+func reasons(err error) []string {
+	var list loader.ErrList
+	if errors.As(err, &list) {
+		var out []string
+		for _, e := range list {
+			out = append(out, reasons(e)...)
+		}
+		return out
+	}
+	var scan *markers.ScannerError
+	if errors.As(err, &scan) {
+		return []string{scan.Msg}
+	}
+	return []string{err.Error()}
+}
+
+// problemf makes a problem at a place.
+func problemf(at Position, marker, format string, args ...any) Problem {
+	return Problem{Position: at, Marker: marker, Message: fmt.Sprintf(format, args...)}
+}
