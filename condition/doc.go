@@ -22,5 +22,5 @@
 //
 // The time of a condition's last transition moves when its status does, and at no other time.
 // Messages should say what is so, not when or how often: one that differs at every look is
-// written at every look.
+// written at every look, and so is a field that the server fills in where the reconciler sets none.
 package condition

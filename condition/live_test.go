@@ -46,7 +46,7 @@ func TestPatch(t *testing.T) {
 	work := func(s *corev1.Service) {
 		t.Helper()
 		st := condition.Begin(s, &s.Status.Conditions)
-		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPModeVIP)}}
 		s.Labels = map[string]string{"not": "sent"}
 		st.True("example.com/Deployed", "Applied", "as %s", "wanted")
 		st.False("Reachable", "NoEndpoints", "no Pod is ready")
