@@ -100,12 +100,12 @@ func (c *core) next(v view) action {
 		return action{do: mend}
 	}
 	trust := st.trust()
+	settled := c.settled(v, trust) // it notes who lacks the bundle, so before that is mended
 	for i, t := range v.targets {
 		if t.err == nil && t.found && !t.left && !t.has(trust) {
 			return action{do: inject, target: i}
 		}
 	}
-	settled := c.settled(v, trust)
 	var wait soonest
 	switch {
 	case st.next.good(v.now) && settled == 0:
