@@ -101,7 +101,8 @@ func Code(ctx context.Context, o Options) (*Plan, error) {
 }
 
 // Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems]
-// when the project's code or markers are at fault.
+// when the project's code or markers are at fault. Files are removed only when all packages of
+// the module were read.
 func Manifests(ctx context.Context, o Options) (*Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
@@ -132,12 +133,14 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if err := plan.removeStale(bases, crds); err != nil {
-		return nil, err
+	if p.whole {
+		if err := plan.removeStale(bases, crds); err != nil {
+			return nil, err
+		}
 	}
 	// A binding needs its role, so an empty role takes the place of none where roles are kept.
 	rbacDir := filepath.Join(dir, "rbac")
-	if role == nil {
+	if role == nil && p.whole {
 		if _, err := os.Stat(rbacDir); err == nil {
 			if role, err = emptyRole(p.RoleName); err != nil {
 				return nil, err
@@ -148,10 +151,10 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 		filepath.Join(rbacDir, "role.yaml"):             role,
 		filepath.Join(dir, "webhook", "manifests.yaml"): webhooks,
 	} {
-		if data == nil {
-			err = plan.removeOurs(path)
-		} else {
+		if data != nil {
 			err = plan.add(path, data)
+		} else if p.whole {
+			err = plan.removeOurs(path)
 		}
 		if err != nil {
 			return nil, err

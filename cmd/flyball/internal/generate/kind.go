@@ -108,7 +108,34 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 			problems = append(problems, p.checkKind(k)...)
 		}
 	}
-	return out, problems.err()
+	if err := append(problems, p.kindless(out, parser)...).err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// kindless refuses markers of kinds on types that are none.
+func (p *project) kindless(kinds []*kind, parser *crd.Parser) (problems Problems) {
+	used := map[*mark]bool{}
+	for _, k := range kinds {
+		for _, v := range k.versions {
+			for _, m := range v.marks {
+				used[m] = true
+			}
+		}
+	}
+	for _, m := range p.marks {
+		t, ok := m.node.(*ast.TypeSpec)
+		if !ok || used[m] || parser.GroupVersions[m.pkg].Group == "" {
+			continue
+		}
+		_, spec := m.value.(crd.SpecMarker)
+		_, whole := m.value.(crd.Marker)
+		if _, skip := m.value.(crdmarkers.SkipVersion); (spec || whole) && !skip {
+			problems = append(problems, problemf(m.at, m.name(), "has no effect: %s is no kind (it does not embed metav1.TypeMeta and metav1.ObjectMeta)", t.Name.Name))
+		}
+	}
+	return problems
 }
 
 // isKind reports whether a type embeds something called ObjectMeta; of several types of one name

@@ -25,6 +25,7 @@ type project struct {
 	ctx       context.Context
 	module    string // its path
 	moduleDir string
+	whole     bool // all of its packages are read
 	fset      *token.FileSet
 	roots     []*loader.Package
 	collector *markers.Collector
@@ -55,6 +56,7 @@ func (p *project) load() error {
 		if patterns[i], err = p.pattern(s); err != nil {
 			return err
 		}
+		p.whole = p.whole || patterns[i] == p.module+"/..."
 	}
 	p.fset = token.NewFileSet()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{

@@ -27,13 +27,7 @@ type mark struct {
 }
 
 // name is the marker without its arguments, as problems show it.
-func (m *mark) name() string {
-	if m.def != nil {
-		return "+" + m.def.Name
-	}
-	name, _, _ := strings.Cut(m.text, "=")
-	return name
-}
+func (m *mark) name() string { return "+" + m.def.Name }
 
 // newRegistry knows all markers: those of the generators of controller-tools, and ours.
 func newRegistry() (*markers.Registry, error) {
@@ -74,14 +68,12 @@ func (p *project) readMarkers() error {
 		for _, m := range found {
 			m.def = registry.Lookup(m.text, targetOf(m.node))
 			if m.value, err = m.def.Parse(m.text); err != nil {
-				for _, why := range reasons(err) {
-					problems = append(problems, problemf(m.at, m.name(), "%s", why))
-				}
+				problems = append(problems, problemf(m.at, m.name(), "%s", reason(err)))
 			}
 		}
 		for _, m := range unsure {
-			if why := complaint(registry, m.text); why != "" {
-				problems = append(problems, problemf(m.at, m.name(), "%s", why))
+			if name, why := complaint(registry, m.text); why != "" {
+				problems = append(problems, problemf(m.at, name, "%s", why))
 			}
 		}
 		p.marks = append(p.marks, found...)
@@ -180,36 +172,35 @@ func isExample(comment string) bool {
 	return strings.HasPrefix(comment, "//\t") || strings.HasPrefix(comment, "//  ")
 }
 
-// complaint says why a marker has no effect; "" when that is in order because it is not ours.
-func complaint(registry *markers.Registry, text string) string {
+// complaint says why a marker has no effect, under the name that it would have; "" when that is
+// in order because it is not ours.
+func complaint(registry *markers.Registry, text string) (marker, why string) {
+	name, _, _ := strings.Cut(text[1:], "=")
+	marker = "+" + name
 	var where []string
 	for _, t := range targets {
-		if registry.Lookup(text, t) != nil {
+		if d := registry.Lookup(text, t); d != nil {
+			marker = "+" + d.Name
 			where = append(where, t.String())
 		}
 	}
-	name, _, _ := strings.Cut(text[1:], "=")
 	switch {
+	case slices.Contains(where, markers.DescribesPackage.String()):
+		return marker, "has no effect in the comment of a declaration: it describes the package; leave an empty line between them"
 	case len(where) > 0:
-		why := "has no effect here: it describes a " + strings.Join(where, " or a ")
-		if slices.Contains(where, markers.DescribesPackage.String()) {
-			return why + "; set it apart from the comment of a declaration by an empty line"
-		}
-		return why + " and belongs into its comment or directly above it"
+		return marker, "has no effect here: it describes a " + strings.Join(where, " or a ") + " and belongs into its comment or directly above it"
 	case slices.ContainsFunc(others, func(o string) bool { return name == o || strings.HasPrefix(name, o+":") }):
-		return ""
+		return marker, ""
 	}
 	ours := strings.HasPrefix(name, "kubebuilder:") || strings.HasPrefix(name, "flyball:")
 	best, edits := nearest(registry, name)
 	switch {
-	case best == "" || !ours && edits > 0:
-		if ours {
-			return "unknown marker"
-		}
-		return ""
-	default:
-		return "unknown marker; did you mean +" + best + "?"
+	case best != "" && (ours || edits == 0):
+		return marker, "unknown marker; did you mean +" + best + "?"
+	case ours:
+		return marker, "unknown marker"
 	}
+	return marker, ""
 }
 
 // nearest is the known marker that is most like name and by how many letters they differ,

@@ -122,34 +122,67 @@ func (p *project) parsePosition(s string) Position {
 func (p *project) packageErrors(pkgs []*packages.Package, skip ...packages.ErrorKind) Problems {
 	var out Problems
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		// What the go command says of code that was parsed and checked here says nothing more.
+		checked := slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool {
+			return e.Kind == packages.TypeError || e.Kind == packages.ParseError
+		})
 		for _, e := range pkg.Errors {
-			if slices.Contains(skip, e.Kind) {
+			if slices.Contains(skip, e.Kind) || checked && e.Kind == packages.ListError {
 				continue
 			}
-			x := Problem{Position: p.parsePosition(e.Pos), Message: strings.TrimSpace(e.Msg)}
-			if x.File == "" {
-				x.Message = pkg.PkgPath + ": " + x.Message
+			if at := p.parsePosition(e.Pos); at.File != "" {
+				out = append(out, problemf(at, "", "%s", strings.TrimSpace(e.Msg)))
+			} else {
+				out = append(out, p.output(pkg.PkgPath, e.Msg)...)
 			}
-			out = append(out, x)
 		}
 	})
 	return out
 }
 
-// reasons are the messages of an error of a marker's parser, without the positions inside the
-// marker that it adds.
+// output reads what the go command printed about a package, where lines may have positions.
+func (p *project) output(pkg, text string) (out Problems) {
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		file, message, _ := strings.Cut(line, ": ")
+		if at := p.parsePosition(file); at.Line > 0 {
+			out = append(out, problemf(at, "", "%s", message))
+		} else {
+			out = append(out, problemf(Position{}, "", "%s: %s", pkg, line))
+		}
+	}
+	return out
+}
+
+// reason is what is wrong with the arguments of a marker, without the positions inside it that
+// its parser tells.
+func reason(err error) string {
+	list := reasons(err)
+	if len(list) > 1 {
+		// The parser stops at the first argument that it does not know.
+		list = slices.DeleteFunc(list, func(s string) bool { return strings.HasPrefix(s, "extra arguments provided") })
+	}
+	return strings.Join(list, "; ")
+}
+
 func reasons(err error) []string {
 	var list loader.ErrList
-	if errors.As(err, &list) {
+	var scan *markers.ScannerError
+	var number *strconv.NumError
+	switch {
+	case errors.As(err, &list):
 		var out []string
 		for _, e := range list {
 			out = append(out, reasons(e)...)
 		}
 		return out
-	}
-	var scan *markers.ScannerError
-	if errors.As(err, &scan) {
+	case errors.As(err, &scan):
 		return []string{scan.Msg}
+	case errors.As(err, &number):
+		return []string{fmt.Sprintf("%q is not a number", number.Num)}
 	}
 	return []string{err.Error()}
 }
