@@ -51,6 +51,8 @@ var floors = []map[string]string{
 		"cert":   "certificates of servers: files that reload, or made and rotated here",
 		"rbac":   "which permissions a program needs",
 
+		"manifest": "what YAML files describe, into a cluster and out of it",
+
 		"condition": "status conditions, written once",
 		"finalizer": "clean-up before an object goes",
 		"child":     "objects that belong to another one",
@@ -77,7 +79,7 @@ var floors = []map[string]string{
 }
 
 // tests lists what only tests, examples and the command-line tool may import.
-var tests = []string{"plane", "plane/planetest", "webhook/webhooktest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
+var tests = []string{"plane", "plane/planetest", "plane/operatortest", "webhook/webhooktest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
 
 // forbidden is what the tree must not import, and why.
 var forbidden = map[string]string{

@@ -1,0 +1,265 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ProjectFile is the file at the root of a project that says what it consists of.
+const ProjectFile = "PROJECT"
+
+// projectVersion is the version of that file's format.
+const projectVersion = 1
+
+// Project is what a project consists of, as its file PROJECT says.
+type Project struct {
+	Version int `yaml:"version"`
+	// Name of the program, and the prefix of all that it makes in a cluster.
+	Name string `yaml:"name"`
+	// Domain that every API group ends with.
+	Domain string `yaml:"domain"`
+	// Module path of the Go module.
+	Module string `yaml:"module"`
+	// APIs in the order in which they were made.
+	APIs []API `yaml:"apis,omitempty"`
+}
+
+// API is one kind, in all its versions.
+type API struct {
+	// Group without the domain.
+	Group      string `yaml:"group"`
+	Kind       string `yaml:"kind"`
+	Plural     string `yaml:"plural"`
+	Namespaced bool   `yaml:"namespaced"`
+	// Controller says whether the project has one for the kind.
+	Controller bool `yaml:"controller,omitempty"`
+	// Hub is the version that is stored, and that the others are converted through.
+	Hub string `yaml:"hub"`
+	// Conversion says whether a webhook converts between the versions.
+	Conversion bool      `yaml:"conversion,omitempty"`
+	Versions   []Version `yaml:"versions"`
+}
+
+// Version is one version of a kind.
+type Version struct {
+	Name       string `yaml:"name"`
+	Defaulting bool   `yaml:"defaulting,omitempty"`
+	Validation bool   `yaml:"validation,omitempty"`
+}
+
+// NoProjectError says that a command that works on a project was given none.
+type NoProjectError struct{ Dir string }
+
+func (e *NoProjectError) Error() string {
+	return fmt.Sprintf("%s: no project here (there is no file %s): \"flyball init\" makes one", e.Dir, ProjectFile)
+}
+
+// Load reads the project in dir. The error is a *NoProjectError, or names the file, the line, and
+// what is wrong there.
+func Load(dir string) (*Project, error) {
+	file := filepath.Join(dir, ProjectFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &NoProjectError{Dir: dir}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
+}
+
+// lineError is what is wrong with a line of the project file.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
+
+// parse reads a project file, which must be as flyball writes it in all but order and comments.
+func parse(data []byte) (*Project, error) {
+	p := &Project{}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(p); err != nil {
+		return nil, errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", ""), "yaml: "))
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	root := doc.Content[0]
+	if p.Version != projectVersion {
+		return nil, &lineError{lineOf(root, "version"), fmt.Errorf("version %d of this file is not known: this flyball knows version %d", p.Version, projectVersion)}
+	}
+	for _, x := range []struct {
+		key string
+		err error
+	}{{"name", checkName(p.Name)}, {"domain", checkDomain(p.Domain)}, {"module", checkModule(p.Module)}} {
+		if x.err != nil {
+			return nil, &lineError{lineOf(root, x.key), x.err}
+		}
+	}
+	whole := *p
+	whole.APIs = nil
+	for i, a := range p.APIs {
+		if err := whole.checkAPI(&a); err != nil {
+			return nil, &lineError{value(root, "apis").Content[i].Line, err}
+		}
+		whole.APIs = append(whole.APIs, a)
+	}
+	return p, nil
+}
+
+// checkAPI says what is wrong with an API that is to follow those of the project.
+func (p *Project) checkAPI(a *API) error {
+	if err := errors.Join(checkGroup(a.Group, p.Domain), checkKind(a.Kind), checkPlural(a.Plural)); err != nil {
+		return err
+	}
+	if len(a.Versions) == 0 {
+		return fmt.Errorf("%s has no versions", a.Kind)
+	}
+	seen := map[string]bool{}
+	for _, v := range a.Versions {
+		if err := checkVersion(v.Name); err != nil {
+			return err
+		}
+		if seen[v.Name] {
+			return fmt.Errorf("%s has version %s twice", a.Kind, v.Name)
+		}
+		seen[v.Name] = true
+	}
+	if !seen[a.Hub] {
+		return fmt.Errorf("the hub of %s, %q, is none of its versions", a.Kind, a.Hub)
+	}
+	for _, b := range p.APIs {
+		switch {
+		case a.Group == b.Group && a.Kind == b.Kind:
+			return fmt.Errorf("the group %s has the kind %s already", a.Group, a.Kind)
+		case a.Group == b.Group && a.Plural == b.Plural:
+			return fmt.Errorf("the group %s has %s already, of the kind %s", a.Group, a.Plural, b.Kind)
+		case a.Group != b.Group && alias(a.Group) == alias(b.Group):
+			return fmt.Errorf("the groups %s and %s have the same name in Go, %s", a.Group, b.Group, alias(a.Group))
+		case a.Group == b.Group:
+			for _, name := range identifiers(a.Kind) {
+				if slices.Contains(identifiers(b.Kind), name) {
+					return fmt.Errorf("the kinds %s and %s both need the Go name %s", a.Kind, b.Kind, name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// identifiers are the Go names that a kind takes in its API package.
+func identifiers(kind string) []string {
+	return []string{kind, kind + "List", kind + "Spec", kind + "Status", kind + "Webhook", "Add" + kind + "Webhooks", "Add" + kind + "Conversion"}
+}
+
+// value returns the value of a key of a mapping: an empty node if there is none.
+func value(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return &yaml.Node{Line: mapping.Line}
+}
+
+func lineOf(mapping *yaml.Node, key string) int { return value(mapping, key).Line }
+
+// encode is the text of the project file.
+func (p *Project) encode() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteString("# What this project consists of. Written by flyball, which reads it at every step.\n")
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(p), enc.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", ProjectFile, err)
+	}
+	return out.Bytes(), nil
+}
+
+// find returns the API of this group and kind, nil if there is none.
+func (p *Project) find(group, kind string) *API {
+	for i := range p.APIs {
+		if a := &p.APIs[i]; a.Group == group && a.Kind == kind {
+			return a
+		}
+	}
+	return nil
+}
+
+// clone returns a copy that can be changed without changing p.
+func (p *Project) clone() *Project {
+	c := *p
+	c.APIs = slices.Clone(p.APIs)
+	for i := range c.APIs {
+		c.APIs[i].Versions = slices.Clone(c.APIs[i].Versions)
+	}
+	return &c
+}
+
+// find returns this version, nil if there is none.
+func (a *API) find(version string) *Version {
+	for i := range a.Versions {
+		if a.Versions[i].Name == version {
+			return &a.Versions[i]
+		}
+	}
+	return nil
+}
+
+// ControllerName names the controller of a kind in Go: the kind, with the group before it where
+// an earlier API has a controller of that name.
+func (p *Project) ControllerName(a *API) string {
+	for i := range p.APIs {
+		b := &p.APIs[i]
+		if b.Group == a.Group && b.Kind == a.Kind {
+			break
+		}
+		if b.Kind == a.Kind {
+			g := []rune(alias(a.Group))
+			g[0] = unicode.ToUpper(g[0])
+			return string(g) + a.Kind
+		}
+	}
+	return a.Kind
+}
+
+// Package is one API package of the project.
+type Package struct {
+	Group, Version string
+	// Kinds of the package, in the order of the project.
+	Kinds []string
+}
+
+// Packages are the API packages, in the order in which they were made.
+func (p *Project) Packages() []Package {
+	var out []Package
+	for _, a := range p.APIs {
+		for _, v := range a.Versions {
+			i := slices.IndexFunc(out, func(x Package) bool { return x.Group == a.Group && x.Version == v.Name })
+			if i < 0 {
+				i = len(out)
+				out = append(out, Package{Group: a.Group, Version: v.Name})
+			}
+			out[i].Kinds = append(out[i].Kinds, a.Kind)
+		}
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package scaffold
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+const flyballModule = "github.com/flyball-io/flyball"
+
+// source is the checkout of Flyball that a project is made from, and points at while no version of
+// Flyball is published.
+type source struct {
+	dir string
+	mod *modfile.File
+}
+
+// findSource takes the checkout in dir. An empty dir means the one that this program was compiled
+// from.
+func findSource(dir string) (*source, error) {
+	given := dir != ""
+	if !given {
+		_, file, _, _ := runtime.Caller(0)
+		if filepath.IsAbs(file) {
+			dir = filepath.Join(filepath.Dir(file), "..", "..", "..", "..")
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err == nil {
+		var mod *modfile.File
+		if mod, err = modfile.Parse(file, data, nil); err == nil && mod.Module.Mod.Path == flyballModule {
+			return &source{dir: dir, mod: mod}, nil
+		}
+	}
+	if given {
+		return nil, fmt.Errorf("--flyball-dir %s: is no checkout of %s", dir, flyballModule)
+	}
+	return nil, fmt.Errorf("the checkout of %s that this program was built from is not at %s any more: name one by --flyball-dir", flyballModule, dir)
+}
+
+// goMod is the go.mod of a new project in dir: Flyball from the checkout, and the versions of
+// Kubernetes libraries that it has.
+func (s *source) goMod(module, dir string) ([]byte, error) {
+	mod := &modfile.File{}
+	if err := mod.AddModuleStmt(module); err != nil {
+		return nil, err
+	}
+	if err := mod.AddGoStmt(s.mod.Go.Version); err != nil {
+		return nil, err
+	}
+	if err := mod.AddRequire(flyballModule, "v0.0.0"); err != nil {
+		return nil, err
+	}
+	for _, r := range s.mod.Require {
+		if r.Mod.Path == "k8s.io/api" || r.Mod.Path == "k8s.io/apimachinery" {
+			if err := mod.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := mod.AddReplace(flyballModule, "", s.from(dir), ""); err != nil {
+		return nil, err
+	}
+	r := mod.Replace[0].Syntax
+	r.Before = append(r.Before, modfile.Comment{Token: "// Flyball is not published yet: this is the checkout that made the project."})
+	mod.Cleanup()
+	return mod.Format()
+}
+
+// from is the checkout as a project in dir names it: by a relative path if it lies within the
+// checkout, by an absolute one elsewhere.
+func (s *source) from(dir string) string {
+	rel, err := filepath.Rel(s.dir, dir)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return s.dir
+	}
+	up, err := filepath.Rel(dir, s.dir)
+	if err != nil {
+		return s.dir
+	}
+	if !strings.HasPrefix(up, ".") {
+		up = "./" + up
+	}
+	return filepath.ToSlash(up)
+}

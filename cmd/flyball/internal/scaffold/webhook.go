@@ -1,0 +1,130 @@
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// NewWebhook says which webhooks of an API are made.
+type NewWebhook struct {
+	Group, Version, Kind               string
+	Defaulting, Validation, Conversion bool
+	// Spokes are versions of the kind to make along with the conversion webhook.
+	Spokes []string
+}
+
+// ErrNoWebhook says that a command was told to make none.
+var ErrNoWebhook = errors.New("nothing is to be made: give --defaulting, --validation or --conversion")
+
+// CreateWebhook adds webhooks to an API of the project.
+func CreateWebhook(ctx context.Context, o Options, n NewWebhook) (*Result, error) {
+	if !n.Defaulting && !n.Validation && !n.Conversion {
+		return nil, ErrNoWebhook
+	}
+	if len(n.Spokes) > 0 && !n.Conversion {
+		return nil, errors.New("--spoke is for --conversion")
+	}
+	s, old, err := begin(o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.drop()
+	p := old.clone()
+	a := p.find(n.Group, n.Kind)
+	if a == nil || a.find(n.Version) == nil {
+		return nil, &NoAPIError{n.Group, n.Version, n.Kind}
+	}
+	v := a.find(n.Version)
+	if err := s.admission(p, a, v, n); err != nil {
+		return nil, err
+	}
+	if n.Conversion {
+		if err := s.converting(p, a, n); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.keep(p); err != nil {
+		return nil, err
+	}
+	return s.finish(ctx)
+}
+
+// admission makes the webhooks that are asked about objects.
+func (s *step) admission(p *Project, a *API, v *Version, n NewWebhook) error {
+	if !n.Defaulting && !n.Validation {
+		return nil
+	}
+	for _, b := range a.Versions {
+		if b.Name != v.Name && (b.Defaulting || b.Validation) {
+			return fmt.Errorf("the webhooks of %s are those of its version %s, to which the API server converts what it gets in other versions", a.Kind, b.Name)
+		}
+	}
+	if n.Defaulting && v.Defaulting {
+		return &APIExistsError{n.Group, n.Version, n.Kind, "the defaulting webhook"}
+	}
+	if n.Validation && v.Validation {
+		return &APIExistsError{n.Group, n.Version, n.Kind, "the validation webhook"}
+	}
+	v.Defaulting, v.Validation = v.Defaulting || n.Defaulting, v.Validation || n.Validation
+	sc := scene{Project: p, API: a, Version: v}
+	var err error
+	if n.Defaulting {
+		err = errors.Join(
+			s.create(apiFile(a, v.Name, "defaulting.go"), "api/defaulting.go", sc),
+			s.create(apiFile(a, v.Name, "defaulting_test.go"), "api/defaulting_test.go", sc))
+	}
+	if n.Validation {
+		err = errors.Join(err,
+			s.create(apiFile(a, v.Name, "validation.go"), "api/validation.go", sc),
+			s.create(apiFile(a, v.Name, "validation_test.go"), "api/validation_test.go", sc))
+	}
+	return err
+}
+
+// converting makes the conversion webhook of a kind: between all the versions that it has.
+func (s *step) converting(p *Project, a *API, n NewWebhook) error {
+	if a.Conversion {
+		return &APIExistsError{n.Group, n.Version, n.Kind, "the conversion webhook"}
+	}
+	if n.Version != a.Hub {
+		return fmt.Errorf("--version %s: %s is converted through its hub, the version that is stored, which is %s", n.Version, a.Kind, a.Hub)
+	}
+	a.Conversion = true
+	for i, v := range n.Spokes {
+		if slices.Contains(n.Spokes[:i], v) {
+			return fmt.Errorf("--spoke %s: is given twice", v)
+		}
+		if v == a.Hub {
+			return fmt.Errorf("--spoke %s: is the hub", v)
+		}
+		if err := checkVersion(v); err != nil {
+			return fmt.Errorf("--spoke: %w", err)
+		}
+	}
+	from := typesFile(a, a.Hub)
+	types, err := parseTypes(from, s.before[from])
+	if err != nil {
+		return err
+	}
+	for _, v := range a.Versions {
+		if v.Name != a.Hub {
+			if err := s.conversion(scene{Project: p, API: a, Version: &v}, types); err != nil {
+				return err
+			}
+		}
+	}
+	for _, v := range n.Spokes {
+		if a.find(v) == nil {
+			a.Versions = append(a.Versions, Version{Name: v})
+			if err := s.newVersion(p, a, v); err != nil {
+				return err
+			}
+		}
+	}
+	if len(a.Versions) == 1 {
+		s.notes = append(s.notes, fmt.Sprintf("%s is the hub of %s. There is nothing to convert yet: the next \"flyball create api\" with another version of %s makes the conversion too.", a.Hub, a.Kind, a.Kind))
+	}
+	return nil
+}

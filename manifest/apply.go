@@ -1,0 +1,171 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// Hooks are told what is done, each after it was done. Nil ones are skipped.
+type Hooks struct {
+	Applied, Deleted func(Object)
+}
+
+// Apply applies objects server-side, on behalf of owner, who takes over what others own of the
+// fields that they name. Kinds that are defined are waited for before the rest is applied; ctx
+// bounds that. What was applied before an error stays.
+func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h Hooks) error {
+	sorted := Sorted(objs)
+	var kinds []string
+	for i, o := range sorted {
+		if _, err := client.Apply(ctx, c, o, owner, client.Force{}); err != nil {
+			return fmt.Errorf("apply %s: %w", Name(o), err)
+		}
+		if h.Applied != nil {
+			h.Applied(o)
+		}
+		if !IsCRD(o) {
+			continue
+		}
+		kinds = append(kinds, o.GetName())
+		if i+1 == len(sorted) || !IsCRD(sorted[i+1]) {
+			if err := established(ctx, c, kinds); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// established returns when the kinds of these CRDs are served.
+func established(ctx context.Context, c *client.Live, names []string) error {
+	for _, name := range names {
+		ready := func(crd *unstructured.Unstructured) (bool, error) {
+			conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+			for _, x := range conditions {
+				m, _ := x.(map[string]any)
+				switch {
+				case m["type"] == "Established" && m["status"] == "True":
+					return true, nil
+				case m["type"] == "NamesAccepted" && m["status"] == "False":
+					return false, fmt.Errorf("its names are not accepted: %v", m["message"])
+				}
+			}
+			return false, err
+		}
+		for done := false; !done; {
+			var err error
+			if done, err = follow(ctx, c, name, "", ready); err != nil {
+				return fmt.Errorf("CustomResourceDefinition %s: not established: %w", name, err)
+			}
+		}
+	}
+	reset(c)
+	return nil
+}
+
+// reset makes the client ask anew which kinds there are.
+func reset(c *client.Live) { meta.MaybeResetRESTMapper(c.Mapper()) }
+
+// errGone says that a CRD is not there any more.
+var errGone = errors.New("it was deleted")
+
+// follow watches one CRD, from a version on or from what there is, until ok says so. It ends
+// without an error and without being done when the server ends the watch.
+func follow(ctx context.Context, c *client.Live, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
+	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(crdKind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
+	if err != nil {
+		return false, err
+	}
+	for e, err := range w.Events() {
+		if _, closed := errors.AsType[*client.WatchClosed](err); closed {
+			return false, nil
+		}
+		switch {
+		case err != nil:
+			return false, err
+		case e.Type == wire.Deleted:
+			return false, errGone
+		case e.Object == nil:
+			continue
+		}
+		if done, err := ok(e.Object); done || err != nil {
+			return done, err
+		}
+	}
+	return false, context.Cause(ctx)
+}
+
+// Delete deletes objects, backwards, but CRDs first: it waits until all objects of their kinds are
+// gone, while what cleans up after these still runs. What is not there is passed over.
+func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
+	sorted := Sorted(objs)
+	slices.Reverse(sorted)
+	slices.SortStableFunc(sorted, func(a, b Object) int {
+		switch {
+		case IsCRD(a) == IsCRD(b):
+			return 0
+		case IsCRD(a):
+			return -1
+		}
+		return 1
+	})
+	for _, o := range sorted {
+		err := client.Delete(ctx, c, o, client.Background)
+		switch {
+		case isAbsent(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("delete %s: %w", Name(o), err)
+		}
+		if IsCRD(o) {
+			if err := gone(ctx, c, o.GetName()); err != nil {
+				return err
+			}
+		}
+		if h.Deleted != nil {
+			h.Deleted(o)
+		}
+	}
+	reset(c)
+	return nil
+}
+
+func isAbsent(err error) bool {
+	if _, ok := errors.AsType[*client.NotServed](err); ok {
+		return true
+	}
+	return err != nil && client.IgnoreNotFound(err) == nil
+}
+
+// gone returns when a CRD is, and with it all objects of its kind.
+func gone(ctx context.Context, c *client.Live, name string) error {
+	for {
+		crd := &unstructured.Unstructured{}
+		crd.SetGroupVersionKind(crdKind)
+		err := c.Get(ctx, object.Key{Name: name}, crd, client.GetOptions{})
+		if isAbsent(err) {
+			return nil
+		}
+		if err == nil {
+			_, err = follow(ctx, c, name, crd.GetResourceVersion(), func(*unstructured.Unstructured) (bool, error) { return false, nil })
+		}
+		if errors.Is(err, errGone) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s: objects of its kind are still there: %w", name, err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package operatortest
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/manifest"
+)
+
+// grants are the roles among the objects and their bindings, with user in place of the service
+// account that the operator has in a cluster, and with names of their own: a test must not take
+// from another one what it may do.
+func grants(objs []manifest.Object, user, namespace string) []manifest.Object {
+	var out []manifest.Object
+	for _, o := range objs {
+		if o.GroupVersionKind().Group != "rbac.authorization.k8s.io" {
+			continue
+		}
+		o = o.DeepCopy()
+		o.SetName(o.GetName() + "-" + namespace)
+		if slices.Contains([]string{"Role", "RoleBinding"}, o.GetKind()) {
+			o.SetNamespace(namespace)
+		}
+		if ref, ok, _ := unstructured.NestedStringMap(o.Object, "roleRef"); ok {
+			ref["name"] += "-" + namespace
+			_ = unstructured.SetNestedStringMap(o.Object, ref, "roleRef")
+			_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{
+				"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user,
+			}}, "subjects")
+		}
+		out = append(out, o)
+	}
+	return out
+}
