@@ -93,6 +93,9 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 	if base == nil {
 		base = mgr.Logger()
 	}
+	if h, ok := mgr.(Instrumented); ok {
+		o.Hooks = o.Hooks.and(h.ControllerHooks(name, o.Workers))
+	}
 	c := &Controller[R]{
 		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
 		logger: base.With("controller", name),
@@ -105,6 +108,10 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 
 // Name is the name that the controller was given.
 func (c *Controller[R]) Name() string { return c.name }
+
+// EveryReplica reports whether the controller runs on every replica of its program, as
+// Options.EveryReplica says. Managers ask it.
+func (c *Controller[R]) EveryReplica() bool { return c.o.EveryReplica }
 
 // Kinds are the kinds that the controller watches, each once, as [For], [Owns] and [Watches] name
 // them: empty objects that belong to the caller, of the Go type that was given, with apiVersion and
@@ -176,7 +183,8 @@ func (c *Controller[R]) Close() error { return c.member.Close() }
 // It then takes no new work, lets running reconciles finish for as long as the grace period
 // lasts, cancels those that have not with [ErrGraceEnded] as the cause, and returns when all
 // have ended. The error is nil, or ErrGraceEnded if reconciles had to be cancelled, or a
-// *SyncError or a *run.PanicError where the options ask for one.
+// *SyncError or a *run.PanicError where the options ask for one. Where an abort has cancelled
+// them (see [WithAbort]) it is nil: whoever did that knows.
 func (c *Controller[R]) Run(ctx context.Context) error {
 	r, err := newRunning(c)
 	if err != nil {

@@ -33,6 +33,12 @@ type Manager interface {
 	Add(name string, r Runner) (io.Closer, error)
 }
 
+// Instrumented is a [Manager] that wants to know what its controllers do, for metrics. [New] asks
+// it for hooks, which are called beside those of the options, before them.
+type Instrumented interface {
+	ControllerHooks(name string, workers int) Hooks
+}
+
 // Runner is something with a life of its own. Run works until ctx ends and returns when every
 // goroutine it started has ended; nil when ctx was the reason. It may be called again afterwards.
 type Runner interface {

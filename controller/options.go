@@ -21,6 +21,10 @@ type Options struct {
 	// Workers is how many reconciles run at once, of different requests (elsewhere called
 	// MaxConcurrentReconciles). Zero: 1. Negative is an error.
 	Workers int
+	// EveryReplica has the controller run on every replica of a program that elects a leader, and
+	// not on the leader alone. Its reconciler must bear that the others do the same; what it writes
+	// goes through flyball.Manager.Unfenced. Without an election it changes nothing.
+	EveryReplica bool
 	// RateLimiter makes the policy of delays after errors; it is called for each run of the
 	// controller. Nil: workqueue.DefaultLimiter[any], 5 ms doubling to 1000 s for each request,
 	// and 10 a second with a burst of 100 for all together.

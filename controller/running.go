@@ -90,9 +90,14 @@ func (r *running[R]) work(stop context.Context) error {
 	idle := make(chan error, 1)
 	go func() { idle <- workers.Wait() }()
 
+	abort := aborted(stop)
 	select {
 	case <-stop.Done():
 	case <-failed.Done():
+	case <-abort.Done():
+	}
+	if abort.Err() != nil {
+		cancel(context.Cause(abort))
 	}
 	r.stopping()
 	workers.Stop(errStopping)
@@ -101,6 +106,12 @@ func (r *running[R]) work(stop context.Context) error {
 	var err, late error
 	select {
 	case err = <-idle:
+	case <-abort.Done():
+		if n := r.queue.Stats().InFlight; n > 0 {
+			r.logger.Warn("cancelling reconciles", "running", n, "cause", context.Cause(abort))
+		}
+		cancel(context.Cause(abort))
+		err = <-idle
 	case <-grace.C:
 		if n := r.queue.Stats().InFlight; n > 0 {
 			late = ErrGraceEnded
