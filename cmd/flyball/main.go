@@ -55,6 +55,6 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newControlplane(), newGenerate(), newManifests(), newInit(), newCreate())
+	root.AddCommand(newDemo(), newControlplane(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate())
 	return root
 }
