@@ -1,0 +1,271 @@
+package child
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// AppliedAnnotation holds, on children whose managedFields the client does not show, a hash of what
+// was applied last.
+const AppliedAnnotation = "flyball.io/applied"
+
+func hasStatus(o object.Object) bool {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		s, has := u.Object["status"]
+		m, isMap := s.(map[string]any)
+		return has && s != nil && !(isMap && len(m) == 0)
+	}
+	s := reflect.ValueOf(o).Elem().FieldByName("Status")
+	return s.IsValid() && !s.IsZero()
+}
+
+// foldStringData moves the stringData of a Secret, which a server takes but never shows, into its
+// data.
+func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
+	if gvk != corev1.SchemeGroupVersion.WithKind("Secret") {
+		return nil
+	}
+	switch s := o.(type) {
+	case *corev1.Secret:
+		if len(s.StringData) > 0 && s.Data == nil {
+			s.Data = map[string][]byte{}
+		}
+		for k, v := range s.StringData {
+			s.Data[k] = []byte(v)
+		}
+		s.StringData = nil
+	case *unstructured.Unstructured:
+		plain, _, err := unstructured.NestedStringMap(s.Object, "stringData")
+		if err != nil {
+			return &InvalidError{Field: "desired.stringData", Problem: err.Error()}
+		}
+		for k, v := range plain {
+			if err := unstructured.SetNestedField(s.Object, base64.StdEncoding.EncodeToString([]byte(v)), "data", k); err != nil {
+				return &InvalidError{Field: "desired.data", Problem: err.Error()}
+			}
+		}
+		unstructured.RemoveNestedField(s.Object, "stringData")
+	}
+	return nil
+}
+
+// difference names a field in which live is not as wanted; empty: there is none. Where the
+// annotation is needed it is added to what is wanted.
+func (e *ensure) difference(live object.Object) (string, error) {
+	want, err := e.fields(e.want)
+	if err != nil {
+		return "", err
+	}
+	have, err := asMap(live)
+	if err != nil {
+		return "", err
+	}
+	managed := live.GetManagedFields()
+	if len(managed) == 0 {
+		return e.withoutManaged(live, want, have)
+	}
+	for _, m := range managed {
+		if m.Manager != e.o.fieldOwner || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" {
+			continue
+		}
+		if m.APIVersion != e.gvk.GroupVersion().String() || m.FieldsV1 == nil {
+			return "apiVersion", nil
+		}
+		var owned map[string]any
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
+			return "", fmt.Errorf("managedFields of the live object: %w", err)
+		}
+		return compare(want, have, owned), nil
+	}
+	return "metadata.managedFields", nil
+}
+
+func (e *ensure) withoutManaged(live object.Object, want, have map[string]any) (string, error) {
+	data, err := json.Marshal(want)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:8])
+	annotations := maps.Clone(e.want.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AppliedAnnotation] = hash
+	e.want.SetAnnotations(annotations)
+	if live.GetAnnotations()[AppliedAnnotation] != hash {
+		return "metadata.annotations." + AppliedAnnotation, nil
+	}
+	return compare(want, have, nil), nil
+}
+
+// fields is what an object sets, as the server would write it, without what names it.
+func (e *ensure) fields(o object.Object) (map[string]any, error) {
+	m, err := says(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, asGiven := o.(*unstructured.Unstructured); asGiven && e.c.Scheme().Recognizes(e.gvk) {
+		if err := e.canonical(m); err != nil {
+			return nil, err
+		}
+	}
+	delete(m, "apiVersion")
+	delete(m, "kind")
+	if md, ok := m["metadata"].(map[string]any); ok {
+		delete(md, "name")
+		delete(md, "namespace")
+	}
+	return m, nil
+}
+
+// says is what the object sets: all of an unstructured one; of a Go value, what is not just there
+// because its type writes it, which are nulls and optional structs that are zero.
+func says(o object.Object) (map[string]any, error) {
+	m, err := asMap(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, asGiven := o.(*unstructured.Unstructured); !asGiven {
+		dropNulls(m)
+		dropUnset(reflect.ValueOf(o), m)
+	}
+	delete(m, "status")
+	if md, ok := m["metadata"].(map[string]any); ok {
+		delete(md, "managedFields")
+		delete(md, "creationTimestamp")
+	}
+	return m, nil
+}
+
+// canonical writes the values in m, such as quantities, as the Go type of its kind does.
+func (e *ensure) canonical(m map[string]any) error {
+	typed, err := e.c.Scheme().New(e.gvk)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, typed); err != nil {
+		return &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
+	}
+	same, err := asMap(typed)
+	if err != nil {
+		return err
+	}
+	rewrite(m, same)
+	return nil
+}
+
+// rewrite puts the plain values of like in the place of those of v.
+func rewrite(v, like any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		other, _ := like.(map[string]any)
+		for k, x := range v {
+			if y, ok := other[k]; ok && x != nil && y != nil {
+				v[k] = rewrite(x, y)
+			}
+		}
+		return v
+	case []any:
+		other, _ := like.([]any)
+		for i := range v {
+			if i < len(other) {
+				v[i] = rewrite(v[i], other[i])
+			}
+		}
+		return v
+	}
+	switch like.(type) {
+	case map[string]any, []any:
+		return v
+	}
+	return like
+}
+
+// asMap is the value as JSON has it, with numbers as they are written.
+func asMap(o any) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var m map[string]any
+	err = dec.Decode(&m)
+	return m, err
+}
+
+// dropNulls removes what an object of Go types writes for nothing.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if x == nil {
+				delete(v, k)
+				continue
+			}
+			dropNulls(x)
+		}
+	case []any:
+		for _, x := range v {
+			dropNulls(x)
+		}
+	}
+}
+
+// dropUnset removes the structs that are zero and that their json tag calls optional: encoding/json
+// writes them all the same, and a server takes a targetPort of 0 for one that is set.
+func dropUnset(v reflect.Value, written any) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			dropUnset(v.Elem(), written)
+		}
+	case reflect.Slice:
+		if list, ok := written.([]any); ok && len(list) == v.Len() {
+			for i, x := range list {
+				dropUnset(v.Index(i), x)
+			}
+		}
+	case reflect.Struct:
+		if m, ok := written.(map[string]any); ok {
+			dropUnsetFields(v, m)
+		}
+	}
+}
+
+func dropUnsetFields(v reflect.Value, m map[string]any) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		optional := slices.Contains(strings.Split(options, ","), "omitempty")
+		switch f := v.Field(i); {
+		case !field.IsExported() || name == "-":
+		case field.Anonymous && name == "":
+			dropUnset(f, m)
+		case optional && f.Kind() == reflect.Struct && f.IsZero():
+			delete(m, name)
+		default:
+			dropUnset(f, m[name])
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+// Change is what Ensure did.
+type Change uint8
+
+const (
+	// Unchanged: the child was as desired, or the server found that it is.
+	Unchanged Change = iota
+	// Created: there was none, as far as the client could see.
+	Created
+	// Updated: it was changed.
+	Updated
+)
+
+func (c Change) String() string {
+	switch c {
+	case Unchanged:
+		return "unchanged"
+	case Created:
+		return "created"
+	case Updated:
+		return "updated"
+	}
+	return "unknown"
+}
+
+// Option changes what Ensure does.
+type Option func(*options)
+
+type options struct {
+	fieldOwner string
+	force      bool
+	adopt      bool
+}
+
+// Force takes over the fields that others own with other values, instead of a *client.Conflict
+// that names them.
+func Force() Option { return func(o *options) { o.force = true } }
+
+// Adopt takes over an object that nobody controls, instead of an *UnownedError.
+func Adopt() Option { return func(o *options) { o.adopt = true } }
+
+// FieldOwner names who owns the fields of the child. Without it that is the kind and group of the
+// owner, as in "guestbook.webapp.example.com". Two controllers that give different fields to one
+// child need different names. With another name than before, what was applied under the old one
+// stays owned by that.
+func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = name } }
+
+// Ensure makes sure that the child is there and has all that desired sets, with owner as its
+// controller, and returns it as it is then. Nothing is sent when nothing differs (see the package);
+// else it is one server-side apply. The client's view may be behind: an apply that changes nothing
+// is the worst that follows.
+//
+// desired sets what is wanted and nothing else, so it is not an object that was read. Without a
+// namespace it gets that of the owner, if its kind has namespaces. It stays as it is. The
+// stringData of a Secret is sent as data.
+//
+// Errors name the child and are *InvalidError, *OwnedError, *UnownedError, ErrOwnerDeleted or
+// ErrDeleted before anything is sent; ErrReplaced; a *client.Conflict whose Fields are those that
+// others own with other values; and the others of the client.
+func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	e, err := newEnsure(c, owner, desired == nil, desired, o)
+	if err != nil {
+		return nil, Unchanged, err
+	}
+	live, change, err := e.run(ctx, P(new(T)))
+	if err != nil {
+		return nil, Unchanged, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), err)
+	}
+	p, ok := live.(P)
+	if !ok {
+		return nil, Unchanged, fmt.Errorf("child %s: the client answered with a %T", e.name, live)
+	}
+	return p, change, nil
+}
+
+// ensure is one call of Ensure, without its type parameters.
+type ensure struct {
+	c      client.Client
+	o      options
+	owner  object.Object
+	parent schema.GroupVersionKind // the kind of owner
+	gvk    schema.GroupVersionKind // the kind of the child
+	want   object.Object           // what to apply
+	name   string
+}
+
+func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.Object, o options) (*ensure, error) {
+	if err := checkOwner(owner); err != nil {
+		return nil, err
+	}
+	if isNil {
+		return nil, &InvalidError{Field: "desired", Problem: "is nil"}
+	}
+	e := &ensure{c: c, o: o, owner: owner, name: describe(c.Scheme(), desired)}
+	var err error
+	if e.parent, err = object.KindOf(c.Scheme(), owner); err != nil {
+		return nil, fmt.Errorf("owner: %w", err)
+	}
+	if e.gvk, err = object.KindOf(c.Scheme(), desired); err != nil {
+		return nil, fmt.Errorf("desired: %w", err)
+	}
+	if e.o.fieldOwner == "" {
+		e.o.fieldOwner = strings.TrimSuffix(strings.ToLower(e.parent.Kind)+"."+e.parent.Group, ".")
+	}
+	switch {
+	case owner.GetDeletionTimestamp() != nil:
+		return nil, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), ErrOwnerDeleted)
+	case desired.GetName() == "":
+		return nil, &InvalidError{Field: "desired.metadata.name", Problem: "is empty: a child is found by its name"}
+	case desired.GetUID() != "" || desired.GetResourceVersion() != "":
+		return nil, &InvalidError{Field: "desired", Problem: e.name + " was read from a server: make a new one that sets what is wanted and nothing else"}
+	case hasStatus(desired):
+		return nil, &InvalidError{Field: "desired.status", Problem: "of " + e.name + " is set: it is for those who run the child"}
+	}
+	mapping, err := c.Mapper().RESTMapping(e.gvk.GroupKind(), e.gvk.Version)
+	if err != nil {
+		return nil, fmt.Errorf("child %s: %w", e.name, err)
+	}
+	e.want = desired.DeepCopyObject().(object.Object)
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	switch {
+	case !namespaced:
+		e.want.SetNamespace("")
+	case desired.GetNamespace() == "":
+		e.want.SetNamespace(owner.GetNamespace())
+	}
+	if namespaced && e.want.GetNamespace() == "" {
+		return nil, &InvalidError{Field: "desired.metadata.namespace", Problem: "is empty, and the owner has none"}
+	}
+	e.name = describe(c.Scheme(), e.want)
+	if err := foldStringData(e.gvk, e.want); err != nil {
+		return nil, err
+	}
+	return e, own(owner, e.parent, e.want, e.name)
+}
+
+func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
+	if object.Untyped(into) {
+		into.GetObjectKind().SetGroupVersionKind(e.gvk)
+	}
+	err := e.c.Get(ctx, object.KeyOf(e.want), into, client.GetOptions{})
+	if client.IgnoreNotFound(err) != nil {
+		return nil, Unchanged, err
+	}
+	if err != nil {
+		got, err := e.apply(ctx)
+		return got, Created, err
+	}
+	mine := controls(e.owner, e.parent, into, e.name)
+	if _, unowned := errors.AsType[*UnownedError](mine); mine != nil && !(unowned && e.o.adopt) {
+		return nil, Unchanged, mine
+	}
+	if into.GetDeletionTimestamp() != nil {
+		return nil, Unchanged, ErrDeleted
+	}
+	field, err := e.difference(into)
+	if err != nil {
+		return nil, Unchanged, err
+	}
+	if field == "" {
+		return into, Unchanged, nil
+	}
+	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
+	e.want.SetUID(into.GetUID())
+	got, err := e.apply(ctx)
+	if err == nil && got.GetResourceVersion() == into.GetResourceVersion() {
+		return got, Unchanged, nil
+	}
+	return got, Updated, err
+}
+
+// apply sends what is wanted, as a map: a Go value would say more than was set.
+func (e *ensure) apply(ctx context.Context) (object.Object, error) {
+	says, err := says(e.want)
+	if err != nil {
+		return nil, err
+	}
+	body := &unstructured.Unstructured{Object: says}
+	body.SetGroupVersionKind(e.gvk)
+	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force})
+	if conflict, ok := errors.AsType[*client.Conflict](err); ok && len(conflict.Fields) > 0 {
+		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
+	}
+	if err != nil {
+		return nil, e.replaced(err)
+	}
+	out := reflect.New(reflect.TypeOf(e.want).Elem()).Interface().(object.Object)
+	data, err := json.Marshal(got)
+	if err == nil {
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the server: %w", err)
+	}
+	return out, nil
+}
+
+// replaced tells the refusal of a uid, which was sent if the child was seen, from all others.
+func (e *ensure) replaced(err error) error {
+	invalid, ok := errors.AsType[*client.Invalid](err)
+	other := ok && slices.ContainsFunc(invalid.Fields, func(f client.FieldProblem) bool { return f.Path == "metadata.uid" })
+	if _, absent := errors.AsType[*client.Conflict](err); e.want.GetUID() != "" && (other || absent) {
+		return fmt.Errorf("%w: %w", ErrReplaced, err)
+	}
+	return err
+}

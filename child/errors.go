@@ -1,0 +1,58 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	// ErrOwnerDeleted says that the owner is being deleted: a child made now would outlive its
+	// clean-up, or keep it from ending.
+	ErrOwnerDeleted = errors.New("the owner is being deleted")
+	// ErrDeleted says that the child is being deleted and waits for its finalizers. It can be made
+	// again once it is gone.
+	ErrDeleted = errors.New("the child is being deleted")
+	// ErrReplaced says that the child was deleted after it was read, and perhaps made again by
+	// somebody. Nothing was written.
+	ErrReplaced = errors.New("the child was deleted after it was read")
+)
+
+// InvalidError says what a call was given that it cannot work with. Nothing was sent.
+type InvalidError struct {
+	// Field is "owner", "desired", or a field of one of them.
+	Field   string
+	Problem string
+}
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("child: %s %s", e.Field, e.Problem) }
+
+// OwnedError says that another object controls the child. Nothing was sent.
+type OwnedError struct {
+	// Child by its kind and key.
+	Child string
+	// By is its controller.
+	By metav1.OwnerReference
+	// Earlier is true where the controller has the kind and name of our owner, but is another
+	// object: most likely an earlier one, whose children the garbage collector has yet to delete.
+	Earlier bool
+}
+
+func (e *OwnedError) Error() string {
+	if e.Earlier {
+		return fmt.Sprintf("%s is controlled by an earlier %s %s, with uid %s, and will be deleted with it", e.Child, e.By.Kind, e.By.Name, e.By.UID)
+	}
+	return fmt.Sprintf("%s is controlled by %s %s, with uid %s", e.Child, e.By.Kind, e.By.Name, e.By.UID)
+}
+
+// UnownedError says that the child exists and nobody controls it, so that somebody may have made it
+// for another purpose. Nothing was sent; [Adopt] takes such objects over.
+type UnownedError struct {
+	// Child by its kind and key.
+	Child string
+}
+
+func (e *UnownedError) Error() string {
+	return fmt.Sprintf("%s exists and is controlled by nobody: delete it, or adopt it", e.Child)
+}
