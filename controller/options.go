@@ -84,6 +84,8 @@ type Reconciled struct {
 	Attempt  int
 	Took     time.Duration
 	Panicked bool
+	// TimedOut says that Options.ReconcileTimeout was over before it returned.
+	TimedOut bool
 	// Err is what the reconciler returned, or its panic.
 	Err error
 }

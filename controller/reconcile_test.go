@@ -371,12 +371,14 @@ func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var got []controller.Reconciled
-		o := controller.Options{RateLimiter: doubling, Hooks: controller.Hooks{
+		o := controller.Options{RateLimiter: doubling, ReconcileTimeout: 20 * ms, Hooks: controller.Hooks{
 			Reconciled: func(r controller.Reconciled) { got = append(got, r) },
 		}}
-		r := &recorder{answer: func(_ context.Context, _ reconcile.Request, n int) (reconcile.Result, error) {
+		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, n int) (reconcile.Result, error) {
 			time.Sleep(10 * ms)
 			switch n {
+			case 4:
+				<-ctx.Done()
 			case 1:
 				panic("oops")
 			case 2:
@@ -390,11 +392,15 @@ func TestHooks(t *testing.T) {
 		pass(time.Second)
 		m.watch("Deployment").set(deployment("a", 2), false)
 		pass(time.Second)
+		m.watch("Deployment").set(deployment("a", 3), false)
+		pass(time.Second)
 		stop()
 		var panicked *run.PanicError
 		switch {
-		case len(got) != 3:
-			t.Fatalf("%d calls, want 3: %+v", len(got), got)
+		case len(got) != 4:
+			t.Fatalf("%d calls, want 4: %+v", len(got), got)
+		case got[0].TimedOut || got[1].TimedOut || got[2].TimedOut || !got[3].TimedOut || got[3].Took != 20*ms:
+			t.Errorf("who timed out: %+v", got)
 		case got[0].Outcome != controller.Failed || !got[0].Panicked || !errors.As(got[0].Err, &panicked) || got[0].Took != 10*ms || got[0].Controller != "test":
 			t.Errorf("the panic: %+v", got[0])
 		case got[1].Outcome != controller.Terminal || got[1].Attempt != 2 || got[1].Panicked:

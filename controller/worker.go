@@ -59,7 +59,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	r.log(ctx, logger, do, err, panicked, attempt, took)
 	r.told(Reconciled{
 		Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
-		Attempt: attempt, Took: took, Panicked: isPanic, Err: err,
+		Attempt: attempt, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
 	})
 	if isPanic && r.o.StopOnPanic {
 		return err

@@ -66,9 +66,21 @@ type Figures struct {
 	Store store.Stats
 	// Queue is what waits between the watch and the store.
 	Queue delta.Stats
+	// Handlers adds up those who are registered now, handlers and sources; Oldest is the longest.
+	Handlers Stats
 }
 
 // Figures returns the present ones.
 func (in *Informer) Figures() Figures {
-	return Figures{Store: in.store.Stats(), Queue: in.fifo.Stats()}
+	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats()}
+	for _, r := range in.registered() {
+		s := r.Stats()
+		f.Handlers.Pending += s.Pending
+		f.Handlers.Oldest = max(f.Handlers.Oldest, s.Oldest)
+		f.Handlers.Merged += s.Merged
+		f.Handlers.Dropped += s.Dropped
+		f.Handlers.Delivered += s.Delivered
+		f.Handlers.Panics += s.Panics
+	}
+	return f
 }

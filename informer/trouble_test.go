@@ -299,6 +299,10 @@ func TestBlockedHandlerDelaysNobody(t *testing.T) {
 		if st := reg.Stats(); st.Pending > 3 || st.Merged < 190 {
 			t.Errorf("stats %+v", st)
 		}
+		if one, all := reg.Stats(), in.Figures().Handlers; all.Pending != one.Pending || all.Oldest != one.Oldest ||
+			all.Merged != one.Merged || all.Delivered < 200 {
+			t.Errorf("of this handler %+v, of all %+v", one, all)
+		}
 		close(release)
 		slow.want(t, "released", "add first=1", "add a=99", "add b=new", "add c=1", "delete c=1@204")
 		_ = stop()

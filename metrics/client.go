@@ -1,0 +1,96 @@
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+)
+
+// requestVecs are what clients push.
+type requestVecs struct {
+	total *prometheus.CounterVec
+	took  *prometheus.HistogramVec
+	live  *prometheus.CounterVec
+	kinds *bounded
+}
+
+func newRequestVecs(r prometheus.Registerer) requestVecs {
+	return requestVecs{
+		total: counter(r, "rest_client_requests_total",
+			"Tries of requests to the API server, by status code (<error>: there was no answer), method and host.", "code", "method", "host"),
+		took: histogram(r, "rest_client_request_duration_seconds",
+			"Time until the header of an answer of the API server, or until the failure.", requestBuckets, "verb", "host"),
+		live: counter(r, "flyball_live_reads_total",
+			"Reads that went to the API server since the cache does not hold the kind.", "kind"),
+		kinds: newBounded(200),
+	}
+}
+
+// methods are those of HTTP, by what the client calls a request.
+var methods = map[string]string{
+	"get": http.MethodGet, "list": http.MethodGet, "watch": http.MethodGet, "discover": http.MethodGet,
+	string(client.VerbCreate): http.MethodPost, string(client.VerbUpdate): http.MethodPut,
+	string(client.VerbPatch): http.MethodPatch, string(client.VerbApply): http.MethodPatch,
+	string(client.VerbDelete): http.MethodDelete, string(client.VerbDeleteAll): http.MethodDelete,
+}
+
+// ClientHook returns what client.Options.Hook of a client of this host is to be. host is that of the
+// API server with its port, without scheme and path: "10.0.0.1:443".
+func (m *Metrics) ClientHook(host string) func(client.Done) {
+	host = label(host)
+	v := &m.requests
+	return func(d client.Done) {
+		method, known := methods[d.Verb]
+		if !known {
+			method = "OTHER"
+		}
+		v.total.WithLabelValues(code(d.Code), method, host).Inc()
+		v.took.WithLabelValues(method, host).Observe(d.Duration.Seconds())
+	}
+}
+
+// code is a status code as a label, of which there are not many whatever a server says.
+func code(c int) string {
+	switch {
+	case c == 0:
+		return "<error>"
+	case http.StatusText(c) == "":
+		return "other"
+	}
+	return strconv.Itoa(c)
+}
+
+// LiveRead counts a read that went to the API server since nobody has opened the kind in the cache.
+func (m *Metrics) LiveRead(kind schema.GroupVersionKind) {
+	m.requests.live.WithLabelValues(m.requests.kinds.label(kindLabel(kind))).Inc()
+}
+
+// kindLabel is "Pod", "Deployment.apps".
+func kindLabel(gvk schema.GroupVersionKind) string { return label(gvk.GroupKind().String()) }
+
+// bounded lets so many values of a label be, and calls all others "other".
+type bounded struct {
+	max int
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newBounded(max int) *bounded { return &bounded{max: max, seen: map[string]bool{}} }
+
+func (b *bounded) label(v string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.seen[v] {
+		if len(b.seen) >= b.max {
+			return "other"
+		}
+		b.seen[v] = true
+	}
+	return v
+}

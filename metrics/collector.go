@@ -1,0 +1,199 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/serve"
+)
+
+// collector asks, at each scrape, those who know.
+type collector struct {
+	mu           sync.Mutex
+	controllers  map[string]Working
+	caches       map[*func() []cache.Watch]struct{}
+	leaders      map[string]func() bool
+	certificates map[string]Certificate
+	events       map[*func() event.Stats]struct{}
+	servers      map[string]Server
+
+	scrape sync.Mutex // one at a time: counters that were restarted are put together here
+	steady map[*prometheus.Desc]steadies
+}
+
+func newCollector() *collector {
+	return &collector{
+		controllers: map[string]Working{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
+		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
+		steady: map[*prometheus.Desc]steadies{},
+	}
+}
+
+// add puts something under a name into one of the maps of the collector. What end returns says
+// whether it was this call that took it out.
+func add[T any](c *collector, in map[string]T, what, name string, v T) (end func() bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := in[name]; taken {
+		return nil, &TakenError{What: what, Name: name}
+	}
+	in[name] = v
+	return sync.OnceValue(func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(in, name)
+		return true
+	}), nil
+}
+
+// AddCache has a cache asked for its watches: cache.Watches. Those of a kind are added up.
+func (m *Metrics) AddCache(watches func() []cache.Watch) (remove func()) {
+	return addFunc(m.pulled, m.pulled.caches, watches)
+}
+
+// AddEvents has a recorder asked what became of its events: event.Recorder.Stats. Recorders are
+// added up.
+func (m *Metrics) AddEvents(stats func() event.Stats) (remove func()) {
+	return addFunc(m.pulled, m.pulled.events, stats)
+}
+
+func addFunc[F any](c *collector, in map[*F]struct{}, f F) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in[&f] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(in, &f)
+	}
+}
+
+// AddLeader has it asked whether this process leads by the lease of a name. The error is a
+// *TakenError.
+func (m *Metrics) AddLeader(lease string, leads func() bool) (remove func(), err error) {
+	end, err := add(m.pulled, m.pulled.leaders, "lease", label(lease), leads)
+	return func() { end() }, err
+}
+
+// Certificate is what a source of certificates is asked. A cert.Source is one.
+type Certificate interface{ Stats() cert.Stats }
+
+// AddCertificate has a source of certificates asked. The error is a *TakenError.
+func (m *Metrics) AddCertificate(name string, c Certificate) (remove func(), err error) {
+	end, err := add(m.pulled, m.pulled.certificates, "certificate", label(name), c)
+	return func() { end() }, err
+}
+
+// Server is what a server is asked. *serve.Server is one.
+type Server interface {
+	Name() string
+	Stats() serve.Stats
+}
+
+// AddServer has a server asked. The error is a *TakenError.
+func (m *Metrics) AddServer(s Server) (remove func(), err error) {
+	end, err := add(m.pulled, m.pulled.servers, "server", label(s.Name()), s)
+	return func() { end() }, err
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. Whoever panics when asked is left out and reported.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	controllers, leaders, certificates, servers := maps.Clone(c.controllers), maps.Clone(c.leaders), maps.Clone(c.certificates), maps.Clone(c.servers)
+	caches, events := slices.Collect(maps.Keys(c.caches)), slices.Collect(maps.Keys(c.events))
+	c.mu.Unlock()
+
+	c.scrape.Lock()
+	defer c.scrape.Unlock()
+	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}}
+	for name, x := range controllers {
+		s.ask(workingDesc, func() { s.controller(name, x) })
+	}
+	s.ask(objectsDesc, func() {
+		var all []cache.Watch
+		for _, watches := range caches {
+			all = append(all, (*watches)()...)
+		}
+		s.caches(all)
+	})
+	for name, leads := range leaders {
+		s.ask(leaderDesc, func() { s.gauge(leaderDesc, truth(leads()), name) })
+	}
+	s.ask(expiryDesc, func() { s.certificates(certificates) })
+	s.ask(recordedDesc, func() { s.events(events) })
+	for name, x := range servers {
+		s.ask(openDesc, func() { s.server(name, x.Stats()) })
+	}
+	c.steady = s.is
+}
+
+// scrape is one Collect.
+type scrape struct {
+	ch      chan<- prometheus.Metric
+	now     time.Time
+	was, is map[*prometheus.Desc]steadies
+}
+
+// ask calls f, and reports a panic as an error of the scrape.
+func (s *scrape) ask(what *prometheus.Desc, f func()) {
+	if err := run.Safely("collect", func() error { f(); return nil }); err != nil {
+		s.ch <- prometheus.NewInvalidMetric(what, err)
+	}
+}
+
+func (s *scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// counter is a figure that only rises, but may begin again at zero, or lose a part, when what it
+// counts is replaced. What is shown never falls.
+func (s *scrape) counter(d *prometheus.Desc, v float64, labels ...string) {
+	if s.is[d] == nil {
+		s.is[d] = steadies{}
+	}
+	key := labelKey(labels)
+	shown := s.was[d][key].next(v)
+	s.is[d][key] = shown
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, shown.base+shown.last, labels...)
+}
+
+// steadies are the counters of one name, by their labels.
+type steadies map[[2]string]steady
+
+func labelKey(labels []string) (k [2]string) {
+	copy(k[:], labels)
+	return k
+}
+
+// steady is a counter that goes on when what it counts begins again.
+type steady struct{ base, last float64 }
+
+func (s steady) next(v float64) steady {
+	if v < s.last {
+		s.base += s.last - v
+	}
+	s.last = v
+	return s
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

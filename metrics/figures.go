@@ -1,0 +1,221 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/serve"
+)
+
+// descs are those of all that a collector yields.
+var descs []*prometheus.Desc
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(name, help, labels, nil)
+	descs = append(descs, d)
+	return d
+}
+
+var (
+	workingDesc = desc("flyball_controller_working", "1 while the workers of a controller reconcile, 0 while it syncs, stops or is stopped.", byController)
+	activeDesc  = desc("controller_runtime_active_workers", "Requests that are being reconciled.", byController)
+
+	depthDesc      = desc("workqueue_depth", "Requests that are ready for a worker. The priority is always empty: all together.", byName, byController, "priority")
+	addsDesc       = desc("workqueue_adds_total", "Requests that became ready.", byName, byController)
+	retriesDesc    = desc("workqueue_retries_total", "Requests that were queued again with a backoff.", byName, byController)
+	unfinishedDesc = desc("workqueue_unfinished_work_seconds", "Time that all requests together have been worked on that are being worked on.", byName, byController)
+	longestDesc    = desc("workqueue_longest_running_processor_seconds", "Time that the oldest request has been worked on that is being worked on.", byName, byController)
+	oldestDesc     = desc("flyball_workqueue_oldest_seconds", "Time that the oldest request has been ready.", byController)
+	delayedDesc    = desc("flyball_workqueue_delayed", "Requests that wait for their time.", byController)
+	agedDesc       = desc("flyball_workqueue_aged_total", "Requests that were taken ahead of higher priorities, since they had waited for so long.", byController)
+
+	objectsDesc   = desc("flyball_cache_objects", "Objects in the cache.", byKind)
+	bytesDesc     = desc("flyball_cache_bytes", "Length of the objects in the cache as they came over the wire.", byKind)
+	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that cannot be used.", byKind)
+	syncedDesc    = desc("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
+	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind lists or follows the server, 0 while one cannot.", byKind)
+	lagDesc       = desc("flyball_watch_lag_seconds", "Time since the server was last heard of by that watch of the kind for which it is longest; a quiet server is heard every minute or so.", byKind)
+	queuedDesc    = desc("flyball_watch_backlog", "Changes between the watch and the cache.", byKind)
+	relistsDesc   = desc("flyball_relists_total", "Lists that were completed after the first one, by reason.", byKind, "reason")
+	restartsDesc  = desc("flyball_watch_restarts_total", "Watches that were opened again, by reason.", byKind, "reason")
+	backlogDesc   = desc("flyball_handler_backlog", "Changes that wait for event handlers.", byKind)
+	behindDesc    = desc("flyball_handler_behind_seconds", "Time that the oldest change has waited for an event handler.", byKind)
+	panicsDesc    = desc("flyball_handler_panics_total", "Calls of event handlers and sources that panicked.", byKind)
+	coalescedDesc = desc("flyball_coalesced_events_total", "Changes that were merged into another one which waited, before the cache or before a handler.", byKind, "before")
+
+	leaderDesc = desc("leader_election_master_status", "1 while this process leads, 0 while it stands by.", byName)
+
+	expiryDesc     = desc("flyball_certificate_expiry_timestamp_seconds", "When the chain that serves expires, as seconds since 1970; 0: there is none.", byName)
+	certReadsDesc  = desc("certwatcher_read_certificate_total", "Reads of certificates.")
+	certErrorsDesc = desc("certwatcher_read_certificate_errors_total", "Reads of certificates that failed, or what followed from them.")
+	certLoadsDesc  = desc("flyball_certificate_loads_total", "Certificates that were put into service.", byName)
+
+	recordedDesc = desc("flyball_events_recorded_total", "Events that were recorded.")
+	toldDesc     = desc("flyball_events_told_total", "Events that the server knows of, as one of their own or in a series.")
+	droppedDesc  = desc("flyball_events_dropped_total", "Events that were given up.")
+	waitingDesc  = desc("flyball_events_waiting", "Events that wait to be told.")
+
+	openDesc          = desc("flyball_server_connections", "Connections that are open.", byServer)
+	turnedDesc        = desc("flyball_server_turned_connections_total", "Connections that were closed since there were too many.", byServer)
+	serverReqDesc     = desc("flyball_server_requests_total", "Requests that came to the handler of a server.", byServer)
+	serverPanicDesc   = desc("flyball_server_panics_total", "Requests whose handler panicked.", byServer)
+	serverTimeoutDesc = desc("flyball_server_timeouts_total", "Requests whose handler took longer than it may.", byServer)
+)
+
+const (
+	byKind   = "kind"
+	byServer = "server"
+)
+
+func (s *scrape) controller(name string, c Working) {
+	state, q := c.State(), c.QueueStats()
+	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
+	s.gauge(activeDesc, float64(q.InFlight), name)
+	s.gauge(depthDesc, float64(q.Depth), name, name, "")
+	s.counter(addsDesc, float64(q.Adds), name, name)
+	s.counter(retriesDesc, float64(q.Retries), name, name)
+	s.gauge(unfinishedDesc, q.Unfinished.Seconds(), name, name)
+	s.gauge(longestDesc, q.LongestRunning.Seconds(), name, name)
+	s.gauge(oldestDesc, q.OldestWaiting.Seconds(), name)
+	s.gauge(delayedDesc, float64(q.Delayed), name)
+	s.counter(agedDesc, float64(q.Aged), name)
+}
+
+// kind is what all watches of a kind come to.
+type kind struct {
+	objects, aside, queued, backlog    int
+	bytes                              int64
+	synced, healthy                    bool
+	heard                              time.Time // by the watch that heard least; zero: one heard nothing
+	silent                             bool      // one has heard nothing yet
+	behind                             time.Duration
+	panics, mergedStore, mergedHandler uint64
+	relists, restarts                  map[reflector.Reason]int
+}
+
+func (s *scrape) caches(all []cache.Watch) {
+	kinds := map[string]*kind{}
+	for _, w := range all {
+		name := kindLabel(w.Kind.GVK)
+		k := kinds[name]
+		if k == nil {
+			k = &kind{synced: true, healthy: true, relists: map[reflector.Reason]int{}, restarts: map[reflector.Reason]int{}}
+			kinds[name] = k
+		}
+		k.add(w)
+	}
+	for name, k := range kinds {
+		s.kind(name, k)
+	}
+}
+
+func (k *kind) add(w cache.Watch) {
+	state, f := w.State.Watch, w.Figures
+	k.objects += f.Store.Objects
+	k.bytes += f.Store.Bytes
+	k.aside += w.State.SetAside
+	k.queued += f.Queue.Depth
+	k.synced = k.synced && w.State.Synced
+	k.healthy = k.healthy && state.Phase.Good()
+	if at := state.LastEvent; at.IsZero() {
+		k.silent = true
+	} else if k.heard.IsZero() || at.Before(k.heard) {
+		k.heard = at
+	}
+	k.backlog += f.Handlers.Pending
+	k.behind = max(k.behind, f.Handlers.Oldest)
+	k.panics += f.Handlers.Panics
+	k.mergedStore += f.Queue.Merged
+	k.mergedHandler += f.Handlers.Merged
+	for reason, n := range state.Relists {
+		k.relists[reason] += n
+	}
+	for reason, n := range state.Restarts {
+		k.restarts[reason] += n
+	}
+}
+
+func (s *scrape) kind(name string, k *kind) {
+	s.gauge(objectsDesc, float64(k.objects), name)
+	s.gauge(bytesDesc, float64(k.bytes), name)
+	s.gauge(asideDesc, float64(k.aside), name)
+	s.gauge(syncedDesc, truth(k.synced), name)
+	s.gauge(healthyDesc, truth(k.healthy), name)
+	if !k.silent {
+		s.gauge(lagDesc, max(s.now.Sub(k.heard), 0).Seconds(), name)
+	}
+	s.gauge(queuedDesc, float64(k.queued), name)
+	s.gauge(backlogDesc, float64(k.backlog), name)
+	s.gauge(behindDesc, k.behind.Seconds(), name)
+	s.counter(panicsDesc, float64(k.panics), name)
+	s.counter(coalescedDesc, float64(k.mergedStore), name, "cache")
+	s.counter(coalescedDesc, float64(k.mergedHandler), name, "handler")
+	delete(k.relists, reflector.First)
+	for _, reason := range relistReasons {
+		s.counter(relistsDesc, float64(k.relists[reason]), name, word(reason))
+	}
+	for _, reason := range restartReasons {
+		s.counter(restartsDesc, float64(k.restarts[reason]), name, word(reason))
+	}
+}
+
+var (
+	relistReasons = []reflector.Reason{reflector.Expired, reflector.ListExpired, reflector.TooLarge, reflector.OlderView,
+		reflector.WentBack, reflector.Garbage, reflector.Refused, reflector.KindGone}
+	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
+)
+
+// word is a reason as a label: "list_expired".
+func word(r reflector.Reason) string { return strings.ReplaceAll(string(r), " ", "_") }
+
+func (s *scrape) certificates(all map[string]Certificate) {
+	if len(all) == 0 {
+		return
+	}
+	var reads, errs uint64
+	for name, c := range all {
+		st := c.Stats()
+		reads += st.Reads
+		errs += st.Errors
+		at := 0.0
+		if !st.NotAfter.IsZero() {
+			at = float64(st.NotAfter.Unix())
+		}
+		s.gauge(expiryDesc, at, name)
+		s.counter(certLoadsDesc, float64(st.Loads), name)
+	}
+	s.counter(certReadsDesc, float64(reads))
+	s.counter(certErrorsDesc, float64(errs))
+}
+
+func (s *scrape) events(all []*func() event.Stats) {
+	if len(all) == 0 {
+		return
+	}
+	var sum event.Stats
+	for _, stats := range all {
+		st := (*stats)()
+		sum.Recorded += st.Recorded
+		sum.Told += st.Told
+		sum.Dropped += st.Dropped
+		sum.Untold += st.Untold
+	}
+	s.counter(recordedDesc, float64(sum.Recorded))
+	s.counter(toldDesc, float64(sum.Told))
+	s.counter(droppedDesc, float64(sum.Dropped))
+	s.gauge(waitingDesc, float64(sum.Untold))
+}
+
+func (s *scrape) server(name string, st serve.Stats) {
+	s.gauge(openDesc, float64(st.Open), name)
+	s.counter(turnedDesc, float64(st.Turned), name)
+	s.counter(serverReqDesc, float64(st.Requests), name)
+	s.counter(serverPanicDesc, float64(st.Panics), name)
+	s.counter(serverTimeoutDesc, float64(st.Timeouts), name)
+}
