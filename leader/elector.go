@@ -1,0 +1,125 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flyball-io/flyball/client"
+)
+
+// Elector runs for a lease. Make one with [New]; its methods may be called from any goroutine.
+type Elector struct {
+	c      client.Client
+	config Config
+	logger *slog.Logger
+	hook   func(State)
+	now    func() time.Duration
+
+	running atomic.Bool
+	// until is the end of our time in the lease, by now; zero: we have none.
+	until atomic.Int64
+
+	mu    sync.Mutex
+	state State
+	lost  *LostError
+}
+
+// State is the election as this process sees it.
+type State struct {
+	// Leading: the lease is surely ours at this moment.
+	Leading bool
+	// Holder is the identity that the Lease names; empty: none, or nothing is known.
+	Holder string
+	// Renewed is the wall time of this machine when our lease was last renewed, or when we last
+	// saw a sign of life of another leader. Zero: never.
+	Renewed time.Time
+	// Err is what is wrong: the [LostError] once the lease was lost, else why the last request
+	// for the Lease failed, for example a client.Forbidden that names verb and resource, or an
+	// [OddLeaseError]. nil: nothing.
+	Err error
+}
+
+// New makes an elector. It does not talk to the server: Run does. c must not be fenced by this
+// elector. Given a *client.Live, a standby watches the Lease; given any other client, it looks
+// every RetryPeriod. The error is an [OptionError].
+func New(c client.Client, o Options) (*Elector, error) {
+	if c == nil {
+		return nil, &OptionError{Field: "client", Problem: "is nil"}
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Elector{
+		c: c, config: config, hook: o.Hook, now: newClock().now,
+		logger: o.Logger.With("lease", config.Lease.String(), "identity", config.Identity),
+	}, nil
+}
+
+// Identity of this process in the Lease.
+func (e *Elector) Identity() string { return e.config.Identity }
+
+// Fence lets writes through while the lease is surely ours, by the clock of this machine, and
+// keeps them back with a [NotLeadingError] otherwise: also before Run, when the ctx of the work
+// has not ended yet but our time has, and when the process wakes up after a pause. It costs two
+// readings of the clock.
+func (e *Elector) Fence() client.Fence {
+	return func(client.Call) error {
+		if e.leading() {
+			return nil
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return &NotLeadingError{Lease: e.config.Lease, Identity: e.config.Identity, Holder: e.state.Holder, Lost: e.lost}
+	}
+}
+
+func (e *Elector) leading() bool {
+	until := e.until.Load()
+	return until != 0 && int64(e.now()) < until
+}
+
+// State tells how things stand.
+func (e *Elector) State() State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.state
+	s.Leading = s.Leading && e.leading()
+	return s
+}
+
+// Run waits for the lease, calls lead once it has it, renews it for as long as lead runs, and
+// releases it after lead has returned. When it returns, everything that it started has ended.
+//
+// The ctx of lead ends with that of Run, and lead may then take its time: the lease stays ours
+// meanwhile. It ends with a [*LostError] as its cause as soon as the lease is or may be lost. If
+// that happens when ctx has ended before, only the fence and [Options.Hook] tell it. A failure of
+// the server ends nothing before the RenewDeadline.
+//
+// The error is the LostError, joined with that of lead if lead has another one; else what lead
+// has returned, or a *run.PanicError; nil when ctx ended before there was a lease. That the lease
+// could not be released is logged. Run may be called again after it has returned, before that it
+// is [ErrRunning].
+func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	if !e.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer e.running.Store(false)
+	s := &session{e: e, core: NewCore(e.config), lead: lead, inputs: make(chan func(Time))}
+	s.run(ctx)
+	lost := s.core.Lost()
+	switch {
+	case lost == nil:
+		return s.result
+	case s.result == nil || errors.Is(s.result, error(lost)) || errors.Is(s.result, context.Canceled):
+		return lost
+	}
+	return errors.Join(lost, s.result)
+}

@@ -1,0 +1,110 @@
+package leader
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// record is what counts in a Lease, in a form that can be compared. Times are in microseconds, as
+// the API keeps them; what is missing is zero.
+type record struct {
+	holder            string
+	seconds           int32
+	acquired, renewed int64
+	transitions       int32
+}
+
+func recordOf(l *coordinationv1.Lease) record {
+	s := &l.Spec
+	return record{
+		holder: value(s.HolderIdentity), seconds: value(s.LeaseDurationSeconds),
+		acquired: micros(s.AcquireTime), renewed: micros(s.RenewTime), transitions: value(s.LeaseTransitions),
+	}
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		return *new(T)
+	}
+	return *p
+}
+
+func micros(t *metav1.MicroTime) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// put writes the record into a Lease and leaves the rest of it alone.
+func (r record) put(l *coordinationv1.Lease) {
+	l.Spec.HolderIdentity = new(r.holder)
+	l.Spec.LeaseDurationSeconds = new(r.seconds)
+	l.Spec.AcquireTime = new(metav1.NewMicroTime(time.UnixMicro(r.acquired)))
+	l.Spec.RenewTime = new(metav1.NewMicroTime(time.UnixMicro(r.renewed)))
+	l.Spec.LeaseTransitions = new(r.transitions)
+}
+
+// lasts is how long the holder is to be waited for after its last sign of life: what it asks for,
+// but not less than own, since a holder that has been given less by hand does not know of it.
+func (r record) lasts(own time.Duration) time.Duration {
+	return max(time.Duration(r.seconds)*time.Second, own)
+}
+
+// long is from how many of our own lease durations on another's is odd.
+const long = 10
+
+// problem says what is odd about the Lease of another; empty: nothing.
+func (r record) problem(self string, own time.Duration) string {
+	switch {
+	case r.holder == "":
+		return ""
+	case r.seconds <= 0:
+		return "leaseDurationSeconds is missing or not above zero; ours counts: " + own.String()
+	case time.Duration(r.seconds)*time.Second > long*own:
+		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", ours is " + own.String()
+	case r.renewed == 0:
+		return "renewTime is missing"
+	case r.holder == self:
+		return "it names our own identity, but an earlier run or another process has written it"
+	}
+	return ""
+}
+
+// claim is the record of self in the place of r, written at a time: a renewal of its own lease if
+// mine, else the beginning of a new one.
+func (r record) claim(self string, lease time.Duration, wall time.Time, mine bool) record {
+	n := record{
+		holder: self, renewed: after(wall, r.renewed),
+		seconds:     int32(min((lease+time.Second-1)/time.Second, math.MaxInt32)),
+		acquired:    r.acquired,
+		transitions: r.transitions,
+	}
+	if mine {
+		return n
+	}
+	n.acquired = n.renewed
+	if r.holder != self && n.transitions < math.MaxInt32 {
+		n.transitions = max(n.transitions, 0) + 1
+	}
+	return n
+}
+
+// release is the record that gives r back.
+func (r record) release(wall time.Time) record {
+	stamp := after(wall, r.renewed)
+	return record{seconds: 1, acquired: stamp, renewed: stamp, transitions: r.transitions}
+}
+
+// after is the time in microseconds, and never that of the record before: two writes differ.
+func after(wall time.Time, before int64) int64 {
+	us := wall.UnixMicro()
+	if us == before {
+		us++
+	}
+	return us
+}
