@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/wire"
 )
 
@@ -27,7 +30,7 @@ type Hooks struct {
 // bounds that. What was applied before an error stays.
 func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h Hooks) error {
 	sorted := Sorted(objs)
-	var kinds []string
+	var kinds []Object
 	for i, o := range sorted {
 		if _, err := client.Apply(ctx, c, o, owner, client.Force{}); err != nil {
 			return fmt.Errorf("apply %s: %w", Name(o), err)
@@ -38,7 +41,7 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h H
 		if !IsCRD(o) {
 			continue
 		}
-		kinds = append(kinds, o.GetName())
+		kinds = append(kinds, o)
 		if i+1 == len(sorted) || !IsCRD(sorted[i+1]) {
 			if err := established(ctx, c, kinds); err != nil {
 				return err
@@ -48,30 +51,59 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h H
 	return nil
 }
 
-// established returns when the kinds of these CRDs are served.
-func established(ctx context.Context, c *client.Live, names []string) error {
-	for _, name := range names {
-		ready := func(crd *unstructured.Unstructured) (bool, error) {
-			conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
-			for _, x := range conditions {
-				m, _ := x.(map[string]any)
-				switch {
-				case m["type"] == "Established" && m["status"] == "True":
-					return true, nil
-				case m["type"] == "NamesAccepted" && m["status"] == "False":
-					return false, fmt.Errorf("its names are not accepted: %v", m["message"])
-				}
-			}
-			return false, err
-		}
+// established returns when the kinds of these CRDs are served, and the client knows of it.
+func established(ctx context.Context, c *client.Live, crds []Object) error {
+	for _, crd := range crds {
 		for done := false; !done; {
 			var err error
-			if done, err = follow(ctx, c, name, "", ready); err != nil {
-				return fmt.Errorf("CustomResourceDefinition %s: not established: %w", name, err)
+			if done, err = follow(ctx, c, crd.GetName(), "", isEstablished); err != nil {
+				return fmt.Errorf("%s: not established: %w", Name(crd), err)
 			}
 		}
 	}
-	reset(c)
+	for _, crd := range crds {
+		if err := discovered(ctx, c, crd); err != nil {
+			return fmt.Errorf("%s: established, but not served: %w", Name(crd), err)
+		}
+	}
+	return nil
+}
+
+func isEstablished(crd *unstructured.Unstructured) (bool, error) {
+	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, x := range conditions {
+		m, _ := x.(map[string]any)
+		switch {
+		case m["type"] == "Established" && m["status"] == "True":
+			return true, nil
+		case m["type"] == "NamesAccepted" && m["status"] == "False":
+			return false, fmt.Errorf("its names are not accepted: %v", m["message"])
+		}
+	}
+	return false, err
+}
+
+// discovered returns when the server lists all versions of a kind: some moments after the kind is
+// established, and there is no event that tells.
+func discovered(ctx context.Context, c *client.Live, crd Object) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	wait := backoff.Backoff{Policy: backoff.Policy{Base: 10 * time.Millisecond, Max: time.Second}}
+	for _, v := range versions {
+		m, _ := v.(map[string]any)
+		name, _ := m["name"].(string)
+		for m["served"] == true {
+			_, err := c.Mapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind}, name)
+			if err == nil {
+				break
+			}
+			if run.Sleep(ctx, wait.Fail(time.Now())) != nil {
+				return err
+			}
+			reset(c)
+		}
+	}
 	return nil
 }
 

@@ -45,7 +45,7 @@ Without one, two versions must have the same fields.
 --resource=false adds a controller to a kind that has none.`,
 		Example: `  flyball create api --group shop --version v1 --kind Order
   flyball create api --group shop --version v1 --kind Region --namespaced=false`,
-		Args: cobra.NoArgs,
+		Args: checked(n.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.CreateAPI(ctx, o, n)
@@ -89,7 +89,7 @@ added to the comment of the hub's Go type, +flyball:conversion=webhook, by which
 "make manifests" knows.`,
 		Example: `  flyball create webhook --group shop --version v1 --kind Order --defaulting --validation
   flyball create webhook --group shop --version v1 --kind Order --conversion --spoke v2`,
-		Args: cobra.NoArgs,
+		Args: checked(n.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.CreateWebhook(ctx, o, n)

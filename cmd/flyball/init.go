@@ -37,7 +37,7 @@ is made inside it.`,
 		Example: `  flyball init --domain example.com --module example.com/shop
   flyball create api --group shop --version v1 --kind Order
   make test`,
-		Args: cobra.NoArgs,
+		Args: checked(p.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.Init(ctx, o, p)
@@ -59,6 +59,19 @@ func required(cmd *cobra.Command, flags ...string) {
 		if err := cmd.MarkFlagRequired(f); err != nil {
 			panic(err) // there is no such flag
 		}
+	}
+}
+
+// checked refuses arguments, and flags that check does not like.
+func checked(check func() error) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := cobra.NoArgs(cmd, args); err != nil {
+			return err
+		}
+		if err := cmd.ValidateRequiredFlags(); err != nil {
+			return err
+		}
+		return check()
 	}
 }
 

@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newControlplane(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate())
+	root.AddCommand(newDemo(), newControlplane(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
+		newInstall(), newUninstall(), newDeploy(), newUndeploy())
 	return root
 }

@@ -74,12 +74,21 @@ func (e *APIExistsError) Error() string {
 	return fmt.Sprintf("the project has %s of %s in %s/%s already", e.What, e.Kind, e.Group, e.Version)
 }
 
+// Check says what is wrong with the names, whatever the project is.
+func (n *NewAPI) Check() error {
+	if !n.Resource && !n.Controller {
+		return ErrNothing
+	}
+	err := errors.Join(checkGroup(n.Group, ""), checkVersion(n.Version), checkKind(n.Kind))
+	if n.Plural != "" {
+		err = errors.Join(err, checkPlural(n.Plural))
+	}
+	return err
+}
+
 // CreateAPI adds a kind to the project, or a version to a kind, or a controller.
 func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
-	if !n.Resource && !n.Controller {
-		return nil, ErrNothing
-	}
-	if err := errors.Join(checkVersion(n.Version), checkKind(n.Kind)); err != nil {
+	if err := n.Check(); err != nil {
 		return nil, err
 	}
 	if n.Plural == "" {

@@ -54,7 +54,7 @@ func checkGroup(group, domain string) error {
 	if len(validation.IsDNS1035Label(group)) > 0 {
 		return fmt.Errorf("group %q: must begin with a letter and consist of a-z, 0-9 and inner dashes, without the domain, such as shop", group)
 	}
-	if full := group + "." + domain; len(validation.IsDNS1123Subdomain(full)) > 0 {
+	if full := group + "." + domain; domain != "" && len(validation.IsDNS1123Subdomain(full)) > 0 {
 		return fmt.Errorf("group %q: %s is longer than a DNS name may be", group, full)
 	}
 	return nil

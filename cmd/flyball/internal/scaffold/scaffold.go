@@ -164,14 +164,29 @@ func begin(o Options) (*step, *Project, error) {
 	return &step{stage: st, o: o}, p, nil
 }
 
+// Check says what is wrong with the names of a new project. An empty Name is one that follows from
+// the module.
+func (p *Project) Check() error {
+	if err := errors.Join(checkDomain(p.Domain), checkModule(p.Module)); err != nil {
+		return err
+	}
+	if p.Name != "" {
+		return checkName(p.Name)
+	}
+	if err := checkName(nameOf(p.Module)); err != nil {
+		return fmt.Errorf("%w; it follows from the module, give another by --name", err)
+	}
+	return nil
+}
+
 // Init makes a new project in an empty folder; hidden files may be there.
 func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 	p.Version = projectVersion
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	if p.Name == "" {
 		p.Name = nameOf(p.Module)
-	}
-	if err := errors.Join(checkDomain(p.Domain), checkModule(p.Module), checkName(p.Name)); err != nil {
-		return nil, err
 	}
 	if o.Dir == "" {
 		o.Dir = "."

@@ -18,13 +18,32 @@ type NewWebhook struct {
 // ErrNoWebhook says that a command was told to make none.
 var ErrNoWebhook = errors.New("nothing is to be made: give --defaulting, --validation or --conversion")
 
-// CreateWebhook adds webhooks to an API of the project.
-func CreateWebhook(ctx context.Context, o Options, n NewWebhook) (*Result, error) {
+// Check says what is wrong with the names, whatever the project is.
+func (n *NewWebhook) Check() error {
 	if !n.Defaulting && !n.Validation && !n.Conversion {
-		return nil, ErrNoWebhook
+		return ErrNoWebhook
 	}
 	if len(n.Spokes) > 0 && !n.Conversion {
-		return nil, errors.New("--spoke is for --conversion")
+		return errors.New("--spoke is for --conversion")
+	}
+	for i, v := range n.Spokes {
+		switch {
+		case slices.Contains(n.Spokes[:i], v):
+			return fmt.Errorf("--spoke %s: is given twice", v)
+		case v == n.Version:
+			return fmt.Errorf("--spoke %s: is the hub", v)
+		}
+		if err := checkVersion(v); err != nil {
+			return fmt.Errorf("--spoke: %w", err)
+		}
+	}
+	return errors.Join(checkGroup(n.Group, ""), checkVersion(n.Version), checkKind(n.Kind))
+}
+
+// CreateWebhook adds webhooks to an API of the project.
+func CreateWebhook(ctx context.Context, o Options, n NewWebhook) (*Result, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
 	}
 	s, old, err := begin(o)
 	if err != nil {
@@ -92,17 +111,6 @@ func (s *step) converting(p *Project, a *API, n NewWebhook) error {
 		return fmt.Errorf("--version %s: %s is converted through its hub, the version that is stored, which is %s", n.Version, a.Kind, a.Hub)
 	}
 	a.Conversion = true
-	for i, v := range n.Spokes {
-		if slices.Contains(n.Spokes[:i], v) {
-			return fmt.Errorf("--spoke %s: is given twice", v)
-		}
-		if v == a.Hub {
-			return fmt.Errorf("--spoke %s: is the hub", v)
-		}
-		if err := checkVersion(v); err != nil {
-			return fmt.Errorf("--spoke: %w", err)
-		}
-	}
 	from := typesFile(a, a.Hub)
 	types, err := parseTypes(from, s.before[from])
 	if err != nil {

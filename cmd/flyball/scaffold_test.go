@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flyball-io/flyball/plane"
+)
+
+// TestScaffold runs the scripts that make projects, out of the workspace, as a user would.
+func TestScaffold(t *testing.T) {
+	scaffoldScripts(t, "testdata/scaffold")
+}
+
+func scaffoldScripts(t *testing.T, dir string) {
+	binary, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOFLAGS").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var goEnv map[string]string
+	if err := json.Unmarshal(out, &goEnv); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.FromSlash(dir),
+		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(plane.BinaryEnv, binary)
+			env.Setenv("GOWORK", "off")
+			for k, v := range goEnv {
+				env.Setenv(k, v)
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"empty": emptyDir,
+			"tree":  tree,
+		},
+	})
+}
+
+// exits STATUS COMMAND... runs a command that ends with this exit status, and leaves no hidden
+// folder behind.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+	left, err := filepath.Glob(filepath.Join(ts.Getenv("WORK"), ".*-flyball-*"))
+	ts.Check(err)
+	if len(left) > 0 {
+		ts.Fatalf("left behind: %v", left)
+	}
+}
+
+// emptyDir DIR checks that there is nothing in a folder.
+func emptyDir(ts *testscript.TestScript, neg bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(entries) > 0 {
+		ts.Fatalf("%s has %v", args[0], entries)
+	}
+}
+
+// tree DIR FILE writes the names of all files in a folder, without those of bin, to a file.
+func tree(ts *testscript.TestScript, neg bool, args []string) {
+	var out strings.Builder
+	ts.Check(fs.WalkDir(os.DirFS(ts.MkAbs(args[0])), ".", func(name string, d fs.DirEntry, err error) error {
+		if name == "bin" {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			out.WriteString(name + "\n")
+		}
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out.String()), 0o666))
+}

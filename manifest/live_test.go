@@ -1,0 +1,123 @@
+package manifest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+const thing = `
+apiVersion: manifest.test/v1
+kind: Thing
+metadata: {name: t}
+spec: {n: 1}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.manifest.test}
+spec:
+  group: manifest.test
+  scope: Cluster
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// A kind and an object of it, in one go; then again; then nothing is left.
+func TestApplyAndDelete(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("thing.yaml", strings.NewReader(thing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	h := Hooks{
+		Applied: func(o Object) { told = append(told, "applied "+Name(o)) },
+		Deleted: func(o Object) { told = append(told, "deleted "+Name(o)) },
+	}
+	for range 2 {
+		if err := Apply(ctx, c, "me", objs, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := &unstructured.Unstructured{}
+	got.SetGroupVersionKind(objs[0].GroupVersionKind())
+	if err := c.Get(ctx, object.Key{Name: "t"}, got, client.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Delete(ctx, c, objs, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "applied CustomResourceDefinition things.manifest.test, applied Thing t"
+	if got := strings.Join(told, ", "); got != want+", "+want+", deleted CustomResourceDefinition things.manifest.test" {
+		t.Errorf("told: %s", got)
+	}
+}
+
+// An object with a finalizer keeps its kind, and Delete waits until somebody takes it off.
+func TestDeleteWaits(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("thing.yaml", strings.NewReader(strings.ReplaceAll(thing, "manifest.test", "waits.test")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs[0].SetFinalizers([]string{"waits.test/x"})
+	if err := Apply(ctx, c, "me", objs, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- Delete(ctx, c, objs, Hooks{}) }()
+	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(objs[0].GroupVersionKind()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range w.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Object != nil && e.Object.GetDeletionTimestamp() != nil {
+			break
+		}
+	}
+	w.Stop()
+	select {
+	case err := <-done:
+		t.Fatalf("Delete returned while the object is there: %v", err)
+	default:
+	}
+	objs[0].SetFinalizers(nil)
+	if _, err := client.Patch(ctx, c, objs[0], client.MergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ByURL returns the objects with every call of a Service in them, by a webhook configuration or by
+// the conversion of a CRD, turned into one of base, such as "https://127.0.0.1:9443": so the API
+// server reaches a program that runs beside it and not in the cluster. The path of each call stays.
+// The objects that were given do not change.
+func ByURL(objs []Object, base string) []Object {
+	base = strings.TrimSuffix(base, "/")
+	out := make([]Object, len(objs))
+	for i, o := range objs {
+		o = o.DeepCopy()
+		out[i] = o
+		switch o.GetKind() {
+		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+			for _, h := range hooks {
+				if h, ok := h.(map[string]any); ok {
+					callURL(h, base)
+				}
+			}
+			if hooks != nil {
+				_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+			}
+		case "CustomResourceDefinition":
+			if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
+				callURL(hook, base)
+				_ = unstructured.SetNestedMap(o.Object, hook, "spec", "conversion", "webhook")
+			}
+		}
+	}
+	return out
+}
+
+// callURL has one webhook be called by URL.
+func callURL(hook map[string]any, base string) {
+	config, _ := hook["clientConfig"].(map[string]any)
+	service, ok := config["service"].(map[string]any)
+	if !ok {
+		return
+	}
+	path, _ := service["path"].(string)
+	delete(config, "service")
+	config["url"] = base + path
+}
+
+// WithoutCalls returns the objects without webhook configurations, and CRDs without conversion by
+// webhook: what can be applied where nobody could answer the calls.
+func WithoutCalls(objs []Object) []Object {
+	var out []Object
+	for _, o := range objs {
+		switch o.GetKind() {
+		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+			continue
+		case "CustomResourceDefinition":
+			if _, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
+				o = o.DeepCopy()
+				_ = unstructured.SetNestedMap(o.Object, map[string]any{"strategy": "None"}, "spec", "conversion")
+			}
+		}
+		out = append(out, o)
+	}
+	return out
+}
