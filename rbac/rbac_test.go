@@ -1,0 +1,382 @@
+package rbac_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/scheme"
+)
+
+func rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
+}
+
+func must(t *testing.T, rules ...rbacv1.PolicyRule) rbac.Rules {
+	t.Helper()
+	r, err := rbac.New(rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestPolicyRules(t *testing.T) {
+	urls := func(verbs string, urls ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{NonResourceURLs: urls, Verbs: strings.Fields(verbs)}
+	}
+	for name, tc := range map[string]struct{ in, want []rbacv1.PolicyRule }{
+		"nothing":            {},
+		"verbs in order":     {[]rbacv1.PolicyRule{rule("", "pods", "watch delete get"), rule("", "pods", "list get escalate create")}, []rbacv1.PolicyRule{rule("", "pods", "get list watch create delete escalate")}},
+		"resources":          {[]rbacv1.PolicyRule{rule("", "pods", "get"), rule("", "nodes", "get")}, []rbacv1.PolicyRule{rule("", "nodes pods", "get")}},
+		"other verbs":        {[]rbacv1.PolicyRule{rule("", "nodes pods", "get"), rule("", "nodes", "list")}, []rbacv1.PolicyRule{rule("", "nodes", "get list"), rule("", "pods", "get")}},
+		"groups":             {[]rbacv1.PolicyRule{rule("", "events", "create"), rule("events.k8s.io", "events", "create")}, []rbacv1.PolicyRule{rule(" events.k8s.io", "events", "create")}},
+		"subresources apart": {[]rbacv1.PolicyRule{rule("apps", "deployments/status", "get"), rule("apps", "deployments", "get list")}, []rbacv1.PolicyRule{rule("apps", "deployments", "get list"), rule("apps", "deployments/status", "get")}},
+		"names":              {[]rbacv1.PolicyRule{rule("", "secrets", "get", "b"), rule("", "secrets", "get", "a")}, []rbacv1.PolicyRule{rule("", "secrets", "get", "a", "b")}},
+		"names and all":      {[]rbacv1.PolicyRule{rule("", "secrets", "get update", "a"), rule("", "secrets", "get list")}, []rbacv1.PolicyRule{rule("", "secrets", "get list"), rule("", "secrets", "update", "a")}},
+		"names of two kinds": {[]rbacv1.PolicyRule{rule("", "secrets", "get", "a"), rule("", "configmaps", "get")}, []rbacv1.PolicyRule{rule("", "configmaps", "get"), rule("", "secrets", "get", "a")}},
+		"urls":               {[]rbacv1.PolicyRule{urls("get", "/metrics"), urls("get", "/healthz")}, []rbacv1.PolicyRule{urls("get", "/healthz", "/metrics")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, must(t, tc.in...).PolicyRules()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for want, r := range map[string]rbacv1.PolicyRule{
+		`rules[1].verbs: "*" grants`:                 rule("", "pods", "get *"),
+		`rules[1].apiGroups: "*" grants`:             rule("*", "pods", "get"),
+		`rules[1].resources: "*" grants`:             rule("", "*", "get"),
+		`rules[1].resources: "*/scale" grants`:       rule("", "*/scale", "get"),
+		`rules[1].resources: "pods/*" grants`:        rule("", "pods/*", "get"),
+		`rules[1].nonResourceURLs: "/debug/*"`:       {NonResourceURLs: []string{"/debug/*"}, Verbs: []string{"get"}},
+		`rules[1].verbs: is empty`:                   rule("", "pods", ""),
+		`rules[1].resources: is empty`:               rule("", "", "get"),
+		`rules[1].apiGroups: is empty`:               {Resources: []string{"pods"}, Verbs: []string{"get"}},
+		`rules[1].resourceNames: has an empty name`:  rule("", "pods", "get", ""),
+		`rules[1].nonResourceURLs: stand beside res`: {NonResourceURLs: []string{"/m"}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+	} {
+		got, err := rbac.New(rule("", "pods", "get"), r)
+		if e, ok := errors.AsType[*rbac.InvalidError](err); !ok || e.Rule != 1 || !strings.HasPrefix(err.Error(), want) || !got.Empty() {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestMissingAndExcess(t *testing.T) {
+	have := must(t, rule("apps", "deployments", "get list delete"), rule("", "secrets", "get"), rule("", "configmaps", "get", "a", "b"))
+	need := must(t, rule("apps", "deployments", "get list patch"), rule("apps", "deployments/status", "patch"), rule("", "secrets", "get", "tls"), rule("", "configmaps", "get", "a", "c"))
+	text := func(ps []rbac.Permission) (out []string) {
+		for _, p := range ps {
+			out = append(out, p.String())
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{`get configmaps "c"`, "patch deployments.apps", "patch deployments.apps/status"}, text(rbac.Missing(have, need))); diff != "" {
+		t.Errorf("missing: %s", diff)
+	}
+	if diff := cmp.Diff([]string{`get configmaps "b"`, "get secrets", "delete deployments.apps"}, text(rbac.Excess(have, need))); diff != "" {
+		t.Errorf("excess: %s", diff)
+	}
+	if m, e := rbac.Missing(need, need), rbac.Excess(need, need); len(m)+len(e) > 0 {
+		t.Errorf("of itself: %v %v", m, e)
+	}
+}
+
+func permissions() *rapid.Generator[[]rbac.Permission] {
+	return rapid.SliceOf(rapid.Custom(func(t *rapid.T) rbac.Permission {
+		if rapid.IntRange(0, 9).Draw(t, "url") == 0 {
+			return rbac.Permission{Verb: "get", URL: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "path")}
+		}
+		return rbac.Permission{
+			Verb:     rapid.SampledFrom([]string{"get", "list", "create", "x"}).Draw(t, "verb"),
+			Group:    rapid.SampledFrom([]string{"", "apps", "b.io"}).Draw(t, "group"),
+			Resource: rapid.SampledFrom([]string{"a", "a/status", "b", "c"}).Draw(t, "resource"),
+			Name:     rapid.SampledFrom([]string{"", "", "n", "m"}).Draw(t, "name"),
+		}
+	}))
+}
+
+// However permissions are merged into rules and written down, what is read back grants the same,
+// and no resource stands in two rules for the same names.
+func TestNothingIsLostOrAdded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		given := permissions().Draw(t, "permissions")
+		want := rbac.Of(given...)
+		rules := want.PolicyRules()
+		back, err := rbac.New(rules...)
+		if err != nil || !slices.Equal(back.Permissions(), want.Permissions()) {
+			t.Fatalf("%v: %v, want %v", err, back.Permissions(), want.Permissions())
+		}
+		for _, p := range given {
+			if !want.Covers(p) {
+				t.Fatalf("%v is not covered", p)
+			}
+		}
+		seen := map[string]bool{}
+		for _, r := range rules {
+			for _, g := range r.APIGroups {
+				for _, res := range r.Resources {
+					at := fmt.Sprint(g, res, r.ResourceNames)
+					if seen[at] {
+						t.Fatalf("two rules for %s: %v", at, rules)
+					}
+					seen[at] = true
+				}
+			}
+		}
+		slices.Reverse(given)
+		if diff := cmp.Diff(rules, rbac.Of(given...).PolicyRules()); diff != "" {
+			t.Fatalf("the order matters: %s", diff)
+		}
+		var decoded rbac.Rules
+		data, err := json.Marshal(want)
+		if err == nil {
+			err = json.Unmarshal(data, &decoded)
+		}
+		if err != nil || !slices.Equal(decoded.Permissions(), want.Permissions()) {
+			t.Fatalf("%v: %s", err, data)
+		}
+		parsed, err := rbac.Parse(want.ClusterRole("r"))
+		if err != nil || !slices.Equal(parsed.Permissions(), want.Permissions()) {
+			t.Fatalf("%v: %s", err, want.ClusterRole("r"))
+		}
+	})
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"":     "it has no rules",
+		"a: b": "document 1: it has no rules",
+		"{":    "document 1: ",
+		"kind: ClusterRole\nmetadata: {name: r}\nrules:\n- {apiGroups: [''], resources: ['*'], verbs: [get]}": "ClusterRole r: rules[0].resources",
+		"kind: ClusterRole\nmetadata: {name: r}\naggregationRule: {}\nrules: []":                              "ClusterRole r: its rules are aggregated",
+		"kind: ServiceAccount\nmetadata: {name: r}":                                                           "it has no rules",
+		"rules: 1": "document 1: ",
+	} {
+		if _, err := rbac.Parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+	got, err := rbac.Parse([]byte("---\n# a role\nkind: Role\nmetadata: {name: r}\nrules:\n- {apiGroups: [''], resources: [pods], verbs: [get]}\n---\nkind: RoleBinding\n---\nrules:\n- {apiGroups: [''], resources: [pods], verbs: [list]}\n"))
+	if err != nil || len(got.Permissions()) != 2 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`))
+	f.Add([]byte("kind: Role\nrules:\n- nonResourceURLs: [/metrics]\n  verbs: [get]\n---\n"))
+	f.Add([]byte("rules: [{verbs: ['*']}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := rbac.Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := rbac.Parse(r.ClusterRole("r"))
+		if err != nil || !slices.Equal(again.Permissions(), r.Permissions()) {
+			t.Errorf("%v: %v, then %v", err, r.Permissions(), again.Permissions())
+		}
+	})
+}
+
+func done(verb, group, resource, sub string, code int) client.Done {
+	return client.Done{Call: client.Call{Verb: verb, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Subresource: sub}, Code: code}
+}
+
+func TestRecorder(t *testing.T) {
+	var next atomic.Int32
+	r := &rbac.Recorder{Next: func(client.Done) { next.Add(1) }}
+	calls := []client.Done{
+		done("list", "apps", "deployments", "", 200), done("watch", "apps", "deployments", "", 403),
+		done("apply", "apps", "deployments", "", 200), done("apply", "", "services", "", 201),
+		done("patch", "apps", "deployments", "scale", 0), done("deletecollection", "", "pods", "", 200),
+		{Call: client.Call{Verb: "get", Kind: "version"}, Code: 200},
+	}
+	var all sync.WaitGroup
+	for _, d := range calls {
+		all.Go(func() { r.Hook(d) })
+	}
+	all.Wait()
+	r.Hook(calls[0])
+	r.Add(rbac.Of(rbac.Permission{Verb: "get", Resource: "nodes"}))
+	want := must(t, rule("apps", "deployments", "list watch patch"), rule("", "services", "create patch"), rule("apps", "deployments/scale", "patch"), rule("", "pods", "deletecollection"), rule("", "nodes", "get"))
+	if diff := cmp.Diff(want.Permissions(), r.Rules().Permissions()); diff != "" {
+		t.Error(diff)
+	}
+	if got := int(next.Load()); got != len(calls)+1 {
+		t.Errorf("the next hook was called %d times", got)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"a.json", "b.json"} {
+		if err := r.Save(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := rbac.Load(folder)
+	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	if err := r.Save(filepath.Join(folder, "absent", "a.json")); err == nil {
+		t.Error("saved into a folder that is not there")
+	}
+	if _, err := rbac.Load(t.TempDir()); err == nil {
+		t.Error("an empty folder")
+	}
+	followed := rbac.Followed(r.Rules())
+	if !followed.Covers(rbac.Permission{Verb: "get", Group: "apps", Resource: "deployments"}) || len(followed.Permissions()) != len(want.Permissions())+1 {
+		t.Errorf("followed: %v", followed.Permissions())
+	}
+}
+
+// fakeT is a test that ends when it is told to.
+type fakeT struct {
+	name   string
+	ends   []func()
+	errors []string
+}
+
+func (f *fakeT) Helper()                   {}
+func (f *fakeT) Name() string              { return f.name }
+func (f *fakeT) Cleanup(c func())          { f.ends = append(f.ends, c) }
+func (f *fakeT) Errorf(s string, a ...any) { f.errors = append(f.errors, fmt.Sprintf(s, a...)) }
+func (f *fakeT) end() {
+	for _, c := range f.ends {
+		c()
+	}
+}
+
+func TestRecordTest(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "made")
+	t.Setenv(rbac.FolderVariable, folder)
+	one, called := &fakeT{name: "TestOrders/with a name"}, false
+	o := client.Options{Hook: func(client.Done) { called = true }}
+	rec := rbac.RecordTest(one, &o)
+	o.Hook(done("get", "", "pods", "", 200))
+	rec.Add(rbac.Events())
+	one.end()
+	entries, _ := os.ReadDir(folder)
+	if len(entries) != 1 || !strings.HasSuffix(entries[0].Name(), "-rbac-TestOrders_with_a_name.json") {
+		t.Fatalf("saved %v", entries)
+	}
+	got, err := rbac.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Permissions()) != 3 || !called || len(one.errors) > 0 {
+		t.Errorf("%v, %v, %v", got.Permissions(), called, one.errors)
+	}
+
+	t.Setenv(rbac.FolderVariable, "relative")
+	two := &fakeT{name: "TestTwo"}
+	rbac.RecordTest(two, &o)
+	two.end()
+	if len(two.errors) != 1 || !strings.Contains(two.errors[0], "absolute path") {
+		t.Errorf("%q", two.errors)
+	}
+	t.Setenv(rbac.FolderVariable, "")
+	three := &fakeT{name: "TestThree"}
+	rbac.RecordTest(three, &o)
+	if len(three.ends) > 0 {
+		t.Error("it saves though nobody asked")
+	}
+}
+
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Guestbook"}, meta.RESTScopeNamespace)
+	return m
+}
+
+func TestDeclared(t *testing.T) {
+	guestbook := &unstructured.Unstructured{}
+	guestbook.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Guestbook"})
+	got, err := rbac.Declared(scheme.New(), mapper(), &corev1.Pod{}, guestbook, &corev1.Pod{})
+	want := must(t, rule("", "pods", "get list watch"), rule("example.com", "guestbooks", "get list watch"))
+	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	if _, err := rbac.Declared(scheme.New(), mapper(), &corev1.Node{}); !meta.IsNoMatchError(err) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := rbac.Declared(scheme.New(), mapper(), &unstructured.Unstructured{}); err == nil {
+		t.Error("a kind without a name")
+	}
+}
+
+func ExampleRules_ClusterRole() {
+	rec := &rbac.Recorder{}
+	// options.Client.Hook = rec.Hook, and then the program runs:
+	rec.Hook(done("list", "apps", "deployments", "", 200))
+	rec.Hook(done("watch", "apps", "deployments", "", 200))
+	rec.Hook(done("apply", "apps", "deployments", "", 201))
+	fmt.Printf("%s", rbac.Union(rbac.Followed(rec.Rules()), rbac.Events()).ClusterRole("manager-role"))
+	// Output:
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: manager-role
+	// rules:
+	// - apiGroups:
+	//   - apps
+	//   resources:
+	//   - deployments
+	//   verbs:
+	//   - get
+	//   - list
+	//   - watch
+	//   - create
+	//   - patch
+	// - apiGroups:
+	//   - events.k8s.io
+	//   resources:
+	//   - events
+	//   verbs:
+	//   - create
+	//   - patch
+}
+
+func ExampleMissing() {
+	have, _ := rbac.Parse([]byte(`
+kind: ClusterRole
+metadata: {name: manager-role}
+rules:
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, delete]
+`))
+	need := rbac.Of(
+		rbac.Permission{Verb: "list", Group: "apps", Resource: "deployments"},
+		rbac.Permission{Verb: "watch", Group: "apps", Resource: "deployments"},
+		rbac.Permission{Verb: "patch", Group: "apps", Resource: "deployments/status"},
+	)
+	fmt.Println("missing:", rbac.Missing(have, need))
+	fmt.Println("excess:", rbac.Excess(have, need))
+	// Output:
+	// missing: [patch deployments.apps/status]
+	// excess: [get deployments.apps delete deployments.apps]
+}

@@ -1,0 +1,220 @@
+package rbac
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Rules are a set of permissions. They are never changed once made. The zero value grants nothing.
+type Rules struct {
+	all []Permission // sorted, each once, none that another one covers
+}
+
+// InvalidError says which rule cannot be taken, and why.
+type InvalidError struct {
+	// Rule is its number, from 0.
+	Rule int
+	// Field of the rule, as in "verbs".
+	Field   string
+	Problem string
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("rules[%d].%s: %s", e.Rule, e.Field, e.Problem)
+}
+
+// Of are the rules that grant these permissions.
+func Of(permissions ...Permission) Rules {
+	all := slices.Clone(permissions)
+	slices.SortFunc(all, Permission.Compare)
+	all = slices.Compact(all)
+	whole := map[Permission]bool{}
+	for _, p := range all {
+		if p.Name == "" {
+			whole[p] = true
+		}
+	}
+	return Rules{slices.DeleteFunc(all, func(p Permission) bool {
+		named := p.Name != ""
+		p.Name = ""
+		return named && whole[p]
+	})}
+}
+
+// New are the rules of a Role or ClusterRole. A "*", an empty list where one must say something, and
+// rules for both resources and URLs are an *InvalidError.
+func New(rules ...rbacv1.PolicyRule) (Rules, error) {
+	var all []Permission
+	for i, r := range rules {
+		if err := check(i, r); err != nil {
+			return Rules{}, err
+		}
+		for _, verb := range r.Verbs {
+			for _, url := range r.NonResourceURLs {
+				all = append(all, Permission{Verb: verb, URL: url})
+			}
+			for _, group := range r.APIGroups {
+				for _, resource := range r.Resources {
+					p := Permission{Verb: verb, Group: group, Resource: resource}
+					if len(r.ResourceNames) == 0 {
+						all = append(all, p)
+					}
+					for _, p.Name = range r.ResourceNames {
+						all = append(all, p)
+					}
+				}
+			}
+		}
+	}
+	return Of(all...), nil
+}
+
+func check(i int, r rbacv1.PolicyRule) error {
+	fields := []struct {
+		name   string
+		values []string
+	}{{"verbs", r.Verbs}, {"apiGroups", r.APIGroups}, {"resources", r.Resources}, {"nonResourceURLs", r.NonResourceURLs}, {"resourceNames", r.ResourceNames}}
+	for _, f := range fields {
+		for _, v := range f.values {
+			switch {
+			case f.name == "nonResourceURLs" && strings.HasSuffix(v, "*"), v == "*", f.name == "resources" && strings.Contains(v, "*"):
+				return &InvalidError{i, f.name, fmt.Sprintf("%q grants what nobody has named: name it", v)}
+			case v == "" && f.name != "apiGroups":
+				return &InvalidError{i, f.name, "has an empty name"}
+			}
+		}
+	}
+	urls := len(r.NonResourceURLs) > 0
+	switch {
+	case len(r.Verbs) == 0:
+		return &InvalidError{i, "verbs", "is empty"}
+	case urls && (len(r.APIGroups) > 0 || len(r.Resources) > 0 || len(r.ResourceNames) > 0):
+		return &InvalidError{i, "nonResourceURLs", "stand beside resources"}
+	case !urls && len(r.APIGroups) == 0:
+		return &InvalidError{i, "apiGroups", `is empty: the core group is ""`}
+	case !urls && len(r.Resources) == 0:
+		return &InvalidError{i, "resources", "is empty"}
+	}
+	return nil
+}
+
+// Permissions are all that the rules grant, sorted. One for a single object is not among them where
+// the same is granted for all.
+func (r Rules) Permissions() []Permission { return slices.Clone(r.all) }
+
+// Empty reports whether nothing is granted.
+func (r Rules) Empty() bool { return len(r.all) == 0 }
+
+// Union grants what any of the rules does.
+func Union(rules ...Rules) Rules {
+	var all []Permission
+	for _, r := range rules {
+		all = append(all, r.all...)
+	}
+	return Of(all...)
+}
+
+// Covers reports whether the rules grant a permission: as it is, or for all names.
+func (r Rules) Covers(p Permission) bool {
+	if _, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare); ok {
+		return true
+	}
+	p.Name = ""
+	_, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare)
+	return ok
+}
+
+// Missing are the permissions that are needed and that have does not grant.
+func Missing(have, need Rules) []Permission {
+	return slices.DeleteFunc(need.Permissions(), have.Covers)
+}
+
+// Excess are the permissions that have grants though they are not needed. One for all objects is in
+// excess where only some of them are needed.
+func Excess(have, need Rules) []Permission {
+	return slices.DeleteFunc(have.Permissions(), need.Covers)
+}
+
+// PolicyRules are the rules as a role has them: few, and always the same for the same permissions.
+// A resource stands in one rule for each set of names; resources with the same verbs share one.
+func (r Rules) PolicyRules() []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, p := range r.all { // the verbs of one thing follow each other
+		one := rbacv1.PolicyRule{Verbs: []string{p.Verb}}
+		if p.URL != "" {
+			one.NonResourceURLs = []string{p.URL}
+		} else {
+			one.APIGroups, one.Resources = []string{p.Group}, []string{p.Resource}
+		}
+		if p.Name != "" {
+			one.ResourceNames = []string{p.Name}
+		}
+		if n := len(out) - 1; n >= 0 && same(out[n], one, "verbs") {
+			out[n].Verbs = append(out[n].Verbs, p.Verb)
+			continue
+		}
+		out = append(out, one)
+	}
+	for _, field := range []string{"resourceNames", "resources", "apiGroups", "nonResourceURLs"} {
+		out = merge(out, field)
+	}
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int {
+		for _, f := range []string{"nonResourceURLs", "apiGroups", "resources", "resourceNames", "verbs"} {
+			if c := slices.Compare(*list(&a, f), *list(&b, f)); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return out
+}
+
+// merge makes one of the rules that differ in one field only.
+func merge(rules []rbacv1.PolicyRule, field string) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, r := range rules {
+		i := slices.IndexFunc(out, func(o rbacv1.PolicyRule) bool { return mergeable(o, r, field) })
+		if i < 0 {
+			out = append(out, r)
+			continue
+		}
+		values := list(&out[i], field)
+		*values = append(*values, *list(&r, field)...)
+		slices.Sort(*values)
+		*values = slices.Compact(*values)
+	}
+	return out
+}
+
+// mergeable: a rule without names is about all of them, so it never takes some in; and a rule about
+// URLs has no other lists.
+func mergeable(a, b rbacv1.PolicyRule, field string) bool {
+	return same(a, b, field) && len(*list(&a, field)) > 0 && len(*list(&b, field)) > 0
+}
+
+// same reports whether two rules have all lists alike but one.
+func same(a, b rbacv1.PolicyRule, but string) bool {
+	for _, f := range []string{"verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"} {
+		if f != but && !slices.Equal(*list(&a, f), *list(&b, f)) {
+			return false
+		}
+	}
+	return true
+}
+
+func list(r *rbacv1.PolicyRule, field string) *[]string {
+	switch field {
+	case "verbs":
+		return &r.Verbs
+	case "apiGroups":
+		return &r.APIGroups
+	case "resources":
+		return &r.Resources
+	case "resourceNames":
+		return &r.ResourceNames
+	}
+	return &r.NonResourceURLs
+}
