@@ -5,11 +5,14 @@
 //	controller.New(mgr, "name", reconciler, …)       checks, and joins the manager
 //	err = mgr.Run(flyball.SignalContext())
 //
-//	      ┌── Serve ──►  ┌── Sync ──►  ┌── Lead ──►           ctx ends, or something fails
-//	      │ servers      │ caches      │ controllers,  ─────────────┐
-//	      │              │             │ other runners              ▼
-//	      ◄── stops third ◄── second ──◄── stops first: no new work, running reconciles finish
-//	                                       within the grace period
+//	  Serve ──────► Sync ──────► Always ─────► Lead           ctx ends, something fails,
+//	  webhooks,     caches       on every      controllers,   or the lease is lost
+//	  probes,                    replica       other runners:        │
+//	  metrics                                  on the leader         ▼
+//	  stops last ◄── third ◄──── second ◄───── stops first: no new work, running reconciles
+//	                                           finish within the grace period, the lease is released
+//
+// Each phase has a bound on how long it may take to stop.
 //
 // Nothing is global: a program may have several managers, for several clusters too, and each may
 // run again after it stopped.
@@ -18,15 +21,13 @@ package flyball
 import (
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
+	"net/url"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/cache"
@@ -34,145 +35,140 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/metrics"
+	"github.com/flyball-io/flyball/webhook"
 )
 
-// ErrRunning says that Run was called while the manager runs.
+// ErrRunning says that Run was called while the manager runs, or while something of its last run
+// still does: the error then names it.
 var ErrRunning = errors.New("manager runs already")
-
-const defaultGrace = 30 * time.Second
-
-// Options say how a manager is made. The zero value works wherever kubectl or a Pod with a
-// service account works. They are read by [New], once.
-type Options struct {
-	// Name of the program, as the owner of the fields it sets and the reporter of its events: a
-	// name, with or without a domain before it, such as "example.org/podscaler". Empty: the name
-	// of the executable.
-	Name string
-	// Config of the cluster, with credentials. Nil: what Kubeconfig and Context name.
-	Config *rest.Config
-	// Kubeconfig and Context say where the configuration is. Empty: $KUBECONFIG, ~/.kube/config,
-	// or the service account of the Pod, the first that is there; and its current context.
-	Kubeconfig, Context string
-	// Scheme knows the Go types. Nil: a new one with all built-in kinds. It must not change after
-	// New.
-	Scheme *runtime.Scheme
-	// Cache are options of the cache: the namespaces that are watched, selections and transforms
-	// of single kinds. Logger is filled in where it is empty.
-	Cache cache.Options
-	// Client are options of the client. Scheme, UserAgent, FieldOwner and Logger are filled in
-	// where they are empty.
-	Client client.Options
-	// GracePeriod is how long reconciles may go on after the program was told to stop. Zero:
-	// 30 s, as long as a Pod has by default. Negative: none.
-	GracePeriod time.Duration
-	// SyncTimeout is how long Run waits, before it starts controllers and other runners, for the
-	// kinds that were opened in the cache before it. Zero: 2 minutes. Negative: not at all. It
-	// does not wait for a kind that something is known to keep, and never for the kinds of
-	// controllers, each of which waits for its own.
-	SyncTimeout time.Duration
-	// Events bound what the recorder of events sends. The zero value means its defaults.
-	Events event.Limits
-	// Logger is where a person is told. Nil: slog.Default().
-	Logger *slog.Logger
-	// Hooks let others count what happens.
-	Hooks Hooks
-}
-
-// Hooks are called as things happen; nil ones are skipped. They must not block.
-type Hooks struct {
-	// LiveRead is called when [Manager.Client] reads from the server since the cache has nothing to
-	// answer from: nobody has opened the kind there, or it was never let see it.
-	LiveRead func(schema.GroupVersionKind)
-}
 
 // Manager holds what the controllers of a program share, and runs them. All methods may be called
 // from any goroutine.
 type Manager struct {
-	o      Options
-	logger *slog.Logger
-	live   *client.Live
-	cache  *cache.Cache
-	client client.Client
-	events *event.Recorder
+	o        Options
+	logger   *slog.Logger
+	bare     *client.Live // without a fence
+	live     *client.Live // with one, if there is an election
+	cache    *cache.Cache
+	client   client.Client
+	unfenced client.Client
+	events   *event.Recorder
+	elector  *leader.Elector // nil: there is no election
+	metrics  *metrics.Metrics
+	servers  servers
+	webhooks *webhooks
+	probes   probes
 
 	life life
+
+	mu     sync.Mutex
+	states map[string]stateful // controllers, by name
 }
 
-var _ controller.Manager = (*Manager)(nil)
+var (
+	_ controller.Manager      = (*Manager)(nil)
+	_ controller.Instrumented = (*Manager)(nil)
+	_ webhook.Manager         = (*Manager)(nil)
+)
 
 // New makes a manager. It reads the configuration but does not talk to the server, which Run
-// does first. Errors are those of client.Config, client.New, cache.New and event.New.
+// does first. Errors are an *[OptionError], or those of client.Config, client.New, cache.New and
+// event.New.
 func New(o Options) (*Manager, error) {
-	if o.Name == "" {
-		o.Name = executable()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	switch {
-	case o.GracePeriod == 0:
-		o.GracePeriod = defaultGrace
-	case o.GracePeriod < 0:
-		o.GracePeriod = 0
-	}
-	if o.SyncTimeout == 0 {
-		o.SyncTimeout = 2 * time.Minute
-	}
-	if o.Config == nil {
-		cfg, err := client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig, Context: o.Context})
-		if err != nil {
-			return nil, err
-		}
-		o.Config = cfg
-	}
-	if o.Client.Scheme == nil {
-		o.Client.Scheme = o.Scheme
-	}
-	if o.Client.FieldOwner == "" {
-		o.Client.FieldOwner = o.Name
-	}
-	if o.Client.Logger == nil {
-		o.Client.Logger = o.Logger
-	}
-	if o.Cache.Logger == nil {
-		o.Cache.Logger = o.Logger
-	}
-	live, err := client.New(o.Config, o.Client)
+	o, err := o.resolved()
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, logger: o.Logger, live: live, life: life{logger: o.Logger}}
-	if m.cache, err = cache.New(informer.Connect(live), o.Cache); err != nil {
+	m := &Manager{
+		o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}),
+		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), states: map[string]stateful{},
+	}
+	if err := m.connect(); err != nil {
 		return nil, err
 	}
-	m.events, err = event.New(live, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
-	if err != nil {
+	if err := m.elect(); err != nil {
 		return nil, err
 	}
-	m.client = &reads{Client: live, live: live, cache: m.cache, onLive: o.Hooks.LiveRead}
+	if err := m.newProbes(); err != nil {
+		return nil, err
+	}
+	if err := m.newServers(); err != nil {
+		return nil, err
+	}
 	// Controllers write events until their last reconcile has ended, so the recorder outlives them.
-	for _, own := range []struct {
-		phase Phase
-		name  string
-		r     controller.Runner
-	}{{Serve, "event recorder", m.events}, {Sync, "cache", m.cache}} {
-		if _, err := m.life.add(own.phase, own.name, own.r); err != nil {
-			return nil, err
-		}
+	if _, err := m.life.add(Serve, "event recorder", m.events); err != nil {
+		return nil, err
+	}
+	if _, err := m.life.add(Sync, "cache", m.cache); err != nil {
+		return nil, err
 	}
 	m.life.settled = m.settled
 	return m, nil
 }
 
-// executable is the name of the program, cut down to what a field owner and reporter may be.
-func executable() string {
-	name := strings.TrimFunc(filepath.Base(os.Args[0]), func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-	})
-	if len(validation.IsQualifiedName(name)) > 0 {
-		return "flyball"
+// connect makes what talks to the server.
+func (m *Manager) connect() (err error) {
+	o := m.o
+	o.Client.Hook = both(m.metrics.ClientHook(hostOf(o.Config)), o.Client.Hook)
+	if m.bare, err = client.New(o.Config, o.Client); err != nil {
+		return err
 	}
-	return name
+	if m.cache, err = cache.New(informer.Connect(m.bare), o.Cache); err != nil {
+		return err
+	}
+	m.metrics.AddCache(m.cache.Watches)
+	m.events, err = event.New(m.bare, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	m.metrics.AddEvents(m.events.Stats)
+	m.live = m.bare
+	return nil
+}
+
+// elect makes the clients, with a fence if there is an election.
+func (m *Manager) elect() (err error) {
+	onLive := both(m.metrics.LiveRead, m.o.Hooks.LiveRead)
+	m.unfenced = &reads{Client: m.bare, live: m.bare, cache: m.cache, onLive: onLive}
+	m.client = m.unfenced
+	if m.o.Leader == nil {
+		return nil
+	}
+	o := *m.o.Leader
+	o.Hook = both(func(s leader.State) {
+		if lost, ok := errors.AsType[*leader.LostError](s.Err); ok {
+			m.life.lost(lost)
+		}
+	}, o.Hook)
+	if m.elector, err = leader.New(m.bare, o); err != nil {
+		return &OptionError{"Leader", err}
+	}
+	m.life.elect = m.elector.Run
+	m.live = m.bare.Fenced(m.elector.Fence())
+	m.client = &reads{Client: m.live, live: m.live, cache: m.cache, onLive: onLive}
+	_, err = m.metrics.AddLeader(o.Name, func() bool { return m.elector.State().Leading })
+	return err
+}
+
+// both calls first, then second, which may be nil.
+func both[T any](first, second func(T)) func(T) {
+	if second == nil {
+		return first
+	}
+	return func(v T) {
+		first(v)
+		second(v)
+	}
+}
+
+// hostOf is the host and port of the server.
+func hostOf(c *rest.Config) string {
+	if u, err := url.Parse(c.Host); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return c.Host
 }
 
 // Client reads from the cache what is cached, that is the kinds that controllers watch and those
@@ -182,29 +178,59 @@ func executable() string {
 // server: that somebody opened it in vain takes nothing from those who may get single objects.
 // What Options.Cache restricts by selectors is never read so, nor all of it by a cache of some
 // namespaces.
+//
+// With Options.Leader it writes only while this process surely leads: other writes are a
+// *client.Fenced, with a *leader.NotLeadingError in it, and nothing is sent.
 func (m *Manager) Client() client.Client { return m.client }
 
-// Live reads from and writes to the server.
+// Live reads from and writes to the server. With Options.Leader its writes are those of
+// [Manager.Client].
 func (m *Manager) Live() *client.Live { return m.live }
+
+// Unfenced is [Manager.Client] for what runs on every replica: it writes whether this process leads
+// or not. Without Options.Leader it is the same.
+func (m *Manager) Unfenced() client.Client { return m.unfenced }
 
 // Cache is where kinds are opened and indexes are declared. It runs while the manager does.
 func (m *Manager) Cache() *cache.Cache { return m.cache }
 
 // Events records Kubernetes Events, for people to read; it never blocks. They are sent while the
-// manager runs.
+// manager runs, by whoever records them: a standby, too.
 func (m *Manager) Events() *event.Recorder { return m.events }
 
 // Scheme knows the Go types of the kinds.
-func (m *Manager) Scheme() *runtime.Scheme { return m.live.Scheme() }
+func (m *Manager) Scheme() *runtime.Scheme { return m.bare.Scheme() }
 
 // Mapper knows which resource serves a kind.
-func (m *Manager) Mapper() meta.RESTMapper { return m.live.Mapper() }
+func (m *Manager) Mapper() meta.RESTMapper { return m.bare.Mapper() }
 
 // Logger is where controllers log that have no logger of their own.
 func (m *Manager) Logger() *slog.Logger { return m.logger }
 
-// GracePeriod is how long running reconciles may go on after Run was told to stop.
-func (m *Manager) GracePeriod() time.Duration { return m.o.GracePeriod }
+// GracePeriod is how long running reconciles may go on after Run was told to stop: what is left of
+// it, once that has happened.
+func (m *Manager) GracePeriod() time.Duration {
+	return max(0, m.o.GracePeriod-m.life.stopping())
+}
 
 // Name is the name of the program.
 func (m *Manager) Name() string { return m.o.Name }
+
+// Leading reports whether this process surely leads at this moment. Without Options.Leader it
+// always does.
+func (m *Manager) Leading() bool { return m.elector == nil || m.elector.State().Leading }
+
+// Metrics is where a program registers metrics of its own, which are served with the others. The
+// registry belongs to this manager alone. A collector that panics ends the process.
+func (m *Manager) Metrics() prometheus.Registerer { return m.metrics.Registerer() }
+
+// Gatherer yields all metrics, for those who read them otherwise than over HTTP.
+func (m *Manager) Gatherer() prometheus.Gatherer { return m.metrics.Gatherer() }
+
+// ControllerHooks implements controller.Instrumented.
+func (m *Manager) ControllerHooks(name string, workers int) controller.Hooks {
+	return m.metrics.Controller(name, workers)
+}
+
+// WebhookHooks are the hooks by which webhooks are counted.
+func (m *Manager) WebhookHooks() webhook.Hooks { return m.metrics.Webhooks() }

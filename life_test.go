@@ -68,8 +68,8 @@ func begun(l *life) (stop func(cause error) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
 	go func() {
-		if !l.begin() {
-			result <- ErrRunning
+		if err := l.begin(); err != nil {
+			result <- err
 			return
 		}
 		defer l.finish()
@@ -96,6 +96,7 @@ func TestPhasesStartInOrderAndStopInReverse(t *testing.T) {
 			return nil
 		}
 		l.mustAdd(t, Lead, &runner{"controller", log, slow})
+		l.mustAdd(t, Always, &runner{"agent", log, slow})
 		l.mustAdd(t, Serve, &runner{"webhook", log, nil})
 		l.mustAdd(t, Sync, &runner{"cache", log, slow})
 		for range 2 { // a manager can run again
@@ -104,7 +105,7 @@ func TestPhasesStartInOrderAndStopInReverse(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		once := "+webhook serve +cache sync +controller lead -controller -cache -webhook"
+		once := "+webhook serve +cache sync +agent always +controller lead -controller -agent -cache -webhook"
 		if want := once + " " + once; log.String() != want {
 			t.Errorf("got  %s\nwant %s", log, want)
 		}
@@ -285,8 +286,8 @@ func TestMembersUnderLoad(t *testing.T) {
 	l := newLife()
 	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
-		if !l.begin() {
-			t.Fatal("still running")
+		if err := l.begin(); err != nil {
+			t.Fatal(err)
 		}
 		var wait sync.WaitGroup
 		for i := range 8 {

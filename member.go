@@ -11,46 +11,6 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Phase is when something runs: phases start in this order and stop in reverse, each when the one
-// before it has ended.
-type Phase int
-
-const (
-	// Serve is for servers that others need first, such as webhooks and probes.
-	Serve Phase = iota
-	// Sync is for caches. That of the manager runs here.
-	Sync
-	// Lead is for what acts: controllers and other runners.
-	Lead
-
-	phaseCount = iota
-)
-
-func (p Phase) String() string {
-	if p < 0 || p >= phaseCount {
-		return fmt.Sprintf("phase %d", int(p))
-	}
-	return [...]string{"serve", "sync", "lead"}[p]
-}
-
-var (
-	// ErrNilRunner says that Add was given nothing to run.
-	ErrNilRunner = errors.New("runner is nil")
-	// ErrNoName says that Add was given no name.
-	ErrNoName = errors.New("name is empty")
-	// ErrNoPhase says that AddTo was given a phase that there is not.
-	ErrNoPhase = errors.New("no such phase")
-	// ErrClosed is the cause with which something that was added is stopped by its Close.
-	ErrClosed = errors.New("closed")
-)
-
-// DuplicateNameError says that something of this name is part of the manager already.
-type DuplicateNameError struct{ Name string }
-
-func (e *DuplicateNameError) Error() string {
-	return fmt.Sprintf("the manager has something named %q already", e.Name)
-}
-
 // member is something that was added.
 type member struct {
 	life   *life
@@ -105,6 +65,9 @@ func (b *member) startLocked(group *run.Group) {
 		return nil
 	})
 }
+
+// over reports whether nothing of the member runs.
+func (b *member) over() bool { return b.ended == nil || isClosed(b.ended) }
 
 func (b *member) begin(cancel context.CancelCauseFunc) bool {
 	b.life.mu.Lock()

@@ -4,35 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 )
 
 var errSyncTimeout = errors.New("not synced in time")
 
 // Run checks that the server answers, starts everything in the order of the phases, and works
-// until ctx ends or something that was added fails. It then stops the phases in reverse:
-// controllers take no new work and let running reconciles finish within the grace period, then
-// the caches end. When Run returns, everything that it started has ended.
+// until ctx ends, something that was added fails, or the lease is lost. It then stops the phases in
+// reverse: controllers take no new work and let running reconciles finish within the grace period
+// (at once, where the lease is lost), the lease is released, then the caches and the servers end.
+// When Run returns, everything that it started has ended, but for what a *[StopTimeoutError] in its
+// error names.
 //
 // The error is the cause. It is nil for an end in good order: when ctx was cancelled without a
 // cause, or by a signal (see [SignalContext]), and everything ended without an error. Other causes
-// of ctx, the failure that stopped the manager, and what went wrong while it stopped are all in
-// the error.
+// of ctx, the failure that stopped the manager, a *leader.LostError, and what went wrong while it
+// stopped are all in the error.
 //
-// Run may be called again after it returned; before that it is [ErrRunning].
+// Run may be called again after it returned and all has ended; before that it is [ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
-	if !m.life.begin() {
-		return ErrRunning
+	if err := m.life.begin(); err != nil {
+		return err
 	}
 	defer m.life.finish()
-	defer m.live.Close()
-	err := m.live.Check(ctx)
+	defer m.bare.Close()
+	err := m.bare.Check(ctx)
 	_, forbidden := errors.AsType[*client.Forbidden](err) // then it is there, and knows who we are
 	switch {
 	case err == nil || forbidden:
@@ -47,12 +47,19 @@ func (m *Manager) Run(ctx context.Context) error {
 // settleCheck is how often a manager that waits for its cache looks for what keeps it.
 const settleCheck = time.Second
 
-// settled holds up what acts until the kinds that were opened in the cache are there, except for
-// those that something is known to keep: they are reported, and come when they can.
+// settled holds up the caches until the servers answer, and what acts until the caches are filled.
 func (m *Manager) settled(ctx context.Context, p Phase) {
-	if p != Sync || m.o.SyncTimeout < 0 {
-		return
+	switch {
+	case p == Serve:
+		m.serving(ctx)
+	case p == Sync && m.o.SyncTimeout > 0:
+		m.synced(ctx)
 	}
+}
+
+// synced waits until the kinds that were opened in the cache are there, except for those that
+// something is known to keep: they are reported, and come when they can.
+func (m *Manager) synced(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.o.SyncTimeout, errSyncTimeout)
 	defer cancel()
 	for !done(ctx) {
@@ -72,19 +79,4 @@ func (m *Manager) settled(ctx context.Context, p Phase) {
 // kept reports whether all that is missing has a cause that is known.
 func kept(e *informer.SyncError) bool {
 	return !slices.ContainsFunc(e.Missing, func(m *informer.NotSyncedError) bool { return m.Unwrap() == nil })
-}
-
-// Add has r run whenever the manager runs, in the phase [Lead]; from now on if that phase runs
-// already. If r fails, the manager stops and Run returns the error; if it returns nil early, the
-// others go on. Closing what Add returns stops r, waits until it has ended, and makes the name
-// free; not to be called from r itself, which would wait for itself.
-//
-// The errors are [ErrNoName], [ErrNilRunner] and *[DuplicateNameError].
-func (m *Manager) Add(name string, r controller.Runner) (io.Closer, error) {
-	return m.life.add(Lead, name, r)
-}
-
-// AddTo is [Manager.Add] to a phase; [ErrNoPhase] is an error more.
-func (m *Manager) AddTo(p Phase, name string, r controller.Runner) (io.Closer, error) {
-	return m.life.add(p, name, r)
 }

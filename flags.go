@@ -1,0 +1,64 @@
+package flyball
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+
+	"github.com/flyball-io/flyball/leader"
+)
+
+// Bind makes flags of the options that are set where a program is deployed, with what the options
+// say as their defaults. Parse the flags before [New].
+func (o *Options) Bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says where the cluster is (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
+	flags.StringVar(&o.Context, "context", o.Context, "`name` of the context in it (empty: its current one)")
+
+	flags.StringVar(&o.Metrics.Addr, "metrics-addr", o.Metrics.Addr, "`host:port` of the metrics, such as :8443; beyond loopback with TLS, and for those only whom the API server allows /metrics (empty: off)")
+	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", o.Metrics.CertDir, "`folder` with tls.crt and tls.key of the metrics (empty: a certificate that nobody has signed)")
+	flags.BoolVar(&o.Metrics.Insecure, "metrics-insecure", o.Metrics.Insecure, "serve the metrics to everybody, over plain HTTP")
+	flags.BoolVar(&o.Debug, "debug", o.Debug, "serve profiles and other pages below /debug/, beside the metrics")
+	flags.StringVar(&o.Probes.Addr, "probe-addr", o.Probes.Addr, "`host:port` of /healthz, /livez and /readyz, such as :8081 (empty: off)")
+	flags.StringVar(&o.Probes.CertDir, "probe-cert-dir", o.Probes.CertDir, "`folder` with tls.crt and tls.key of the probes (empty: plain HTTP)")
+
+	flags.StringVar(&o.Webhooks.Addr, "webhook-addr", o.Webhooks.Addr, "`host:port` of the webhooks, such as :9443 (empty: off)")
+	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: they are made and rotated here, and kept in a Secret)")
+	managed := &o.Webhooks.Managed
+	flags.StringVar(&managed.Namespace, "webhook-namespace", managed.Namespace, "`namespace` of that Secret and of the Service (empty: that of the Pod)")
+	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: made of that of the program)")
+	flags.StringVar(&managed.Service, "webhook-service", managed.Service, "`name` of the Service that the webhooks are called by")
+	flags.Var((*names)(&managed.Mutating), "webhook-mutating", "`names` of MutatingWebhookConfigurations that the CA is written into, with commas between")
+	flags.Var((*names)(&managed.Validating), "webhook-validating", "`names` of ValidatingWebhookConfigurations that the CA is written into")
+	flags.Var((*names)(&managed.CRDs), "webhook-crds", "`names` of CustomResourceDefinitions whose conversion the CA is written into")
+
+	elect := o.Leader
+	if elect == nil {
+		elect = &leader.Options{}
+	}
+	flags.BoolFunc("leader-elect", "elect one of several replicas, which alone acts"+map[bool]string{true: " (default true)"}[o.Leader != nil], func(s string) error {
+		on, err := strconv.ParseBool(s)
+		if o.Leader = nil; on {
+			o.Leader = elect
+		}
+		return err
+	})
+	flags.StringVar(&elect.Namespace, "leader-elect-namespace", elect.Namespace, "`namespace` of the Lease (empty: that of the Pod)")
+	flags.StringVar(&elect.Name, "leader-elect-name", elect.Name, "`name` of the Lease (empty: that of the program)")
+	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` that running reconciles have to finish when the program is told to stop (0: 30s; negative: none)")
+}
+
+// names is a flag that is a list.
+type names []string
+
+func (n *names) String() string { return strings.Join(*n, ",") }
+
+// Set replaces the list.
+func (n *names) Set(s string) error {
+	*n = nil
+	for name := range strings.SplitSeq(s, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			*n = append(*n, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package flyball
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+// pages are those for who looks into the program, beside the profiles.
+func (m *Manager) pages() []serve.Page {
+	return []serve.Page{
+		{Path: "/debug/caches", About: "the kinds in the cache, and where their watches stand", Handler: http.HandlerFunc(m.cachesPage)},
+		{Path: "/debug/controllers", About: "the controllers and their queues", Handler: http.HandlerFunc(m.controllersPage)},
+	}
+}
+
+func (m *Manager) cachesPage(w http.ResponseWriter, _ *http.Request) {
+	t := table(w, "WATCH", "STATE", "OBJECTS", "SET ASIDE", "VERSION")
+	watches := watchNames(m.cache.Watches())
+	for _, name := range slices.Sorted(maps.Keys(watches)) {
+		s := watches[name].State
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", name, s, s.Objects, s.SetAside, s.Watch.ResourceVersion)
+	}
+	// An error is one of the connection.
+	_ = t.Flush()
+}
+
+func (m *Manager) controllersPage(w http.ResponseWriter, _ *http.Request) {
+	t := table(w, "CONTROLLER", "STATE", "READY", "DELAYED", "IN FLIGHT", "WHY")
+	controllers := m.stateful()
+	for _, name := range slices.Sorted(maps.Keys(controllers)) {
+		c := controllers[name]
+		var q workqueue.Stats
+		if s, ok := c.(interface{ QueueStats() workqueue.Stats }); ok {
+			q = s.QueueStats()
+		}
+		state, why := c.State(), ""
+		if state.Err != nil {
+			why = state.Err.Error()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\n", name, state.Phase, q.Depth, q.Delayed, q.InFlight, why)
+	}
+	_ = t.Flush()
+}
+
+func table(w http.ResponseWriter, columns ...string) *tabwriter.Writer {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, c := range columns {
+		fmt.Fprint(t, c, []string{"\t", "\n"}[i/(len(columns)-1)])
+	}
+	return t
+}

@@ -1,0 +1,247 @@
+package flyball
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/serve"
+)
+
+// Endpoint says where something is served over HTTP. The zero value: nowhere.
+//
+// On loopback it talks plain HTTP to everybody on the machine. On any other address it talks TLS,
+// and lets in those only whom the API server knows and allows the path; see serve.Authorized.
+type Endpoint struct {
+	// Addr is host:port: "127.0.0.1:8080", or ":8443" for all addresses of the machine. Empty:
+	// nothing is served.
+	Addr string
+	// CertDir has tls.crt and tls.key, which are read again when they change. Empty: where TLS is
+	// needed, a certificate that nobody has signed, made anew by each process.
+	CertDir string
+	// Insecure serves everybody, over plain HTTP, also beyond loopback.
+	Insecure bool
+}
+
+// Webhooks say where what [Manager.Handle] was given is served, and with which certificate. The
+// zero value: nowhere. API servers call over TLS only, with HTTP/1.1.
+type Webhooks struct {
+	// Addr is host:port, such as ":9443". Empty: nothing is served.
+	Addr string
+	// CertDir has tls.crt and tls.key, which are read again when they change.
+	CertDir string
+	// Managed has Flyball make the certificate, and keep it in a Secret that the replicas share,
+	// if CertDir is empty. Namespace is that of the Pod, Name that of Options with
+	// "-webhook-cert", and Logger is filled in, where they are empty. It needs a Service, DNSNames
+	// or IPs; on loopback 127.0.0.1, ::1 and localhost are what it is for if there are none.
+	Managed cert.ManagedOptions
+}
+
+// Addrs are the addresses that a manager listens on; nil where it does not.
+type Addrs struct{ Metrics, Probes, Webhooks net.Addr }
+
+// servers are those of a manager; nil where there is none.
+type servers struct {
+	metrics, probes, webhooks *serve.Server
+	certs                     []named
+}
+
+// named is a source of certificates with a name.
+type named struct {
+	name   string
+	source cert.Source
+}
+
+// newServers makes the servers and puts them into the phase Serve.
+func (m *Manager) newServers() error {
+	s := &m.servers
+	if m.o.Metrics.Addr != "" {
+		h, err := m.metricsHandler()
+		if err != nil {
+			return err
+		}
+		if s.metrics, err = m.endpoint("metrics", "Metrics", m.o.Metrics, h); err != nil {
+			return err
+		}
+	}
+	if m.o.Probes.Addr != "" {
+		e := m.o.Probes
+		e.Insecure = e.Insecure || e.CertDir == ""
+		var err error
+		if s.probes, err = m.endpoint("probes", "Probes", e, m.probes.handler(m)); err != nil {
+			return err
+		}
+	}
+	if m.o.Webhooks.Addr != "" {
+		source, err := m.webhookCert()
+		if err != nil {
+			return err
+		}
+		s.certs = append(s.certs, named{"webhooks", source})
+		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.webhooks.mux, TLS: cert.TLS(source), Logger: m.logger})
+		if err != nil {
+			return &OptionError{"Webhooks", err}
+		}
+	}
+	for _, c := range s.certs {
+		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source); err != nil {
+			return err
+		}
+		if _, err := m.metrics.AddCertificate(c.name, c.source); err != nil {
+			return err
+		}
+	}
+	for _, server := range s.all() {
+		if _, err := m.life.add(Serve, "server of "+server.Name(), server); err != nil {
+			return err
+		}
+		if _, err := m.metrics.AddServer(server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *servers) all() (all []*serve.Server) {
+	for _, server := range []*serve.Server{s.metrics, s.probes, s.webhooks} {
+		if server != nil {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
+// metricsHandler serves the metrics and, if they are asked for, the pages for those who look into
+// the program.
+func (m *Manager) metricsHandler() (http.Handler, error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", m.metrics.Handler())
+	if m.o.Debug {
+		pages, err := serve.Debug(m.pages()...)
+		if err != nil {
+			return nil, &OptionError{"Debug", err}
+		}
+		mux.Handle("/debug/", pages)
+	}
+	if e := m.o.Metrics; !e.Insecure && !isLoopback(e.Addr) {
+		return serve.Authorized(m.bare, mux, serve.AuthOptions{Logger: m.logger}), nil
+	}
+	return mux, nil
+}
+
+// endpoint makes the server of one.
+func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*serve.Server, error) {
+	o := serve.Options{Name: name, Addr: e.Addr, Handler: h, Insecure: e.Insecure, Logger: m.logger}
+	if name == "metrics" {
+		o.HandlerTimeout = 2 * time.Minute // profiles take as long as they are asked to
+	}
+	switch {
+	case e.CertDir != "":
+		source, err := cert.NewFiles(cert.FilesOptions{Dir: e.CertDir, Logger: m.logger})
+		if err != nil {
+			return nil, &OptionError{field + ".CertDir", err}
+		}
+		m.servers.certs = append(m.servers.certs, named{name, source})
+		o.TLS = cert.TLS(source)
+	case !e.Insecure && !isLoopback(e.Addr):
+		o.TLS = newSelfSigned().config()
+	}
+	s, err := serve.New(o)
+	if err != nil {
+		return nil, &OptionError{field, err}
+	}
+	return s, nil
+}
+
+// webhookCert is the source of the certificate of the webhooks.
+func (m *Manager) webhookCert() (cert.Source, error) {
+	w := m.o.Webhooks
+	if w.CertDir != "" {
+		source, err := cert.NewFiles(cert.FilesOptions{Dir: w.CertDir, Logger: m.logger})
+		if err != nil {
+			return nil, &OptionError{"Webhooks.CertDir", err}
+		}
+		return source, nil
+	}
+	o := w.Managed
+	if o.Name == "" {
+		o.Name = objectName(m.o.Name) + "-webhook-cert"
+	}
+	if o.Namespace == "" {
+		var err error
+		if o.Namespace, err = podNamespace(); err != nil {
+			return nil, &OptionError{"Webhooks.Managed.Namespace", err}
+		}
+	}
+	if o.Service == "" && len(o.DNSNames)+len(o.IPs) == 0 && isLoopback(w.Addr) {
+		o.DNSNames, o.IPs = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	}
+	if o.Logger == nil {
+		o.Logger = m.logger
+	}
+	source, err := cert.NewManaged(m.bare, o)
+	if err != nil {
+		return nil, &OptionError{"Webhooks.Managed", err}
+	}
+	return source, nil
+}
+
+// isLoopback reports whether an address is one of the machine alone, by what it says. serve looks
+// again at what it stands for.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// serveCheck is how long the caches wait for a certificate that is not there: what needs no webhook
+// goes on without it.
+const serveCheck = 30 * time.Second
+
+var errNoCertificate = errors.New("no certificate in time")
+
+// serving returns when all servers listen and have their certificates: the API server may call a
+// webhook for the first list of a kind.
+func (m *Manager) serving(ctx context.Context) {
+	if m.servers.webhooks == nil {
+		if n := m.webhooks.count(); n > 0 {
+			m.logger.Warn("webhooks are not served: Options.Webhooks.Addr is empty", "webhooks", n)
+		}
+	}
+	for _, s := range m.servers.all() {
+		select {
+		case <-s.Listening():
+		case <-ctx.Done(): // also when one could not
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, serveCheck, errNoCertificate)
+	defer cancel()
+	for _, c := range m.servers.certs {
+		select {
+		case <-c.source.Ready():
+		case <-ctx.Done():
+			if context.Cause(ctx) == errNoCertificate {
+				m.logger.Error("a certificate is not there, going on", "server", c.name, "err", c.source.Check(ctx))
+			}
+			return
+		}
+	}
+}
+
+// Addrs says where the manager listens.
+func (m *Manager) Addrs() Addrs {
+	addr := func(s *serve.Server) net.Addr {
+		if s == nil {
+			return nil
+		}
+		return s.Addr()
+	}
+	return Addrs{addr(m.servers.metrics), addr(m.servers.probes), addr(m.servers.webhooks)}
+}
