@@ -3,6 +3,8 @@ package webhook
 import (
 	"bytes"
 	"errors"
+	"hash/maphash"
+	"math/bits"
 	"sync"
 
 	"github.com/flyball-io/flyball/webhook/internal/review"
@@ -24,6 +26,7 @@ type node struct {
 	first, next int32  // none is -1
 	count       int32  // of members or elements
 	name        []byte // of a member, unquoted
+	hash        uint64 // of the value, whatever the order of members and the way it is written
 }
 
 const none = int32(-1)
@@ -32,6 +35,9 @@ const none = int32(-1)
 const manyNames = 16
 
 const maxDepth = 10000 // as in the decoders of requests and objects
+
+// seed makes hashes that a stranger cannot foresee.
+var seed = maphash.MakeSeed()
 
 var trees = sync.Pool{New: func() any { return new(tree) }}
 
@@ -85,15 +91,19 @@ func (t *tree) value(name []byte) (int32, error) {
 	n := int32(len(t.nodes))
 	t.nodes = append(t.nodes, node{start: int32(t.pos), first: none, next: none, name: name})
 	var kind byte
+	var hash uint64
 	switch kind = t.peek(); kind {
 	case '{', '[':
-		if err := t.inside(n, kind); err != nil {
+		var err error
+		if hash, err = t.inside(n, kind); err != nil {
 			return none, err
 		}
 	case '"':
-		if t.str() == nil {
+		quoted := t.str()
+		if quoted == nil {
 			return none, errNotJSON
 		}
+		hash = maphash.Bytes(seed, review.Unquote(quoted))
 	case 0:
 		return none, errNotJSON
 	default:
@@ -107,15 +117,22 @@ func (t *tree) value(name []byte) (int32, error) {
 		if kind != 't' && kind != 'f' && kind != 'n' {
 			kind = 0
 		}
+		hash = maphash.Bytes(seed, t.src[start:t.pos])
 	}
-	t.nodes[n].kind, t.nodes[n].end = kind, int32(t.pos)
+	t.nodes[n].kind, t.nodes[n].end, t.nodes[n].hash = kind, int32(t.pos), mix(hash, uint64(kind))
 	return n, nil
 }
 
-// inside reads the object or array n that starts here.
-func (t *tree) inside(n int32, kind byte) error {
+// mix puts x into a hash, such that the order matters.
+func mix(hash, x uint64) uint64 {
+	hash = (bits.RotateLeft64(hash, 23) ^ x) * 0x9e3779b97f4a7c15
+	return hash ^ hash>>29
+}
+
+// inside reads the object or array n that starts here, and returns a hash of what is in it.
+func (t *tree) inside(n int32, kind byte) (hash uint64, err error) {
 	if t.depth++; t.depth > maxDepth {
-		return errTooDeep
+		return 0, errTooDeep
 	}
 	end := byte('}')
 	if kind == '[' {
@@ -127,7 +144,7 @@ func (t *tree) inside(n int32, kind byte) error {
 	for t.peek() != end {
 		if last != none {
 			if t.peek() != ',' {
-				return errNotJSON
+				return 0, errNotJSON
 			}
 			t.pos++
 			t.space()
@@ -136,19 +153,19 @@ func (t *tree) inside(n int32, kind byte) error {
 		if kind == '{' {
 			quoted := t.str()
 			if quoted == nil {
-				return errNotJSON
+				return 0, errNotJSON
 			}
 			name = review.Unquote(quoted)
 			t.space()
 			if t.peek() != ':' {
-				return errNotJSON
+				return 0, errNotJSON
 			}
 			t.pos++
 			t.space()
 		}
 		child, err := t.value(name)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if last == none {
 			t.nodes[n].first = child
@@ -156,12 +173,17 @@ func (t *tree) inside(n int32, kind byte) error {
 			t.nodes[last].next = child
 		}
 		last = child
+		if kind == '[' {
+			hash = mix(hash, t.nodes[child].hash)
+		} else {
+			hash += mix(maphash.Bytes(seed, name), t.nodes[child].hash)
+		}
 		t.nodes[n].count++
 		t.space()
 	}
 	t.pos++
 	t.depth--
-	return nil
+	return hash, nil
 }
 
 // str reads a quoted string; nil if there is none.
@@ -233,44 +255,37 @@ func (t *tree) elements(n int32) []int32 {
 }
 
 // equal reports whether two values are the same, however they are written. Numbers that are written
-// differently are not.
+// differently are not, nor are objects that have one name twice, unless they are the same text.
+// Different values are told apart in constant time.
 func equal(a *tree, i int32, b *tree, j int32) bool {
-	if bytes.Equal(a.text(i), b.text(j)) {
-		return true
-	}
+	return a.nodes[i].hash == b.nodes[j].hash && (bytes.Equal(a.text(i), b.text(j)) || same(a, i, b, j))
+}
+
+// same compares values whose hashes are the same.
+func same(a *tree, i int32, b *tree, j int32) bool {
 	x, y := &a.nodes[i], &b.nodes[j]
-	if x.kind != y.kind {
+	if x.kind != y.kind || x.count != y.count {
 		return false
 	}
 	switch x.kind {
 	case '"':
 		return bytes.Equal(review.Unquote(a.text(i)), review.Unquote(b.text(j)))
 	case '[':
-		if x.count != y.count {
-			return false
-		}
 		for m, n := x.first, y.first; m != none; m, n = a.nodes[m].next, b.nodes[n].next {
-			if !equal(a, m, b, n) {
+			if !same(a, m, b, n) {
 				return false
 			}
 		}
 		return true
 	case '{':
-		if x.count != y.count {
-			return false
-		}
 		for m := x.first; m != none; m = a.nodes[m].next {
-			n := b.member(j, a.nodes[m].name)
-			if n == none || !equal(a, a.member(i, a.nodes[m].name), b, n) {
-				return false
-			}
-		}
-		for n := y.first; n != none; n = b.nodes[n].next {
-			if a.member(i, b.nodes[n].name) == none {
+			name := a.nodes[m].name
+			n := b.member(j, name)
+			if n == none || a.member(i, name) != m || !same(a, m, b, n) {
 				return false
 			}
 		}
 		return true
 	}
-	return false
+	return bytes.Equal(a.text(i), b.text(j))
 }

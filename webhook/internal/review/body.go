@@ -76,7 +76,7 @@ func clip(s string) string {
 // error.
 func read(body io.Reader, b []byte, limit int64, all *budget) ([]byte, *Refusal) {
 	if !all.take(cap(b)) {
-		return b[:0:0], busy("too many bytes wait to be answered")
+		b = nil // a smaller one may do
 	}
 	for {
 		if len(b) == cap(b) {

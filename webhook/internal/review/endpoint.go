@@ -81,7 +81,7 @@ type exchange struct {
 	err    error
 }
 
-var exchanges = sync.Pool{New: func() any { return &exchange{done: make(chan struct{}, 1)} }}
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // release gives everything back. Nobody may use x afterwards.
 func (x *exchange) release() {
@@ -95,7 +95,7 @@ func (x *exchange) release() {
 }
 
 func (x *exchange) forget() {
-	x.e, x.job, x.ctx, x.cancel, x.denied, x.err = nil, nil, nil, nil, false, nil
+	x.e, x.job, x.ctx, x.cancel, x.done, x.denied, x.err = nil, nil, nil, nil, nil, false, nil
 	x.in, x.out = x.in[:0], x.out[:0]
 	if cap(x.in) > keep {
 		x.in = nil
@@ -160,7 +160,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, call *Call) {
 		e.refuse(w, r, no, call, false)
 		return
 	}
-	x.job = job
+	x.job, x.done = job, make(chan struct{}, 1)
 	uid := job.UID()
 	bound := e.limits.bound(callerTimeout(r.URL.RawQuery))
 	if bound > 0 {
