@@ -108,7 +108,8 @@ func ListPage[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...Lis
 }
 
 // Create makes the object and returns it as the server has it. Its own obj stays as it is. An
-// empty name with a generateName lets the server choose.
+// empty name with a generateName lets the server choose. Reviews have no name: what is returned has
+// the answer in its status.
 func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbCreate, Object: obj}, opts)
 }

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strconv"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,11 +93,17 @@ func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 	switch {
 	case op.Verb == VerbDeleteAll:
 		key, all = object.Key{Namespace: op.Select.Namespace}, true
-	case key.Name == "" && !(op.Verb == VerbCreate && op.Subresource == "" && op.Object.GetGenerateName() != ""):
+	case key.Name == "" && !(op.Verb == VerbCreate && op.Subresource == "" && (op.Object.GetGenerateName() != "" || isReview(gvk))):
 		return nil, &InvalidKey{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
 	}
 	p.target, err = c.resolve(ctx, verb, gvk, key, op.Subresource, all)
 	return p, err
+}
+
+// isReview reports whether the objects of a kind are questions, which are created to be answered,
+// never stored, and have no name.
+func isReview(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == authenticationv1.GroupName || gvk.Group == authorizationv1.GroupName
 }
 
 // build makes the request; plain asks for JSON both ways.
