@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/json"
 
+	"github.com/flyball-io/flyball/decode"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -204,7 +204,7 @@ func unmarshalJSON(b []byte, into any) error {
 	if start := bytes.TrimLeft(b, " \t\r\n"); len(start) == 0 || start[0] != '{' {
 		return errNotObject
 	}
-	return json.UnmarshalCaseSensitivePreserveInts(b, into)
+	return decode.JSON(b, into)
 }
 
 // HasProtobuf reports whether a Go type has a protobuf form: its own generated methods and

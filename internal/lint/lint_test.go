@@ -28,6 +28,7 @@ var floors = []map[string]string{
 		"run":     "who owns a goroutine",
 		"backoff": "delays as values",
 		"scheme":  "the built-in kinds",
+		"decode":  "bytes into Go values",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",
