@@ -37,6 +37,10 @@ func TestExitStatus(t *testing.T) {
 		{"controlplane --kubeconfig-out /", 2},
 		{"controlplane now", 2},
 		{"controlplane", 1},
+		{"rbac", 2},
+		{"rbac --with telepathy", 2},
+		{"rbac --with leases --check", 2},
+		{"rbac --recorded /nowhere/at/all", 1},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))
