@@ -1,10 +1,12 @@
 package cert
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +45,8 @@ type keeper struct {
 	load    func(*pair) // puts a pair into service
 	log     *slog.Logger
 
+	last   *corev1.Secret // that parsed is made of
+	parsed *state
 	memory *state // the last one without a fault
 	loaded string // fingerprint of what was given to load last
 	report report
@@ -65,7 +69,7 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 	failed := map[target]error{}
 	for range maxDeeds {
 		// A replica that hears of a new pair serves it before all else.
-		if _, err := k.read(ctx); err != nil {
+		if _, _, err := k.read(ctx); err != nil {
 			return 0, k.fail(err)
 		}
 		objects := make([]*unstructured.Unstructured, len(k.targets))
@@ -78,14 +82,11 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 			objects[i], sights[i] = obj, k.look(obj, err)
 		}
 		// The Secret again, after the targets: see the package comment.
-		secret, err := k.read(ctx)
+		secret, st, err := k.read(ctx)
 		if err != nil {
 			return 0, k.fail(err)
 		}
-		v := view{now: k.now(), memory: k.memory, targets: sights}
-		if secret != nil {
-			v.state = parseState(secret)
-		}
+		v := view{now: k.now(), state: st, memory: k.memory, targets: sights}
 		a := k.next(v)
 		switch a.do {
 		case nothing:
@@ -109,24 +110,26 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 	return 0, k.fail(errRestless)
 }
 
-// read reads the Secret and loads what it serves.
-func (k *keeper) read(ctx context.Context) (*corev1.Secret, error) {
+// read reads the Secret and loads what it serves; both are nil when there is none.
+func (k *keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
 	s, err := k.door.secret(ctx)
 	if err != nil || s == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := foreign(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	k.take(parseState(s))
-	return s, nil
+	return s, k.take(s), nil
 }
 
-// take serves what a state serves, and remembers a state that has no fault.
-func (k *keeper) take(st *state) {
-	now := k.now()
+// take serves what a Secret serves, and remembers a state that has no fault.
+func (k *keeper) take(s *corev1.Secret) *state {
+	if k.last == nil || k.last.ResourceVersion != s.ResourceVersion || !maps.EqualFunc(k.last.Data, s.Data, bytes.Equal) {
+		k.last, k.parsed = s, parseState(s)
+	}
+	st, now := k.parsed, k.now()
 	if !st.serves(now) {
-		return
+		return st
 	}
 	if id := fingerprint(st.serving.cert.Leaf); id != k.loaded {
 		k.loaded = id
@@ -135,6 +138,7 @@ func (k *keeper) take(st *state) {
 	if st.problem == nil && st.signer.good(now) {
 		k.memory = st
 	}
+	return st
 }
 
 // write changes the Secret.
@@ -164,7 +168,7 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do deed, v vi
 		k.log.Error("secret could not be used as it was, and is mended", "problem", v.state.problem, "by", do.String())
 	}
 	k.log.Info("certificates", "did", do.String(), "authorities", len(st.bundle), "serial", st.serving.cert.Leaf.SerialNumber.Text(16), "expires", st.serving.notAfter)
-	k.take(parseState(s))
+	k.take(s)
 	return nil
 }
 
