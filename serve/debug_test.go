@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -125,5 +126,15 @@ func TestDebugPages(t *testing.T) {
 		if _, err := serve.Debug(pages...); !errors.As(err, &bad) || bad.Path != pages[0].Path {
 			t.Errorf("%+v: %v", pages, err)
 		}
+	}
+}
+
+// Profiles are nowhere but where they were asked for.
+func TestNothingGlobal(t *testing.T) {
+	if _, err := serve.Debug(); err != nil {
+		t.Fatal(err)
+	}
+	if _, pattern := http.DefaultServeMux.Handler(httptest.NewRequest("GET", "/debug/pprof/", nil)); pattern != "" {
+		t.Errorf("http.DefaultServeMux has %s", pattern)
 	}
 }

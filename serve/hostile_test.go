@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,4 +214,61 @@ func TestHTTP2(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Many bad clients at once, of every sort; good ones are answered all the while, and nothing stays.
+func TestHostile(t *testing.T) {
+	bad := 500
+	if os.Getenv("FLYBALL_LONG") != "" {
+		bad = 20_000
+	}
+	s, addr, stop := started(t, serve.Options{MaxConnections: 100, MaxBodyBytes: 1 << 16, StopTimeout: time.Millisecond,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/panic" {
+				panic("asked to")
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				http.Error(w, "bad body", http.StatusBadRequest)
+			}
+		})})
+	attacks := []string{
+		"", "GET", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ", "\x16\x03\x01\x02\x00\x01", "GET / HTTP/9.9\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00", "GET /panic HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n" + strings.Repeat("x", 1<<17),
+		"GET / HTTP/1.1\r\nHost: a\r\nX-Long: " + strings.Repeat("x", 1<<17),
+	}
+	var conns sync.WaitGroup
+	var kept []net.Conn
+	for i := range bad {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, conn)
+		conns.Go(func() {
+			_, _ = io.WriteString(conn, attacks[i%len(attacks)])
+			closed(conn)
+		})
+		if i%5 == 0 {
+			good := dial(t, addr)
+			fmt.Fprint(good, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")
+			if got := code(good); got != "200" {
+				t.Fatalf("a good call beside %d bad ones: %s", i+1, got)
+			}
+			good.Close()
+		}
+	}
+	if got := s.Stats().Open; got > 100 {
+		t.Errorf("%d connections are open", got)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	for _, conn := range kept {
+		conn.Close()
+	}
+	conns.Wait()
 }
