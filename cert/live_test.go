@@ -19,6 +19,7 @@ import (
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
@@ -29,6 +30,8 @@ import (
 )
 
 var loopback = []net.IP{net.IPv4(127, 0, 0, 1)}
+
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 type cluster struct {
 	*client.Live
@@ -148,8 +151,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *cluster) listen(sources ...cert.Source) (*hook, string) {
 	c.t.Helper()
 	h := &hook{sources: sources, serials: map[string]bool{}, names: map[string]bool{}}
-	config := cert.TLS(sources[0])
-	config.GetCertificate = h.GetCertificate
+	config := &tls.Config{GetCertificate: h.GetCertificate, MinVersion: tls.VersionTLS12}
 	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	if err != nil {
 		c.t.Fatal(err)
