@@ -30,6 +30,7 @@ type api struct {
 	version   int
 	resources map[string]*resource // by plural name
 	down      bool
+	onList    func()   // before the first list or watch is answered; set before it runs
 	asked     []string // "GET /path"
 }
 
@@ -197,6 +198,10 @@ func (a *api) serveObjects(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	q := req.URL.Query()
+	if key.Name == "" && a.onList != nil {
+		a.onList()
+		a.onList = nil
+	}
 	switch {
 	case key.Name != "":
 		o := r.objects[key]

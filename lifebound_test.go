@@ -1,0 +1,269 @@
+package flyball
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-io/flyball/leader"
+)
+
+// stuck is a member that does not end before the test lets it.
+func stuck(let <-chan struct{}) func(context.Context) error {
+	return func(context.Context) error {
+		<-let
+		return nil
+	}
+}
+
+// What has not ended when the time of its phase is over is named, and Run returns; nothing runs
+// again before it has ended.
+func TestBoundOfAPhase(t *testing.T) {
+	for p := range Phase(phaseCount) {
+		t.Run(p.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log, l := &journal{}, newLife()
+				l.bounds = Bounds{Lead: time.Minute, Always: time.Hour, Sync: 24 * time.Hour}.resolved(0)
+				l.bounds[Serve] = time.Second
+				let := make(chan struct{})
+				l.mustAdd(t, p, &runner{"well", log, nil})
+				l.mustAdd(t, p, &runner{"stuck", log, stuck(let)})
+				l.mustAdd(t, p, &runner{"stuck too", log, stuck(let)})
+				l.mustAdd(t, Serve, &runner{"server", log, nil})
+				stop := begun(l)
+				began := time.Now()
+				err := stop(nil)
+				late, ok := errors.AsType[*StopTimeoutError](err)
+				if !ok || late.Phase != p || late.After != l.bounds[p] || !slices.Equal(late.Names, []string{"stuck", "stuck too"}) {
+					t.Fatalf("Run: %v", err)
+				}
+				if took := time.Since(began); took != l.bounds[p] {
+					t.Errorf("returned after %v", took)
+				}
+				if !strings.Contains(log.String(), "-server") || !strings.Contains(log.String(), "-well") {
+					t.Errorf("the others did not end: %s", log)
+				}
+				err = begun(l)(nil)
+				if !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), "stuck, stuck too") {
+					t.Errorf("a run beside what is left: %v", err)
+				}
+				close(let)
+				synctest.Wait()
+				if err := begun(l)(nil); err != nil {
+					t.Errorf("once all has ended: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// polls is an election that the test decides.
+type polls struct {
+	log     *journal
+	win     chan struct{}
+	lose    chan error
+	release time.Duration
+	lost    func(error)
+}
+
+func newPolls(l *life, log *journal) *polls {
+	p := &polls{log: log, win: make(chan struct{}), lose: make(chan error, 1), lost: l.lost}
+	l.elect = p.elect
+	return p
+}
+
+// elect behaves as leader.Elector.Run does.
+func (p *polls) elect(ctx context.Context, lead func(context.Context) error) error {
+	select {
+	case <-p.win:
+	case <-ctx.Done():
+		return nil
+	}
+	p.log.add("+lease")
+	defer p.log.add("-lease")
+	ended := make(chan error, 1)
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { ended <- lead(work) }()
+	select {
+	case err := <-p.lose:
+		p.lost(err)
+		cancel(err)
+		<-ended
+		return err
+	case err := <-ended:
+		time.Sleep(p.release)
+		return err
+	}
+}
+
+func TestLeadRunsOnTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, l := &journal{}, newLife()
+		polls := newPolls(l, log)
+		l.mustAdd(t, Always, &runner{"agent", log, nil})
+		l.mustAdd(t, Lead, &runner{"controller", log, func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return nil
+		}})
+		stop := begun(l)
+		l.mustAdd(t, Lead, &runner{"another", log, func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return nil
+		}})
+		time.Sleep(time.Hour)
+		if log.String() != "+agent" || l.ready() != nil {
+			t.Errorf("on standby: %s, ready: %v", log, l.ready())
+		}
+		polls.win <- struct{}{}
+		synctest.Wait()
+		if got := log.String(); len(strings.Fields(got)) != 4 {
+			t.Errorf("leading: %s", got)
+		}
+		if err := stop(nil); err != nil {
+			t.Error(err)
+		}
+		if got := log.String(); !strings.HasSuffix(got, "-controller -another -lease -agent") {
+			t.Errorf("stopping: %s", got)
+		}
+		if err := begun(l)(nil); err != nil { // on standby, again
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheLeaseIsLost(t *testing.T) {
+	lost := &leader.LostError{Reason: leader.Expired}
+	for name, stopped := range map[string]bool{"in the middle": false, "while it stops": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log, l := &journal{}, newLife()
+				polls := newPolls(l, log)
+				var told error
+				l.mustAdd(t, Lead, &runner{"controller", log, func(ctx context.Context) error {
+					<-ctx.Done()
+					told = context.Cause(ctx)
+					time.Sleep(time.Minute)
+					return nil
+				}})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				result := make(chan error, 1)
+				if err := l.begin(); err != nil {
+					t.Fatal(err)
+				}
+				go func() { result <- l.run(ctx) }()
+				polls.win <- struct{}{}
+				synctest.Wait()
+				if stopped {
+					cancel()
+					synctest.Wait()
+				}
+				polls.lose <- lost
+				synctest.Wait()
+				if cause := context.Cause(l.now.abort); cause != lost {
+					t.Errorf("reconciles were cancelled for %v", cause)
+				}
+				if err := <-result; err != lost {
+					t.Errorf("Run: %v", err)
+				}
+				if want := error(lost); !stopped && told != want {
+					t.Errorf("members were told %v", told)
+				}
+				if got := log.String(); got != "+lease +controller -controller -lease" {
+					t.Error(got)
+				}
+				l.finish()
+			})
+		})
+	}
+}
+
+// The lease is kept while something works that should have ended, and released once it has.
+func TestTheLeaseOutlivesTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, l := &journal{}, newLife()
+		polls := newPolls(l, log)
+		l.bounds[Lead] = time.Minute
+		let := make(chan struct{})
+		l.mustAdd(t, Lead, &runner{"stuck", log, stuck(let)})
+		stop := begun(l)
+		polls.win <- struct{}{}
+		synctest.Wait()
+		late, ok := errors.AsType[*StopTimeoutError](stop(nil))
+		if !ok || !slices.Equal(late.Names, []string{"stuck"}) || strings.Contains(log.String(), "-lease") {
+			t.Errorf("%v: %s", late, log)
+		}
+		close(let)
+		synctest.Wait()
+		if !strings.HasSuffix(log.String(), "-stuck -lease") {
+			t.Error(log)
+		}
+
+		polls.release = time.Hour // the server does not answer
+		stop = begun(l)
+		polls.win <- struct{}{}
+		synctest.Wait()
+		err := stop(nil)
+		if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !slices.Equal(late.Names, []string{campaigning}) {
+			t.Errorf("a release that hangs: %v", err)
+		}
+		if err := begun(l)(nil); !errors.Is(err, ErrRunning) {
+			t.Errorf("beside it: %v", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestReadyOfTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife()
+		var seen []string
+		look := func() {
+			if err := l.ready(); err != nil {
+				seen = append(seen, err.Error())
+				return
+			}
+			seen = append(seen, "ready")
+		}
+		l.settled = func(context.Context, Phase) { look() }
+		l.mustAdd(t, Serve, &runner{"server", &journal{}, func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			look()
+			return nil
+		}})
+		look()
+		stop := begun(l)
+		look()
+		stop(nil)
+		look()
+		want := []string{"does not run", "starts: in phase serve", "starts: in phase sync", "starts: in phase always", "starts: in phase lead", "ready", "stops", "does not run"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("got  %q\nwant %q", seen, want)
+		}
+	})
+}
+
+func TestBoundsAreResolved(t *testing.T) {
+	const s = time.Second
+	for name, tc := range map[string]struct {
+		b     Bounds
+		grace time.Duration
+		want  [phaseCount]time.Duration
+	}{
+		"defaults": {Bounds{}, 30 * s, [phaseCount]time.Duration{Serve: 20 * s, Sync: 15 * s, Always: 45 * s, Lead: 45 * s}},
+		"own":      {Bounds{1 * s, 2 * s, 3 * s, 4 * s}, 0, [phaseCount]time.Duration{Serve: 4 * s, Sync: 3 * s, Always: 2 * s, Lead: 1 * s}},
+		"none":     {Bounds{-1, -1, -1, -1}, 0, [phaseCount]time.Duration{}},
+	} {
+		if got := tc.b.resolved(tc.grace); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

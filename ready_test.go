@@ -1,0 +1,174 @@
+package flyball
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/probe"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+// eventually looks until it is as wanted.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+// FAULTS 11 and 26: what keeps one kind shows in readyz, check by check; the rest is in order.
+func TestReadyTellsWhatIsNot(t *testing.T) {
+	a := newAPI(t)
+	a.put("deployments", deployment("shop"))
+	a.deny("secrets", true)
+	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
+	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
+	good, seen := calls(name)
+	bad, _ := calls(name)
+	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Ready().Add("orders", func(context.Context) error { return errors.New("no orders") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Ready().Err(t.Context()); err == nil || !strings.Contains(err.Error(), "manager: does not run") {
+		t.Errorf("before it runs: %v", err)
+	}
+	up(t, m)
+	until(t, seen, "shop", func(s string) bool { return s == "shop" })
+	ask := func(path string) (int, string) { return get(t, "http://"+m.Addrs().Probes.String()+path) }
+	eventually(t, "the controller says why", func() bool { return c.State().Err != nil })
+	eventually(t, "the manager has started", func() bool { code, _ := ask("/readyz/manager"); return code == http.StatusOK })
+	code, text := ask("/readyz")
+	for _, line := range []string{
+		"[+]manager ok", "[+]cache:deployments.apps ok", "[+]controller:good ok", "[-]orders failed: no orders",
+		"[-]cache:secrets failed: forbidden: ", "[-]controller:bad failed: ", `list resource "secrets"`,
+	} {
+		if code != http.StatusServiceUnavailable || !strings.Contains(text, line) {
+			t.Errorf("%d, without %q:\n%s", code, line, text)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := ask("/readyz?verbose"); strings.Contains(text, "secrets") || strings.Contains(text, "bad") {
+		t.Errorf("checks of what was closed stay:\n%s", text)
+	}
+	if code, text := ask("/readyz?exclude=orders"); code != http.StatusOK {
+		t.Errorf("%d:\n%s", code, text)
+	}
+	if code, _ := ask("/livez"); code != http.StatusOK {
+		t.Error("not live")
+	}
+
+	// Staleness shows, and reads keep answering.
+	a.mu.Lock()
+	a.down = true
+	a.mu.Unlock()
+	a.CloseClientConnections()
+	eventually(t, "the kind is stale", func() bool {
+		code, text := ask("/readyz/cache:deployments.apps")
+		return code == http.StatusServiceUnavailable && strings.Contains(text, "stale")
+	})
+	if code, _ := ask("/livez"); code != http.StatusOK {
+		t.Error("a server that is away ends the process")
+	}
+}
+
+// While it stops, and what is running is waited for, it is not ready.
+func TestNotReadyWhileItStops(t *testing.T) {
+	a := newAPI(t)
+	a.put("pods", pod("p", "shop"))
+	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
+	working, let := make(chan struct{}), make(chan struct{})
+	r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		close(working)
+		<-let
+		return reconcile.Result{}, nil
+	})
+	if _, err := controller.New(m, "slow", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+		t.Fatal(err)
+	}
+	stop := up(t, m)
+	<-working
+	if m.GracePeriod() != defaultGrace {
+		t.Errorf("grace %v", m.GracePeriod())
+	}
+	result := make(chan error, 1)
+	go func() { result <- stop() }()
+	eventually(t, "not ready", func() bool {
+		_, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz/manager")
+		return strings.Contains(text, "stops")
+	})
+	if left := m.GracePeriod(); left >= defaultGrace || left <= 0 {
+		t.Errorf("grace that is left: %v", left)
+	}
+	close(let)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesOfWatches(t *testing.T) {
+	watch := func(group, resource, ns string, metadata bool) cache.Watch {
+		return cache.Watch{
+			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
+			Selection: informer.Selection{Namespace: ns, MetadataOnly: metadata},
+		}
+	}
+	got := watchNames([]cache.Watch{
+		watch("", "pods", "", false), watch("", "pods", "", true), watch("", "pods", "web", false),
+		watch("", "pods", "", false), watch("apps", "deployments", "", false),
+	})
+	for _, name := range []string{"pods", "pods:metadata", "pods:web", "pods:2", "deployments.apps"} {
+		if _, ok := got[name]; !ok {
+			t.Errorf("no %q in %v", name, got)
+		}
+	}
+	if name := checkName("controller:my shop/" + strings.Repeat("x", 200)); len(name) != 128 || !strings.HasPrefix(name, "controller:my-shop-x") {
+		t.Error(name)
+	}
+	if _, err := probe.New(checkName("ä {}"), probe.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The check of a watch that was closed meanwhile says nothing bad of it.
+func TestChecksOfWhatIsClosed(t *testing.T) {
+	m := newAPI(t).manager(t, Options{})
+	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, informer.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := m.checks()["cache:pods"]
+	if err := check(t.Context()); err != errNotSynced {
+		t.Errorf("before it runs: %v", err)
+	}
+	h.Close()
+	if err := check(t.Context()); err != nil {
+		t.Errorf("closed: %v", err)
+	}
+}

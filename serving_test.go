@@ -1,0 +1,349 @@
+package flyball
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/serve"
+)
+
+// up runs a manager and returns when all phases have started.
+func up(t *testing.T, m *Manager) (stop func() error) {
+	t.Helper()
+	started := make(chan struct{}, 1)
+	_, err := m.AddTo(Always, "of the test", runnerFunc(func(ctx context.Context) error {
+		started <- struct{}{}
+		<-ctx.Done()
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = ran(t, m)
+	select {
+	case <-started:
+	case <-time.After(30 * time.Second):
+		t.Fatal("does not start")
+	}
+	return stop
+}
+
+// get asks for a page; whatever certificate there is will do.
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	r, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
+// pair writes a certificate for 127.0.0.1 into a folder.
+func pair(t *testing.T) (dir string) {
+	t.Helper()
+	c, err := newSelfSigned().get(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for name, b := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "tls.key": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Contract 34.
+func TestListensNowhereByDefault(t *testing.T) {
+	m := newAPI(t).manager(t, Options{})
+	if err := m.Handle("/validate", http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	up(t, m)
+	if a := m.Addrs(); a != (Addrs{}) {
+		t.Errorf("listens on %v", a)
+	}
+}
+
+func TestServesOnLoopback(t *testing.T) {
+	a := newAPI(t)
+	m := a.manager(t, Options{
+		Metrics: Endpoint{Addr: "127.0.0.1:0"}, Probes: Endpoint{Addr: "127.0.0.1:0"}, Debug: true,
+		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
+	})
+	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+	if _, err := controller.New(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
+		t.Fatal(err)
+	}
+	own := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total"})
+	m.Metrics().MustRegister(own)
+	if err := m.Handle("/hello", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })); err != nil {
+		t.Fatal(err)
+	}
+	a.put("pods", pod("p", "shop"))
+	for range 2 { // it runs again
+		stop := up(t, m)
+		until(t, seen, "p", func(s string) bool { return s == "p" })
+		addrs := m.Addrs()
+		for _, addr := range []net.Addr{addrs.Metrics, addrs.Probes, addrs.Webhooks} {
+			if at, ok := addr.(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+				t.Errorf("listens on %v", addr)
+			}
+		}
+		for url, want := range map[string][]string{
+			"http://" + addrs.Metrics.String() + "/metrics": {"shop_orders_total 0", `controller_runtime_max_concurrent_reconciles{controller="pods"} 3`,
+				`controller_runtime_reconcile_total{controller="pods",result="success"}`, "rest_client_requests_total{", "flyball_", "go_goroutines"},
+			"http://" + addrs.Metrics.String() + "/debug/pprof/goroutine?debug=1": {"goroutine profile"},
+			"http://" + addrs.Metrics.String() + "/debug/caches":                  {"pods", "synced"},
+			"http://" + addrs.Metrics.String() + "/debug/controllers":             {"pods", "working"},
+			"http://" + addrs.Probes.String() + "/healthz":                        {"ok"},
+			"http://" + addrs.Probes.String() + "/livez":                          {"ok"},
+			"http://" + addrs.Probes.String() + "/livez?verbose":                  {"check passed"},
+			"http://" + addrs.Probes.String() + "/readyz/cache:pods":              {"ok"},
+			"http://" + addrs.Probes.String() + "/readyz/manager":                 {"ok"},
+			"https://" + addrs.Webhooks.String() + "/hello":                       {"hello"},
+		} {
+			code, text := get(t, url)
+			for _, s := range want {
+				if code != http.StatusOK || !strings.Contains(text, s) {
+					t.Errorf("%s: %d, without %q\n%s", url, code, s, text)
+				}
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if m.Addrs() != (Addrs{}) {
+			t.Error("an address stays")
+		}
+		closeTest(t, m)
+	}
+}
+
+// closeTest takes out what up has added.
+func closeTest(t *testing.T, m *Manager) {
+	t.Helper()
+	m.life.mu.Lock()
+	own := m.life.members["of the test"]
+	m.life.mu.Unlock()
+	if err := own.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Beyond loopback the metrics are for those whom the API server allows them.
+func TestExposedMetricsAskWho(t *testing.T) {
+	for name, tc := range map[string]struct {
+		e      Endpoint
+		scheme string
+		code   int
+	}{
+		"with a certificate of nobody": {Endpoint{Addr: ":0"}, "https", http.StatusUnauthorized},
+		"with one of ours":             {Endpoint{Addr: ":0", CertDir: pair(t)}, "https", http.StatusUnauthorized},
+		"on request to everybody":      {Endpoint{Addr: ":0", Insecure: true}, "http", http.StatusOK},
+		"TLS on loopback":              {Endpoint{Addr: "127.0.0.1:0", CertDir: pair(t)}, "https", http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newAPI(t).manager(t, Options{Metrics: tc.e, Debug: true})
+			up(t, m)
+			_, port, err := net.SplitHostPort(m.Addrs().Metrics.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, page := range []string{"/metrics", "/debug/pprof/"} {
+				if code, text := get(t, tc.scheme+"://127.0.0.1:"+port+page); code != tc.code {
+					t.Errorf("%s: %d %s", page, code, text)
+				}
+			}
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for name, tc := range map[string]struct {
+		o     Options
+		field string
+		is    error
+	}{
+		"debug alone":             {Options{Debug: true}, "Debug", nil},
+		"no port":                 {Options{Metrics: Endpoint{Addr: "here"}}, "Metrics", nil},
+		"no certificate":          {Options{Metrics: Endpoint{Addr: ":0", CertDir: t.TempDir()}}, "Metrics.CertDir", fs.ErrNotExist},
+		"probes without one":      {Options{Probes: Endpoint{Addr: ":0", CertDir: t.TempDir()}}, "Probes.CertDir", fs.ErrNotExist},
+		"webhooks without one":    {Options{Webhooks: Webhooks{Addr: ":0", CertDir: t.TempDir()}}, "Webhooks.CertDir", fs.ErrNotExist},
+		"webhooks in no Pod":      {Options{Webhooks: Webhooks{Addr: ":0"}}, "Webhooks.Managed.Namespace", fs.ErrNotExist},
+		"webhooks of no name":     {Options{Webhooks: Webhooks{Addr: ":0", Managed: cert.ManagedOptions{Namespace: "shop"}}}, "Webhooks.Managed", nil},
+		"a bad webhook address":   {Options{Webhooks: Webhooks{Addr: "here", CertDir: pair(t)}}, "Webhooks", nil},
+		"leader in no Pod":        {Options{Leader: &leader.Options{}}, "Leader", nil},
+		"leader with a bad name":  {Options{Leader: &leader.Options{Namespace: "shop", Name: "The Shop"}}, "Leader", nil},
+		"leader with a bad lease": {Options{Leader: &leader.Options{Namespace: "shop", LeaseDuration: 1}}, "Leader", nil},
+	} {
+		tc.o.Config = &rest.Config{Host: "http://127.0.0.1:1"}
+		_, err := New(tc.o)
+		bad, ok := errors.AsType[*OptionError](err)
+		if !ok || bad.Field != tc.field || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(bad.Error(), "Options."+tc.field+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: taken.Addr().String()}})
+	if _, ok := errors.AsType[*serve.ListenError](m.Run(t.Context())); !ok {
+		t.Error("the port is taken, and Run says nothing of it")
+	}
+}
+
+func TestHandleRefuses(t *testing.T) {
+	m := newAPI(t).manager(t, Options{})
+	if err := m.Handle("/convert", http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		"": ErrPath, "/": ErrPath, "convert": ErrPath, "/convert/": ErrPath, "/a//b": ErrPath, "/{x}": ErrPath, "GET /x": ErrPath,
+		"/convert": ErrPathTaken, "/nothing": ErrNoHandler,
+	} {
+		h := http.NotFoundHandler()
+		if want == ErrNoHandler {
+			h = nil
+		}
+		err := m.Handle(path, h)
+		if bad, ok := errors.AsType[*PathError](err); !ok || bad.Path != path || !errors.Is(err, want) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+// The webhooks answer before the first list: it may need a conversion.
+func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
+	a := newAPI(t)
+	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
+	if err := m.Handle("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan int, 100)
+	a.onList = func() {
+		if code, _ := get(t, "https://"+m.Addrs().Webhooks.String()+"/convert"); code != 0 {
+			answers <- code
+		}
+	}
+	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+	if _, err := controller.New(m, "pods", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+		t.Fatal(err)
+	}
+	a.put("pods", pod("p", "shop"))
+	ran(t, m)
+	until(t, seen, "p", func(s string) bool { return s == "p" })
+	if code := <-answers; code != http.StatusTeapot {
+		t.Errorf("the webhook answered %d", code)
+	}
+}
+
+func TestBind(t *testing.T) {
+	parse := func(o Options, args ...string) Options {
+		t.Helper()
+		flags := flag.NewFlagSet("test", flag.ContinueOnError)
+		o.Bind(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := parse(Options{}, "--kubeconfig=k", "--context=c", "--metrics-addr=:8443", "--probe-addr=:8081", "--webhook-addr=:9443",
+		"--webhook-service=s", "--webhook-crds=a, b,", "--leader-elect-namespace=ns", "--leader-elect", "--grace-period=5s", "--debug")
+	if o.Kubeconfig != "k" || o.Context != "c" || o.Metrics.Addr != ":8443" || o.Probes.Addr != ":8081" || o.Webhooks.Addr != ":9443" ||
+		o.Webhooks.Managed.Service != "s" || !slices.Equal(o.Webhooks.Managed.CRDs, []string{"a", "b"}) ||
+		o.Leader == nil || o.Leader.Namespace != "ns" || o.GracePeriod != 5*time.Second || !o.Debug {
+		t.Errorf("%+v", o)
+	}
+	if o := parse(Options{}, "--leader-elect-namespace=ns"); o.Leader != nil {
+		t.Error("a namespace alone elects")
+	}
+	own := &leader.Options{Name: "mine"}
+	if o := parse(Options{Leader: own}); o.Leader != own {
+		t.Error("no flag changes the options")
+	}
+	if o := parse(Options{Leader: own}, "--leader-elect=false"); o.Leader != nil {
+		t.Error("it cannot be turned off")
+	}
+	if o := parse(Options{Probes: Endpoint{Addr: ":1"}}); o.Probes.Addr != ":1" {
+		t.Error("the default of a flag is not what the options say")
+	}
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	new(Options).Bind(flags)
+	if err := flags.Parse([]string{"--leader-elect=perhaps"}); err == nil {
+		t.Error("perhaps")
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		if f.Usage == "" || strings.ToLower(f.Name) != f.Name {
+			t.Errorf("flag %q: %q", f.Name, f.Usage)
+		}
+	})
+}
+
+func TestObjectNames(t *testing.T) {
+	for program, want := range map[string]string{"shop": "shop", "example.org/podscaler": "podscaler.example.org", "My_Shop": "my-shop"} {
+		if got := objectName(program); got != want {
+			t.Errorf("%s: %s, want %s", program, got, want)
+		}
+	}
+}
+
+func TestSelfSignedIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSelfSigned()
+		first, err := s.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(selfSignedRenew - time.Second)
+		if again, _ := s.get(nil); again != first {
+			t.Error("made anew too early")
+		}
+		time.Sleep(2 * time.Second)
+		second, err := s.get(nil)
+		if err != nil || second == first {
+			t.Errorf("not made anew: %v", err)
+		}
+		leaf, err := x509.ParseCertificate(second.Certificate[0])
+		if err != nil || time.Now().Before(leaf.NotBefore) || !time.Now().Add(selfSignedRenew).Before(leaf.NotAfter) {
+			t.Errorf("valid from %v to %v: %v", leaf.NotBefore, leaf.NotAfter, err)
+		}
+	})
+}
