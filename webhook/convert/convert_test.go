@@ -32,14 +32,14 @@ func request(desired string, objects ...string) string {
 
 const meta = `"metadata":{"name":"a","namespace":"ns","uid":"1","resourceVersion":"7","generation":2,"creationTimestamp":"2026-01-02T03:04:05Z","labels":{"l":"1"},"annotations":{"a":"<1>"},"finalizers":["f/f"],"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"2"}],"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]}`
 
-func object(version, rest string) string {
+func form(version, rest string) string {
 	return `{"kind":"Order","apiVersion":"shop.flyball.test/` + version + `",` + meta + `,` + rest + `}`
 }
 
 var forms = map[string]string{
-	"v1": object("v1", `"spec":{"cents":1250,"items":["x","y"]}`),
-	"v2": object("v2", `"spec":{"price":"12.50","items":[{"name":"x"},{"name":"y"}]}`),
-	"v3": object("v3", `"total":1250,"items":["x","y"]`),
+	"v1": form("v1", `"spec":{"cents":1250,"items":["x","y"]}`),
+	"v2": form("v2", `"spec":{"price":"12.50","items":[{"name":"x"},{"name":"y"}]}`),
+	"v3": form("v3", `"total":1250,"lines":["x","y"]`),
 }
 
 // Every version becomes every other one, in the order of the request, with all of its metadata.

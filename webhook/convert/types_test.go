@@ -52,7 +52,7 @@ type orderV3 struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Total             int32    `json:"total"`
-	Items             []string `json:"items,omitempty"`
+	Lines             []string `json:"lines,omitempty"` // an API server takes what has items for a list
 }
 
 func (o *orderV1) DeepCopyObject() runtime.Object {
@@ -75,13 +75,13 @@ func (o *orderV3) DeepCopyObject() runtime.Object {
 
 func (o *orderV3) ConvertTo(hub *orderV1) error {
 	hub.ObjectMeta = o.ObjectMeta // as many do, although it has been done
-	hub.Spec.Cents, hub.Spec.Items = o.Total, o.Items
+	hub.Spec.Cents, hub.Spec.Items = o.Total, o.Lines
 	return nil
 }
 
 func (o *orderV3) ConvertFrom(hub *orderV1) error {
 	o.ObjectMeta = hub.ObjectMeta
-	o.Total, o.Items = hub.Spec.Cents, hub.Spec.Items
+	o.Total, o.Lines = hub.Spec.Cents, hub.Spec.Items
 	return nil
 }
 
