@@ -38,7 +38,7 @@ func newCollector() *collector {
 }
 
 // add puts something under a name into one of the maps of the collector. What end returns says
-// whether it was this call that took it out.
+// whether it was this call of end that took it out.
 func add[T any](c *collector, in map[string]T, what, name string, v T) (end func() bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,12 +46,17 @@ func add[T any](c *collector, in map[string]T, what, name string, v T) (end func
 		return nil, &TakenError{What: what, Name: name}
 	}
 	in[name] = v
-	return sync.OnceValue(func() bool {
+	ended := false
+	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if ended {
+			return false
+		}
+		ended = true
 		delete(in, name)
 		return true
-	}), nil
+	}, nil
 }
 
 // AddCache has a cache asked for its watches: cache.Watches. Those of a kind are added up.
