@@ -369,8 +369,14 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 // is none.
 func (c *Core) Watching(now Time, ok bool) {
 	c.expire(now)
-	if ok && !c.watching && c.phase == Standby {
-		c.stale = true // what happened before it began
+	if ok && !c.watching {
+		// It does not tell what happened before it began.
+		switch c.phase {
+		case Standby:
+			c.stale = true
+		case Leading:
+			c.again = 0
+		}
 	}
 	c.watching = ok
 }
@@ -387,7 +393,7 @@ func (c *Core) Stop(now Time) {
 		c.phase = Done
 		return
 	}
-	c.release(now, c.o.RenewDeadline/2)
+	c.release(now, c.o.RenewDeadline)
 }
 
 // open reports whether a write that was sent may still be done.
@@ -406,7 +412,7 @@ func (c *Core) Ended(now Time) {
 	case c.o.KeepOnStop:
 		c.phase = Done
 	case c.phase == Leading:
-		c.release(now, c.o.RenewDeadline/2)
+		c.release(now, c.o.RenewDeadline)
 	case c.phase == Lost && c.lost.Reason == Expired && c.mine:
 		c.release(now, c.o.RetryPeriod)
 	default:

@@ -372,6 +372,15 @@ func TestCoreLosesTheLease(t *testing.T) {
 	}
 }
 
+func TestCoreRenewsWhenAWatchBegins(t *testing.T) {
+	c := leading(t, testConfig("a"))
+	step(t, c, at(0.2), "wait 2s")
+	c.Watching(at(0.2), true)
+	step(t, c, at(0.2), "update")
+	c.Answer(at(0.2), Answer{Result: Absent})
+	phase(t, c, Lost)
+}
+
 // Metadata is nobody's business.
 func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	c := leading(t, testConfig("a"))
@@ -421,7 +430,7 @@ func TestCoreStops(t *testing.T) {
 		c.Answer(at(0), Answer{Result: Absent})
 		a := step(t, c, at(0), "create")
 		c.Stop(at(0))
-		step(t, c, at(0), "wait 5s")
+		step(t, c, at(0), "wait 10s")
 		c.Answer(at(1), Answer{Lease: stored(a.Lease, "1")})
 		phase(t, c, Releasing)
 		a = step(t, c, at(1), "update")
@@ -475,7 +484,7 @@ func TestCoreStops(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		renewal := step(t, c, at(2), "update")
 		c.Ended(at(3))
-		step(t, c, at(3), "wait 8s")
+		step(t, c, at(3), "wait 13s")
 		c.Answer(at(4), Answer{Result: Failed, Err: errTest})
 		step(t, c, at(4), "read")
 		c.Answer(at(4), Answer{Lease: stored(renewal.Lease, "2")})
@@ -492,8 +501,8 @@ func TestCoreStops(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		c.Ended(at(1))
 		step(t, c, at(1), "update")
-		step(t, c, at(5.9), "wait 6s")
-		step(t, c, at(6), "finish")
+		step(t, c, at(10.9), "wait 11s")
+		step(t, c, at(11), "finish")
 	})
 	t.Run("lost for the server was gone", func(t *testing.T) {
 		c := leading(t, testConfig("a"))

@@ -96,7 +96,8 @@ func (e *Elector) State() State {
 }
 
 // Run waits for the lease, calls lead once it has it, renews it for as long as lead runs, and
-// releases it after lead has returned. When it returns, everything that it started has ended.
+// releases it after lead has returned, which may take up to RenewDeadline if the server does not
+// answer. When it returns, everything that it started has ended.
 //
 // The ctx of lead ends with that of Run, and lead may then take its time: the lease stays ours
 // meanwhile. It ends with a [*LostError] as its cause as soon as the lease is or may be lost. If
