@@ -20,7 +20,7 @@ var versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 // checkMarkers refuses arguments that parse, but that the API server would not take or that have
 // no effect.
-func (p *project) checkMarkers() error {
+func (p *project) checkMarkers() Problems {
 	var problems Problems
 	for _, m := range p.marks {
 		for _, why := range wrong(m) {
@@ -35,7 +35,7 @@ func (p *project) checkMarkers() error {
 			}
 		}
 	}
-	return problems.err()
+	return problems
 }
 
 // wrong tells what is wrong with the value of a marker.
@@ -103,12 +103,12 @@ func wrongRule(r rbac.Rule) (out []string) {
 }
 
 func wrongWebhook(c webhook.Config) (out []string) {
-	out = append(out, oneOf("failurePolicy", strings.ToLower(c.FailurePolicy), "fail", "ignore")...)
-	out = append(out, oneOf("matchPolicy", strings.ToLower(c.MatchPolicy), "", "exact", "equivalent")...)
-	out = append(out, oneOf("reinvocationPolicy", strings.ToLower(c.ReinvocationPolicy), "", "never", "ifneeded")...)
-	out = append(out, oneOf("sideEffects", strings.ToLower(c.SideEffects), "none", "noneondryrun")...)
+	out = append(out, anyCase("failurePolicy", c.FailurePolicy, "fail", "ignore")...)
+	out = append(out, anyCase("matchPolicy", c.MatchPolicy, "", "Exact", "Equivalent")...)
+	out = append(out, anyCase("reinvocationPolicy", c.ReinvocationPolicy, "", "Never", "IfNeeded")...)
+	out = append(out, anyCase("sideEffects", c.SideEffects, "None", "NoneOnDryRun")...)
 	for _, v := range c.Verbs {
-		out = append(out, oneOf("verbs", strings.ToLower(v), "create", "update", "delete", "connect", "*")...)
+		out = append(out, anyCase("verbs", v, "create", "update", "delete", "connect", "*")...)
 	}
 	if c.TimeoutSeconds < 0 || c.TimeoutSeconds > 30 {
 		out = append(out, fmt.Sprintf("timeoutSeconds=%d: must be from 1 to 30", c.TimeoutSeconds))
@@ -135,6 +135,14 @@ func oneOf(argument, value string, allowed ...string) []string {
 	}
 	names := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" })
 	return []string{fmt.Sprintf("%s=%s: must be one of %s", argument, value, strings.Join(names, ", "))}
+}
+
+// anyCase is oneOf where capitals do not matter.
+func anyCase(argument, value string, allowed ...string) []string {
+	if slices.ContainsFunc(allowed, func(s string) bool { return strings.EqualFold(s, value) }) {
+		return nil
+	}
+	return oneOf(argument, value, allowed...)
 }
 
 // jsonPath refuses what cannot be the path of a field.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
@@ -52,7 +53,7 @@ func (p *project) code() (map[string][]byte, error) {
 	}
 	if p.HeaderFile != "" {
 		g.HeaderFile = p.abs(p.HeaderFile)
-		if _, err := os.Stat(g.HeaderFile); err != nil {
+		if err := checkHeader(g.HeaderFile); err != nil {
 			return nil, fmt.Errorf("header file: %w", err)
 		}
 	}
@@ -78,6 +79,19 @@ func (p *project) code() (map[string][]byte, error) {
 	return out, problems.err()
 }
 
+// checkHeader refuses a file that would not do on top of Go code.
+func checkHeader(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, string(data)+"\npackage p\n", parser.PackageClauseOnly)
+	if err != nil || file.Name.Name != "p" {
+		return fmt.Errorf("%s: holds more than Go comments", path)
+	}
+	return nil
+}
+
 // generatorErrors are what the generators hold against the packages. The type errors among them
 // mean nothing: generators load the types that they need only.
 func (p *project) generatorErrors() Problems {
@@ -86,46 +100,6 @@ func (p *project) generatorErrors() Problems {
 		raw[i] = r.Package
 	}
 	return p.packageErrors(raw, packages.TypeError)
-}
-
-// compile checks the packages that have generated code or kinds with that code in place of what
-// is on disk.
-func (p *project) compile(code map[string][]byte) (Problems, error) {
-	overlay := map[string][]byte{}
-	var paths []string
-	for _, r := range p.roots {
-		if len(r.CompiledGoFiles) == 0 {
-			continue
-		}
-		file := filepath.Join(filepath.Dir(r.CompiledGoFiles[0]), codeFile)
-		data, generated := code[file]
-		if !generated {
-			if !p.hasKinds(r) {
-				continue
-			}
-			data = []byte("package " + r.Name + "\n")
-		}
-		overlay[file] = data
-		paths = append(paths, r.PkgPath)
-	}
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	pkgs, err := packages.Load(&packages.Config{
-		Context: p.ctx, Dir: p.moduleDir, Overlay: overlay,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes,
-	}, paths...)
-	if err != nil {
-		return nil, err
-	}
-	problems := p.packageErrors(pkgs)
-	for i, x := range problems {
-		if filepath.Base(x.File) == codeFile && p.HeaderFile != "" && strings.Contains(x.Message, "expected") {
-			problems[i] = problemf(Position{File: p.rel(p.abs(p.HeaderFile))}, "", "does not hold a Go comment only: %s", x.Message)
-		}
-	}
-	return problems, nil
 }
 
 // hasKinds reports whether a package declares a kind.

@@ -65,6 +65,8 @@ func (p *project) crds(dir string) (map[string][]byte, error) {
 // speak of: its messages name it in other words only.
 func (p *project) blame(problems Problems) Problems {
 	for i, x := range problems {
+		// An option of another tool, which this one does not have: such a field is refused.
+		problems[i].Message, _, _ = strings.Cut(x.Message, " If you are really sure you want to use them")
 		message := strings.ToLower(x.Message)
 		for _, m := range p.marks {
 			if p.position(m.node.Pos()) != x.Position {

@@ -175,10 +175,11 @@ func open(ctx context.Context, o Options) (*project, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	if err := p.readMarkers(); err != nil {
+	problems, err := p.readMarkers()
+	if err != nil {
 		return nil, err
 	}
-	return p, p.checkMarkers()
+	return p, append(problems, p.checkMarkers()...).err()
 }
 
 func (p *project) newPlan() *Plan { return &Plan{Root: p.Dir, Warnings: p.warnings} }

@@ -80,6 +80,7 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 	}
 	var problems Problems
 	var out []*kind
+	used := map[*mark]bool{}
 	for _, gk := range crd.FindKubeKinds(parser, metav1) {
 		k := &kind{GroupKind: gk}
 		for _, pkg := range p.roots {
@@ -89,7 +90,12 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 				continue
 			}
 			v := &version{name: gv.Version, pkg: pkg, at: p.position(info.RawSpec.Pos()), marks: byNode[info.RawSpec]}
+			for _, m := range v.marks {
+				used[m] = true
+			}
 			if v.mark("kubebuilder:skipversion") != nil {
+				// The generator would let its markers meet a version that is not there.
+				delete(parser.Types, crd.TypeIdent{Package: pkg, Name: gk.Kind})
 				continue
 			}
 			if gk.Group == "" {
@@ -108,22 +114,14 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 			problems = append(problems, p.checkKind(k)...)
 		}
 	}
-	if err := append(problems, p.kindless(out, parser)...).err(); err != nil {
+	if err := append(problems, p.kindless(used, parser)...).err(); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // kindless refuses markers of kinds on types that are none.
-func (p *project) kindless(kinds []*kind, parser *crd.Parser) (problems Problems) {
-	used := map[*mark]bool{}
-	for _, k := range kinds {
-		for _, v := range k.versions {
-			for _, m := range v.marks {
-				used[m] = true
-			}
-		}
-	}
+func (p *project) kindless(used map[*mark]bool, parser *crd.Parser) (problems Problems) {
 	for _, m := range p.marks {
 		t, ok := m.node.(*ast.TypeSpec)
 		if !ok || used[m] || parser.GroupVersions[m.pkg].Group == "" {
@@ -131,7 +129,8 @@ func (p *project) kindless(kinds []*kind, parser *crd.Parser) (problems Problems
 		}
 		_, spec := m.value.(crd.SpecMarker)
 		_, whole := m.value.(crd.Marker)
-		if _, skip := m.value.(crdmarkers.SkipVersion); (spec || whole) && !skip {
+		_, skip := m.value.(crdmarkers.SkipVersion)
+		if (spec || whole) && !skip {
 			problems = append(problems, problemf(m.at, m.name(), "has no effect: %s is no kind (it does not embed metav1.TypeMeta and metav1.ObjectMeta)", t.Name.Name))
 		}
 	}

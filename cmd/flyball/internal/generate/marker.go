@@ -50,35 +50,36 @@ var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "kubebuild
 
 var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
-// readMarkers finds and parses every marker. Markers that nobody knows, whose arguments are
+// readMarkers finds and parses every marker, into p.marks those that are right. Markers that nobody knows, whose arguments are
 // wrong or that stand where they have no effect are problems: the generators pass over the first
 // and the last in silence.
-func (p *project) readMarkers() error {
+func (p *project) readMarkers() (Problems, error) {
 	registry, err := newRegistry()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.collector = &markers.Collector{Registry: registry}
 	var problems Problems
 	for _, pkg := range p.roots {
 		found, unsure, err := p.place(registry, pkg)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, m := range found {
 			m.def = registry.Lookup(m.text, targetOf(m.node))
 			if m.value, err = m.def.Parse(m.text); err != nil {
 				problems = append(problems, problemf(m.at, m.name(), "%s", reason(err)))
+				continue
 			}
+			p.marks = append(p.marks, m)
 		}
 		for _, m := range unsure {
 			if name, why := complaint(registry, m.text); why != "" {
 				problems = append(problems, problemf(m.at, name, "%s", why))
 			}
 		}
-		p.marks = append(p.marks, found...)
 	}
-	return problems.err()
+	return problems, nil
 }
 
 func targetOf(n ast.Node) markers.TargetType {

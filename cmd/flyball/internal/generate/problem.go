@@ -161,6 +161,7 @@ func (p *project) output(pkg, text string) (out Problems) {
 // its parser tells.
 func reason(err error) string {
 	list := reasons(err)
+	slices.Sort(list) // those that are missing come in any order
 	if len(list) > 1 {
 		// The parser stops at the first argument that it does not know.
 		list = slices.DeleteFunc(list, func(s string) bool { return strings.HasPrefix(s, "extra arguments provided") })
