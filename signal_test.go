@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/flyball-io/flyball/plane/planetest"
 )
 
 // signalled makes the test binary a program that waits for signals.
@@ -27,7 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		select {} // a reconcile that does not end
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(planetest.Wrap(m))
 }
 
 func TestSignals(t *testing.T) {

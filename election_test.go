@@ -1,0 +1,227 @@
+package flyball
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+// replica is one of several managers of a program on the real control plane.
+type replica struct {
+	*Manager
+	leads, always chan string // what was reconciled
+	stop          func() error
+}
+
+func newReplica(t *testing.T, ns, identity string) *replica {
+	t.Helper()
+	m, err := New(Options{
+		Name: "shop", Config: planetest.Shared(t).RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
+		Leader: &leader.Options{Namespace: ns, Identity: identity},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("replica", identity),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{Manager: m, leads: make(chan string, 1000), always: make(chan string, 1000)}
+	for name, every := range map[string]bool{"leads": false, "always": true} {
+		seen := map[bool]chan string{false: r.leads, true: r.always}[every]
+		f := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			seen <- req.Name
+			return reconcile.Result{}, nil
+		})
+		if _, err := controller.New(m, name, f, controller.Options{EveryReplica: every}, controller.For[corev1.ConfigMap]()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.stop = ran(t, m)
+	return r
+}
+
+func configMap(ns, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+}
+
+// The standby has all in its cache, does what every replica does, may write nothing but for that,
+// and takes over as soon as the leader has ended.
+func TestTakeOver(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
+	first := newReplica(t, ns, "first")
+	if _, err := client.Create(t.Context(), first.Unfenced(), configMap(ns, "orders")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, first.leads, "by the leader", is("orders"))
+	if _, err := client.Create(t.Context(), first.Client(), configMap(ns, "from-the-leader")); err != nil {
+		t.Error(err)
+	}
+	next := newReplica(t, ns, "second")
+	until(t, next.always, "on every replica", is("orders"))
+	eventually(t, "the standby is ready", func() bool { return next.Ready().Err(t.Context()) == nil })
+	for c, what := range map[client.Client]string{next.Client(): "Client", next.Live(): "Live"} {
+		_, err := client.Create(t.Context(), c, configMap(ns, "from-the-standby"))
+		_, fenced := errors.AsType[*client.Fenced](err)
+		if _, ok := errors.AsType[*leader.NotLeadingError](err); !fenced || !ok {
+			t.Errorf("%s of the standby writes: %v", what, err)
+		}
+	}
+	if _, err := client.Create(t.Context(), next.Unfenced(), configMap(ns, "of-every-replica")); err != nil {
+		t.Error(err)
+	}
+	if len(next.leads) > 0 || next.Leading() || !first.Leading() {
+		t.Error("both lead")
+	}
+	kinds := len(next.Cache().Watches())
+
+	began := time.Now()
+	if err := first.stop(); err != nil {
+		t.Error(err)
+	}
+	until(t, next.leads, "by the next leader", is("orders"))
+	t.Logf("stopped and taken over in %v", time.Since(began))
+	if _, err := client.Create(t.Context(), next.Client(), configMap(ns, "from-the-next")); err != nil {
+		t.Error(err)
+	}
+	if n := len(next.Cache().Watches()); n != kinds {
+		t.Errorf("%d watches, %d on standby", n, kinds)
+	}
+}
+
+// FAULT 17: somebody edits the lease in the middle of a reconcile. Its ctx ends with that cause,
+// nothing more is written, and Run returns the cause.
+func TestLeaseEditedByHand(t *testing.T) {
+	p := planetest.Shared(t)
+	ns := planetest.Namespace(t, p)
+	m, err := New(Options{
+		Name: "shop", Config: p.RESTConfig(), Leader: &leader.Options{Namespace: ns, Identity: "me"}, Cache: cache.Options{Namespaces: []string{ns}},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	working, ended := make(chan struct{}, 1), make(chan [2]error, 1)
+	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		if req.Name != "orders" {
+			return reconcile.Result{}, nil
+		}
+		working <- struct{}{}
+		<-ctx.Done()
+		_, err := client.Create(context.WithoutCancel(ctx), m.Client(), configMap(ns, "too-late"))
+		ended <- [2]error{context.Cause(ctx), err}
+		return reconcile.Result{}, err
+	})
+	if _, err := controller.New(m, "orders", r, controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Create(t.Context(), m.Unfenced(), configMap(ns, "orders")); err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error, 1)
+	go func() { result <- m.Run(t.Context()) }()
+	<-working
+	lease, err := client.Get[coordinationv1.Lease](t.Context(), m.Unfenced(), object.Key{Namespace: ns, Name: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := lease.DeepCopy()
+	lease.Spec.HolderIdentity = new("somebody")
+	if _, err := client.Patch(t.Context(), m.Unfenced(), lease, client.Diff(before, lease)); err != nil {
+		t.Fatal(err)
+	}
+	errs := <-ended
+	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != leader.Taken || lost.Holder != "somebody" {
+		t.Errorf("the reconcile was cancelled for %v", errs[0])
+	}
+	if _, ok := errors.AsType[*client.Fenced](errs[1]); !ok {
+		t.Errorf("a write afterwards: %v", errs[1])
+	}
+	err = <-result
+	if _, ok := errors.AsType[*leader.LostError](err); !ok {
+		t.Errorf("Run: %v", err)
+	}
+	if _, err := client.Get[corev1.ConfigMap](t.Context(), m.Unfenced(), object.Key{Namespace: ns, Name: "too-late"}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("a write got through: %v", err)
+	}
+}
+
+// Metrics beyond loopback are for those whom the API server allows /metrics.
+func TestMetricsAreAuthorized(t *testing.T) {
+	p := planetest.Shared(t)
+	ns := planetest.Namespace(t, p)
+	m, err := New(Options{
+		Name: "shop", Config: p.RESTConfig(), Metrics: Endpoint{Addr: ":0"},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []object.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reader"}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "stranger"}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ns},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "reader"}}},
+	} {
+		if _, err := client.Create(t.Context(), m.Live(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up(t, m)
+	at := m.Addrs().Metrics.String()
+	url := "https://127.0.0.1" + at[strings.LastIndex(at, ":"):] + "/metrics"
+	for who, want := range map[string]int{"": http.StatusUnauthorized, "reader": http.StatusOK, "stranger": http.StatusForbidden} {
+		token := ""
+		if who != "" {
+			token = tokenOf(t, m, object.Key{Namespace: ns, Name: who})
+		}
+		eventually(t, "the API server knows the role", func() bool { return asks(t, url, token) == want })
+	}
+}
+
+func tokenOf(t *testing.T, m *Manager, account object.Key) string {
+	t.Helper()
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	r, err := client.CreateSub(t.Context(), m.Live(), sa, "token", &authenticationv1.TokenRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Status.Token
+}
+
+// asks is the status code that whoever has the token gets.
+func asks(t *testing.T, url, token string) int {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
