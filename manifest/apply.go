@@ -70,7 +70,8 @@ func established(ctx context.Context, c *client.Live, crds []Object) error {
 }
 
 func isEstablished(crd *unstructured.Unstructured) (bool, error) {
-	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
+	conditions, _ := field.([]any) // null at first
 	for _, x := range conditions {
 		m, _ := x.(map[string]any)
 		switch {

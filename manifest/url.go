@@ -49,6 +49,12 @@ func callURL(hook map[string]any, base string) {
 	config["url"] = base + path
 }
 
+// Converts reports whether a CRD has a webhook convert between its versions.
+func Converts(crd Object) bool {
+	s, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
+	return s == "Webhook"
+}
+
 // WithoutCalls returns the objects without webhook configurations, and CRDs without conversion by
 // webhook: what can be applied where nobody could answer the calls.
 func WithoutCalls(objs []Object) []Object {
@@ -58,7 +64,7 @@ func WithoutCalls(objs []Object) []Object {
 		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 			continue
 		case "CustomResourceDefinition":
-			if _, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
+			if Converts(o) {
 				o = o.DeepCopy()
 				_ = unstructured.SetNestedMap(o.Object, map[string]any{"strategy": "None"}, "spec", "conversion")
 			}

@@ -15,18 +15,20 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/manifest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane"
 	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/run"
 )
 
 // Bound is how long anything here is waited for. It is no expectation: what takes so long will
@@ -35,13 +37,13 @@ const Bound = time.Minute
 
 // Program is an operator as the test runs it.
 type Program struct {
-	// Name of the manager. Empty: "operator".
-	Name string
+	// Options makes those of the manager. What concerns the cluster, webhooks' addresses and
+	// certificates is set here; election, metrics and probes are off unless they are asked for.
+	// Nil: they are all zero.
+	Options func() (flyball.Options, error)
 	// Config is the folder of the manifests, laid out as "flyball init" does: crd/bases, rbac,
 	// webhook, samples. What is not there is passed over.
 	Config string
-	// Scheme makes the scheme of manager and client. Nil: one of the built-in kinds.
-	Scheme func() (*runtime.Scheme, error)
 	// Add adds controllers and webhooks to the manager. Nil: there are none.
 	Add func(*flyball.Manager) error
 }
@@ -63,57 +65,130 @@ type Operator struct {
 // kinds must not run at the same time: the cluster can send a kind to one webhook only.
 func Start(t testing.TB, p Program) *Operator {
 	t.Helper()
-	if p.Name == "" {
-		p.Name = "operator"
-	}
 	pl := planetest.Shared(t)
 	op := &Operator{Namespace: planetest.Namespace(t, pl), program: p}
 	ctx, cancel := context.WithTimeout(t.Context(), Bound)
 	defer cancel()
-	if err := op.prepare(ctx, t, pl); err != nil {
+	calls, err := op.prepare(ctx, t, pl)
+	if err != nil {
 		t.Fatalf("operatortest: %v", err)
 	}
 	op.run(t)
+	if err := op.connect(ctx, t, calls); err != nil {
+		t.Fatalf("operatortest: the operator did not become ready: %v", err)
+	}
 	return op
 }
 
-// prepare makes the manager, and the cluster ready for it.
-func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) error {
-	var err error
-	co := client.Options{}
-	if op.program.Scheme != nil {
-		if co.Scheme, err = op.program.Scheme(); err != nil {
+// prepare makes the manager, and the cluster ready for it but for what calls it, which it returns.
+func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) (calls []manifest.Object, err error) {
+	var o flyball.Options
+	if op.program.Options != nil {
+		if o, err = op.program.Options(); err != nil {
+			return nil, err
+		}
+	}
+	if op.Client, err = client.New(pl.RESTConfig(), client.Options{Scheme: o.Scheme}); err != nil {
+		return nil, err
+	}
+	t.Cleanup(op.Client.Close)
+	user := "operatortest:" + op.Namespace
+	if o.Config, err = pl.UserConfig(user); err != nil {
+		return nil, err
+	}
+	objs, err := op.read("crd/bases", "rbac", "webhook")
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range objs {
+		if called(obj) {
+			if !manifest.IsCRD(obj) {
+				obj.SetName(o.Name + "-" + obj.GetName()) // as config/default names it
+			}
+			calls = append(calls, obj)
+		}
+	}
+	if len(calls) > 0 {
+		m := &o.Webhooks.Managed
+		o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+	}
+	if err := op.apply(ctx, slices.Concat(grants(objs, user, op.Namespace), crds(objs))); err != nil {
+		return nil, err
+	}
+	if op.Manager, err = flyball.New(o); err != nil {
+		return nil, err
+	}
+	if op.program.Add != nil {
+		err = op.program.Add(op.Manager)
+	}
+	return calls, err
+}
+
+func (op *Operator) apply(ctx context.Context, objs []manifest.Object) error {
+	return manifest.Apply(ctx, op.Client, "operatortest", objs, manifest.Hooks{})
+}
+
+// crds are the CRDs among the objects, as long as nobody answers calls.
+func crds(objs []manifest.Object) []manifest.Object {
+	return slices.DeleteFunc(manifest.WithoutCalls(objs), func(o manifest.Object) bool { return !manifest.IsCRD(o) })
+}
+
+// called reports whether an object tells the API server to call somebody.
+func called(o manifest.Object) bool {
+	return len(manifest.WithoutCalls([]manifest.Object{o})) == 0 || manifest.IsCRD(o) && manifest.Converts(o)
+}
+
+// connect has the API server call the operator, and returns when it does, and all is ready.
+func (op *Operator) connect(ctx context.Context, t testing.TB, calls []manifest.Object) error {
+	if len(calls) > 0 {
+		var addr net.Addr
+		err := until(ctx, func() error {
+			if addr = op.Manager.Addrs().Webhooks; addr == nil {
+				return errors.New("the webhooks are not served")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { op.withdraw(t, calls) })
+		if err := op.apply(ctx, manifest.ByURL(calls, "https://"+addr.String())); err != nil {
 			return err
 		}
 	}
-	if op.Client, err = client.New(pl.RESTConfig(), co); err != nil {
+	if err := until(ctx, func() error { return op.Manager.Ready().Err(ctx) }); err != nil {
 		return err
 	}
-	t.Cleanup(op.Client.Close)
-	crds, err := op.read("crd/bases")
-	if err != nil {
-		return err
+	return op.barrier(ctx, calls)
+}
+
+// withdraw takes out of the cluster what calls the operator, which ends.
+func (op *Operator) withdraw(t testing.TB, calls []manifest.Object) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Bound)
+	defer cancel()
+	for _, o := range calls {
+		var err error
+		if manifest.IsCRD(o) {
+			// Not by apply: the CA in it is somebody else's.
+			_, err = client.Patch(ctx, op.Client, o, client.MergePatch(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+		} else {
+			err = manifest.Delete(ctx, op.Client, []manifest.Object{o}, manifest.Hooks{})
+		}
+		if err != nil {
+			t.Errorf("operatortest: %v", err)
+		}
 	}
-	roles, err := op.read("rbac")
-	if err != nil {
-		return err
+}
+
+// until returns when ok has no objection any more, or with the last one when ctx ends.
+func until(ctx context.Context, ok func() error) error {
+	wait := backoff.Backoff{Policy: backoff.Policy{Base: 5 * time.Millisecond, Max: 200 * time.Millisecond}}
+	for {
+		err := ok()
+		if err == nil || run.Sleep(ctx, wait.Fail(time.Now())) != nil {
+			return err
+		}
 	}
-	user := "operatortest:" + op.Namespace
-	objs := append(crds, grants(roles, user, op.Namespace)...)
-	if err := manifest.Apply(ctx, op.Client, "operatortest", objs, manifest.Hooks{}); err != nil {
-		return err
-	}
-	cfg, err := pl.UserConfig(user)
-	if err != nil {
-		return err
-	}
-	if op.Manager, err = flyball.New(flyball.Options{Name: op.program.Name, Config: cfg, Scheme: co.Scheme}); err != nil {
-		return err
-	}
-	if op.program.Add != nil {
-		return op.program.Add(op.Manager)
-	}
-	return nil
 }
 
 // run runs the manager until the test ends.
@@ -129,16 +204,20 @@ func (op *Operator) run(t testing.TB) {
 	})
 }
 
-// read reads a folder of the manifests, if it is there.
-func (op *Operator) read(folder string) ([]manifest.Object, error) {
-	if op.program.Config == "" {
-		return nil, nil
+// read reads those folders of the manifests that are there.
+func (op *Operator) read(folders ...string) ([]manifest.Object, error) {
+	var all []manifest.Object
+	for _, folder := range folders {
+		if op.program.Config == "" {
+			break
+		}
+		objs, err := manifest.Read(filepath.Join(op.program.Config, filepath.FromSlash(folder)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		all = append(all, objs...)
 	}
-	objs, err := manifest.Read(filepath.Join(op.program.Config, filepath.FromSlash(folder)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return objs, err
+	return all, nil
 }
 
 // Samples creates the objects in the folder "samples", in the test's namespace where they have

@@ -18,6 +18,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +36,9 @@ type Options struct {
 	Generate func(ctx context.Context, dir string) error
 	// Progress is told in a few words what takes a while. Nil: nobody is.
 	Progress func(doing string)
+
+	// command stands in for the go command, in tests.
+	command func(ctx context.Context, dir, name string, args ...string) error
 }
 
 // Result is what a step has done.
@@ -64,6 +69,23 @@ func (o *Options) say(doing string) {
 	if o.Progress != nil {
 		o.Progress(doing)
 	}
+}
+
+// run runs a command in a folder, outside any workspace.
+func (o *Options) run(ctx context.Context, dir, name string, args ...string) error {
+	if o.command != nil {
+		return o.command(ctx, dir, name, args...)
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // create makes a file that is the user's from then on.
@@ -109,7 +131,7 @@ func (s *step) keep(p *Project) error {
 	if err := s.write(ProjectFile, text); err != nil {
 		return err
 	}
-	owned := []string{"internal/setup/setup.go", "config/crd/kustomization.yaml", "config/samples/kustomization.yaml", "config/webhook/kustomization.yaml"}
+	owned := []string{"internal/setup/setup.go", "config/crd/kustomization.yaml", "config/samples/kustomization.yaml", "config/webhook/kustomization.yaml", "config/webhook/certificates.yaml"}
 	for _, name := range owned {
 		if err := s.own(name, name, sc); err != nil {
 			return err
@@ -130,7 +152,7 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 		return nil, &ExistsError{Files: s.exist}
 	}
 	s.o.say("go mod tidy")
-	if err := s.run(ctx, "go", "mod", "tidy"); err != nil {
+	if err := s.o.run(ctx, s.dir, "go", "mod", "tidy"); err != nil {
 		return nil, err
 	}
 	s.o.say("code and manifests from markers")
@@ -138,7 +160,7 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	s.o.say("go vet")
-	if err := s.run(ctx, "go", "vet", "./..."); err != nil {
+	if err := s.o.run(ctx, s.dir, "go", "vet", "./..."); err != nil {
 		return nil, err
 	}
 	files, err := s.commit()

@@ -2,12 +2,10 @@ package scaffold
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ type stage struct {
 	dir     string // of the copy
 	project string // where it goes
 	before  map[string][]byte
-	made    bool // the project's folder is made by us
 }
 
 // newStage copies the project, except what is hidden or built.
@@ -58,20 +55,6 @@ func (s *stage) write(name string, data []byte) error {
 		return err
 	}
 	return os.WriteFile(file, data, 0o666)
-}
-
-// run runs a command in the copy, outside any workspace.
-func (s *stage) run(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+s.dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
-	}
-	return nil
 }
 
 // commit puts what changed into the project and returns the names of the files, sorted. Where that

@@ -210,21 +210,21 @@ func fieldNames(f *ast.Field) []string {
 
 // copyKind returns the statements that copy all of a kind but its type and metadata, and the
 // functions that they call.
-func (t *typesSource) copyKind(kind, from, to, suffix string) (body, funcs string, err error) {
+func (t *typesSource) copyKind(kind, in, from, out, to, suffix string) (body, funcs string, err error) {
 	s, ok := t.local[kind].(*ast.StructType)
 	if !ok {
 		return "", "", fmt.Errorf("%s declares no struct %s", t.name, kind)
 	}
 	c := &copier{typesSource: t, from: from, to: to, suffix: suffix, made: map[string]bool{}}
-	var out strings.Builder
+	var text strings.Builder
 	for _, f := range s.Fields.List {
 		for _, name := range fieldNames(f) {
 			if name != "TypeMeta" && name != "ObjectMeta" { // both are done before
-				out.WriteString(c.assign("out."+name, "in."+name, f.Type, 0))
+				text.WriteString(c.assign(out+"."+name, in+"."+name, f.Type, 0))
 			}
 		}
 	}
-	return out.String(), c.funcs.String(), c.err
+	return strings.TrimSpace(text.String()), c.funcs.String(), c.err
 }
 
 // withConversion is the file with the marker for the conversion webhook at its kind.
@@ -249,10 +249,10 @@ func (s *step) conversion(sc scene, t *typesSource) error {
 	kind := sc.API.Kind
 	var funcs [2]string
 	var err error
-	if sc.ToHub, funcs[0], err = t.copyKind(kind, "", "hub.", "ToHub"); err != nil {
+	if sc.ToHub, funcs[0], err = t.copyKind(kind, "s", "", "h", "hub.", "ToHub"); err != nil {
 		return err
 	}
-	if sc.FromHub, funcs[1], err = t.copyKind(kind, "hub.", "", "FromHub"); err != nil {
+	if sc.FromHub, funcs[1], err = t.copyKind(kind, "h", "hub.", "s", "", "FromHub"); err != nil {
 		return err
 	}
 	sc.Functions = funcs[0] + funcs[1]

@@ -1,0 +1,170 @@
+package scaffold
+
+import (
+	"context"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// unbuilt are options with which nothing is generated, tidied or built.
+func unbuilt(dir string) Options {
+	return Options{
+		Dir:      dir,
+		Generate: func(context.Context, string) error { return nil },
+		command:  func(context.Context, string, string, ...string) error { return nil },
+	}
+}
+
+// golden compares the files that a step made or changed with a golden file.
+func golden(t *testing.T, name, dir string, r *Result) {
+	t.Helper()
+	got := &txtar.Archive{}
+	for _, f := range r.Files {
+		data, err := os.ReadFile(filepath.Join(dir, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f == "go.mod" { // the checkout is at another place on every machine
+			data = slices.Concat(data[:strings.Index(string(data), "=> ")+3], []byte("CHECKOUT\n"))
+		}
+		got.Files = append(got.Files, txtar.File{Name: f, Data: data})
+	}
+	file := filepath.Join("testdata", name+".txtar")
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(contents(want), contents(got)); diff != "" {
+		t.Errorf("%s, want what %s has; -update writes it anew (-want +got):\n%s", name, file, diff)
+	}
+}
+
+func contents(a *txtar.Archive) map[string]string {
+	out := map[string]string{}
+	for _, f := range a.Files {
+		out[f.Name] = string(f.Data)
+	}
+	return out
+}
+
+// TestGolden makes a project step by step; what each step writes is in testdata.
+func TestGolden(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	o := unbuilt(dir)
+	for _, step := range []struct {
+		name string
+		make func() (*Result, error)
+	}{
+		{"init", func() (*Result, error) {
+			return Init(t.Context(), o, Project{Domain: "example.com", Module: "example.com/shop"})
+		}},
+		{"api", func() (*Result, error) {
+			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Namespaced: true, Resource: true, Controller: true})
+		}},
+		{"webhooks", func() (*Result, error) {
+			return CreateWebhook(t.Context(), o, NewWebhook{Group: "shop", Version: "v1", Kind: "Order", Defaulting: true, Validation: true, Conversion: true})
+		}},
+		{"version", func() (*Result, error) {
+			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v2", Kind: "Order", Namespaced: true, Resource: true})
+		}},
+		{"same-kind", func() (*Result, error) {
+			return CreateAPI(t.Context(), o, NewAPI{Group: "back-office", Version: "v1", Kind: "Order", Resource: true, Controller: true})
+		}},
+	} {
+		r, err := step.make()
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		golden(t, step.name, dir, r)
+	}
+}
+
+// What the user took over, by removing the first line, stays as it is, and he is told.
+func TestTakenOver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	o := unbuilt(dir)
+	if _, err := Init(t.Context(), o, Project{Domain: "example.com", Module: "example.com/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "internal/setup/setup.go")
+	if err := os.WriteFile(file, []byte("package setup // mine\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r, err := CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Resource: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "package setup // mine\n" {
+		t.Errorf("it is now: %s, %v", data, err)
+	}
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "internal/setup/setup.go is yours") || !strings.Contains(r.Notes[0], "shopv1.AddToScheme") {
+		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
+// A step that fails at its very end leaves everything as it was.
+func TestFailureLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	good := unbuilt(dir)
+	if _, err := Init(t.Context(), good, Project{Domain: "example.com", Module: "example.com/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := readTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := func(context.Context, string) error { return context.DeadlineExceeded }
+	bad := good
+	bad.Generate = broken
+	if _, err := CreateAPI(t.Context(), bad, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Resource: true}); err != context.DeadlineExceeded {
+		t.Errorf("create: %v", err)
+	}
+	bad.Dir = filepath.Join(filepath.Dir(dir), "other")
+	if _, err := Init(t.Context(), bad, Project{Domain: "example.com", Module: "example.com/shop"}); err != context.DeadlineExceeded {
+		t.Errorf("init: %v", err)
+	}
+	after, err := readTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.EqualFunc(before, after, slices.Equal[[]byte]) {
+		t.Error("files changed")
+	}
+	left, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || len(left) != 1 {
+		t.Errorf("beside the project there is: %v, %v", left, err)
+	}
+}
+
+// Somebody edits a file while a step is being made: he wins, and nothing else is written either.
+func TestEditedMeanwhile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	o := unbuilt(dir)
+	if _, err := Init(t.Context(), o, Project{Domain: "example.com", Module: "example.com/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, ProjectFile)
+	o.Generate = func(context.Context, string) error { return os.WriteFile(file, []byte("mine"), 0o666) }
+	_, err := CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Resource: true})
+	if err == nil || !strings.Contains(err.Error(), "PROJECT was changed by somebody else meanwhile") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "api")); !os.IsNotExist(err) {
+		t.Errorf("api: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package operatortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/object"
+)
+
+// nowhere is where nobody answers.
+const nowhere = "https://127.0.0.1:1/"
+
+// barrier returns when the API server has seen the webhook configurations that were applied before,
+// with the CA that was written into them: it learns of them one after the other, and says to nobody
+// when. So one more is made, which refuses one ConfigMap, and that is tried until it is refused.
+func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error {
+	seen := map[string]bool{}
+	for _, o := range calls {
+		kind := o.GetKind()
+		if manifest.IsCRD(o) || seen[kind] {
+			continue
+		}
+		seen[kind] = true
+		if err := op.seen(ctx, kind); err != nil {
+			return fmt.Errorf("%s: the API server does not see it: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+var errAllowed = errors.New("what it should refuse is allowed")
+
+// seen makes one more configuration of a kind, and returns when it is in force.
+func (op *Operator) seen(ctx context.Context, kind string) error {
+	name := "operatortest-" + op.Namespace
+	url, fail, none, scope := nowhere, admissionv1.Fail, admissionv1.SideEffectClassNone, admissionv1.NamespacedScope
+	call := admissionv1.WebhookClientConfig{URL: &url}
+	rules := []admissionv1.RuleWithOperations{{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: &scope},
+	}}
+	inNamespace := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: op.Namespace}}
+	named := &metav1.LabelSelector{MatchLabels: map[string]string{"operatortest": kind}}
+	meta := metav1.ObjectMeta{Name: name}
+	hook := strings.ToLower(kind) + ".operatortest.local"
+	var made object.Object
+	if kind == "MutatingWebhookConfiguration" {
+		made = &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
+			Name: hook, ClientConfig: call, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+			NamespaceSelector: inNamespace, ObjectSelector: named, AdmissionReviewVersions: []string{"v1"},
+		}}}
+	} else {
+		made = &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: hook, ClientConfig: call, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+			NamespaceSelector: inNamespace, ObjectSelector: named, AdmissionReviewVersions: []string{"v1"},
+		}}}
+	}
+	if _, err := client.Create(ctx, op.Client, made); err != nil {
+		return err
+	}
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "operatortest-", Namespace: op.Namespace, Labels: named.MatchLabels}}
+	err := until(ctx, func() error {
+		_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
+		if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+			return nil
+		}
+		if err == nil {
+			err = errAllowed
+		}
+		return err
+	})
+	return errors.Join(err, client.Delete(context.WithoutCancel(ctx), op.Client, made))
+}
