@@ -139,11 +139,11 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 		time.Sleep(time.Minute + time.Second/2)
 		renewed := a.State().Renewed
 		close(cut)
-		time.Sleep(renewed.Add(10*time.Second - 1).Sub(time.Now()))
+		time.Sleep(time.Until(renewed.Add(10*time.Second - time.Nanosecond)))
 		if err := a.Fence()(client.Call{}); err != nil || !a.State().Leading {
 			t.Errorf("a nanosecond before the end of its time: %v", err)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		err := a.Fence()(client.Call{})
 		if e, ok := errors.AsType[*NotLeadingError](err); !ok || e.Identity != "a" {
 			t.Errorf("at the end of its time: %v", err)

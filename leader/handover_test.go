@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -379,7 +380,7 @@ func TestHandOver(t *testing.T) {
 	for _, late := range h.history.late {
 		t.Error(late)
 	}
-	lease, err := client.Get[coordinationLease](ctx, h.c, object.Key{Namespace: h.namespace, Name: "operator"})
+	lease, err := client.Get[coordinationv1.Lease](ctx, h.c, object.Key{Namespace: h.namespace, Name: "operator"})
 	if err != nil || int(*lease.Spec.LeaseTransitions) < rounds {
 		t.Errorf("the Lease counts %v transitions (%v)", lease.Spec.LeaseTransitions, err)
 	}

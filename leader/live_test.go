@@ -1,18 +1,24 @@
 package leader_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
 )
-
-type coordinationLease = coordinationv1.Lease
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(childEnv); args != "" {
@@ -34,4 +40,197 @@ func dial(t *testing.T) *client.Live {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// candidacy is an elector that runs.
+type candidacy struct {
+	e     *leader.Elector
+	began chan struct{} // closed when it leads
+	stop  context.CancelFunc
+	out   chan error
+}
+
+func run(t *testing.T, c client.Client, o leader.Options) *candidacy {
+	t.Helper()
+	e, err := leader.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	k := &candidacy{e: e, began: make(chan struct{}), stop: cancel, out: make(chan error, 1)}
+	go func() {
+		k.out <- e.Run(ctx, func(ctx context.Context) error {
+			close(k.began)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		close(k.out)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range k.out {
+		}
+	})
+	return k
+}
+
+func await[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: not within a minute", what)
+		panic("unreachable")
+	}
+}
+
+func options(namespace, identity string) leader.Options {
+	return leader.Options{Namespace: namespace, Name: "operator", Identity: identity}
+}
+
+// watching returns options and a channel that is closed when the elector has seen the holder.
+func watching(o leader.Options, holder string) (leader.Options, <-chan struct{}) {
+	seen := make(chan struct{})
+	done := false
+	o.Hook = func(s leader.State) {
+		if s.Holder == holder && !done {
+			done = true
+			close(seen)
+		}
+	}
+	return o, seen
+}
+
+func TestLiveTakeOver(t *testing.T) {
+	c := dial(t)
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	key := object.Key{Namespace: ns, Name: "operator"}
+	a := run(t, c, options(ns, "a"))
+	await(t, "a leads", a.began)
+	o, seen := watching(options(ns, "b"), "a")
+	b := run(t, c, o)
+	await(t, "b sees a", seen)
+	a.stop()
+	if err := await(t, "a ends", a.out); !errors.Is(err, context.Canceled) {
+		t.Errorf("a: %v", err)
+	}
+	await(t, "b leads", b.began)
+	lease, err := client.Get[coordinationv1.Lease](t.Context(), c, key)
+	if err != nil || *lease.Spec.HolderIdentity != "b" || *lease.Spec.LeaseTransitions != 1 || *lease.Spec.LeaseDurationSeconds != 15 {
+		t.Errorf("%+v, %v", lease.Spec, err)
+	}
+	// Somebody edits the Lease by hand.
+	if _, err := client.Patch(t.Context(), c, lease, client.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "bob"}})); err != nil {
+		t.Fatal(err)
+	}
+	if lost, ok := errors.AsType[*leader.LostError](await(t, "b ends", b.out)); !ok || lost.Reason != leader.Taken || lost.Holder != "bob" {
+		t.Errorf("b: %v", lost)
+	}
+	if s := b.e.State(); s.Leading || s.Holder != "bob" {
+		t.Errorf("b: %+v", s)
+	}
+	// It is deleted while others wait for it, and then while it is held.
+	o, seen = watching(options(ns, "c"), "bob")
+	d := run(t, c, o)
+	await(t, "c sees bob", seen)
+	if err := client.Delete(t.Context(), c, lease); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "c leads", d.began)
+	if err := client.Delete(t.Context(), c, lease); err != nil {
+		t.Fatal(err)
+	}
+	if lost, ok := errors.AsType[*leader.LostError](await(t, "c ends", d.out)); !ok || lost.Reason != leader.Deleted {
+		t.Errorf("c: %v", lost)
+	}
+}
+
+// A leader that dies without a word is replaced when its time is over; a Lease is written as
+// client-go's election writes it, and left as that leaves it.
+func TestLiveLeaseOfADeadLeader(t *testing.T) {
+	c := dial(t)
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	for name, spec := range map[string]coordinationv1.LeaseSpec{
+		"held":     {HolderIdentity: new("host_5b1e"), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
+		"released": {HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
+		"empty":    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if spec.HolderIdentity != nil {
+				now := metav1.NowMicro()
+				spec.AcquireTime, spec.RenewTime = &now, &now
+			}
+			made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
+			if _, err := client.Create(t.Context(), c, made); err != nil {
+				t.Fatal(err)
+			}
+			o := options(ns, "a")
+			o.Name, o.LeaseDuration = name, 2*time.Second
+			a := run(t, c, o)
+			await(t, "a leads", a.began)
+			lease, err := client.Get[coordinationv1.Lease](t.Context(), c, object.KeyOf(made))
+			if err != nil || *lease.Spec.HolderIdentity != "a" || *lease.Spec.LeaseTransitions%3 != 1 {
+				t.Errorf("%+v, %v", lease.Spec, err)
+			}
+		})
+	}
+}
+
+func TestLiveForbidden(t *testing.T) {
+	p := planetest.Shared(t)
+	admin, ns := dial(t), planetest.Namespace(t, p)
+	cfg, err := p.UserConfig("operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	o := options(ns, "a")
+	o.LeaseDuration = 2 * time.Second
+	a := run(t, c, o)
+	allow := func(verbs ...string) {
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "leases"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: verbs,
+		}}}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: role.ObjectMeta,
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "operator"}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "leases"},
+		}
+		if _, err := client.Apply(t.Context(), admin, role, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Apply(t.Context(), admin, binding, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing := func(verb string) {
+		t.Helper()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.After(time.Minute); ; {
+			select {
+			case <-tick.C:
+			case <-end:
+				t.Fatalf("the state does not say that %s is missing: %v", verb, a.e.State().Err)
+			}
+			err := a.e.State().Err
+			if _, ok := errors.AsType[*client.Forbidden](err); ok && strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
+				return
+			}
+		}
+	}
+	missing("get")
+	allow("get")
+	missing("create")
+	allow("get", "create", "update")
+	await(t, "a leads without a watch", a.began)
+	if err := a.e.State().Err; err != nil {
+		t.Error(err)
+	}
 }
