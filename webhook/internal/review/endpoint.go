@@ -49,7 +49,9 @@ type Endpoint struct {
 
 	slots  chan struct{}
 	budget budget
-	lost   atomic.Int64
+
+	lostMu sync.Mutex // held over the hook, so that it sees the counts in order
+	lost   int
 }
 
 // NewEndpoint makes an endpoint. It starts nothing.
@@ -206,13 +208,15 @@ func (x *exchange) work() {
 }
 
 // left counts the handlers that go on past their time.
-func (e *Endpoint) left(n int64) {
-	now := e.lost.Add(n)
+func (e *Endpoint) left(n int) {
+	e.lostMu.Lock()
+	defer e.lostMu.Unlock()
+	e.lost += n
 	if n > 0 {
-		e.logger.Error("webhook does not end in its time and was left behind: it must end when its context does", "running", now)
+		e.logger.Error("webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
 	}
 	if e.hooks.Lost != nil {
-		e.hooks.Lost(e.name, int(now))
+		e.hooks.Lost(e.name, e.lost)
 	}
 }
 
