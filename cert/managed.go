@@ -102,7 +102,7 @@ func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	}
 	p, err := o.policy()
 	if err != nil {
-		return nil, fmt.Errorf("cert: %w", err)
+		return nil, err
 	}
 	if o.Poll <= 0 {
 		o.Poll = defaultPoll
@@ -130,33 +130,33 @@ func (o ManagedOptions) policy() (policy, error) {
 		"Name: " + o.Name:           validation.IsDNS1123Subdomain(o.Name),
 	} {
 		if len(problems) > 0 {
-			return p, fmt.Errorf("%s: %s", field, strings.Join(problems, "; "))
+			return p, fmt.Errorf("cert: %s: %s", field, strings.Join(problems, "; "))
 		}
 	}
 	if o.Service != "" {
 		if problems := validation.IsDNS1035Label(o.Service); len(problems) > 0 {
-			return p, fmt.Errorf("Service: %s: %s", o.Service, strings.Join(problems, "; "))
+			return p, fmt.Errorf("cert: Service: %s: %s", o.Service, strings.Join(problems, "; "))
 		}
 		short := o.Service + "." + o.Namespace
 		p.names = append(p.names, short+".svc", short+".svc.cluster.local", short)
 	}
 	for _, n := range o.DNSNames {
 		if problems := validation.IsDNS1123Subdomain(strings.TrimPrefix(n, "*.")); len(problems) > 0 {
-			return p, fmt.Errorf("DNSNames: %q: %s", n, strings.Join(problems, "; "))
+			return p, fmt.Errorf("cert: DNSNames: %q: %s", n, strings.Join(problems, "; "))
 		}
 		p.names = union(p.names, []string{n})
 	}
 	for _, ip := range o.IPs {
 		if ip.To16() == nil {
-			return p, fmt.Errorf("IPs: %v is no address", []byte(ip))
+			return p, fmt.Errorf("cert: IPs: %v is no address", []byte(ip))
 		}
 	}
 	if len(p.names)+len(p.ips) == 0 {
-		return p, errors.New("Service: empty, and so are DNSNames and IPs")
+		return p, errors.New("cert: Service: empty, and so are DNSNames and IPs")
 	}
 	for _, t := range o.targets() {
 		if problems := validation.IsDNS1123Subdomain(t.name); len(problems) > 0 {
-			return p, fmt.Errorf("%s: name %q: %s", t.kind.Kind, t.name, strings.Join(problems, "; "))
+			return p, fmt.Errorf("cert: %s: name %q: %s", t.kind.Kind, t.name, strings.Join(problems, "; "))
 		}
 	}
 	return p, p.durations()
@@ -178,11 +178,11 @@ func (p *policy) durations() error {
 	otherwise(&p.caRotate, p.caValidity*2/3)
 	switch {
 	case p.validity-p.rotate <= 2*p.settle:
-		return fmt.Errorf("Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
+		return fmt.Errorf("cert: Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
 	case p.caValidity-p.caRotate <= 2*p.settle:
-		return fmt.Errorf("CARotate: %v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
+		return fmt.Errorf("cert: CARotate: %v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
 	case p.caValidity < p.validity:
-		return fmt.Errorf("CAValidity: %v is shorter than the Validity of %v", p.caValidity, p.validity)
+		return fmt.Errorf("cert: CAValidity: %v is shorter than the Validity of %v", p.caValidity, p.validity)
 	}
 	return nil
 }

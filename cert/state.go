@@ -16,7 +16,8 @@ import (
 // What stands in the Secret of [Managed]. It is of type kubernetes.io/tls, so that others can
 // mount it too.
 const (
-	// Label marks a Secret that [Managed] may write: made by it, or made empty for it by hand.
+	// Label, with the value "true", marks a Secret that [Managed] may write: made by it, or made
+	// empty for it by hand.
 	Label = "cert.flyball.io/managed"
 	// RotateAnnotation on the Secret, with any value, asks for a new CA and a new serving
 	// certificate now; it goes when that has begun.
@@ -47,8 +48,8 @@ func (e *ForeignSecretError) Error() string {
 // foreign is nil for a Secret that may be written.
 func foreign(s *corev1.Secret) error {
 	name := s.Namespace + "/" + s.Name
-	if s.Labels[Label] == "" {
-		return &ForeignSecretError{name, "does not have the label " + Label}
+	if s.Labels[Label] != "true" {
+		return &ForeignSecretError{name, "does not have the label " + Label + "=true"}
 	}
 	switch s.Type {
 	case corev1.SecretTypeTLS, corev1.SecretTypeOpaque, "":
@@ -112,7 +113,10 @@ func parseState(s *corev1.Secret) *state {
 	if text := s.Annotations[untilAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &st.until); err != nil {
 			problems = append(problems, &FormatError{untilAnnotation, "does not parse", err})
-			st.until = map[string]time.Time{} // then a CA stays until it expires
+			st.until = nil // then a CA stays until it expires
+		}
+		if st.until == nil { // as after "null"
+			st.until = map[string]time.Time{}
 		}
 	}
 	_, st.rotate = s.Annotations[RotateAnnotation]

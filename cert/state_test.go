@@ -1,0 +1,52 @@
+package cert
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FuzzState: whatever stands in a Secret of ours, a few deeds later there is a certificate that can
+// be used, and all that was written is read again as it was.
+func FuzzState(f *testing.F) {
+	now := time.Unix(1_000_000, 0)
+	c := core{policy: testPolicy()}
+	first, err := c.apply(create, view{now: now})
+	if err != nil {
+		f.Fatal(err)
+	}
+	joined, err := c.apply(join, view{now: now, state: first})
+	if err != nil {
+		f.Fatal(err)
+	}
+	other := selfMade(f, now, time.Hour)
+	for _, st := range []*state{first, joined} {
+		s, err := st.write(&corev1.Secret{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		d := s.Data
+		until := s.Annotations[untilAnnotation]
+		f.Add(d[keyBundle], d[keySigner], d[keyNext], d[keyServing], d[keyServingKey], until)
+		f.Add(d[keyBundle], d[keyServingKey], d[keySigner], d[keyServing], d[keyServingKey], until)
+		f.Add(d[keyBundle][:len(d[keyBundle])-50], d[keySigner], d[keyNext], d[keyServing], d[keyServingKey], "{}")
+		f.Add(other.cert, other.key, other.key, other.cert, other.key, `{"x":"2026-01-01T00:00:00Z"}`)
+		f.Add(d[keyBundle], d[keySigner], d[keyNext], []byte(nil), []byte(nil), "null")
+		f.Add([]byte(nil), d[keySigner], []byte("x"), d[keyServing], d[keyServingKey], "null")
+	}
+	f.Fuzz(func(t *testing.T, bundle, signer, next, serving, servingKey []byte, until string) {
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{untilAnnotation: until}},
+			Data:       map[string][]byte{keyBundle: bundle, keySigner: signer, keyNext: next, keyServing: serving, keyServingKey: servingKey},
+		}
+		s := newStory(t)
+		s.now = now
+		s.state = parseState(secret)
+		s.deeds()
+		if !s.state.serves(s.now) || s.state.problem != nil {
+			t.Fatalf("nothing to serve: %v", s.state.problem)
+		}
+	})
+}
