@@ -151,7 +151,8 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	return out, !resp.Allowed, err
 }
 
-// Manager is what serves webhooks: *flyball.Manager.
+// Manager is what serves webhooks: *flyball.Manager. One that also has a method WebhookHooks() Hooks
+// is asked for the hooks.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger

@@ -62,7 +62,8 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 // bounded time; see [Limits].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
-// Manager is what serves webhooks: *flyball.Manager.
+// Manager is what serves webhooks: *flyball.Manager. One that also has a method WebhookHooks() Hooks
+// is asked for the hooks.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger

@@ -52,6 +52,8 @@ type Endpoint struct {
 
 	lostMu sync.Mutex // held over the hook, so that it sees the counts in order
 	lost   int
+
+	complaints complaints
 }
 
 // NewEndpoint makes an endpoint. It starts nothing.
@@ -196,7 +198,7 @@ func (x *exchange) work() {
 			return
 		}
 		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
-			e.logger.Error("panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
+			e.complaints.log(e.logger, "panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
 		}
 		x.release()
 		e.left(-1)
@@ -213,7 +215,7 @@ func (e *Endpoint) left(n int) {
 	defer e.lostMu.Unlock()
 	e.lost += n
 	if n > 0 {
-		e.logger.Error("webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
+		e.complaints.log(e.logger, "webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
 	}
 	if e.hooks.Lost != nil {
 		e.hooks.Lost(e.name, e.lost)
@@ -230,7 +232,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	var no *Refusal
 	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
 		call.Panic = p
-		e.logger.Error("panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
+		e.complaints.log(e.logger, "panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
 		// What it panicked with may hold what is no business of the caller.
 		no = &Refusal{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
 	} else if x.ctx.Err() != nil {

@@ -323,6 +323,25 @@ func TestHandlersLeftBehind(t *testing.T) {
 	})
 }
 
+func TestComplaintsDoNotDrownTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		e := NewEndpoint(echo{func(context.Context, []byte) error { panic("x") }},
+			Options{Name: "test", DefaultBody: 100, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 100 {
+			ask(e, post(strings.NewReader("{}")))
+		}
+		if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+			t.Errorf("%d complaints at once", n)
+		}
+		time.Sleep(quietFor) // virtual
+		ask(e, post(strings.NewReader("{}")))
+		if !strings.Contains(log.String(), "skipped=99") {
+			t.Errorf("%s", log.String())
+		}
+	})
+}
+
 func TestCallerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started, ended := make(chan struct{}), false
