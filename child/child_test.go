@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-func meta(namespace, name, uid string) metav1.ObjectMeta {
+func named(namespace, name, uid string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	if uid != "" {
 		m.UID = types.UID("u-" + uid)
@@ -28,8 +28,8 @@ func meta(namespace, name, uid string) metav1.ObjectMeta {
 
 func TestOwn(t *testing.T) {
 	s := scheme.New()
-	owner := &corev1.ConfigMap{ObjectMeta: meta("web", "guests", "1")}
-	node := &corev1.Node{ObjectMeta: meta("", "n", "1")}
+	owner := &corev1.ConfigMap{ObjectMeta: named("web", "guests", "1")}
+	node := &corev1.Node{ObjectMeta: named("", "n", "1")}
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "x", Controller: new(true)}
 	earlier := other
 	earlier.Name = "guests"
@@ -40,15 +40,15 @@ func TestOwn(t *testing.T) {
 		says       string
 		want       int
 	}{
-		"same namespace":     {owner, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, nil, "", 1},
-		"again":              {owner, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "guests", UID: "u-1"}}, "", 1},
-		"beside another":     {owner, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, []metav1.OwnerReference{plain}, "", 2},
-		"from no namespace":  {node, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, nil, "", 1},
-		"no namespaces":      {node, &rbacv1.ClusterRole{ObjectMeta: meta("", "p", "")}, nil, "", 1},
-		"another namespace":  {owner, &corev1.Pod{ObjectMeta: meta("db", "p", "")}, nil, `desired.metadata.namespace is "db", but the owner guests is in "web"`, 0},
-		"of no namespace":    {owner, &rbacv1.ClusterRole{ObjectMeta: meta("", "p", "")}, nil, `is empty, but the owner guests is in "web"`, 0},
-		"another controller": {owner, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, []metav1.OwnerReference{other}, "Pod web/p is controlled by ConfigMap other, with uid x", 0},
-		"an earlier one":     {owner, &corev1.Pod{ObjectMeta: meta("web", "p", "")}, []metav1.OwnerReference{earlier}, "Pod web/p is controlled by an earlier ConfigMap guests", 0},
+		"same namespace":     {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, nil, "", 1},
+		"again":              {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "guests", UID: "u-1"}}, "", 1},
+		"beside another":     {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{plain}, "", 2},
+		"from no namespace":  {node, &corev1.Pod{ObjectMeta: named("web", "p", "")}, nil, "", 1},
+		"no namespaces":      {node, &rbacv1.ClusterRole{ObjectMeta: named("", "p", "")}, nil, "", 1},
+		"another namespace":  {owner, &corev1.Pod{ObjectMeta: named("db", "p", "")}, nil, `desired.metadata.namespace is "db", but the owner guests is in "web"`, 0},
+		"of no namespace":    {owner, &rbacv1.ClusterRole{ObjectMeta: named("", "p", "")}, nil, `is empty, but the owner guests is in "web"`, 0},
+		"another controller": {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{other}, "Pod web/p is controlled by ConfigMap other, with uid x", 0},
+		"an earlier one":     {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{earlier}, "Pod web/p is controlled by an earlier ConfigMap guests", 0},
 		"no uid":             {&corev1.ConfigMap{}, &corev1.Pod{}, nil, "owner  has no uid", 0},
 		"no owner":           {nil, &corev1.Pod{}, nil, "owner is nil", 0},
 	} {
