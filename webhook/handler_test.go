@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -416,46 +418,88 @@ func TestRequestFromElsewhere(t *testing.T) {
 	Warn(t.Context(), "not heard")
 }
 
-func FuzzAdmissionReview(f *testing.F) {
-	d, err := NewDefaulter[thing](things(), DefaulterFunc[thing](func(ctx context.Context, o *thing) error {
-		o.Spec.Zero++
-		o.Spec.Items = append([]item{{Name: "first"}}, o.Spec.Items...)
-		o.Spec.Maybe.A += "x"
-		if o.Name == "no" {
-			return errors.New("no")
+const reviewHead = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","kind":{"group":"flyball.test","version":"v1","kind":"Thing"},"object":`
+
+var reviews = []string{
+	reviewHead + `{"metadata":{"name":"a"},"spec":{"items":[{"name":"x","?":1}],"maybe":{"?":2}}}}}`,
+	reviewHead + `{"metadata":{"name":"no"}},"dryRun":true,"userInfo":{"groups":["a",null]}}}`,
+	reviewHead + `{"spec":null,"status":{"phase":"\ud800"}}}}`,
+	`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE","kind":{},"oldObject":{}}}`,
+}
+
+// greedy changes a lot of every thing.
+func greedy(ctx context.Context, o *thing) error {
+	o.Spec.Zero++
+	o.Spec.Items = append([]item{{Name: "first"}}, o.Spec.Items...)
+	o.Spec.Maybe.A += "x"
+	if o.Name == "no" {
+		return errors.New("no")
+	}
+	Warn(ctx, o.Spec.Text)
+	return nil
+}
+
+// answersWell checks what greedy answers to anything.
+func answersWell(t *testing.T, e *Endpoint, body []byte) {
+	w := serve(e, string(body))
+	if w.Code != 200 {
+		var s metav1.Status
+		if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || s.Code != 400 {
+			t.Fatalf("%s: %d %s (%v)", body, w.Code, w.Body, err)
 		}
-		Warn(ctx, o.Spec.Text)
-		return nil
-	}), quiet())
+		return
+	}
+	var in, out admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || out.Response == nil || out.Response.UID == "" {
+		t.Fatalf("%s: %s (%v)", body, w.Body, err)
+	}
+	if err := json.Unmarshal(body, &in); err != nil || len(out.Response.Patch) == 0 || hasTwice(in.Request.Object.Raw) {
+		return
+	}
+	result := applied(t, out.Response.Patch, in.Request.Object.Raw)
+	if before, err := decodeThing(in.Request.Object.Raw); err == nil {
+		if after, err := decodeThing(result); err != nil || after.Spec.Zero != before.Spec.Zero+1 || len(after.Spec.Items) != len(before.Spec.Items)+1 {
+			t.Fatalf("%s of %s makes %s (%v)", out.Response.Patch, in.Request.Object.Raw, result, err)
+		}
+	}
+}
+
+func FuzzAdmissionReview(f *testing.F) {
+	e, err := NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet())
 	if err != nil {
 		f.Fatal(err)
 	}
-	head := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","kind":{"group":"flyball.test","version":"v1","kind":"Thing"},"object":`
-	f.Add([]byte(head + `{"metadata":{"name":"a"},"spec":{"items":[{"name":"x","?":1}],"maybe":{"?":2}}}}}`))
-	f.Add([]byte(head + `{"metadata":{"name":"no"}},"dryRun":true,"userInfo":{"groups":["a",null]}}}`))
-	f.Add([]byte(head + `{"spec":null,"status":{"phase":"\ud800"}}}}`))
-	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE","kind":{},"oldObject":{}}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		w := serve(d, string(body))
-		if w.Code != 200 {
-			var s metav1.Status
-			if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || s.Code != 400 {
-				t.Fatalf("%d %s (%v)", w.Code, w.Body, err)
+	for _, r := range reviews {
+		f.Add([]byte(r))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { answersWell(t, e, body) })
+}
+
+// Reviews that are cut, doubled, swapped and overwritten at random.
+func TestMangledReviews(t *testing.T) {
+	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet()))(t)
+	n := 2000
+	if os.Getenv("FLYBALL_LONG") != "" {
+		n = 100_000
+	}
+	tokens := []string{`{`, `}`, `[`, `]`, `,`, `:`, `"`, `null`, `{}`, `[]`, `"uid"`, `"object"`, `1e9`, `-`, `\u`, "\xff", ` `, `"name":"no"`, `{"?":1}`}
+	for i := range n {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		b := []byte(reviews[r.IntN(len(reviews))])
+		for range 1 + r.IntN(3) {
+			from := r.IntN(len(b))
+			to := min(len(b), from+r.IntN(20))
+			switch r.IntN(4) {
+			case 0:
+				b = slices.Delete(b, from, to)
+			case 1:
+				b = slices.Insert(b, r.IntN(len(b)), slices.Clone(b[from:to])...)
+			case 2:
+				b = slices.Insert(b, from, []byte(tokens[r.IntN(len(tokens))])...)
+			default:
+				b[from] = byte(r.Uint32())
 			}
-			return
 		}
-		var in, out admissionv1.AdmissionReview
-		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || out.Response == nil || out.Response.UID == "" {
-			t.Fatalf("%s (%v)", w.Body, err)
-		}
-		if err := json.Unmarshal(body, &in); err != nil || len(out.Response.Patch) == 0 || hasTwice(in.Request.Object.Raw) {
-			return
-		}
-		result := applied(t, out.Response.Patch, in.Request.Object.Raw)
-		if before, err := decodeThing(in.Request.Object.Raw); err == nil {
-			if after, err := decodeThing(result); err != nil || after.Spec.Zero != before.Spec.Zero+1 || len(after.Spec.Items) != len(before.Spec.Items)+1 {
-				t.Fatalf("%s of %s makes %s (%v)", out.Response.Patch, in.Request.Object.Raw, result, err)
-			}
-		}
-	})
+		answersWell(t, e, b)
+	}
 }
