@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,6 +171,25 @@ func (r *rig) mirrored() error {
 type child struct {
 	*exec.Cmd
 	over chan error // its end
+
+	to  io.Writer
+	mu  sync.Mutex
+	log strings.Builder
+}
+
+// Write takes what it says on stderr.
+func (c *child) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.log.Write(b)
+	return c.to.Write(b)
+}
+
+// said is what it has said on stderr.
+func (c *child) said() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.String()
 }
 
 func spawn(t *testing.T, role string, env ...string) *child {
@@ -178,7 +198,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	must(t, err)
 	c := &child{Cmd: exec.Command(exe), over: make(chan error, 1)}
 	c.Env = append(append(os.Environ(), roleEnv+"="+role), env...)
-	c.Stderr = t.Output()
+	c.Stderr, c.to = c, t.Output()
 	c.Stdout = t.Output()
 	must(t, c.Start())
 	ended := make(chan struct{})
