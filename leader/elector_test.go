@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,6 +150,7 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 			t.Errorf("at the end of its time: %v", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if d := lost.Sub(renewed); d != 10*time.Second {
 			t.Errorf("lost %v after the last renewal", d)
 		}
@@ -190,10 +192,10 @@ func TestFenceAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		e := s.elector(t, "a", nil, Options{})
-		start0, asleep := time.Now(), time.Duration(0)
-		e.now = func() time.Duration { return time.Since(start0) + asleep }
+		begun, asleep := time.Now(), atomic.Int64{}
+		e.now = func() time.Duration { return time.Since(begun) + time.Duration(asleep.Load()) }
 		out := start(t.Context(), e, func(ctx context.Context) error {
-			asleep = time.Hour
+			asleep.Store(int64(time.Hour))
 			if err := e.Fence()(client.Call{}); err == nil || e.State().Leading {
 				t.Error("a write passes after an hour asleep")
 			}
