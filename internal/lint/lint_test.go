@@ -102,6 +102,7 @@ type file struct {
 	imports []string
 	doc     bool
 	listens bool // it opens a port
+	serves  bool // it makes a server that does
 	lines   int
 }
 
@@ -141,7 +142,7 @@ func files(t *testing.T) []file {
 		}
 		rel = filepath.ToSlash(rel)
 		x := file{path: rel, pkg: strings.TrimPrefix(path.Dir(rel), "."), test: strings.HasSuffix(p, "_test.go"),
-			doc: packageComment(f), listens: opensPort.Match(src), lines: strings.Count(string(src), "\n")}
+			doc: packageComment(f), listens: opensPort.Match(src), serves: makesServer.Match(src), lines: strings.Count(string(src), "\n")}
 		for _, i := range f.Imports {
 			s, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
@@ -207,16 +208,26 @@ func TestForbiddenImports(t *testing.T) {
 // opensPort matches the calls that do.
 var opensPort = regexp.MustCompile(`\bnet\.(Listen|ListenConfig|ListenTCP)\b|\bListenAndServe|\bhttptest\.New`)
 
-// servers are the packages that open ports, each because it is its purpose.
-var servers = []string{"serve"}
+// makesServer matches what makes a server that does.
+var makesServer = regexp.MustCompile(`\bserve\.New\(`)
+
+// listeners are the packages that open ports, and makers those that make servers of them, each
+// because it is its purpose.
+var listeners, makers = []string{"serve"}, []string{""}
 
 // TestNobodyListens keeps a promise: a manager opens no port unless it is told to, and then on
 // loopback unless it is told otherwise. A package that serves is to be listed here, with a test of
-// its own for that.
+// its own for that: TestListensNowhereByDefault is that of the manager.
 func TestNobodyListens(t *testing.T) {
 	for _, f := range files(t) {
-		if f.listens && !f.test && !slices.Contains(tests, f.pkg) && !slices.Contains(servers, f.pkg) {
+		if f.test || slices.Contains(tests, f.pkg) {
+			continue
+		}
+		if f.listens && !slices.Contains(listeners, f.pkg) {
 			t.Errorf("%s opens a port", f.path)
+		}
+		if f.serves && !slices.Contains(makers, f.pkg) {
+			t.Errorf("%s makes a server", f.path)
 		}
 	}
 }
