@@ -19,6 +19,9 @@ import (
 // TestScaffold runs the scripts that make projects, out of the workspace, as a user would.
 func TestScaffold(t *testing.T) {
 	scaffoldScripts(t, "testdata/scaffold")
+	if os.Getenv("FLYBALL_LONG") != "" {
+		scaffoldScripts(t, "testdata/scaffold_long")
+	}
 }
 
 func scaffoldScripts(t *testing.T, dir string) {

@@ -23,11 +23,16 @@ func Build(dir string) ([]*unstructured.Unstructured, error) {
 	}
 	out := make([]*unstructured.Unstructured, 0, m.Size())
 	for _, r := range m.Resources() {
-		fields, err := r.Map()
+		// Through JSON, for numbers as unstructured objects have them.
+		text, err := r.MarshalJSON()
+		o := &unstructured.Unstructured{}
+		if err == nil {
+			err = o.UnmarshalJSON(text)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("kustomize %s: %s: %w", dir, r.CurId(), err)
 		}
-		out = append(out, &unstructured.Unstructured{Object: fields})
+		out = append(out, o)
 	}
 	return out, nil
 }
