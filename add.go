@@ -72,19 +72,18 @@ func (m *Manager) watchState(name string, s stateful) closer {
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.states[name] == s {
-			delete(m.states, name)
-		}
+		delete(m.states, name)
 	}
 }
 
-// closers are closed one after the other.
+// closers are closed one after the other, the last one first: what is known of a member goes before
+// its name is free again.
 type closers []io.Closer
 
 // Close implements io.Closer.
 func (c closers) Close() error {
 	var errs []error
-	for _, own := range c {
+	for _, own := range slices.Backward(c) {
 		errs = append(errs, own.Close())
 	}
 	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) == 1 {

@@ -1,0 +1,134 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+func init() { roles["ticker"] = ticker }
+
+// ticker writes for as long as it leads, and says on stderr when it was ready, when its first
+// reconcile began, and when its last write had been answered.
+func ticker() int {
+	var first, last atomic.Int64
+	code := candidate(func(mgr *flyball.Manager) error {
+		tick := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			if first.CompareAndSwap(0, time.Now().UnixNano()) {
+				fmt.Fprintln(os.Stderr, "\nfirst", first.Load())
+			}
+			o, err := client.Get[corev1.ConfigMap](ctx, mgr.Client(), req)
+			if err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			before := o.DeepCopy()
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, "at", time.Now().String())
+			if _, err = client.Patch(ctx, mgr.Client(), o, client.Diff(before, o)); err == nil {
+				last.Store(time.Now().UnixNano())
+			}
+			return reconcile.Result{RequeueAfter: 5 * time.Millisecond}, err
+		}
+		if _, err := controller.New(mgr, "tick", reconcile.Func[reconcile.Request](tick), controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+			return err
+		}
+		_, err := mgr.AddTo(flyball.Always, "herald", runner(func(ctx context.Context) error {
+			look := time.NewTicker(10 * time.Millisecond)
+			defer look.Stop()
+			for mgr.Ready().Err(ctx) != nil {
+				select {
+				case <-look.C:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			fmt.Fprintln(os.Stderr, "\nready", 1)
+			return nil
+		}))
+		return err
+	})
+	fmt.Fprintln(os.Stderr, "\nlast", last.Load())
+	return code
+}
+
+// number is what a ticker has said behind a word; zero: nothing yet.
+func (c *child) number(word string) (n int64) {
+	for line := range strings.Lines(c.said()) {
+		fmt.Sscanf(line, word+" %d", &n)
+	}
+	return n
+}
+
+// The leader is told to stop, or killed, while it writes, with a standby beside it: how long
+// nobody writes is logged, and that somebody does afterwards is the test.
+func TestHandOver(t *testing.T) {
+	p := planetest.Shared(t)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	kubeconfig(t, p, file)
+	c := dial(t, p.RESTConfig())
+	for _, tc := range []struct {
+		name   string
+		signal syscall.Signal
+		n      int
+	}{{"SIGTERM", syscall.SIGTERM, pick(100, 3)}, {"SIGKILL", syscall.SIGKILL, pick(20, 1)}} {
+		t.Run(tc.name, func(t *testing.T) {
+			ns := planetest.Namespace(t, p)
+			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tick"}})
+			must(t, err)
+			await := func(what string, is func() bool) {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if !newChanges().await(ctx, is) {
+					t.Fatalf("%s: not in time", what)
+				}
+			}
+			start := func(i int) *child {
+				return spawn(t, "ticker", configEnv+"="+file, namespaceEnv+"="+ns, identityEnv+"="+fmt.Sprint("c", i))
+			}
+			leads := start(0)
+			await("the first reconcile", func() bool { return leads.number("first") > 0 })
+			var gaps []time.Duration
+			for i := range tc.n {
+				next := start(i + 1)
+				await("the standby is ready", func() bool { return next.number("ready") > 0 })
+				if next.number("first") != 0 {
+					t.Fatal("the standby works")
+				}
+				told := time.Now().UnixNano()
+				must(t, leads.Process.Signal(tc.signal))
+				err := <-leads.over
+				if tc.signal == syscall.SIGTERM && err != nil {
+					t.Errorf("ended with %v", err)
+				}
+				await("the take-over", func() bool { return next.number("first") > 0 })
+				from := leads.number("last")
+				if tc.signal == syscall.SIGKILL {
+					from = told
+				}
+				gaps = append(gaps, time.Duration(next.number("first")-from))
+				leads = next
+			}
+			slices.Sort(gaps)
+			if gaps[0] < 0 {
+				t.Errorf("two of them worked at once: %v", gaps[0])
+			}
+			t.Logf("%d hand-overs: nobody wrote for %v (p50), %v (p99), %v (longest)", len(gaps), gaps[len(gaps)/2], gaps[(len(gaps)-1)*99/100], gaps[len(gaps)-1])
+		})
+	}
+}
