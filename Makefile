@@ -2,9 +2,11 @@
 GO       ?= go
 BIN      := $(CURDIR)/bin
 FUZZTIME ?= 5m
-PACKAGES := ./... ./cmd/flyball/...
+# The modules of the workspace, as folders.
+MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
+PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test controlplane lint fmt vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -18,7 +20,7 @@ controlplane:
 test: controlplane
 	$(GO) test -race -timeout 30m work
 
-lint: fmt vet staticcheck
+lint: fmt tidy vet staticcheck
 
 fmt:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
@@ -26,6 +28,10 @@ fmt:
 vet:
 	$(GO) vet $(PACKAGES)
 	GOWORK=off $(GO) vet -C controlplane .
+
+# Every go.mod names just what its module needs.
+tidy:
+	@set -e; for m in $(MODULES) controlplane; do GOWORK=off $(GO) mod tidy -C $$m -diff; done
 
 $(BIN)/staticcheck: tools/go.mod tools/go.sum
 	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools honnef.co/go/tools/cmd/staticcheck
