@@ -267,3 +267,49 @@ func TestBoundsAreResolved(t *testing.T) {
 		}
 	}
 }
+
+// The lease is lost, and something does not end for it: Run returns with both.
+func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, l := &journal{}, newLife()
+		polls := newPolls(l, log)
+		l.bounds[Lead] = time.Minute
+		let := make(chan struct{})
+		l.mustAdd(t, Lead, &runner{"stuck", log, stuck(let)})
+		if err := l.begin(); err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		go func() { result <- l.run(context.Background()) }()
+		polls.win <- struct{}{}
+		lost := &leader.LostError{Reason: leader.Deleted}
+		polls.lose <- lost
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case err := <-result:
+			if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !errors.Is(err, lost) || !slices.Equal(late.Names, []string{"stuck"}) {
+				t.Errorf("Run: %v", err)
+			}
+		default:
+			t.Error("Run does not return")
+		}
+		close(let)
+	})
+}
+
+// An election that cannot even begin ends the manager.
+func TestTheElectionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, l := &journal{}, newLife()
+		broken := errors.New("broken")
+		l.elect = func(context.Context, func(context.Context) error) error { return broken }
+		l.mustAdd(t, Always, &runner{"agent", log, nil})
+		if err := l.begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.run(context.Background()); err != broken || log.String() != "+agent -agent" {
+			t.Errorf("Run: %v, %s", err, log)
+		}
+	})
+}
