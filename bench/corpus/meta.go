@@ -82,7 +82,7 @@ func (g *maker) managedFields(o Object) []metav1.ManagedFieldsEntry {
 		}
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: g.spec.GVK().GroupVersion().String(),
-			Time: &when, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: b}, Subresource: sub,
+			Time: &when, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(b)), Subresource: sub,
 		}
 	}
 	entries := []metav1.ManagedFieldsEntry{entry("kube-controller-manager", "", g.at(0), spec)}
