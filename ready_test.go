@@ -65,7 +65,7 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 	code, text := ask("/readyz")
 	for _, line := range []string{
 		"[+]manager ok", "[+]cache:deployments.apps ok", "[+]controller:good ok", "[-]orders failed: no orders",
-		"[-]cache:secrets failed: forbidden: ", "[-]controller:bad failed: ", `list resource "secrets"`,
+		"[-]cache:secrets failed: forbidden: ", "[-]controller:bad failed: controller \"bad\": not synced: For(Secret)", `list resource "secrets"`,
 	} {
 		if code != http.StatusServiceUnavailable || !strings.Contains(text, line) {
 			t.Errorf("%d, without %q:\n%s", code, line, text)
