@@ -34,7 +34,7 @@ func filler(seed int64) *randfill.Filler {
 			}
 		},
 		func(e *runtime.RawExtension, c randfill.Continue) { e.Raw = fmt.Appendf(nil, `{"a":%d}`, c.Int31()) },
-		func(f *metav1.FieldsV1, c randfill.Continue) { f.Raw = fmt.Appendf(nil, `{"f:a%d":{}}`, c.Int31()) },
+		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString(fmt.Sprintf(`{"f:a%d":{}}`, c.Int31())) },
 		func(m *map[string]any, c randfill.Continue) {
 			*m = map[string]any{"s": c.String(0), "i": c.Int63(), "l": []any{1.5, nil, true, map[string]any{}}}
 		},

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
@@ -17,6 +19,7 @@ type tree struct {
 	names map[int32]map[string]int32 // of the members of large objects, made when first asked for
 	pos   int
 	depth int
+	plain []byte // a string without its quotes, while it is hashed
 }
 
 // node is one value. Members and elements are a list: first of the parent, then next of each.
@@ -64,7 +67,7 @@ func parse(src []byte) (*tree, error) {
 }
 
 func (t *tree) free() {
-	if cap(t.nodes) > 1<<14 {
+	if cap(t.nodes) > 1<<14 || cap(t.plain) > 1<<16 {
 		return
 	}
 	clear(t.nodes)
@@ -103,7 +106,8 @@ func (t *tree) value(name []byte) (int32, error) {
 		if quoted == nil {
 			return none, errNotJSON
 		}
-		hash = maphash.Bytes(seed, review.Unquote(quoted))
+		t.plain, _ = jsontext.AppendUnquote(t.plain[:0], quoted) // it is valid: it has been read
+		hash = maphash.Bytes(seed, t.plain)
 	case 0:
 		return none, errNotJSON
 	default:
