@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/probe"
 	"github.com/flyball-io/flyball/reconcile"
 )
@@ -170,5 +173,44 @@ func TestChecksOfWhatIsClosed(t *testing.T) {
 	h.Close()
 	if err := check(t.Context()); err != nil {
 		t.Errorf("closed: %v", err)
+	}
+}
+
+// A standby keeps the kinds of the leader's controllers in its cache until they are closed. This
+// server has no leases, so it stays one, and says so.
+func TestStandbyKeepsTheKinds(t *testing.T) {
+	a := newAPI(t)
+	a.put("deployments", deployment("shop"))
+	m := a.manager(t, Options{Leader: &leader.Options{Namespace: "web", Name: "shop"}})
+	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+	c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		stop := up(t, m)
+		eventually(t, "both kinds are there", func() bool {
+			watches := m.Cache().Watches()
+			return len(watches) == 2 && watches[0].State.Synced && watches[1].State.Synced
+		})
+		if d, err := client.Get[appsv1.Deployment](t.Context(), m.Cache(), object.Key{Namespace: "web", Name: "shop"}); err != nil || d.Name != "shop" {
+			t.Errorf("reading from the cache: %v", err)
+		}
+		eventually(t, "readyz tells of the lease", func() bool {
+			err := m.Ready().Err(t.Context())
+			return err != nil && strings.Contains(err.Error(), "lease: ")
+		})
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		closeTest(t, m)
+	}
+	stop := up(t, m)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the kinds are given back", func() bool { return len(m.Cache().Watches()) == 0 })
+	if err := stop(); err != nil || len(seen) != 0 {
+		t.Errorf("%v; a standby reconciled", err)
 	}
 }
