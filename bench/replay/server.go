@@ -67,14 +67,20 @@ func (s *Server) Play(ctx context.Context, n int, rate float64) error {
 	if n > left {
 		return fmt.Errorf("%d events are left on the tape, not %d", left, n)
 	}
-	if rate <= 0 {
-		s.change(func() {
-			for range n {
-				s.stepLocked()
-			}
-		})
-		return nil
+	if rate > 0 {
+		_, err := s.PlayTimed(ctx, n, rate)
+		return err
 	}
+	s.change(func() {
+		for range n {
+			s.stepLocked()
+		}
+	})
+	return nil
+}
+
+// PlayTimed is Play at a rate, and says when each event happened.
+func (s *Server) PlayTimed(ctx context.Context, n int, rate float64) (at []time.Time, err error) {
 	began := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -83,11 +89,12 @@ func (s *Server) Play(ctx context.Context, n int, rate float64) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return at, context.Cause(ctx)
 		}
+		at = append(at, time.Now())
 		s.change(s.stepLocked)
 	}
-	return nil
+	return at, nil
 }
 
 // stepLocked has the next event happen.

@@ -88,6 +88,9 @@ func (t *Tape) Bytes() int {
 	return int(t.ends[t.spec.Objects-1])
 }
 
+// ContentType is how a client has to ask for what is on the tape.
+func (t *Tape) ContentType() string { return t.form.contentType(false) }
+
 // Close gives the memory back. Nobody may read any more.
 func (t *Tape) Close() error { return unix.Munmap(t.data[:cap(t.data)]) }
 
