@@ -17,7 +17,6 @@ import (
 
 type clientGo struct {
 	informer cache.SharedIndexInformer
-	done     chan struct{}
 }
 
 func newClientGo(o Options) (Contender, error) {
