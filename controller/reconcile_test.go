@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
@@ -194,6 +195,31 @@ func TestBurst(t *testing.T) {
 			t.Errorf("calls %q, want %q", r.calls(), want)
 		}
 		stop()
+	})
+}
+
+// A conflict is how a reconcile learns that it decided on an old view: it is told of only if it
+// does not end.
+func TestConflictsAreQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		m := newManager()
+		m.logger = slog.New(slog.NewTextHandler(&text, nil))
+		r := &recorder{answer: func(_ context.Context, _ reconcile.Request, n int) (reconcile.Result, error) {
+			if n <= 5 {
+				return reconcile.Result{}, fmt.Errorf("status: %w", &client.Conflict{})
+			}
+			return reconcile.Result{}, nil
+		}}
+		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
+		close(m.watch("Deployment").synced)
+		m.watch("Deployment").set(deployment("a", 1), false)
+		pass(time.Minute)
+		stop()
+		if said := text.String(); strings.Count(said, "reconcile failed") != 1 ||
+			!strings.Contains(said, `level=WARN msg="reconcile failed, will be tried again" controller=test object=web/a attempt=5`) {
+			t.Errorf("it says\n%s", said)
+		}
 	})
 }
 

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
 // persistent is the attempt from which a failure is no longer a passing one: it is then logged
-// as an error.
+// as an error; a conflict, which is no failure before, as a warning.
 const persistent = 5
 
 // worker reconciles one request after another until stop ends. The reconciles run under work.
@@ -113,9 +114,12 @@ func (r *running[R]) log(ctx context.Context, l *slog.Logger, do action, err err
 	case do.outcome == Terminal:
 		l.Error("reconcile failed, not tried again until something changes", "err", err, "took", took)
 	case do.outcome == Failed:
-		level := slog.LevelWarn
+		level, later := slog.LevelWarn, slog.LevelError
+		if c, ok := errors.AsType[*client.Conflict](err); ok && len(c.Fields) == 0 {
+			level, later = slog.LevelDebug, slog.LevelWarn // decided on an old view, it is decided again
+		}
 		if attempt >= persistent {
-			level = slog.LevelError
+			level = later
 		}
 		l.Log(ctx, level, "reconcile failed, will be tried again", "err", err, "took", took)
 	default:
