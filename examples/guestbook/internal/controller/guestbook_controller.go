@@ -102,7 +102,8 @@ func (r *GuestbookReconciler) tell(g *webappv1.Guestbook, kind string, did child
 		return
 	}
 	r.Writes.WithLabelValues(kind, did.String()).Inc()
-	r.Events.Event(g, event.Normal, "ChildWritten", "Deploy", "%s %s", kind, did)
+	reason := map[child.Change]string{child.Created: "Created", child.Updated: "Updated"}[did]
+	r.Events.Event(g, event.Normal, kind+reason, "Deploy", "%s %s", kind, did)
 }
 
 // deployed reports whether all Pods that should be there are, ready, and made of the newest template.

@@ -66,14 +66,22 @@ func TestGuestbook(t *testing.T) {
 	t.Run("rights", func(t *testing.T) { testRights(t, op, asked.Rules()) })
 }
 
+// testEvent: each child that was made has an event.
 func testEvent(t *testing.T, op *operatortest.Operator, g *webappv1.Guestbook) {
 	eventually(t, operatortest.Bound, func(ctx context.Context) error {
+		var reasons []string
 		for e, err := range client.List[eventsv1.Event](ctx, op.Client, client.InNamespace(op.Namespace)) {
-			if err != nil || e.Regarding.UID == g.UID && e.Reason == "ChildWritten" {
+			if err != nil {
 				return err
 			}
+			if e.Regarding.UID == g.UID {
+				reasons = append(reasons, e.Reason)
+			}
 		}
-		return fmt.Errorf("no event of the Deployment")
+		if slices.Sort(reasons); !slices.Equal(reasons, []string{"DeploymentCreated", "ServiceCreated"}) {
+			return fmt.Errorf("events: %q", reasons)
+		}
+		return nil
 	})
 }
 
