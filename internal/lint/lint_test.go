@@ -29,6 +29,9 @@ var floors = []map[string]string{
 		"backoff": "delays as values",
 		"scheme":  "the built-in kinds",
 		"decode":  "bytes into Go values",
+		"pack":    "bytes as their difference from others",
+
+		"internal/heap": "bytes outside the Go heap",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",

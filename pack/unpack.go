@@ -1,0 +1,240 @@
+package pack
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Unpack appends the object of a record to dst. template are the bytes of the template that it was
+// packed against; they are not looked at when [UsesTemplate] is false.
+//
+// Both inputs are only read, and nothing of them is kept. dst must not overlap them. It is the
+// caller's; when its capacity suffices nothing is allocated.
+//
+// The error is [ErrCorrupt]; then dst is returned with its length as it was. Whatever the record
+// is, there is no panic, and no more than 4·(record + template) + 4 kB is allocated unless the
+// operations of the record really make that much.
+func Unpack(dst, template, record []byte) ([]byte, error) {
+	size, packed, _, body, err := header(record)
+	if err != nil {
+		return dst, err
+	}
+	if !packed {
+		return append(dst, body...), nil
+	}
+	if cap(dst)-len(dst) < size && size > 4*(len(record)+len(template))+4096 {
+		if n, ok := length(body); !ok || n != size {
+			return dst, corrupt("its size is not that of its parts")
+		}
+	}
+	grown := slices.Grow(dst, size)
+	if !unpack(grown[len(dst):len(dst)+size], template, body) {
+		return dst, corrupt("an operation reaches too far")
+	}
+	return grown[:len(dst)+size], nil
+}
+
+// count reads the rest of a length whose code is one of the two that announce more: top-1 or top.
+func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
+	if code == top-1 {
+		if len(body) == 0 {
+			return 0, nil, false
+		}
+		return top + int(body[0]), body[1:], true
+	}
+	v, k := binary.Uvarint(body)
+	if k <= 0 || v > MaxSize {
+		return 0, nil, false
+	}
+	return top + 256 + int(v), body[k:], true
+}
+
+// unpack fills out, just so.
+func unpack(out, t, body []byte) bool {
+	o, cursor := 0, 0 // where the next byte goes, and its fellow in the template
+	for len(body) > 0 {
+		b := body[0]
+		body = body[1:]
+		var n int
+		ok := true
+		switch b >> 6 {
+		case opCopy >> 6:
+			const top = 1<<bitsCopy - 1
+			if n = int(b)&top + 1; n >= top {
+				if n, body, ok = count(body, n-1, top); !ok {
+					return false
+				}
+			}
+			if cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
+				return false
+			}
+			short(out[o:], t[cursor:], n)
+		case opLit >> 6:
+			const top = 1<<bitsCopy - 1
+			if n = int(b)&top + 1; n >= top {
+				if n, body, ok = count(body, n-1, top); !ok {
+					return false
+				}
+			}
+			if n > len(body) || n > len(out)-o {
+				return false
+			}
+			short(out[o:], body, n)
+			body = body[n:]
+		case opMoved >> 6:
+			const top = 1<<bitsCopy - 1
+			if n = int(b)&top + 1; n >= top {
+				if n, body, ok = count(body, n-1, top); !ok {
+					return false
+				}
+			}
+			delta, k := binary.Varint(body)
+			if k <= 0 || delta > MaxSize || delta < -MaxSize {
+				return false
+			}
+			body = body[k:]
+			cursor += int(delta)
+			if cursor < 0 || cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
+				return false
+			}
+			short(out[o:], t[cursor:], n)
+		default:
+			if n, body, ok = rare(out, body, o, b); !ok {
+				return false
+			}
+		}
+		o += n
+		cursor += n
+	}
+	return o == len(out)
+}
+
+// short copies n bytes, which both have. Few bytes are copied as sixteen where there is room: what
+// is written too far is overwritten by what follows.
+func short(out, from []byte, n int) {
+	if n <= 16 && len(out) >= 16 && len(from) >= 16 {
+		a, b := binary.LittleEndian.Uint64(from), binary.LittleEndian.Uint64(from[8:])
+		binary.LittleEndian.PutUint64(out, a)
+		binary.LittleEndian.PutUint64(out[8:], b)
+		return
+	}
+	copy(out, from[:n])
+}
+
+// rare is an operation that is none of the three first.
+func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
+	switch {
+	case b < opHex:
+		const top = 1<<bitsSelf - 1
+		if n = int(b)&top + 1; n >= top {
+			if n, body, ok = count(body, n-1, top); !ok {
+				return 0, nil, false
+			}
+		}
+		d, k := binary.Uvarint(body)
+		if k <= 0 || d == 0 || d > uint64(o) || n > len(out)-o {
+			return 0, nil, false
+		}
+		from := out[o-int(d) : o]
+		for done := copy(out[o:o+n], from); done < n; { // a run that feeds itself
+			done += copy(out[o+done:o+n], out[o-int(d):o+done])
+		}
+		return n, body[k:], true
+	case b < opDigits:
+		const top = 1<<bitsHex - 1
+		if n = int(b)&top + 1; n >= top {
+			if n, body, ok = count(body, n-1, top); !ok {
+				return 0, nil, false
+			}
+		}
+		if n > len(out)-o || (n+1)/2 > len(body) {
+			return 0, nil, false
+		}
+		hexInto(out[o:o+n], body)
+		return n, body[(n+1)/2:], true
+	case b == opUUID:
+		if uuidLen > len(out)-o || len(body) < 16 {
+			return 0, nil, false
+		}
+		u, from := out[o:o+uuidLen], body[:16]
+		hexInto(u[:8], from)
+		hexInto(u[9:13], from[4:])
+		hexInto(u[14:18], from[6:])
+		hexInto(u[19:23], from[8:])
+		hexInto(u[24:36], from[10:])
+		u[8], u[13], u[18], u[23] = '-', '-', '-', '-'
+		return uuidLen, body[16:], true
+	}
+	n = int(b&15) + minDigits
+	k := digitBytes[n]
+	if n > len(out)-o || k > len(body) {
+		return 0, nil, false
+	}
+	v := uint64(0)
+	for i := k - 1; i >= 0; i-- {
+		v = v<<8 | uint64(body[i])
+	}
+	for i := o + n - 1; i >= o; i-- {
+		q := v / 10
+		out[i] = byte('0' + v - q*10)
+		v = q
+	}
+	return n, body[k:], true
+}
+
+// hexInto fills out with the hex digits of from.
+func hexInto(out, from []byte) {
+	k := len(out) / 2
+	for i, c := range from[:k] {
+		binary.LittleEndian.PutUint16(out[2*i:], pairs[c])
+	}
+	if len(out)&1 == 1 {
+		out[len(out)-1] = byte(pairs[from[k]])
+	}
+}
+
+// length is how many bytes the operations make.
+func length(body []byte) (total int, ok bool) {
+	for len(body) > 0 && total <= MaxSize {
+		b := body[0]
+		body = body[1:]
+		bits, skip, n := uint(bitsCopy), 0, 0
+		switch {
+		case b >= opDigits:
+			if n = int(b&15) + minDigits; b == opUUID {
+				n, skip = uuidLen, 16
+			} else {
+				skip = digitBytes[n]
+			}
+		case b >= opHex:
+			bits = bitsHex
+		case b >= opSelf:
+			bits = bitsSelf
+		}
+		if n == 0 {
+			top := 1<<bits - 1
+			if n = int(b)&top + 1; n >= top {
+				if n, body, ok = count(body, n-1, top); !ok {
+					return 0, false
+				}
+			}
+			switch {
+			case b >= opHex:
+				skip = (n + 1) / 2
+			case b >= opMoved:
+				_, skip = binary.Uvarint(body)
+				if skip <= 0 {
+					return 0, false
+				}
+			case b >= opLit:
+				skip = n
+			}
+		}
+		if skip > len(body) {
+			return 0, false
+		}
+		body = body[skip:]
+		total += n
+	}
+	return total, total <= MaxSize
+}
