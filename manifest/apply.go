@@ -18,7 +18,10 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var (
+	crdKind       = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+)
 
 // Hooks are told what is done, each after it was done. Nil ones are skipped.
 type Hooks struct {
@@ -56,7 +59,7 @@ func established(ctx context.Context, c *client.Live, crds []Object) error {
 	for _, crd := range crds {
 		for done := false; !done; {
 			var err error
-			if done, err = follow(ctx, c, crd.GetName(), "", isEstablished); err != nil {
+			if done, err = follow(ctx, c, crdKind, crd.GetName(), "", isEstablished); err != nil {
 				return fmt.Errorf("%s: not established: %w", Name(crd), err)
 			}
 		}
@@ -111,13 +114,13 @@ func discovered(ctx context.Context, c *client.Live, crd Object) error {
 // reset makes the client ask anew which kinds there are.
 func reset(c *client.Live) { meta.MaybeResetRESTMapper(c.Mapper()) }
 
-// errGone says that a CRD is not there any more.
+// errGone says that an object is not there any more.
 var errGone = errors.New("it was deleted")
 
-// follow watches one CRD, from a version on or from what there is, until ok says so. It ends
+// follow watches one object, from a version on or from what there is, until ok says so. It ends
 // without an error and without being done when the server ends the watch.
-func follow(ctx context.Context, c *client.Live, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
-	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(crdKind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
+func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
+	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(kind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
 	if err != nil {
 		return false, err
 	}
@@ -141,7 +144,8 @@ func follow(ctx context.Context, c *client.Live, name, version string, ok func(*
 }
 
 // Delete deletes objects, backwards, but CRDs first: it waits until all objects of their kinds are
-// gone, while what cleans up after these still runs. What is not there is passed over.
+// gone, while what cleans up after these still runs; and of namespaces until all in them is gone.
+// What is not there is passed over.
 func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 	sorted := Sorted(objs)
 	slices.Reverse(sorted)
@@ -162,10 +166,14 @@ func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 		case err != nil:
 			return fmt.Errorf("delete %s: %w", Name(o), err)
 		}
-		if IsCRD(o) {
-			if err := gone(ctx, c, o.GetName()); err != nil {
-				return err
-			}
+		switch kind := o.GroupVersionKind(); {
+		case IsCRD(o):
+			err = gone(ctx, c, crdKind, o.GetName(), "objects of its kind are")
+		case kind == namespaceKind:
+			err = gone(ctx, c, kind, o.GetName(), "what is in it is")
+		}
+		if err != nil {
+			return err
 		}
 		if h.Deleted != nil {
 			h.Deleted(o)
@@ -182,23 +190,23 @@ func isAbsent(err error) bool {
 	return err != nil && client.IgnoreNotFound(err) == nil
 }
 
-// gone returns when a CRD is, and with it all objects of its kind.
-func gone(ctx context.Context, c *client.Live, name string) error {
+// gone returns when an object is, and with it all that it holds.
+func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
 	for {
-		crd := &unstructured.Unstructured{}
-		crd.SetGroupVersionKind(crdKind)
-		err := c.Get(ctx, object.Key{Name: name}, crd, client.GetOptions{})
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(kind)
+		err := c.Get(ctx, object.Key{Name: name}, o, client.GetOptions{})
 		if isAbsent(err) {
 			return nil
 		}
 		if err == nil {
-			_, err = follow(ctx, c, name, crd.GetResourceVersion(), func(*unstructured.Unstructured) (bool, error) { return false, nil })
+			_, err = follow(ctx, c, kind, name, o.GetResourceVersion(), func(*unstructured.Unstructured) (bool, error) { return false, nil })
 		}
 		if errors.Is(err, errGone) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("CustomResourceDefinition %s: objects of its kind are still there: %w", name, err)
+			return fmt.Errorf("%s %s: %s still there: %w", kind.Kind, name, held, err)
 		}
 	}
 }

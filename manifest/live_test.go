@@ -121,3 +121,36 @@ func TestDeleteWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A namespace is gone when Delete says so, with all that was in it: it can be applied anew.
+func TestDeleteNamespace(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("room.yaml", strings.NewReader(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: manifest-room}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: chair, namespace: manifest-room}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(ctx, c, "me", objs, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Delete(ctx, c, objs, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(ctx, c, "me", objs, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -21,6 +21,7 @@ func newCreate() *cobra.Command {
 
 func newCreateAPI() *cobra.Command {
 	var n scaffold.NewAPI
+	var namespaced bool
 	o := scaffold.Options{Generate: generateAll}
 	cmd := &cobra.Command{
 		Use:   "api --group GROUP --version VERSION --kind KIND",
@@ -42,11 +43,16 @@ the kind has a conversion webhook, the functions that convert to the hub and
 back come with it, and a test; they copy every field and are yours to change.
 Without one, two versions must have the same fields.
 
---resource=false adds a controller to a kind that has none.`,
+--resource=false adds a controller to a kind of the project that has none. One
+for a kind that others define, such as Deployment, is written by hand and added
+in cmd/main.go, after setup.Add.`,
 		Example: `  flyball create api --group shop --version v1 --kind Order
   flyball create api --group shop --version v1 --kind Region --namespaced=false`,
 		Args: checked(n.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("namespaced") {
+				n.Namespaced = &namespaced
+			}
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.CreateAPI(ctx, o, n)
 			})
@@ -56,11 +62,11 @@ Without one, two versions must have the same fields.
 	fs.StringVar(&n.Group, "group", "", "`GROUP` of the API without the domain, such as shop (required)")
 	fs.StringVar(&n.Version, "version", "", "`VERSION` of the API, such as v1 or v1alpha1 (required)")
 	fs.StringVar(&n.Kind, "kind", "", "`KIND` of the objects in the singular, such as Order (required)")
-	fs.StringVar(&n.Plural, "plural", "", "`NAME` of the resource (default: the English plural of the kind)")
-	fs.BoolVar(&n.Namespaced, "namespaced", true, "objects live in namespaces")
+	fs.StringVar(&n.Plural, "plural", "", "`NAME` of the resource (default: the English plural of the kind, or that of its other versions)")
+	fs.BoolVar(&namespaced, "namespaced", true, "objects live in namespaces")
 	fs.BoolVar(&n.Resource, "resource", true, "make the Go types and the CRD")
 	fs.BoolVar(&n.Controller, "controller", true, "make a controller")
-	fs.StringVar(&o.Dir, "dir", ".", "`DIR` of the project")
+	fs.StringVar(&o.Dir, "dir", ".", "`DIR` of the project, or a folder in it")
 	required(cmd, "group", "version", "kind")
 	return cmd
 }
@@ -104,7 +110,7 @@ added to the comment of the hub's Go type, +flyball:conversion=webhook, by which
 	fs.BoolVar(&n.Validation, "validation", false, "make a webhook that refuses what is wrong")
 	fs.BoolVar(&n.Conversion, "conversion", false, "make a webhook that converts between versions")
 	fs.StringSliceVar(&n.Spokes, "spoke", nil, "for --conversion: `VERSIONS` to make along with it")
-	fs.StringVar(&o.Dir, "dir", ".", "`DIR` of the project")
+	fs.StringVar(&o.Dir, "dir", ".", "`DIR` of the project, or a folder in it")
 	required(cmd, "group", "version", "kind")
 	return cmd
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,7 +20,7 @@ in which each finds what it needs. With --dry-run it is printed instead, as YAML
 for "kubectl apply --server-side -f -".`,
 		Example: `  flyball deploy --image registry.example/shop:v1
   flyball deploy --dry-run`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "config/default", manifest.Apply) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, manifest.Apply) },
 	}
 	f.bind(cmd)
 	cmd.Flags().StringVar(&f.image, "image", "", "`IMAGE` of the program (default: that of config/manager)")
@@ -33,7 +35,7 @@ func newUndeploy() *cobra.Command {
 		Long: `Delete everything in config/default from a cluster: first the CRDs, with all
 objects of their kinds, while the program still runs and can clean up after
 them; then the rest.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "config/default", backwards) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, backwards) },
 	}
 	f.bind(cmd)
 	return cmd
@@ -43,7 +45,8 @@ them; then the rest.`,
 const managerContainer = "manager"
 
 // setImage sets the image of the program.
-func setImage(objs []manifest.Object, image string) {
+func setImage(objs []manifest.Object, image string) error {
+	found := false
 	for _, o := range objs {
 		if o.GetKind() != "Deployment" {
 			continue
@@ -56,8 +59,13 @@ func setImage(objs []manifest.Object, image string) {
 		for _, c := range containers {
 			if c, ok := c.(map[string]any); ok && c["name"] == managerContainer {
 				c["image"] = image
+				found = true
 			}
 		}
 		_ = unstructured.SetNestedSlice(o.Object, containers, path...)
 	}
+	if !found {
+		return fmt.Errorf("--image %s: config/default has no Deployment with a container %q", image, managerContainer)
+	}
+	return nil
 }

@@ -75,10 +75,11 @@ func checked(check func() error) cobra.PositionalArgs {
 	}
 }
 
-// generateAll is "flyball generate" and "flyball manifests" without a word.
+// generateAll is "flyball generate" and "flyball manifests" without a word, in a copy of a project,
+// which is in no workspace.
 func generateAll(ctx context.Context, dir string) error {
 	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
-		p, err := plan(ctx, generate.Options{Dir: dir})
+		p, err := plan(ctx, generate.Options{Dir: dir, Env: []string{"GOWORK=off"}})
 		if err != nil {
 			return err
 		}
@@ -94,6 +95,9 @@ func scaffolded(cmd *cobra.Command, o scaffold.Options, step func(context.Contex
 	errOut := cmd.ErrOrStderr()
 	o.Progress = func(doing string) { fmt.Fprintln(errOut, doing, "...") }
 	r, err := step(cmd.Context(), o)
+	if err != nil && cmd.Context().Err() != nil {
+		err = context.Cause(cmd.Context())
+	}
 	if problems, ok := errors.AsType[generate.Problems](err); ok {
 		for _, x := range problems {
 			fmt.Fprintln(errOut, x)

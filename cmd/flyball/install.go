@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ type clusterFlags struct {
 
 func (f *clusterFlags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.dir, "dir", ".", "`DIR` of the project")
+	fs.StringVar(&f.dir, "dir", ".", "`DIR` of the project, or a folder in it")
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the objects and change nothing")
@@ -47,9 +48,10 @@ func newInstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Put the CRDs of a project into a cluster",
-		Long: `Apply the CRDs of the project (config/crd) to a cluster, server-side, and wait
-until their kinds are served. With --dry-run they are printed instead.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "config/crd", manifest.Apply) },
+		Long: `Apply the CRDs of the project to a cluster, server-side, and wait until their
+kinds are served. With --dry-run they are printed instead. They are those of
+config/default, so "flyball install" after "flyball deploy" changes nothing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, manifest.Apply) },
 	}
 	f.bind(cmd)
 	return cmd
@@ -60,10 +62,10 @@ func newUninstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Take the CRDs of a project out of a cluster, with all objects of their kinds",
-		Long: `Delete the CRDs of the project (config/crd) from a cluster, and with them all
-objects of their kinds, and wait until those are gone. Objects with finalizers
-go only while the program that cares for these runs.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, "config/crd", backwards) },
+		Long: `Delete the CRDs of the project from a cluster, and with them all objects of
+their kinds, and wait until those are gone. Objects with finalizers go only
+while the program that cares for these runs.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, backwards) },
 	}
 	f.bind(cmd)
 	return cmd
@@ -74,17 +76,35 @@ func backwards(ctx context.Context, c *client.Live, _ string, objs []manifest.Ob
 	return manifest.Delete(ctx, c, objs, h)
 }
 
-// run renders a kustomization of the project and does something with its objects.
-func (f *clusterFlags) run(cmd *cobra.Command, folder string, do func(context.Context, *client.Live, string, []manifest.Object, manifest.Hooks) error) error {
-	if _, err := scaffold.Load(f.dir); err != nil {
+// everything is all that a project needs in a cluster.
+func everything(manifest.Object) bool { return true }
+
+// rendered are the objects of a project's config/default that are wanted.
+func rendered(dir string, wanted func(manifest.Object) bool) ([]manifest.Object, error) {
+	objs, err := kustomize.Build(filepath.Join(dir, "config", "default"))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(objs, func(o manifest.Object) bool { return !wanted(o) }), nil
+}
+
+// run does something with the objects of the project that are wanted.
+func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool, do func(context.Context, *client.Live, string, []manifest.Object, manifest.Hooks) error) error {
+	dir, err := scaffold.Find(f.dir)
+	if err != nil {
 		return err
 	}
-	objs, err := kustomize.Build(filepath.Join(f.dir, filepath.FromSlash(folder)))
+	if _, err := scaffold.Load(dir); err != nil {
+		return err
+	}
+	objs, err := rendered(dir, wanted)
 	if err != nil {
 		return err
 	}
 	if f.image != "" {
-		setImage(objs, f.image)
+		if err := setImage(objs, f.image); err != nil {
+			return err
+		}
 	}
 	objs = manifest.Sorted(objs)
 	out := cmd.OutOrStdout()
@@ -98,13 +118,21 @@ func (f *clusterFlags) run(cmd *cobra.Command, folder string, do func(context.Co
 		return err
 	}
 	defer c.Close()
-	return unlessAsked(cmd.Context(), do(ctx, c, fieldOwner, objs, telling(out)))
+	done := 0
+	err = do(ctx, c, fieldOwner, objs, telling(out, &done))
+	if err == nil && done == 0 {
+		fmt.Fprintln(out, "nothing to do")
+	}
+	return err
 }
 
-// telling prints what is done.
-func telling(out io.Writer) manifest.Hooks {
-	return manifest.Hooks{
-		Applied: func(o manifest.Object) { fmt.Fprintln(out, "applied", manifest.Name(o)) },
-		Deleted: func(o manifest.Object) { fmt.Fprintln(out, "deleted", manifest.Name(o)) },
+// telling prints what is done, and counts it.
+func telling(out io.Writer, done *int) manifest.Hooks {
+	tell := func(what string) func(manifest.Object) {
+		return func(o manifest.Object) {
+			*done++
+			fmt.Fprintln(out, what, manifest.Name(o))
+		}
 	}
+	return manifest.Hooks{Applied: tell("applied"), Deleted: tell("deleted")}
 }

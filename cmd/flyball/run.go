@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/cmd/flyball/internal/kustomize"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane"
 )
 
@@ -42,17 +43,20 @@ func newRun() *cobra.Command {
    reach that with kubectl is printed.
 2. The namespace, CRDs and webhook configurations of the project are applied.
    Webhooks are called by URL, at --webhook-addr on this machine, so the API
-   server must run here too: for a cluster elsewhere they are left out.
+   server must run here too: for a cluster elsewhere they are left out. At the
+   end a cluster that stays is left as "flyball install" would: no webhook is
+   called here any more. Those of "flyball deploy" are called where they were.
 3. The program runs with an administrator's rights; "make test" runs it with
    those of config/rbac.`,
 		Example: `  flyball run
+  flyball run -- --metrics-addr 127.0.0.1:8080 --probe-addr 127.0.0.1:8081
   flyball run --kubeconfig ~/.kube/config -- --debug`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return unlessAsked(cmd.Context(), f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args))
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.dir, "dir", ".", "`DIR` of the project")
+	fs.StringVar(&f.dir, "dir", ".", "`DIR` of the project, or a folder in it")
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` (default: that of $KUBECONFIG, if it is set)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.StringVar(&f.webhookAddr, "webhook-addr", "127.0.0.1:9443", "`HOST:PORT` of the webhooks")
@@ -62,7 +66,11 @@ func newRun() *cobra.Command {
 
 // run does what the command says.
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string) (err error) {
-	p, err := scaffold.Load(f.dir)
+	dir, err := scaffold.Find(f.dir)
+	if err != nil {
+		return err
+	}
+	p, err := scaffold.Load(dir)
 	if err != nil {
 		return err
 	}
@@ -73,11 +81,12 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	defer os.RemoveAll(tmp)
 	binary := filepath.Join(tmp, p.Name)
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd")
-	build.Dir, build.Stdout, build.Stderr = f.dir, errOut, errOut
+	build.Dir, build.Stdout, build.Stderr = dir, errOut, errOut
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("go build ./cmd: %w", err)
 	}
-	if f.where.Kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+	stays := f.where.Kubeconfig != "" || os.Getenv("KUBECONFIG") != ""
+	if !stays {
 		pl, err := plane.Start(ctx, plane.Options{Progress: errOut})
 		if err != nil {
 			return err
@@ -86,12 +95,39 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 		f.where.Kubeconfig = pl.KubeconfigPath()
 		fmt.Fprintf(out, "export KUBECONFIG=%s\n", f.where.Kubeconfig)
 	}
-	more, err := f.install(ctx, out, errOut, p)
+	cfg, err := client.Config(f.where)
 	if err != nil {
 		return err
 	}
-	all := slices.Concat([]string{"--kubeconfig", f.where.Kubeconfig, "--context", f.where.Context}, more, args)
-	program := exec.CommandContext(ctx, binary, all...)
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	objs, err := rendered(dir, isRunWith)
+	if err != nil {
+		return err
+	}
+	flags := []string{"--kubeconfig", f.where.Kubeconfig, "--context", f.where.Context}
+	switch {
+	case p.HasWebhooks() && f.webhooks && onThisMachine(cfg.Host):
+		flags = append(flags, "--webhook-addr", f.webhookAddr, "--webhook-namespace", p.Name+"-system")
+		if stays {
+			back, err := callers(ctx, c, objs)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, back.put(ctx, c, out)) }()
+		}
+		objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
+	case p.HasWebhooks():
+		fmt.Fprintln(errOut, "the webhooks are left out: the API server is not on this machine, or --webhooks=false")
+		objs = manifest.WithoutCalls(objs)
+	}
+	if err := apply(ctx, c, objs, out); err != nil {
+		return err
+	}
+	program := exec.CommandContext(ctx, binary, append(flags, args...)...)
 	program.Stdout, program.Stderr = out, errOut
 	apart(program)
 	program.WaitDelay = time.Minute
@@ -101,36 +137,63 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	return nil
 }
 
-// install applies what the program needs, and returns the flags that it gets.
-func (f *runFlags) install(ctx context.Context, out, errOut io.Writer, p *scaffold.Project) ([]string, error) {
-	objs, err := kustomize.Build(filepath.Join(f.dir, "config", "default"))
-	if err != nil {
-		return nil, err
-	}
-	objs = slices.DeleteFunc(objs, func(o manifest.Object) bool {
-		return !slices.Contains([]string{"Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, o.GetKind())
-	})
-	cfg, err := client.Config(f.where)
-	if err != nil {
-		return nil, err
-	}
-	var flags []string
-	switch {
-	case p.HasWebhooks() && f.webhooks && onThisMachine(cfg.Host):
-		objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
-		flags = []string{"--webhook-addr", f.webhookAddr, "--webhook-namespace", p.Name + "-system"}
-	case p.HasWebhooks():
-		fmt.Fprintln(errOut, "the webhooks are left out: the API server is not on this machine, or --webhooks=false")
-		objs = manifest.WithoutCalls(objs)
-	}
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
+// isRunWith says which objects a program needs that does not run in the cluster.
+func isRunWith(o manifest.Object) bool {
+	return o.GetKind() == "Namespace" || manifest.IsCRD(o) || isAdmission(o)
+}
+
+func isAdmission(o manifest.Object) bool {
+	return o.GetKind() == "MutatingWebhookConfiguration" || o.GetKind() == "ValidatingWebhookConfiguration"
+}
+
+func apply(ctx context.Context, c *client.Live, objs []manifest.Object, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return flags, manifest.Apply(ctx, c, fieldOwner, objs, telling(out))
+	return manifest.Apply(ctx, c, fieldOwner, objs, telling(out, new(int)))
+}
+
+// back is how to leave a cluster in which nothing may call this machine any more.
+type back struct{ applied, deleted []manifest.Object }
+
+// callers looks, before a program runs here, at what will have the API server call it. CRDs get back
+// what config/default says, and so do webhook configurations that call a Service so far; others go.
+func callers(ctx context.Context, c *client.Live, objs []manifest.Object) (back, error) {
+	var b back
+	for _, o := range objs {
+		switch {
+		case manifest.IsCRD(o) && manifest.Converts(o):
+			b.applied = append(b.applied, o)
+		case isAdmission(o):
+			now := &unstructured.Unstructured{}
+			now.SetGroupVersionKind(o.GroupVersionKind())
+			err := c.Get(ctx, object.KeyOf(o), now, client.GetOptions{})
+			switch {
+			case client.IgnoreNotFound(err) != nil:
+				return b, err
+			case err == nil && callsService(now):
+				b.applied = append(b.applied, o)
+			default:
+				b.deleted = append(b.deleted, o)
+			}
+		}
+	}
+	return b, nil
+}
+
+func callsService(o manifest.Object) bool {
+	hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+	return slices.ContainsFunc(hooks, func(h any) bool {
+		m, _ := h.(map[string]any)
+		config, _ := m["clientConfig"].(map[string]any)
+		return config["service"] != nil
+	})
+}
+
+// put does it, also when ctx has ended.
+func (b back) put(ctx context.Context, c *client.Live, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return errors.Join(apply(ctx, c, b.applied, out), manifest.Delete(ctx, c, b.deleted, telling(out, new(int))))
 }
 
 // onThisMachine reports whether a server's address is one of loopback.

@@ -35,7 +35,7 @@ func (p *project) compile(code map[string][]byte) (Problems, error) {
 		return nil, nil
 	}
 	pkgs, err := packages.Load(&packages.Config{
-		Context: p.ctx, Dir: p.moduleDir,
+		Context: p.ctx, Dir: p.moduleDir, Env: p.env(),
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedDeps | packages.NeedModule | packages.NeedExportFile,
 	}, paths...)

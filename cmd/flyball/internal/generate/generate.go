@@ -33,6 +33,8 @@ type Options struct {
 	// or import paths, each with or without "/...". All of them belong to the module of Dir;
 	// modules inside it are not entered. Default: "./...".
 	Paths []string
+	// Env is added to the environment of the go command, as KEY=VALUE.
+	Env []string
 	// HeaderFile is a file with a Go comment to put on top of generated code. Default: none.
 	HeaderFile string
 	// Year replaces the word YEAR in HeaderFile. Default: it stays.

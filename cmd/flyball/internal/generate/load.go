@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -60,7 +61,7 @@ func (p *project) load() error {
 	}
 	p.fset = token.NewFileSet()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{
-		Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule,
+		Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule, Env: p.env(),
 	}, patterns...)
 	if err != nil {
 		return err
@@ -75,12 +76,27 @@ func (p *project) load() error {
 		p.roots = append(p.roots, r)
 	}
 	if len(p.roots) == 0 {
-		return fmt.Errorf("no packages match %s", strings.Join(p.Paths, " "))
+		return p.nothingFound()
 	}
 	p.checker = &loader.TypeChecker{NodeFilters: []loader.NodeFilter{
 		deepcopy.Generator{}.CheckFilter(), crd.Generator{}.CheckFilter(),
 	}}
 	return problems.err()
+}
+
+// env is the environment of the go command.
+func (p *project) env() []string { return append(os.Environ(), p.Env...) }
+
+// nothingFound says that no packages match, and what may be the reason.
+func (p *project) nothingFound() error {
+	err := fmt.Errorf("no packages match %s", strings.Join(p.Paths, " "))
+	cmd := exec.CommandContext(p.ctx, "go", "env", "GOWORK")
+	cmd.Dir, cmd.Env = p.moduleDir, p.env()
+	out, _ := cmd.Output()
+	if work := strings.TrimSpace(string(out)); work != "" && work != "off" {
+		return fmt.Errorf("%w: does %s name this module? (GOWORK=off passes it over)", err, work)
+	}
+	return err
 }
 
 // rootErrors are the errors of one package alone: files that do not parse, imports that are not

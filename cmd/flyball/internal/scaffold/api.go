@@ -49,10 +49,12 @@ func empty(dir string) error {
 // NewAPI says which API is made.
 type NewAPI struct {
 	Group, Version, Kind string
-	// Plural is the name of the resource. Empty: the English plural of the kind.
+	// Plural is the name of the resource. Empty: that of the kind's other versions, or else the
+	// English plural of the kind.
 	Plural string
-	// Namespaced says whether objects live in namespaces.
-	Namespaced bool
+	// Namespaced says whether objects live in namespaces. Nil: as those of the kind's other
+	// versions, or else they do.
+	Namespaced *bool
 	// Resource says whether the type is made, Controller whether the controller is.
 	Resource, Controller bool
 }
@@ -65,6 +67,13 @@ type NoAPIError struct{ Group, Version, Kind string }
 
 func (e *NoAPIError) Error() string {
 	return fmt.Sprintf("the project has no %s in %s/%s: \"flyball create api\" makes one", e.Kind, e.Group, e.Version)
+}
+
+// NoKindError says that the project does not have a kind that it is to control.
+type NoKindError struct{ Group, Kind string }
+
+func (e *NoKindError) Error() string {
+	return fmt.Sprintf("the project has no %s in %s: the controller of a kind that others define is written by hand, and added in cmd/main.go after setup.Add", e.Kind, e.Group)
 }
 
 // APIExistsError says that the project has an API already.
@@ -91,9 +100,6 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
 	}
-	if n.Plural == "" {
-		n.Plural = pluralOf(n.Kind)
-	}
 	s, old, err := begin(o)
 	if err != nil {
 		return nil, err
@@ -101,8 +107,11 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	defer s.drop()
 	p := old.clone()
 	a := p.find(n.Group, n.Kind)
+	n.complete(a)
 	switch {
-	case !n.Resource && (a == nil || a.find(n.Version) == nil):
+	case !n.Resource && a == nil:
+		return nil, &NoKindError{n.Group, n.Kind}
+	case !n.Resource && a.find(n.Version) == nil:
 		return nil, &NoAPIError{n.Group, n.Version, n.Kind}
 	case !n.Resource && a.Controller:
 		return nil, &APIExistsError{n.Group, n.Version, n.Kind, "a controller"}
@@ -110,7 +119,7 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 		a.Controller = true
 		err = s.controller(p, a, n.Version)
 	case a == nil:
-		a = &API{Group: n.Group, Kind: n.Kind, Plural: n.Plural, Namespaced: n.Namespaced, Controller: n.Controller, Hub: n.Version, Versions: []Version{{Name: n.Version}}}
+		a = &API{Group: n.Group, Kind: n.Kind, Plural: n.Plural, Namespaced: *n.Namespaced, Controller: n.Controller, Hub: n.Version, Versions: []Version{{Name: n.Version}}}
 		if err := p.checkAPI(a); err != nil {
 			return nil, err
 		}
@@ -119,7 +128,7 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	case a.find(n.Version) != nil:
 		return nil, &APIExistsError{n.Group, n.Version, n.Kind, "the API"}
 	default:
-		if n.Plural != a.Plural || n.Namespaced != a.Namespaced {
+		if n.Plural != a.Plural || *n.Namespaced != a.Namespaced {
 			return nil, fmt.Errorf("%s exists in %s with the plural %s and namespaced %t, which hold for all its versions", n.Kind, n.Group, a.Plural, a.Namespaced)
 		}
 		a.Versions = append(a.Versions, Version{Name: n.Version})
@@ -132,6 +141,19 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 		return nil, err
 	}
 	return s.finish(ctx)
+}
+
+// complete sets what was left open, for a kind that may be there already.
+func (n *NewAPI) complete(a *API) {
+	if a == nil {
+		a = &API{Plural: pluralOf(n.Kind), Namespaced: true}
+	}
+	if n.Plural == "" {
+		n.Plural = a.Plural
+	}
+	if n.Namespaced == nil {
+		n.Namespaced = &a.Namespaced
+	}
 }
 
 // newKind makes a kind in its first version.

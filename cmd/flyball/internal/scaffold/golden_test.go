@@ -74,16 +74,16 @@ func TestGolden(t *testing.T) {
 			return Init(t.Context(), o, Project{Domain: "example.com", Module: "example.com/shop"})
 		}},
 		{"api", func() (*Result, error) {
-			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Namespaced: true, Resource: true, Controller: true})
+			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: "Order", Resource: true, Controller: true})
 		}},
 		{"webhooks", func() (*Result, error) {
 			return CreateWebhook(t.Context(), o, NewWebhook{Group: "shop", Version: "v1", Kind: "Order", Defaulting: true, Validation: true, Conversion: true})
 		}},
 		{"version", func() (*Result, error) {
-			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v2", Kind: "Order", Namespaced: true, Resource: true})
+			return CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v2", Kind: "Order", Resource: true})
 		}},
 		{"same-kind", func() (*Result, error) {
-			return CreateAPI(t.Context(), o, NewAPI{Group: "back-office", Version: "v1", Kind: "Order", Resource: true, Controller: true})
+			return CreateAPI(t.Context(), o, NewAPI{Group: "back-office", Version: "v1", Kind: "Order", Namespaced: new(false), Resource: true, Controller: true})
 		}},
 	} {
 		r, err := step.make()

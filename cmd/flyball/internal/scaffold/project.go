@@ -60,7 +60,29 @@ type Version struct {
 type NoProjectError struct{ Dir string }
 
 func (e *NoProjectError) Error() string {
-	return fmt.Sprintf("%s: no project here (there is no file %s): \"flyball init\" makes one", e.Dir, ProjectFile)
+	return fmt.Sprintf("%s: no project here (there is no file %s, nor in a folder above): \"flyball init\" makes one", e.Dir, ProjectFile)
+}
+
+// Find returns the folder of the project that dir is in, which may be dir. The error is a
+// *NoProjectError, or says what cannot be read.
+func Find(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for d := abs; ; d = filepath.Dir(d) {
+		_, err := os.Stat(filepath.Join(d, ProjectFile))
+		switch {
+		case err == nil && d == abs:
+			return filepath.Clean(dir), nil
+		case err == nil:
+			return d, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		case d == filepath.Dir(d):
+			return "", &NoProjectError{Dir: dir}
+		}
+	}
 }
 
 // Load reads the project in dir. The error is a *NoProjectError, or names the file, the line, and

@@ -27,7 +27,7 @@ import (
 
 // Options say where and with what a step is made.
 type Options struct {
-	// Dir of the project. Empty: the working directory.
+	// Dir of the project, or a folder in it. Empty: the working directory.
 	Dir string
 	// FlyballDir is a checkout of Flyball. Empty: the one that this program was built from. It is
 	// read by Init only.
@@ -172,9 +172,11 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 
 // begin starts a step on a project that is there.
 func begin(o Options) (*step, *Project, error) {
-	if o.Dir == "" {
-		o.Dir = "."
+	dir, err := Find(o.Dir)
+	if err != nil {
+		return nil, nil, err
 	}
+	o.Dir = dir
 	p, err := Load(o.Dir)
 	if err != nil {
 		return nil, nil, err
