@@ -126,7 +126,7 @@ func down(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // get KUBECONFIG PATH asks the API server and writes the answer to the file
-// "answer".
+// "answer". With a "!" before it, there must be nothing.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -137,13 +137,5 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	transport := &http.Transport{TLSClientConfig: tlsConfig}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Get(config.Host + args[1])
-	ts.Check(err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	ts.Check(err)
-	if resp.StatusCode != http.StatusOK {
-		ts.Fatalf("GET %s: %s: %s", args[1], resp.Status, body)
-	}
-	ts.Check(os.WriteFile(ts.MkAbs("answer"), body, 0o600))
+	keep(ts, neg, &http.Client{Transport: transport}, config.Host+args[1])
 }

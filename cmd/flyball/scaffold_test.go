@@ -46,12 +46,21 @@ func scaffoldScripts(t *testing.T, dir string) {
 			for k, v := range goEnv {
 				env.Setenv(k, v)
 			}
+			env.Values[backgroundKey{}] = &background{}
+			env.Values[programKey{}] = &program{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"empty": emptyDir,
-			"tree":  tree,
+			"exits":    exits,
+			"empty":    emptyDir,
+			"tree":     tree,
+			"up":       up,
+			"down":     down,
+			"get":      get,
+			"runs":     runs,
+			"ends":     ends,
+			"freeport": freeport,
+			"fetch":    fetch,
 		},
 	})
 }
