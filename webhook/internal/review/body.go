@@ -14,21 +14,30 @@ import (
 // request.
 const keep = 256 << 10
 
+// free is how much of each request is not counted: those who send much and slowly do not keep out
+// what most calls are.
+const free = 64 << 10
+
 // budget counts the bytes that requests hold.
 type budget struct {
 	used  atomic.Int64
 	limit int64
 }
 
-func (b *budget) take(n int) bool {
-	if b.used.Add(int64(n)) > b.limit {
-		b.used.Add(int64(-n))
+// grow takes what a buffer costs more when its size changes from one to another.
+func (b *budget) grow(from, to int) bool {
+	n := cost(to) - cost(from)
+	if n > 0 && b.used.Add(n) > b.limit {
+		b.used.Add(-n)
 		return false
 	}
 	return true
 }
 
-func (b *budget) give(n int) { b.used.Add(int64(-n)) }
+// give returns what a buffer of a size has cost.
+func (b *budget) give(size int) { b.used.Add(-cost(size)) }
+
+func cost(size int) int64 { return int64(max(0, size-free)) }
 
 // check refuses a request by its header, before anything of the body has been read.
 func check(r *http.Request, limit int64) *Refusal {
@@ -75,7 +84,7 @@ func clip(s string) string {
 // promised, and takes what it holds from the budget: the caller gives cap(b) back, also after an
 // error.
 func read(body io.Reader, b []byte, limit int64, all *budget) ([]byte, *Refusal) {
-	if !all.take(cap(b)) {
+	if !all.grow(0, cap(b)) {
 		b = nil // a smaller one may do
 	}
 	for {
@@ -87,7 +96,7 @@ func read(body io.Reader, b []byte, limit int64, all *budget) ([]byte, *Refusal)
 			if int64(len(b)) > limit {
 				return b, tooLarge(limit)
 			}
-			if !all.take(size - cap(b)) {
+			if !all.grow(cap(b), size) {
 				return b, busy("too many bytes wait to be answered")
 			}
 			grown := make([]byte, len(b), size)

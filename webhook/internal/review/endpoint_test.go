@@ -168,9 +168,9 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// What many slow senders hold together is bounded.
+// What many slow senders hold together is bounded, and keeps small requests out never.
 func TestBuffered(t *testing.T) {
-	e := endpoint(nil, Options{Limits: Limits{Body: 1 << 20, Buffered: 40 << 10}})
+	e := endpoint(nil, Options{Limits: Limits{Body: 1 << 20, Buffered: 100 << 10}})
 	slow, feed := io.Pipe()
 	ctx := t.Context()
 	var wg sync.WaitGroup
@@ -179,13 +179,16 @@ func TestBuffered(t *testing.T) {
 			t.Errorf("the slow one: %d", w.Code)
 		}
 	})
-	half := `"` + strings.Repeat("x", 30<<10)
+	half := `"` + strings.Repeat("x", 90<<10)
 	if _, err := feed.Write([]byte(half)); err != nil {
 		t.Fatal(err)
 	}
 	w := ask(e, post(strings.NewReader(half+`"`)))
 	if w.Code != 429 || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := ask(e, post(strings.NewReader(`"`+strings.Repeat("x", 60<<10)+`"`))); w.Code != 200 {
+		t.Errorf("a small one meanwhile: %d", w.Code)
 	}
 	if _, err := feed.Write([]byte(`"`)); err != nil {
 		t.Fatal(err)

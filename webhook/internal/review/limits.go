@@ -13,7 +13,8 @@ type Limits struct {
 	// API server takes objects of 3 MiB at most, and a review holds up to two of them), 64 MiB for
 	// conversion, where a whole list comes in one review.
 	Body int64
-	// Buffered is the most bytes that all requests of the endpoint may hold together. What would
+	// Buffered is the most bytes that all requests of the endpoint may hold together, of which the
+	// first 64 KiB of each do not count, so that large ones do not keep small ones out. What would
 	// go above it is refused with 429. Zero or negative: 16 times Body.
 	Buffered int64
 	// Timeout is how long an answer may take once the request is there. The API server says how
