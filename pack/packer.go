@@ -29,6 +29,7 @@ type Packer struct {
 	n      int  // and how long it is; 0: there is none
 	lit    int  // where the bytes of the object begin that nothing was found for
 	used   bool // something was copied from the template
+	missed int  // bytes that were looked for in vain, less what was found: the less pays, the less is tried
 }
 
 const (
@@ -40,6 +41,8 @@ const (
 	minHex  = 12 // digits that are surely not text
 	near    = 16 // bytes behind a difference where alignment is sought first
 	slack   = 6  // by how many bytes it may have shifted there
+
+	dull = 1024 // missed bytes behind which nothing is expected nearby
 )
 
 // Append appends the record of obj to dst: at most len(obj)+1 bytes. It is packed against t, which
@@ -53,7 +56,7 @@ func (p *Packer) Append(dst []byte, t *Template, obj []byte) []byte {
 	start := len(dst)
 	v := uint64(len(obj)) << 1
 	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), obj, t, nil
-	p.cursor, p.n, p.lit, p.used = 0, 0, 0, false
+	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, 0, false, 0
 	if t != nil {
 		p.t = t.b
 	}
@@ -204,9 +207,9 @@ func (p *Packer) search(i int) int {
 	if p.from != nil && p.from.slots == nil && len(p.t) >= 64 {
 		p.index()
 	}
-	missed := 0
-	for ; i+8 <= len(p.obj); i += 1 + missed>>6 {
-		missed++
+	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
+		p.missed++
+		try++
 		if f := p.fellow(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
 			return i // same copies it
 		}
@@ -224,7 +227,7 @@ func (p *Packer) search(i int) int {
 		if j := p.earlier(i); j > 0 {
 			return j
 		}
-		if missed&3 == 3 && class[p.obj[i]] != notHex {
+		if try&3 == 3 && class[p.obj[i]] != notHex {
 			if j := p.number(i); j > i {
 				return j
 			}
@@ -237,6 +240,9 @@ func (p *Packer) search(i int) int {
 // of the object itself. 0: nothing.
 func (p *Packer) nearby(i int) int {
 	f := p.fellow(i)
+	if p.missed > dull {
+		return 0
+	}
 	for end := i + near; i < end && i+8 <= len(p.obj); i, f = i+1, f+1 {
 		v := load64(p.obj, i)
 		if f+8 <= len(p.t) && uint32(v) == load32(p.t, f) {
@@ -272,6 +278,7 @@ func (p *Packer) earlier(i int) int {
 		return 0
 	}
 	p.flush(i)
+	p.found(n)
 	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(i-at))
 	if len(p.t) == 0 { // nothing else remembers these bytes
 		for k := i + 1; k < i+n; k += 2 + n>>5 {
@@ -282,6 +289,9 @@ func (p *Packer) earlier(i int) int {
 	p.lit = i + n
 	return p.lit
 }
+
+// found says that n bytes are copied.
+func (p *Packer) found(n int) { p.missed = max(0, p.missed-4*(n-3)) }
 
 // index makes that of the template.
 func (p *Packer) index() {
@@ -297,6 +307,7 @@ func (p *Packer) copy(f, i, n int) {
 	p.flush(i)
 	p.at, p.n, p.lit = f, n, i+n
 	p.used = true
+	p.found(n)
 	p.moved()
 }
 

@@ -89,12 +89,13 @@ func (r run) load(b *testing.B) (objs [][]byte, owner []int) {
 type packed struct {
 	objs, records, templates [][]byte // templates beside each record
 	own                      []*pack.Template
+	p                        pack.Packer
 	wire, record, template   int // bytes
 }
 
 func (r run) pack(b *testing.B) *packed {
 	x := &packed{}
-	var p pack.Packer
+	p := &x.p
 	objs, owner := r.load(b)
 	first := map[int]*pack.Template{}
 	var parent *pack.Template
@@ -128,7 +129,7 @@ func BenchmarkPack(b *testing.B) {
 		b.Run(r.String(), func(b *testing.B) {
 			x := r.pack(b)
 			n := len(x.objs)
-			var p pack.Packer
+			p := &x.p
 			var rec []byte
 			step := 0
 			b.ResetTimer()
