@@ -105,25 +105,32 @@ func parseKey(name string, data []byte) (crypto.Signer, error) {
 	}
 }
 
+// decodeKey takes the form for what it is, for tools mislabel it. The error is that of the form
+// which the label speaks of.
 func decodeKey(name string, block *pem.Block) (crypto.Signer, error) {
-	var key any
-	var err error
+	pkcs1 := func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) }
+	sec1 := func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) }
+	forms := []func([]byte) (any, error){x509.ParsePKCS8PrivateKey, pkcs1, sec1}
 	switch block.Type {
 	case "RSA PRIVATE KEY":
-		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		forms = []func([]byte) (any, error){pkcs1, x509.ParsePKCS8PrivateKey, sec1}
 	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(block.Bytes)
-	default:
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		forms = []func([]byte) (any, error){sec1, x509.ParsePKCS8PrivateKey, pkcs1}
 	}
-	if err != nil {
-		return nil, &FormatError{name, "has a private key that does not parse", err}
+	var problem error
+	for _, parse := range forms {
+		key, err := parse(block.Bytes)
+		if err == nil {
+			if signer, ok := key.(crypto.Signer); ok {
+				return signer, nil
+			}
+			return nil, &FormatError{Name: name, Problem: "has a private key that cannot sign"}
+		}
+		if problem == nil {
+			problem = err
+		}
 	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, &FormatError{Name: name, Problem: "has a private key that cannot sign"}
-	}
-	return signer, nil
+	return nil, &FormatError{name, "has a private key that does not parse", problem}
 }
 
 // belongs reports whether the key is that of the certificate.

@@ -2,12 +2,17 @@ package cert
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +66,56 @@ func TestParsePair(t *testing.T) {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Keys of every sort that a server can have, whatever of the three forms the label speaks of, as
+// crypto/tls takes them.
+func TestKeys(t *testing.T) {
+	now := time.Now()
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec1, err := x509.MarshalECPrivateKey(ecKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[crypto.Signer][][]byte{rsaKey: {x509.MarshalPKCS1PrivateKey(rsaKey)}, ecKey: {sec1}, &edKey: nil}
+	for signer, texts := range forms {
+		var key any = signer
+		if ed, ok := signer.(*ed25519.PrivateKey); ok {
+			key = *ed
+		}
+		pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		for _, text := range append(texts, pkcs8) {
+			for _, label := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"} {
+				data := pem.EncodeToMemory(&pem.Block{Type: label, Bytes: text})
+				data = append([]byte("-----BEGIN EC PARAMETERS-----\nBgUrgQQAIg==\n-----END EC PARAMETERS-----\n"), data...)
+				for _, data := range [][]byte{data, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))} {
+					if _, err := parsePair("C", cert, "K", data); err != nil {
+						t.Errorf("%T labelled %q: %v", signer, label, err)
+					}
+				}
+			}
+		}
 	}
 }
 
