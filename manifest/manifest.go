@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +29,8 @@ import (
 // Object is an object as a file describes it.
 type Object = *unstructured.Unstructured
 
-// Decode reads the objects of a text of one or more YAML documents. Empty documents are passed
-// over; one that is no object is an error that says which it is. name stands in errors.
+// Decode reads the objects of a text of one or more documents, in YAML or JSON. Empty documents are
+// passed over; one that is no object, or has a field twice, is an error that says which it is. name stands in errors.
 func Decode(name string, text io.Reader) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -41,27 +42,51 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		var fields map[string]any
-		if err := yaml.Unmarshal(doc, &fields); err != nil {
-			return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
-		}
-		if len(fields) == 0 {
-			continue
-		}
-		// Through JSON, for numbers as unstructured objects have them.
-		data, err := yaml.YAMLToJSON(doc)
+		texts, err := documents(doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
 		}
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON(data); err != nil {
-			return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
+		for _, text := range texts {
+			o := &unstructured.Unstructured{}
+			if err := o.UnmarshalJSON(text); err != nil {
+				return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
+			}
+			if o.GetAPIVersion() == "" || o.GetName() == "" && o.GetGenerateName() == "" {
+				return nil, fmt.Errorf("%s: document %d: is no object: it has no apiVersion, kind or name", name, i)
+			}
+			out = append(out, o)
 		}
-		if o.GetAPIVersion() == "" || o.GetName() == "" && o.GetGenerateName() == "" {
-			return nil, fmt.Errorf("%s: document %d: is no object: it has no apiVersion, kind or name", name, i)
-		}
-		out = append(out, o)
 	}
+}
+
+// documents are those of a part of a text that has no separator in it, as JSON, for numbers as
+// unstructured objects have them: none if it is empty, one in YAML, and any number in JSON, where
+// they need no separator. A field that is there twice is an error.
+func documents(text []byte) (out []json.RawMessage, err error) {
+	if strings.HasPrefix(string(bytes.TrimSpace(text)), "{") {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		var one json.RawMessage
+		for err = dec.Decode(&one); err == nil; err = dec.Decode(&one) {
+			whole, err := yaml.YAMLToJSONStrict(one)
+			if err != nil {
+				return nil, err
+			}
+			if string(whole) != "{}" {
+				out = append(out, whole)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if dec.InputOffset() > 0 {
+			return nil, fmt.Errorf("what follows an object is no JSON: %w", err)
+		}
+	}
+	whole, err := yaml.YAMLToJSONStrict(text)
+	if err != nil || string(whole) == "null" || string(whole) == "{}" {
+		return nil, err
+	}
+	return append(out, whole), nil
 }
 
 // Read reads the objects of files and folders, in this order; of a folder the files that end with

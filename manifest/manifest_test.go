@@ -46,6 +46,27 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Objects in JSON follow each other with no separator; none is dropped. What begins like JSON may be
+// YAML all the same.
+func TestDecodeJSON(t *testing.T) {
+	objs, err := Decode("x.json", strings.NewReader(`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"n":3}
+{"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}
+---
+{apiVersion: v1, kind: C, metadata: {name: c}}
+---
+{}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"A a", "B b", "C c"}, names(objs)); diff != "" {
+		t.Error(diff)
+	}
+	if n := objs[0].Object["n"]; n != int64(3) {
+		t.Errorf("a number is a %T, want an int64", n)
+	}
+}
+
 // Whatever is wrong, the error names the file and the document.
 func TestDecodeBad(t *testing.T) {
 	for _, bad := range []string{
@@ -55,6 +76,10 @@ func TestDecodeBad(t *testing.T) {
 		"kind: ConfigMap\nmetadata: {name: x}",
 		"apiVersion: v1\nmetadata: {name: x}",
 		"apiVersion: v1\nkind: ConfigMap",
+		"apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: x}",
+		`{"apiVersion":"v1","kind":"A","kind":"B","metadata":{"name":"x"}}`,
+		`{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}} and more`,
+		`{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}{`,
 	} {
 		_, err := Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n"+bad))
 		if err == nil || !strings.HasPrefix(err.Error(), "x.yaml: document 2: ") {
