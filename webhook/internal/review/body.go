@@ -113,6 +113,9 @@ func read(body io.Reader, b []byte, limit int64, all *budget) ([]byte, *Refusal)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return b, &Refusal{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:
+			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // its bound is the lower one
+				return b, tooLarge(server.Limit)
+			}
 			return b, Bad("", "the body cannot be read", err)
 		}
 	}

@@ -177,8 +177,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, call *Call) {
 	select {
 	case <-x.done:
 	case <-expired:
-		if x.state.CompareAndSwap(running, abandoned) {
-			e.left(1)
+		if e.leave(x) {
 			e.refuse(w, r, late(r, uid, bound), call, false)
 			return
 		}
@@ -201,7 +200,7 @@ func (x *exchange) work() {
 			e.complaints.log(e.logger, "panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
 		}
 		x.release()
-		e.left(-1)
+		e.returned()
 	}()
 	x.err = run.Safely(e.name, func() (err error) {
 		x.out, x.denied, err = x.job.Serve(x.ctx, x.out)
@@ -209,14 +208,29 @@ func (x *exchange) work() {
 	})
 }
 
-// left counts the handlers that go on past their time.
-func (e *Endpoint) left(n int) {
+// leave leaves a handler behind that goes on past its time, unless it has just ended. The lock keeps
+// it from being counted as returned before it is counted as left.
+func (e *Endpoint) leave(x *exchange) bool {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
-	e.lost += n
-	if n > 0 {
-		e.complaints.log(e.logger, "webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
+	if !x.state.CompareAndSwap(running, abandoned) {
+		return false
 	}
+	e.lost++
+	e.complaints.log(e.logger, "webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
+	e.tellLost()
+	return true
+}
+
+// returned says that a handler which was left behind has ended.
+func (e *Endpoint) returned() {
+	e.lostMu.Lock()
+	defer e.lostMu.Unlock()
+	e.lost--
+	e.tellLost()
+}
+
+func (e *Endpoint) tellLost() {
 	if e.hooks.Lost != nil {
 		e.hooks.Lost(e.name, e.lost)
 	}

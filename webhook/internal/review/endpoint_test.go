@@ -157,6 +157,9 @@ func TestBody(t *testing.T) {
 	if w := ask(e, post(brokenBody{os.ErrDeadlineExceeded})); w.Code != 408 {
 		t.Errorf("slow body: %d", w.Code)
 	}
+	if w := ask(e, post(brokenBody{&http.MaxBytesError{Limit: 7}})); w.Code != 413 || !strings.Contains(w.Body.String(), "more than 7 bytes") {
+		t.Errorf("longer than the server allows: %d %s", w.Code, w.Body)
+	}
 	if w := ask(e, post(brokenBody{io.ErrUnexpectedEOF})); w.Code != 400 {
 		t.Errorf("broken body: %d", w.Code)
 	}
