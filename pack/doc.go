@@ -26,6 +26,9 @@
 // Unpacking is a few dozen copies: about a tenth of the time that it takes to pack. A record is
 // never longer than the object and one byte.
 //
+// A template may be kept as a record itself, packed against a template of templates: to read an
+// object of it takes two times to unpack then.
+//
 // Memory: records hold no pointers and may lie anywhere. A [Template] holds its bytes; the index
 // that finds what moved is made only when something moved further than a few bytes, takes about
 // two thirds of the bytes it covers, and is bounded for all templates of a [Packer] together.

@@ -161,26 +161,32 @@ func (p *Packer) number(i int) int {
 		s--
 	}
 	f := p.fellow(i) - i
-	end := i
-	for end < len(p.obj) && class[p.obj[end]] != notHex {
-		if g := f + end; end > i && end+8 <= len(p.obj) && g+8 <= len(p.t) && load64(p.obj, end) == load64(p.t, g) {
-			break
-		}
-		end++
-	}
+	end := p.digits(i, min(len(p.obj), s+minHex), f)
 	if end-s < minHex || p.known(s) {
 		return i
 	}
+	end = p.digits(end, len(p.obj), f)
 	p.cut(i - s)
 	p.flush(s)
 	p.hex(p.obj[s:end])
 	return p.done(s, end-s)
 }
 
+// digits is where the hex digits end that begin at i or before, or the bytes are those of the
+// template again, whose bytes stand f further.
+func (p *Packer) digits(i, end, f int) int {
+	for ; i < end && class[p.obj[i]] != notHex; i++ {
+		if g := f + i; i+8 <= len(p.obj) && g+8 <= len(p.t) && load64(p.obj, i) == load64(p.t, g) {
+			break
+		}
+	}
+	return i
+}
+
 // known reports whether the digits at s were in the object before: then they are copied.
 func (p *Packer) known(s int) bool {
 	at := p.own.find(p.obj, s)
-	return at >= 0 && equal(p.obj[s:], p.obj[at:s]) >= minHex
+	return at >= 0 && s+minHex <= len(p.obj) && equal(p.obj[s:s+minHex], p.obj[at:s]) == minHex
 }
 
 // cut gives the last k bytes of the copy back that is not written yet.
