@@ -90,7 +90,7 @@ func within(dir, name, otherwise string) string {
 // Run implements [Source].
 func (f *Files) Run(ctx context.Context) error {
 	if !f.runs.CompareAndSwap(false, true) {
-		return ErrRunTwice
+		return ErrRunning
 	}
 	defer f.runs.Store(false)
 	told := ""

@@ -319,7 +319,7 @@ func TestRunTwice(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- f.Run(ctx) }()
 			synctest.Wait()
-			if err := f.Run(ctx); !errors.Is(err, ErrRunTwice) {
+			if err := f.Run(ctx); !errors.Is(err, ErrRunning) {
 				t.Errorf("beside: %v", err)
 			}
 			cancel()

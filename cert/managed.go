@@ -205,7 +205,7 @@ func (o ManagedOptions) targets() []target {
 // change, when something is due, and every Poll.
 func (m *Managed) Run(ctx context.Context) error {
 	if !m.runs.CompareAndSwap(false, true) {
-		return ErrRunTwice
+		return ErrRunning
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)

@@ -12,8 +12,8 @@ import (
 var (
 	// ErrNoCertificate says that a source has nothing to serve yet.
 	ErrNoCertificate = errors.New("no certificate yet")
-	// ErrRunTwice says that Run was called while it runs.
-	ErrRunTwice = errors.New("certificate source runs already")
+	// ErrRunning says that Run was called while it runs.
+	ErrRunning = errors.New("certificate source runs already")
 )
 
 // Source is where a server has its certificate from: [Files] or [Managed]. All methods may be

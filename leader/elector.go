@@ -55,7 +55,7 @@ func New(c client.Client, o Options) (*Elector, error) {
 		return nil, err
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	return &Elector{
 		c: c, config: config, hook: o.Hook, now: newClock().now,

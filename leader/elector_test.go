@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -441,6 +442,9 @@ func TestOptions(t *testing.T) {
 	}
 	if other, err := New(c, good); err != nil || other.Identity() == el.Identity() || !strings.Contains(el.Identity(), "_") {
 		t.Errorf("identities %q and %q, %v", el.Identity(), other.Identity(), err)
+	}
+	if !el.logger.Enabled(t.Context(), slog.LevelWarn) {
+		t.Error("without a Logger nobody is told that the lease is lost")
 	}
 	for field, change := range map[string]func(*Options){
 		"Namespace":       func(o *Options) { o.Namespace = "" },

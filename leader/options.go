@@ -41,7 +41,7 @@ type Options struct {
 	// end. False: it is released, and a standby takes it at once.
 	KeepOnStop bool
 	// Logger is told who leads, and what keeps the lease from being read or written, once for each
-	// trouble. nil: nobody is told.
+	// trouble. nil: slog.Default().
 	Logger *slog.Logger
 	// Hook is called when Leading or Holder of the State change, or the lease is lost (Err is then
 	// the [LostError]); for events and metrics, and for those who must stop at once. It runs on
