@@ -11,6 +11,8 @@
 // that is there twice, a number too large, a syntax error, goes to the stock decoder, so that
 // results and errors are the same by construction.
 //
+// Protobuf is read the same way, by a table for each Go type.
+//
 // The strings of one object share buffers: one string that is kept keeps the buffer it stands in,
 // which is at most 4 KiB or the string itself.
 package decode

@@ -1,0 +1,382 @@
+package decode
+
+import (
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// message is the table of a type: what to do with each number. Special types have a function.
+type message struct {
+	fields []protoField
+	index  []uint8 // by number: the field's place in fields, and one
+	own    func(d *proto, from, to int, into unsafe.Pointer) bool
+}
+
+type op uint8
+
+const (
+	opString op = iota
+	opBytes
+	opBool
+	opInt32
+	opInt64
+	opStringPointer
+	opBoolPointer
+	opInt32Pointer
+	opInt64Pointer
+	opStrings
+	opBools
+	opInt32s
+	opInt64s
+	opMessage
+	opMessagePointer
+	opMessages
+	opStringMap
+	opBytesMap
+	opQuantityMap
+	opMap
+)
+
+type protoField struct {
+	op     op
+	kind   uint8 // how its values are written
+	offset uintptr
+	sub    *message     // of opMessage…, and of the values of opMap
+	t      reflect.Type // of what is pointed to, of the slice, of the map
+	size   uintptr      // of an element
+	empty  reflect.Value
+}
+
+// message reads src[at:end] into a value of the table's type.
+func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
+	if m.own != nil {
+		return m.own(d, at, end, into)
+	}
+	if d.depth++; d.depth > protoDepth {
+		return false
+	}
+	for at < end {
+		start := at
+		tag := uint64(d.src[at])
+		if at++; tag >= 0x80 {
+			if tag, at = d.number(start, end); at < 0 || tag > 1<<31 {
+				return false
+			}
+		}
+		n, kind := int(tag>>3), int(tag&7)
+		if n == 0 {
+			return false
+		}
+		if n >= len(m.index) || m.index[n] == 0 {
+			if at = d.skip(kind, at, end); at < 0 {
+				return false
+			}
+			continue
+		}
+		f := &m.fields[m.index[n]-1]
+		p := unsafe.Add(into, f.offset)
+		if kind != int(f.kind) {
+			if kind != kindBytes || f.op < opBools || f.op > opInt64s {
+				return false
+			}
+			if at = d.packed(f.op, at, end, p); at < 0 {
+				return false
+			}
+			continue
+		}
+		if kind == kindNumber {
+			if f.op >= opBools {
+				at = d.numbers(f.op, start, at, end, p)
+			} else {
+				at = d.scalar(f.op, at, end, p)
+			}
+			if at < 0 {
+				return false
+			}
+			continue
+		}
+		from, to := at+1, 0
+		if at < end && d.src[at] < 0x80 {
+			to = from + int(d.src[at])
+		} else {
+			from, to = d.span(at, end)
+		}
+		if to < 0 || to > end {
+			return false
+		}
+		switch f.op {
+		case opString:
+			*(*string)(p) = d.text(from, to)
+		case opBytes:
+			*(*[]byte)(p) = d.bytes(from, to)
+		case opStringPointer:
+			s := new(string)
+			*s = d.text(from, to)
+			*(**string)(p) = s
+		case opMessage:
+			if f.empty.IsValid() && *(*unsafe.Pointer)(p) == nil {
+				reflect.NewAt(f.t, p).Elem().Set(f.empty)
+			}
+			if !d.message(f.sub, from, to, p) {
+				return false
+			}
+		case opMessagePointer:
+			sub := *(*unsafe.Pointer)(p)
+			if sub == nil {
+				sub = reflect.New(f.t).UnsafePointer()
+				*(*unsafe.Pointer)(p) = sub
+			}
+			if !d.message(f.sub, from, to, sub) {
+				return false
+			}
+		default:
+			if to = d.repeated(f, start, at, end, p); to < 0 {
+				return false
+			}
+		}
+		at = to
+	}
+	d.depth--
+	return true
+}
+
+// scalar reads one number.
+func (d *proto) scalar(o op, at, end int, p unsafe.Pointer) int {
+	n, at := d.number(at, end)
+	if at < 0 {
+		return -1
+	}
+	switch o {
+	case opBool:
+		*(*bool)(p) = n != 0
+	case opInt32:
+		*(*int32)(p) = int32(n)
+	case opInt64:
+		*(*int64)(p) = int64(n)
+	default:
+		w := d.word()
+		*(*unsafe.Pointer)(p) = w
+		switch o {
+		case opBoolPointer:
+			*(*bool)(w) = n != 0
+		case opInt32Pointer:
+			*(*int32)(w) = int32(n)
+		case opInt64Pointer:
+			*(*int64)(w) = int64(n)
+		}
+	}
+	return at
+}
+
+// numbers reads a list of numbers that each have a tag; the first stands at at.
+func (d *proto) numbers(o op, start, at, end int, p unsafe.Pointer) int {
+	count := d.run(d.src[start:at], kindNumber, at, end)
+	if count < 0 {
+		return -1
+	}
+	tag := at - start
+	grow(o, count, p)
+	for i := range count {
+		if i > 0 {
+			at += tag
+		}
+		var n uint64
+		n, at = d.number(at, end)
+		add(o, n, p)
+	}
+	return at
+}
+
+// packed reads a list of numbers that share a tag.
+func (d *proto) packed(o op, at, end int, p unsafe.Pointer) int {
+	at, end = d.span(at, end)
+	if end < 0 {
+		return -1
+	}
+	count := 0
+	for _, b := range d.src[at:end] {
+		if b < 0x80 {
+			count++
+		}
+	}
+	grow(o, count, p)
+	for at < end {
+		var n uint64
+		if n, at = d.number(at, end); at < 0 {
+			return -1
+		}
+		add(o, n, p)
+	}
+	return at
+}
+
+func grow(o op, n int, p unsafe.Pointer) {
+	if n == 0 {
+		return
+	}
+	switch o {
+	case opBools:
+		s := (*[]bool)(p)
+		*s = append(make([]bool, 0, len(*s)+n), *s...)
+	case opInt32s:
+		s := (*[]int32)(p)
+		*s = append(make([]int32, 0, len(*s)+n), *s...)
+	case opInt64s:
+		s := (*[]int64)(p)
+		*s = append(make([]int64, 0, len(*s)+n), *s...)
+	}
+}
+
+func add(o op, n uint64, p unsafe.Pointer) {
+	switch o {
+	case opBools:
+		s := (*[]bool)(p)
+		*s = append(*s, n != 0)
+	case opInt32s:
+		s := (*[]int32)(p)
+		*s = append(*s, int32(n))
+	case opInt64s:
+		s := (*[]int64)(p)
+		*s = append(*s, int64(n))
+	}
+}
+
+// repeated reads the values of a list or map that follow each other. The tag of the first is at
+// start, its length at at.
+func (d *proto) repeated(f *protoField, start, at, end int, p unsafe.Pointer) int {
+	count := d.run(d.src[start:at], kindBytes, at, end)
+	if count < 0 {
+		return -1
+	}
+	tag := at - start
+	var base unsafe.Pointer
+	var strings []string
+	switch f.op {
+	case opStrings:
+		s := (*[]string)(p)
+		old := len(*s)
+		*s = append(*s, make([]string, count)...)
+		strings = (*s)[old:]
+	case opMessages:
+		v := reflect.NewAt(f.t, p).Elem()
+		old := v.Len()
+		v.Grow(count)
+		v.SetLen(old + count)
+		base = unsafe.Add(v.UnsafePointer(), uintptr(old)*f.size)
+	default:
+		return d.entries(f, count, tag, at, end, p)
+	}
+	for i := range count {
+		if i > 0 {
+			at += tag
+		}
+		from, to := d.span(at, end)
+		if f.op == opStrings {
+			strings[i] = d.text(from, to)
+		} else if !d.message(f.sub, from, to, unsafe.Add(base, uintptr(i)*f.size)) {
+			return -1
+		}
+		at = to
+	}
+	return at
+}
+
+// entries reads so many entries of a map. They have a key and a value, in this order or one
+// missing; others are left to the stock.
+func (d *proto) entries(f *protoField, count, tag, at, end int, p unsafe.Pointer) int {
+	var m, key, value reflect.Value
+	switch f.op {
+	case opStringMap:
+		if m := (*map[string]string)(p); *m == nil {
+			*m = make(map[string]string, count)
+		}
+	case opBytesMap:
+		if m := (*map[string][]byte)(p); *m == nil {
+			*m = make(map[string][]byte, count)
+		}
+	case opQuantityMap:
+		if m := (*map[string]resource.Quantity)(p); *m == nil {
+			*m = make(map[string]resource.Quantity, count)
+		}
+	default:
+		if m = reflect.NewAt(f.t, p).Elem(); m.IsNil() {
+			m.Set(reflect.MakeMapWithSize(f.t, count))
+		}
+		key, value = reflect.New(f.t.Key()).Elem(), reflect.New(f.t.Elem()).Elem()
+	}
+	for i := range count {
+		if i > 0 {
+			at += tag
+		}
+		var e entry
+		if at = d.entry(at, end, &e); at < 0 {
+			return -1
+		}
+		name := d.text(e.key, e.keyEnd)
+		switch f.op {
+		case opStringMap:
+			(*(*map[string]string)(p))[name] = d.text(e.value, e.valueEnd)
+		case opBytesMap:
+			(*(*map[string][]byte)(p))[name] = d.bytes(e.value, e.valueEnd)
+		case opQuantityMap:
+			var q resource.Quantity
+			if !quantity(d, e.value, e.valueEnd, unsafe.Pointer(&q)) {
+				return -1
+			}
+			(*(*map[string]resource.Quantity)(p))[name] = q
+		default:
+			key.SetString(name)
+			value.SetZero()
+			if f.empty.IsValid() {
+				value.Set(f.empty)
+			}
+			if !d.message(f.sub, e.value, e.valueEnd, value.Addr().UnsafePointer()) {
+				return -1
+			}
+			m.SetMapIndex(key, value)
+		}
+	}
+	return at
+}
+
+// entry is where the parts of an entry of a map are.
+type entry struct{ key, keyEnd, value, valueEnd int }
+
+func (d *proto) entry(at, end int, e *entry) int {
+	from, to := d.span(at, end)
+	if from < to && d.src[from] == 1<<3|kindBytes {
+		if e.key, e.keyEnd = d.span(from+1, to); e.keyEnd < 0 {
+			return -1
+		}
+		from = e.keyEnd
+	}
+	if from < to && d.src[from] == 2<<3|kindBytes {
+		if e.value, e.valueEnd = d.span(from+1, to); e.valueEnd < 0 {
+			return -1
+		}
+		from = e.valueEnd
+	}
+	if from != to {
+		return -1
+	}
+	return to
+}
+
+// number of the field that a tag tells of; 0: it tells of none.
+func fieldNumber(tag string) int {
+	parts := strings.SplitN(tag, ",", 3)
+	if len(parts) < 2 || len(parts[1]) > 3 {
+		return 0
+	}
+	n := 0
+	for _, c := range parts[1] {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n
+}

@@ -1,0 +1,192 @@
+package decode
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"unsafe"
+)
+
+var (
+	errNoForm    = errors.New("decode: the type has no protobuf form")
+	errMalformed = errors.New("decode: the protobuf message is damaged")
+	errDeep      = errors.New("decode: the protobuf message is nested too deeply")
+)
+
+// protoDepth is how deep messages may stand in each other.
+const protoDepth = 10_000
+
+// stockMessage is what generated code offers.
+type stockMessage interface{ Unmarshal([]byte) error }
+
+// Protobuf decodes a message into the value that into points to, as the generated method Unmarshal
+// of its type does, whose errors are returned. into must point to a zero value. Nothing of b is
+// kept.
+//
+// The numbers of the fields are read from the protobuf tags of the Go type, once. A type with
+// tags and no method of its own is decoded too; one with neither is an error. So is a message
+// nested more than 10,000 deep, for which the generated methods have no bound.
+//
+// Fields that the type does not have are passed over, as the generated methods do: there is no
+// place for them in the Go types of the API. A value that was decoded, changed and sent back as a
+// whole therefore loses the fields of a newer server; a patch of what changed does not.
+//
+// Strings and bytes of one object share private buffers of up to 4 KiB. Bytes may be written to,
+// and appended to.
+func Protobuf(b []byte, into any) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return errNoForm
+	}
+	stock, _ := into.(stockMessage)
+	err := errNoForm
+	if m := messageOf(v.Type().Elem()); m != nil {
+		d := proto{src: b}
+		if d.message(m, 0, len(b), v.UnsafePointer()) {
+			return nil
+		}
+		if d.depth > protoDepth {
+			return errDeep
+		}
+		v.Elem().SetZero()
+		err = errMalformed
+	}
+	if stock == nil {
+		return err
+	}
+	return stock.Unmarshal(b)
+}
+
+// messages has the table of each type that was asked for; nil for those that have none.
+var messages sync.Map // reflect.Type → *message
+
+func messageOf(t reflect.Type) *message {
+	if m, ok := messages.Load(t); ok {
+		return m.(*message)
+	}
+	c := protoCompiler{open: map[reflect.Type]*message{}}
+	m := c.message(t)
+	if c.failed {
+		m = nil
+	}
+	known, _ := messages.LoadOrStore(t, m)
+	return known.(*message)
+}
+
+// proto goes through a message. Its methods report false, or an offset below zero, for what is
+// damaged and for what is left to the stock decoder.
+type proto struct {
+	src   []byte
+	depth int
+
+	window []byte // a private copy of src[base:]
+	base   int
+	words  []uint64 // memory for numbers that are pointed to
+}
+
+const protoWindow = 4 << 10
+
+// private is src[from:to] in memory of the object's. Windows are copied as a whole, which costs
+// less than string by string.
+func (d *proto) private(from, to int) []byte {
+	if from < d.base || to > d.base+len(d.window) {
+		if to-from >= arenaLarge {
+			return append([]byte(nil), d.src[from:to]...)
+		}
+		d.base = from
+		d.window = append([]byte(nil), d.src[from:min(from+protoWindow, len(d.src))]...)
+	}
+	return d.window[from-d.base : to-d.base : to-d.base]
+}
+
+func (d *proto) text(from, to int) string {
+	if from == to {
+		return ""
+	}
+	b := d.private(from, to)
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+func (d *proto) bytes(from, to int) []byte {
+	if from == to {
+		return []byte{}
+	}
+	return d.private(from, to)
+}
+
+// word is memory for a number. Eight share a piece, so that what one keeps alive is small.
+func (d *proto) word() unsafe.Pointer {
+	if len(d.words) == 0 {
+		d.words = make([]uint64, 8)
+	}
+	p := unsafe.Pointer(&d.words[0])
+	d.words = d.words[1:]
+	return p
+}
+
+// number reads a number and returns the offset after it.
+func (d *proto) number(at, end int) (uint64, int) {
+	if at < end && d.src[at] < 0x80 {
+		return uint64(d.src[at]), at + 1
+	}
+	var n uint64
+	for shift := 0; shift < 64 && at < end; shift += 7 {
+		b := d.src[at]
+		at++
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, at
+		}
+	}
+	return 0, -1
+}
+
+// span reads a length and returns where the bytes that it counts begin and end.
+func (d *proto) span(at, end int) (from, to int) {
+	n, at := d.number(at, end)
+	if at < 0 || n > uint64(end-at) {
+		return 0, -1
+	}
+	return at, at + int(n)
+}
+
+// skip passes over the value of a field. Groups, which nobody sends, are left to the stock.
+func (d *proto) skip(kind, at, end int) int {
+	switch kind {
+	case kindNumber:
+		_, at = d.number(at, end)
+	case kindBytes:
+		_, at = d.span(at, end)
+	case kindFixed64:
+		at += 8
+	case kindFixed32:
+		at += 4
+	default:
+		return -1
+	}
+	if at > end {
+		return -1
+	}
+	return at
+}
+
+// run counts the values that follow at at with the same tag, the one of them included whose tag
+// has just been read.
+func (d *proto) run(tag []byte, kind, at, end int) int {
+	for n := 1; ; n++ {
+		if at = d.skip(kind, at, end); at < 0 {
+			return -1
+		}
+		if at+len(tag) > end || d.src[at] != tag[0] || len(tag) > 1 && string(d.src[at:at+len(tag)]) != string(tag) {
+			return n
+		}
+		at += len(tag)
+	}
+}
+
+const (
+	kindNumber  = 0
+	kindFixed64 = 1
+	kindBytes   = 2
+	kindFixed32 = 5
+)
