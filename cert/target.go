@@ -79,7 +79,11 @@ func (p *policy) ours(config map[string]any) bool {
 	if ip := net.ParseIP(host); ip != nil {
 		return slices.ContainsFunc(p.ips, ip.Equal)
 	}
-	return slices.ContainsFunc(p.names, func(n string) bool { return strings.EqualFold(n, host) })
+	_, domain, _ := strings.Cut(host, ".")
+	return slices.ContainsFunc(p.names, func(n string) bool {
+		parent, wild := strings.CutPrefix(n, "*.")
+		return strings.EqualFold(n, host) || wild && strings.EqualFold(parent, domain)
+	})
 }
 
 // look says what is to be known about a target; obj nil: it is not there.
