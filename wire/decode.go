@@ -85,7 +85,7 @@ func (r Raw) decodeUnstructured(into *unstructured.Unstructured) error {
 		if !ok || !protobufType(t) {
 			return r.wrongType(typed, "it has no protobuf form")
 		}
-		if err := m.Unmarshal(r.Bytes); err != nil {
+		if err := decode.Protobuf(r.Bytes, m); err != nil {
 			return err
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -115,7 +115,7 @@ func (r Raw) decodeMetadata(into *metav1.PartialObjectMetadata) error {
 		if err != nil {
 			return err
 		}
-		if err := into.ObjectMeta.Unmarshal(meta); err != nil {
+		if err := decode.Protobuf(meta, &into.ObjectMeta); err != nil {
 			return err
 		}
 	default:
@@ -144,7 +144,7 @@ func (r Raw) decodeTyped(into object.Object) error {
 		if !ok || !protobufType(t) {
 			return r.wrongType(into, "it has no protobuf form")
 		}
-		if err := m.Unmarshal(r.Bytes); err != nil {
+		if err := decode.Protobuf(r.Bytes, m); err != nil {
 			return err
 		}
 	default:
