@@ -29,6 +29,11 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Many commands, each with a process of its own, which reads all packages: not under -race.
+	bin := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator), ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOFLAGS").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +48,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(plane.BinaryEnv, binary)
 			env.Setenv("GOWORK", "off")
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			for k, v := range goEnv {
 				env.Setenv(k, v)
 			}

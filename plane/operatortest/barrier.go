@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/manifest"
@@ -25,12 +28,57 @@ func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error 
 	seen := map[string]bool{}
 	for _, o := range calls {
 		kind := o.GetKind()
-		if manifest.IsCRD(o) || seen[kind] {
+		if manifest.IsCRD(o) {
+			if err := op.converted(ctx, o); err != nil {
+				return fmt.Errorf("%s: the API server cannot convert: %w", manifest.Name(o), err)
+			}
+			continue
+		}
+		if seen[kind] {
 			continue
 		}
 		seen[kind] = true
 		if err := op.seen(ctx, kind); err != nil {
 			return fmt.Errorf("%s: the API server does not see it: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// converted returns when the API server has seen a CRD with the CA in it: when objects in the versions
+// that are not stored, samples where there are some, can be tried without an internal error. What
+// else is wrong with them is not asked here.
+func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
+	samples, err := op.read("samples")
+	if err != nil {
+		return err
+	}
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		m, _ := v.(map[string]any)
+		if m["served"] != true || m["storage"] == true {
+			continue
+		}
+		name, _ := m["name"].(string)
+		gvk := schema.GroupVersionKind{Group: group, Version: name, Kind: kind}
+		probe := &unstructured.Unstructured{}
+		if i := slices.IndexFunc(samples, func(o manifest.Object) bool { return o.GroupVersionKind() == gvk }); i >= 0 {
+			probe = samples[i].DeepCopy()
+		}
+		probe.SetGroupVersionKind(gvk)
+		probe.SetName("operatortest-" + op.Namespace)
+		op.place(probe)
+		err := until(ctx, func() error {
+			_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
+			if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
