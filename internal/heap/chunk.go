@@ -114,8 +114,19 @@ func (h *Heap) publish(i int, mem []byte) {
 	h.mem.Store(&now)
 }
 
-// release gives the memory of a chunk back that nobody reads.
-func (h *Heap) release(i int) {
+// shrink gives a part of a retired chunk back, if it has more than one such part.
+func (h *Heap) shrink(r *retiree) bool {
+	c := &h.chunks[r.chunk]
+	if !c.mapped || h.o.Poison || pages(c.used)-r.discarded <= maxDiscard {
+		return false
+	}
+	discard(c.mem[r.discarded : r.discarded+maxDiscard])
+	r.discarded += maxDiscard
+	return true
+}
+
+// release gives the memory of a chunk back that nobody reads, of which the first bytes went before.
+func (h *Heap) release(i, discarded int) {
 	c := &h.chunks[i]
 	h.stats.held.Add(-int64(pages(c.used)))
 	h.stats.retired.Add(-int64(pages(c.used)))
@@ -128,7 +139,7 @@ func (h *Heap) release(i int) {
 	*c = chunk{}
 	if was.mapped && len(was.mem) == chunkSize {
 		if !h.o.Poison {
-			discard(was.mem[:pages(was.used)])
+			discard(was.mem[discarded:pages(was.used)])
 		}
 		c.mem, c.mapped = was.mem, true
 		h.empty = append(h.empty, uint32(i))

@@ -5,6 +5,8 @@ import "encoding/binary"
 const (
 	maxStep  = 32 << 10 // bytes copied in one step
 	perVisit = 128      // what looking at a record costs, in bytes copied
+	// maxDiscard is how many bytes are given back in one step: it takes longer than to copy them.
+	maxDiscard = 256 << 10
 	// slackBytes of dead records are left alone however little is alive.
 	slackBytes = 64 << 10
 )
@@ -21,8 +23,9 @@ type cleaner struct {
 }
 
 type retiree struct {
-	chunk int
-	pin   uint32
+	chunk     int
+	pin       uint32
+	discarded int // bytes from its beginning that the system has back
 }
 
 // tidy is done at each Put and Free of n bytes. Each byte that dies pays for four that are copied:
@@ -36,10 +39,10 @@ func (h *Heap) tidy(n int) {
 	h.step(min(4*size(n)+2*perVisit, maxStep))
 }
 
-// Step does what compaction there is to do, in one step of at most 100 µs or so: it copies no more
-// than max bytes, 32 kB if max is zero, and gives at most one chunk back. It reports whether there is
-// more to do at once; what waits for readers is not counted. Call it when nothing is written for a
-// while, until it returns false, and again later as long as Stats has bytes that wait.
+// Step does what compaction there is to do, in one step of some 25 µs: it copies no more than max
+// bytes, 32 kB if max is zero, or gives a quarter of a chunk back. It reports whether there is more
+// to do at once; what waits for readers is not counted. Call it when nothing is written for a while,
+// until it returns false, and again later as long as Stats has bytes that wait.
 func (h *Heap) Step(max int) (more bool) {
 	if h.closed {
 		return false
@@ -70,9 +73,10 @@ func (h *Heap) step(budget int) {
 		h.kill(h.seen.pop())
 	}
 	if h.over() {
-		r := h.clean.retired[0]
-		h.clean.retired = h.clean.retired[1:]
-		h.release(r.chunk)
+		if r := &h.clean.retired[0]; !h.shrink(r) {
+			h.release(r.chunk, r.discarded)
+			h.clean.retired = h.clean.retired[1:]
+		}
 		return
 	}
 	h.evacuate(budget)
@@ -118,7 +122,7 @@ func (h *Heap) retire(i int) {
 	c.state = retired
 	h.used -= c.used
 	h.stats.retired.Add(int64(pages(c.used)))
-	h.clean.retired = append(h.clean.retired, retiree{i, h.pins.now.Load()})
+	h.clean.retired = append(h.clean.retired, retiree{chunk: i, pin: h.pins.now.Load()})
 }
 
 // wasteful reports whether so much is dead that cleaning pays.

@@ -26,7 +26,7 @@
 //	      compaction goes on beside a Hold of minutes.
 //
 // The steps of compaction are part of [Heap.Put] and [Heap.Free], in proportion to their bytes and
-// never more than 32 kB copied or one chunk given back. [Heap.Step] does more of them when there is
+// never more than 32 kB copied or a quarter of a chunk given back. [Heap.Step] does more of them when there is
 // nothing to write.
 //
 // Memory is mapped in ranges of 16 to 256 MiB, so that a program has few mappings; their pages exist

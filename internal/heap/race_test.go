@@ -30,7 +30,7 @@ func intact(b []byte, v uint64) bool {
 // TestReadersBesideAWriter: readers look at records, through entries that change and through
 // snapshots that do not, while one goroutine replaces them and compacts.
 func TestReadersBesideAWriter(t *testing.T) {
-	rounds := 15_000
+	rounds := 8_000
 	if os.Getenv("FLYBALL_LONG") != "" {
 		rounds = 5_000_000
 	}
