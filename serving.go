@@ -14,7 +14,8 @@ import (
 // Endpoint says where something is served over HTTP. The zero value: nowhere.
 //
 // On loopback it talks plain HTTP to everybody on the machine. On any other address it talks TLS,
-// and lets in those only whom the API server knows and allows the path; see serve.Authorized.
+// and lets in those only whom the API server knows and allows the path; see serve.Authorized. Probes
+// are the exception: see Options.Probes.
 type Endpoint struct {
 	// Addr is host:port: "127.0.0.1:8080", or ":8443" for all addresses of the machine. Empty:
 	// nothing is served.

@@ -30,7 +30,8 @@ import (
 type Object = *unstructured.Unstructured
 
 // Decode reads the objects of a text of one or more documents, in YAML or JSON. Empty documents are
-// passed over; one that is no object, or has a field twice, is an error that says which it is. name stands in errors.
+// passed over, and of a list its items are taken, as "kubectl get -o yaml" writes them; one that is
+// no object, or has a field twice, is an error that says which it is. name stands in errors.
 func Decode(name string, text io.Reader) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -51,12 +52,28 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 			if err := o.UnmarshalJSON(text); err != nil {
 				return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
 			}
-			if o.GetAPIVersion() == "" || o.GetName() == "" && o.GetGenerateName() == "" {
+			if o.IsList() {
+				items, err := o.ToList()
+				if err != nil {
+					return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
+				}
+				for j := range items.Items {
+					if out = append(out, &items.Items[j]); !isObject(out[len(out)-1]) {
+						return nil, fmt.Errorf("%s: document %d: item %d is no object: it has no apiVersion, kind or name", name, i, j)
+					}
+				}
+				continue
+			}
+			if !isObject(o) {
 				return nil, fmt.Errorf("%s: document %d: is no object: it has no apiVersion, kind or name", name, i)
 			}
 			out = append(out, o)
 		}
 	}
+}
+
+func isObject(o Object) bool {
+	return o.GetAPIVersion() != "" && o.GetKind() != "" && (o.GetName() != "" || o.GetGenerateName() != "")
 }
 
 // documents are those of a part of a text that has no separator in it, as JSON, for numbers as

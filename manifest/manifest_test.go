@@ -67,6 +67,18 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
+// Of a list, as kubectl prints one, the items are taken.
+func TestDecodeList(t *testing.T) {
+	objs, err := Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n"))
+	if diff := cmp.Diff([]string{"A a", "B b"}, names(objs)); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	_, err = Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: a}}\n- {apiVersion: v1, kind: B}\n"))
+	if err == nil || !strings.Contains(err.Error(), "item 1") {
+		t.Error(err)
+	}
+}
+
 // Whatever is wrong, the error names the file and the document.
 func TestDecodeBad(t *testing.T) {
 	for _, bad := range []string{
