@@ -26,6 +26,9 @@ type Call struct {
 	// Key is what was asked for: without a name for lists and watches.
 	Key         object.Key
 	Subresource string
+	// Initial is set for a watch that begins with all there is, in place of a list: one that asked
+	// for a streaming list.
+	Initial bool
 }
 
 // String is the call in the words of an error message: "update deployments.apps/scale default/web".

@@ -139,6 +139,7 @@ func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *
 	if err != nil {
 		return Call{}, nil, err
 	}
+	t.call.Initial = query.Has("sendInitialEvents")
 	resp, err := f.c.send(ctx, t, func(plain bool) (*request, error) {
 		return &request{
 			call: t.call, method: http.MethodGet, path: t.path(), query: query,

@@ -30,7 +30,8 @@ const goneFrame = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","
 
 func TestFeed(t *testing.T) {
 	f := newFake(t)
-	c := f.serve(Options{})
+	var hooked []Call
+	c := f.serve(Options{Hook: func(d Done) { hooked = append(hooked, d.Call) }})
 	feed := c.Feed(podGVK, FeedOptions{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
 	f.on("GET /api/v1/namespaces/web/pods", podList("5", "", "a", "b"))
 	l, err := feed.List(t.Context(), ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
@@ -76,6 +77,15 @@ func TestFeed(t *testing.T) {
 	}
 	if a := f.last().header.Get("Accept"); a != wire.AcceptProtobuf {
 		t.Errorf("watch: Accept %q", a)
+	}
+
+	plain, err := feed.Watch(t.Context(), WatchQuery{ResourceVersion: "5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if len(hooked) != 3 || hooked[0].Initial || !hooked[1].Initial || hooked[2].Initial {
+		t.Errorf("only the second begins with all there is: %+v", hooked)
 	}
 }
 

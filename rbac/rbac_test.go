@@ -83,15 +83,16 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+func text(ps []rbac.Permission) (out []string) {
+	for _, p := range ps {
+		out = append(out, p.String())
+	}
+	return out
+}
+
 func TestMissingAndExcess(t *testing.T) {
 	have := must(t, rule("apps", "deployments", "get list delete"), rule("", "secrets", "get"), rule("", "configmaps", "get", "a", "b"))
 	need := must(t, rule("apps", "deployments", "get list patch"), rule("apps", "deployments/status", "patch"), rule("", "secrets", "get", "tls"), rule("", "configmaps", "get", "a", "c"))
-	text := func(ps []rbac.Permission) (out []string) {
-		for _, p := range ps {
-			out = append(out, p.String())
-		}
-		return out
-	}
 	if diff := cmp.Diff([]string{`get configmaps "c"`, "patch deployments.apps", "patch deployments.apps/status"}, text(rbac.Missing(have, need))); diff != "" {
 		t.Errorf("missing: %s", diff)
 	}
@@ -167,7 +168,7 @@ func TestNothingIsLostOrAdded(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"":     "it has no rules",
-		"a: b": "document 1: it has no rules",
+		"a: b": "it has no rules",
 		"{":    "document 1: ",
 		"kind: ClusterRole\nmetadata: {name: r}\nrules:\n- {apiGroups: [''], resources: ['*'], verbs: [get]}": "ClusterRole r: rules[0].resources",
 		"kind: ClusterRole\nmetadata: {name: r}\naggregationRule: {}\nrules: []":                              "ClusterRole r: its rules are aggregated",
@@ -212,6 +213,8 @@ func TestRecorder(t *testing.T) {
 		done("apply", "apps", "deployments", "", 200), done("apply", "", "services", "", 201),
 		done("patch", "apps", "deployments", "scale", 0), done("deletecollection", "", "pods", "", 200),
 		{Call: client.Call{Verb: "get", Kind: "version"}, Code: 200},
+		done("watch", "coordination.k8s.io", "leases", "", 200),
+		{Call: client.Call{Verb: "watch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Initial: true}, Code: 200},
 	}
 	var all sync.WaitGroup
 	for _, d := range calls {
@@ -220,7 +223,8 @@ func TestRecorder(t *testing.T) {
 	all.Wait()
 	r.Hook(calls[0])
 	r.Add(rbac.Of(rbac.Permission{Verb: "get", Resource: "nodes"}))
-	want := must(t, rule("apps", "deployments", "list watch patch"), rule("", "services", "create patch"), rule("apps", "deployments/scale", "patch"), rule("", "pods", "deletecollection"), rule("", "nodes", "get"))
+	want := must(t, rule("apps", "deployments", "list watch patch"), rule("", "services", "create patch"), rule("apps", "deployments/scale", "patch"), rule("", "pods", "deletecollection"), rule("", "nodes", "get"),
+		rule("coordination.k8s.io", "leases", "watch"), rule("", "configmaps", "list watch"))
 	if diff := cmp.Diff(want.Permissions(), r.Rules().Permissions()); diff != "" {
 		t.Error(diff)
 	}
@@ -247,7 +251,7 @@ func TestRecorder(t *testing.T) {
 		t.Error("an empty folder")
 	}
 	followed := rbac.Followed(r.Rules())
-	if !followed.Covers(rbac.Permission{Verb: "get", Group: "apps", Resource: "deployments"}) || len(followed.Permissions()) != len(want.Permissions())+1 {
+	if !followed.Covers(rbac.Permission{Verb: "get", Group: "apps", Resource: "deployments"}) || !followed.Covers(rbac.Permission{Verb: "get", Resource: "configmaps"}) || len(followed.Permissions()) != len(want.Permissions())+2 {
 		t.Errorf("followed: %v", followed.Permissions())
 	}
 }
@@ -277,6 +281,9 @@ func TestRecordTest(t *testing.T) {
 	rec := rbac.RecordTest(one, &o)
 	o.Hook(done("get", "", "pods", "", 200))
 	rec.Add(rbac.Events())
+	again := client.Options{} // the same test starts a second manager
+	rbac.RecordTest(one, &again)
+	again.Hook(done("get", "", "nodes", "", 200))
 	one.end()
 	entries, _ := os.ReadDir(folder)
 	if len(entries) != 1 || !strings.HasSuffix(entries[0].Name(), "-rbac-TestOrders_with_a_name.json") {
@@ -286,8 +293,15 @@ func TestRecordTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Permissions()) != 3 || !called || len(one.errors) > 0 {
+	if len(got.Permissions()) != 4 || !called || len(one.errors) > 0 {
 		t.Errorf("%v, %v, %v", got.Permissions(), called, one.errors)
+	}
+
+	rerun := &fakeT{name: one.name}
+	rbac.RecordTest(rerun, &client.Options{}).Add(rbac.Events())
+	rerun.end()
+	if got, err := rbac.Load(folder); err != nil || len(got.Permissions()) != 2 || len(rerun.errors) > 0 {
+		t.Errorf("of an earlier run: %v, %v, %q", got.Permissions(), err, rerun.errors)
 	}
 
 	t.Setenv(rbac.FolderVariable, "relative")

@@ -2,13 +2,13 @@ package rbac
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/flyball-io/flyball/client"
@@ -20,7 +20,9 @@ import (
 //	options.Client.Hook = rec.Hook
 //
 // A request counts whether it was answered or not, and also when it was forbidden. Discovery is not
-// recorded, which everybody may. The zero value is ready; it may be used by any goroutine.
+// recorded, which everybody may, and no names of objects are. A watch that begins with all there is
+// counts as a list, too: it stands for one, which follows where the server has no streaming lists.
+// The zero value is ready; it may be used by any goroutine.
 type Recorder struct {
 	// Next is called with every request after it was recorded; nil: nobody. It must not change once
 	// the Recorder is in use.
@@ -57,6 +59,10 @@ func (r *Recorder) add(d client.Done) {
 	r.got[p] = struct{}{}
 	if d.Code == 201 && apply { // the server asks for the right to create, too
 		p.Verb = "create"
+		r.got[p] = struct{}{}
+	}
+	if d.Initial {
+		p.Verb = "list"
 		r.got[p] = struct{}{}
 	}
 }
@@ -105,42 +111,6 @@ func (r *Recorder) Save(file string) error {
 	return err
 }
 
-// Load reads the rules of files: what recorders saved, or roles (see [Parse]). Of a folder it reads
-// all files that end in .json, .yaml or .yml, and there must be one. Errors name the file.
-func Load(paths ...string) (Rules, error) {
-	var all []Rules
-	for _, path := range paths {
-		files := []string{path}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			files = nil
-			entries, err := os.ReadDir(path)
-			if err != nil {
-				return Rules{}, err
-			}
-			for _, e := range entries {
-				if ext := filepath.Ext(e.Name()); !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && slices.Contains([]string{".json", ".yaml", ".yml"}, ext) {
-					files = append(files, filepath.Join(path, e.Name()))
-				}
-			}
-			if len(files) == 0 {
-				return Rules{}, fmt.Errorf("%s: no .json or .yaml file is in it", path)
-			}
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return Rules{}, err
-			}
-			r, err := Parse(text)
-			if err != nil {
-				return Rules{}, fmt.Errorf("%s: %w", file, err)
-			}
-			all = append(all, r)
-		}
-	}
-	return Union(all...), nil
-}
-
 // FolderVariable names the folder that [RecordTest] writes to.
 const FolderVariable = "FLYBALL_RBAC"
 
@@ -154,9 +124,10 @@ type T interface {
 
 // RecordTest records what the client with these options asks for until the test ends, and saves it
 // in the folder that FLYBALL_RBAC names, by an absolute path since each package tests in its own
-// folder, in a file for this package and test; nothing is saved where FLYBALL_RBAC is empty. A Hook
-// that the options have is called as before. What the returned Recorder is given more, such as
-// [Declared] kinds, is saved too.
+// folder, in a file for this package and test; nothing is saved where FLYBALL_RBAC is empty. What an
+// earlier run saved there is removed; what the test records with other options goes to the same file.
+// A Hook that the options have is called as before. What the returned Recorder is given more, such
+// as [Declared] kinds, is saved too.
 func RecordTest(t T, o *client.Options) *Recorder {
 	t.Helper()
 	r := &Recorder{Next: o.Hook}
@@ -172,7 +143,17 @@ func RecordTest(t T, o *client.Options) *Recorder {
 	}
 	name := filepath.Base(filepath.Dir(pkg)) + "-" + filepath.Base(pkg) + "-" + t.Name()
 	file := filepath.Join(folder, noFileName.ReplaceAllString(name, "_")+".json")
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", FolderVariable, err)
+		return r
+	}
 	t.Cleanup(func() {
+		others, err := Load(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", FolderVariable, err)
+			return
+		}
+		r.Add(others)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Errorf("%s: %v", FolderVariable, err)
 		} else if err := r.Save(file); err != nil {

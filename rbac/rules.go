@@ -133,9 +133,32 @@ func Missing(have, need Rules) []Permission {
 }
 
 // Excess are the permissions that have grants though they are not needed. One for all objects is in
-// excess where only some of them are needed.
+// excess where only some of them are needed. See [Narrowed] for the opposite.
 func Excess(have, need Rules) []Permission {
 	return slices.DeleteFunc(have.Permissions(), need.Covers)
+}
+
+// Narrowed is what is needed where nobody knows for which objects, as with what a [Recorder] or a
+// feature says: a permission for all objects that have grants for some only, by their names, is
+// needed for those. A program that was tested with these rights needs no others. Neither [Missing]
+// nor [Excess] then has something to say of them.
+func Narrowed(need, have Rules) Rules {
+	var all []Permission
+	for _, p := range need.all {
+		var named []Permission
+		if p.Name == "" && !have.Covers(p) {
+			for _, h := range have.all {
+				if of := (Permission{Verb: h.Verb, Group: h.Group, Resource: h.Resource, URL: h.URL}); of == p {
+					named = append(named, h)
+				}
+			}
+		}
+		if len(named) == 0 {
+			named = []Permission{p}
+		}
+		all = append(all, named...)
+	}
+	return Of(all...)
 }
 
 // PolicyRules are the rules as a role has them: few, and always the same for the same permissions.

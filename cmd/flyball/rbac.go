@@ -9,14 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/rbac"
 )
 
 // rbacFlags are the flags of "flyball rbac".
 type rbacFlags struct {
-	recorded, declared, with []string
-	role, out, name          string
-	check                    bool
+	recorded, declared, with, roles []string
+	out, name                       string
+	check                           bool
 
 	extra rbac.Rules // what --with stands for
 }
@@ -30,19 +31,25 @@ func newRBAC() *cobra.Command {
 API server for, from what it declares, and from features that no test shows.
 It is printed, or written to --out. No rule ever has a "*".
 
-With --role, judge that role instead: print a line for each permission that it
-lacks or has too much, and fail if there is one.
+With --role, judge these roles together instead: print a line for each permission
+that they lack or have too much, and fail if there is one.
 
     missing: patch deployments.apps
     excess: delete secrets
 
-A test records with one line (package rbac), into the folder $` + rbac.FolderVariable + `:
+Where there are bindings to a ServiceAccount beside the roles, roles that none of
+them names are left out. What is granted for some names only counts as granted
+where a test or a feature asked for it: neither says which objects it is about.
+
+Tests that start the program with package operatortest record into the folder
+$` + rbac.FolderVariable + `; others need one line (package rbac):
 
     rbac.RecordTest(t, &options.Client)
 
 Of what the tests both list and watch, as caches do, get is needed, too.`,
-		Example: `  FLYBALL_RBAC=$PWD/bin/rbac go test ./...
-  flyball rbac --recorded bin/rbac --with leases,events --role config/rbac/role.yaml
+		Example: `  FLYBALL_RBAC=$PWD/bin/rbac go test -count=1 ./...
+  flyball rbac --recorded bin/rbac --with leases,events,serving,certificates,owning \
+    --role config/rbac,config/webhook
 
   # what a program needs that is not tested yet
   flyball rbac --recorded bin/rbac --declared config/rbac/extra.yaml --out config/rbac/role.yaml`,
@@ -54,9 +61,9 @@ Of what the tests both list and watch, as caches do, get is needed, too.`,
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.recorded, "recorded", nil, "`FILE` or folder that tests recorded to; may be repeated")
 	fs.StringSliceVar(&f.declared, "declared", nil, "role or other `FILE` with rules, or folder of them, that are needed as well; may be repeated")
-	fs.StringSliceVar(&f.with, "with", nil, "`FEATURE` that is used: leases, events, serving, certificates, or owning=RESOURCE.GROUP for owner references to such objects; may be repeated")
-	fs.StringVar(&f.role, "role", "", "`FILE` with the roles to judge")
-	fs.BoolVar(&f.check, "check", false, "judge the role (default: if --role is given)")
+	fs.StringSliceVar(&f.with, "with", nil, "`FEATURE` that is used: leases, events, serving, certificates, or owning=RESOURCE.GROUP for owner references to such objects, owning for those to all kinds that this project has a controller for; may be repeated")
+	fs.StringSliceVar(&f.roles, "role", nil, "`FILE` with the roles to judge, or folder of them; may be repeated")
+	fs.BoolVar(&f.check, "check", false, "judge the roles (default: if --role is given)")
 	fs.StringVar(&f.out, "out", "", "write the ClusterRole to this `FILE`")
 	fs.StringVar(&f.name, "name", "manager-role", "`NAME` of the ClusterRole")
 	return cmd
@@ -68,9 +75,9 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 		return errors.New("nothing to derive from: give --recorded, --declared or --with")
 	}
 	if !checkGiven {
-		f.check = f.role != ""
+		f.check = len(f.roles) > 0
 	}
-	if f.check && f.role == "" {
+	if f.check && len(f.roles) == 0 {
 		return errors.New("--check: give the --role to judge")
 	}
 	all := make([]rbac.Rules, len(f.with))
@@ -86,14 +93,39 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 			all[i] = rbac.Serving()
 		case w == "certificates":
 			all[i] = rbac.Certificates()
+		case w == "owning":
+			owned, err := ownKinds()
+			if err != nil {
+				return fmt.Errorf("--with owning: %w", err)
+			}
+			all[i] = owned
 		case feature == "owning" && name != "" && !strings.ContainsAny(resource, "*/"):
 			all[i] = rbac.Owning(group, name)
 		default:
-			return fmt.Errorf("--with %s: want leases, events, serving, certificates or owning=RESOURCE.GROUP", w)
+			return fmt.Errorf("--with %s: want leases, events, serving, certificates, owning or owning=RESOURCE.GROUP", w)
 		}
 	}
 	f.extra = rbac.Union(all...)
 	return nil
+}
+
+// ownKinds are the rules for owner references to the kinds of the project that this folder is in.
+func ownKinds() (rbac.Rules, error) {
+	dir, err := scaffold.Find(".")
+	if err != nil {
+		return rbac.Rules{}, err
+	}
+	project, err := scaffold.Load(dir)
+	if err != nil {
+		return rbac.Rules{}, err
+	}
+	var all []rbac.Rules
+	for _, a := range project.APIs {
+		if a.Controller {
+			all = append(all, rbac.Owning(project.FullGroup(a.Group), a.Plural))
+		}
+	}
+	return rbac.Union(all...), nil
 }
 
 func (f *rbacFlags) run(out io.Writer) error {
@@ -105,13 +137,8 @@ func (f *rbacFlags) run(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--declared: %w", err)
 	}
-	need := rbac.Union(rbac.Followed(recorded), declared, f.extra)
-	var have rbac.Rules
-	if f.check {
-		if have, err = rbac.Load(f.role); err != nil {
-			return fmt.Errorf("--role: %w", err)
-		}
-	}
+	nameless := rbac.Union(rbac.Followed(recorded), f.extra)
+	need := rbac.Union(nameless, declared)
 	if f.out != "" {
 		if err := os.WriteFile(f.out, need.ClusterRole(f.name), 0o644); err != nil {
 			return err
@@ -119,14 +146,18 @@ func (f *rbacFlags) run(out io.Writer) error {
 	}
 	switch {
 	case f.check:
-		return judge(out, f.role, have, need)
+		have, err := rbac.LoadBound(f.roles...)
+		if err != nil {
+			return fmt.Errorf("--role: %w", err)
+		}
+		return judge(out, strings.Join(f.roles, ","), have, rbac.Union(rbac.Narrowed(nameless, have), declared))
 	case f.out == "":
 		_, err = out.Write(need.ClusterRole(f.name))
 	}
 	return err
 }
 
-func judge(out io.Writer, role string, have, need rbac.Rules) error {
+func judge(out io.Writer, roles string, have, need rbac.Rules) error {
 	missing, excess := rbac.Missing(have, need), rbac.Excess(have, need)
 	for _, p := range missing {
 		fmt.Fprintln(out, "missing:", p)
@@ -135,7 +166,7 @@ func judge(out io.Writer, role string, have, need rbac.Rules) error {
 		fmt.Fprintln(out, "excess:", p)
 	}
 	if len(missing)+len(excess) > 0 {
-		return fmt.Errorf("%s: %d missing, %d in excess", role, len(missing), len(excess))
+		return fmt.Errorf("%s: %d missing, %d in excess", roles, len(missing), len(excess))
 	}
 	return nil
 }

@@ -8,7 +8,8 @@
 //	                     Program.Add ──► manager, as the roles allow
 //
 // What the operator is forbidden shows as an error in its log and as a test that waits in vain: the
-// markers for RBAC are then to be completed.
+// markers for RBAC are then to be completed. What it asks for is recorded where FLYBALL_RBAC says
+// (see package rbac).
 package operatortest
 
 import (
@@ -28,6 +29,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane"
 	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/rbac"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -92,6 +94,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 		return nil, err
 	}
 	t.Cleanup(op.Client.Close)
+	rbac.RecordTest(t, &o.Client)
 	user := "operatortest:" + op.Namespace
 	if o.Config, err = pl.UserConfig(user); err != nil {
 		return nil, err
