@@ -182,6 +182,21 @@ func (g *gate) wait() {
 	}
 }
 
+// drop closes the connections on which nothing was ever asked.
+func (g *gate) drop() {
+	g.mu.Lock()
+	var all []*conn
+	for g.fresh.Len() > 0 {
+		c := g.fresh.Front().Value.(*conn)
+		c.leaveLocked()
+		all = append(all, c)
+	}
+	g.mu.Unlock()
+	for _, c := range all {
+		_ = c.Conn.Close()
+	}
+}
+
 func (g *gate) open() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

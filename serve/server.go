@@ -157,7 +157,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	})
 	group.Go("", func(context.Context) error {
 		<-running.Done()
-		s.stop(h, drop)
+		s.stop(h, g, drop)
 		return nil
 	})
 	s.o.Logger.Info("listening", "addr", l.Addr().String(), "tls", s.o.TLS != nil)
@@ -169,11 +169,17 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("server %q: %w", s.o.Name, err)
 }
 
+// unasked is how long, once the server stops, a connection may still bring its first request:
+// clients keep connections in store, for which net/http would wait 5 s.
+const unasked = 500 * time.Millisecond
+
 // stop ends the intake, then waits, then ends the rest.
-func (s *Server) stop(h *http.Server, drop context.CancelCauseFunc) {
+func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 	if s.o.StopTimeout > 0 {
 		bound, cancel := context.WithTimeout(context.Background(), s.o.StopTimeout)
+		late := time.AfterFunc(unasked, g.drop)
 		err := h.Shutdown(bound)
+		late.Stop()
 		cancel()
 		if err == nil {
 			return

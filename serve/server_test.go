@@ -243,6 +243,26 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
+// Connections that never asked for anything are not waited for as if they were requests.
+func TestStopUnasked(t *testing.T) {
+	var text bytes.Buffer
+	_, addr, stop := started(t, serve.Options{Handler: ok, StopTimeout: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(&text, nil))})
+	for range 3 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	get(t, browser(t, &http.Transport{}), "http://"+addr) // they have been accepted before this
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "cut off") {
+		t.Error(text.String())
+	}
+}
+
 // After its time to stop the server ends what is left.
 func TestStopEnds(t *testing.T) {
 	inside, cause := make(chan struct{}), make(chan error, 1)
