@@ -44,10 +44,15 @@ type protoField struct {
 	op     op
 	kind   uint8 // how its values are written
 	offset uintptr
-	sub    *message     // of opMessage…, and of the values of opMap
-	t      reflect.Type // of what is pointed to, of the slice, of the map
-	size   uintptr      // of an element
-	empty  reflect.Value
+	sub    *message // of opMessage…, and of the values of opMap
+	*shape
+}
+
+// shape is what lists, maps and pointers need.
+type shape struct {
+	t     reflect.Type  // of what is pointed to, of the slice, of the map
+	size  uintptr       // of an element of the slice
+	empty reflect.Value // what a message that is a list begins as, where it is one
 }
 
 // message reads src[at:end] into a value of the table's type.
@@ -117,7 +122,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			*s = d.text(from, to)
 			*(**string)(p) = s
 		case opMessage:
-			if f.empty.IsValid() && *(*unsafe.Pointer)(p) == nil {
+			if f.shape != nil && *(*unsafe.Pointer)(p) == nil {
 				reflect.NewAt(f.t, p).Elem().Set(f.empty)
 			}
 			if !d.message(f.sub, from, to, p) {

@@ -56,8 +56,11 @@ func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
 		c.failed = true
 		return
 	}
-	p := protoField{offset: f.Offset, kind: kindBytes, t: f.Type}
+	p := protoField{offset: f.Offset, kind: kindBytes, shape: &shape{t: f.Type}}
 	c.kindOf(&p, f.Type)
+	if p.op == opMessage && !p.empty.IsValid() {
+		p.shape = nil // it is in place
+	}
 	m.fields = append(m.fields, p)
 	m.index[n] = uint8(len(m.fields))
 }
