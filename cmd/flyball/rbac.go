@@ -15,11 +15,11 @@ import (
 
 // rbacFlags are the flags of "flyball rbac".
 type rbacFlags struct {
-	recorded, declared, with, roles []string
-	out, name                       string
-	check                           bool
+	recorded, declared, with, may, roles []string
+	out, name                            string
+	check                                bool
 
-	extra rbac.Rules // what --with stands for
+	extra, allowed rbac.Rules // what --with and --may stand for
 }
 
 func newRBAC() *cobra.Command {
@@ -48,7 +48,7 @@ $` + rbac.FolderVariable + `; others need one line (package rbac):
 
 Of what the tests both list and watch, as caches do, get is needed, too.`,
 		Example: `  FLYBALL_RBAC=$PWD/bin/rbac go test -count=1 ./...
-  flyball rbac --recorded bin/rbac --with leases,events,serving,certificates,owning \
+  flyball rbac --recorded bin/rbac --with leases,events,serving --may certificates,owning \
     --role config/rbac,config/webhook
 
   # what a program needs that is not tested yet
@@ -62,6 +62,7 @@ Of what the tests both list and watch, as caches do, get is needed, too.`,
 	fs.StringSliceVar(&f.recorded, "recorded", nil, "`FILE` or folder that tests recorded to; may be repeated")
 	fs.StringSliceVar(&f.declared, "declared", nil, "role or other `FILE` with rules, or folder of them, that are needed as well; may be repeated")
 	fs.StringSliceVar(&f.with, "with", nil, "`FEATURE` that is used: leases, events, serving, certificates, or owning=RESOURCE.GROUP for owner references to such objects, owning for those to all kinds that this project has a controller for; may be repeated")
+	fs.StringSliceVar(&f.may, "may", nil, "`FEATURE` as in --with that the roles may grant, but need not; may be repeated")
 	fs.StringSliceVar(&f.roles, "role", nil, "`FILE` with the roles to judge, or folder of them; may be repeated")
 	fs.BoolVar(&f.check, "check", false, "judge the roles (default: if --role is given)")
 	fs.StringVar(&f.out, "out", "", "write the ClusterRole to this `FILE`")
@@ -80,8 +81,18 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 	if f.check && len(f.roles) == 0 {
 		return errors.New("--check: give the --role to judge")
 	}
-	all := make([]rbac.Rules, len(f.with))
-	for i, w := range f.with {
+	var err error
+	if f.extra, err = features("--with", f.with); err != nil {
+		return err
+	}
+	f.allowed, err = features("--may", f.may)
+	return err
+}
+
+// features are the rules that the values of a flag stand for.
+func features(flag string, names []string) (rbac.Rules, error) {
+	all := make([]rbac.Rules, len(names))
+	for i, w := range names {
 		feature, resource, _ := strings.Cut(w, "=")
 		name, group, _ := strings.Cut(resource, ".")
 		switch {
@@ -96,17 +107,16 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 		case w == "owning":
 			owned, err := ownKinds()
 			if err != nil {
-				return fmt.Errorf("--with owning: %w", err)
+				return rbac.Rules{}, fmt.Errorf("%s owning: %w", flag, err)
 			}
 			all[i] = owned
 		case feature == "owning" && name != "" && !strings.ContainsAny(resource, "*/"):
 			all[i] = rbac.Owning(group, name)
 		default:
-			return fmt.Errorf("--with %s: want leases, events, serving, certificates, owning or owning=RESOURCE.GROUP", w)
+			return rbac.Rules{}, fmt.Errorf("%s %s: want leases, events, serving, certificates, owning or owning=RESOURCE.GROUP", flag, w)
 		}
 	}
-	f.extra = rbac.Union(all...)
-	return nil
+	return rbac.Union(all...), nil
 }
 
 // ownKinds are the rules for owner references to the kinds of the project that this folder is in.
@@ -150,15 +160,16 @@ func (f *rbacFlags) run(out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("--role: %w", err)
 		}
-		return judge(out, strings.Join(f.roles, ","), have, rbac.Union(rbac.Narrowed(nameless, have), declared))
+		need = rbac.Union(rbac.Narrowed(nameless, have), declared)
+		return judge(out, strings.Join(f.roles, ","), have, need, rbac.Narrowed(f.allowed, have))
 	case f.out == "":
 		_, err = out.Write(need.ClusterRole(f.name))
 	}
 	return err
 }
 
-func judge(out io.Writer, roles string, have, need rbac.Rules) error {
-	missing, excess := rbac.Missing(have, need), rbac.Excess(have, need)
+func judge(out io.Writer, roles string, have, need, allowed rbac.Rules) error {
+	missing, excess := rbac.Missing(have, need), rbac.Excess(have, rbac.Union(need, allowed))
 	for _, p := range missing {
 		fmt.Fprintln(out, "missing:", p)
 	}
