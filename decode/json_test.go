@@ -27,7 +27,9 @@ func filler(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.4).NumElements(0, 3).MaxDepth(12).Funcs(
 		func(t *metav1.Time, c randfill.Continue) { t.Time = time.Unix(c.Int63n(4e9), 0) },
 		func(t *metav1.MicroTime, c randfill.Continue) { t.Time = time.Unix(c.Int63n(4e9), 1000*c.Int63n(1e6)) },
-		func(q *resource.Quantity, c randfill.Continue) { *q = *resource.NewMilliQuantity(c.Int63n(1e9), resource.DecimalSI) },
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = *resource.NewMilliQuantity(c.Int63n(1e9), resource.DecimalSI)
+		},
 		func(v *intstr.IntOrString, c randfill.Continue) {
 			if *v = intstr.FromInt32(c.Int31()); c.Bool() {
 				*v = intstr.FromString(c.String(0))
