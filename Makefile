@@ -18,7 +18,7 @@ controlplane:
 	$(GO) run ./cmd/flyball controlplane --build-only
 
 test: controlplane
-	$(GO) test -race -timeout 30m work
+	$(GO) test -race -p 4 -timeout 30m work
 
 lint: fmt tidy vet staticcheck
 

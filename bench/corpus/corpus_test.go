@@ -11,7 +11,7 @@ import (
 // The same seed makes the same bytes, every object has a name of its own, and a change changes it.
 func TestCorpora(t *testing.T) {
 	for _, kind := range Kinds() {
-		s := Spec{Kind: kind, Objects: 500, ManagedFields: true, Seed: 7}
+		s := Spec{Kind: kind, Objects: 60, ManagedFields: true, Seed: 7}
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-const objects, events = 300, 200
+const objects, events = 80, 60
 
 func served(t *testing.T, s corpus.Spec, p Plan, forms ...Form) (*Server, *rest.Config) {
 	t.Helper()
@@ -168,12 +168,12 @@ func TestFlyball(t *testing.T) {
 			}
 		}
 		expect(0)
-		server.Play(ctx, 100, 1000)
-		expect(100)
+		server.Play(ctx, events/2, 1000)
+		expect(events / 2)
 		server.Forget()
-		server.Play(ctx, 100, 0)
+		server.Play(ctx, events/2, 0)
 		server.Forget()
-		expect(200)
+		expect(events)
 		if lists, _ := server.Counts(); lists == 0 && form == JSON {
 			t.Log("everything came by streaming lists")
 		}
