@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -48,17 +49,52 @@ type stage struct {
 
 // writes is what podscaler wrote.
 type writes struct {
-	mu   sync.Mutex
-	seen []string
+	mu       sync.Mutex
+	answered sync.Cond // signalled with each write that has been counted
+	sent     int
+	seen     []string
 }
 
+// wrap counts a write when it leaves: what it does may show before it is answered.
+func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet {
+			w.mu.Lock()
+			w.sent++
+			w.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func (w *writes) hook(d client.Done) {
-	if slices.Contains([]string{"get", "list", "watch"}, d.Verb) || d.Kind == "" {
+	if slices.Contains([]string{"get", "list", "watch"}, d.Verb) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = append(w.seen, d.Call.String())
+	w.answered.Broadcast()
+}
+
+func newWrites() *writes {
+	w := &writes{}
+	w.answered.L = &w.mu
+	return w
+}
+
+// settled waits until all that was sent has been answered, and says how much that was.
+func (w *writes) settled() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.seen) < w.sent {
+		w.answered.Wait()
+	}
+	return len(w.seen)
 }
 
 func (w *writes) list() []string {
@@ -71,13 +107,15 @@ func (w *writes) list() []string {
 func start(t *testing.T, interval time.Duration) *stage {
 	t.Helper()
 	p := planetest.Shared(t)
-	s := &stage{T: t, ns: planetest.Namespace(t, p), writes: &writes{}, done: make(chan controller.Reconciled, 1<<16)}
+	s := &stage{T: t, ns: planetest.Namespace(t, p), writes: newWrites(), done: make(chan controller.Reconciled, 1<<16)}
 	var err error
 	if s.c, err = client.New(p.RESTConfig(), client.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	cfg := p.RESTConfig()
+	cfg.Wrap(s.writes.wrap)
 	o := flyball.Options{
-		Name: "podscaler", Config: p.RESTConfig(),
+		Name: "podscaler", Config: cfg,
 		Client: client.Options{Hook: s.writes.hook},
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
@@ -197,7 +235,7 @@ func (s *stage) replicas(name string, want int32, within time.Duration) {
 // rest fails the test if podscaler writes anything for a while.
 func (s *stage) rest(d time.Duration) {
 	s.Helper()
-	before := len(s.writes.list())
+	before := s.writes.settled()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	<-timer.C
