@@ -15,14 +15,22 @@ import (
 // Nothing of b is kept.
 //
 // The errors are those of sigs.k8s.io/json.
-func JSON(b []byte, into any) error {
+func JSON(b []byte, into any) error { return decodeJSON(b, into, false) }
+
+// JSONOwned is [JSON] for bytes that nobody else uses: they belong to the value from now on, also
+// if there is an error, and its strings are cut from them.
+//
+// What is kept of the value keeps at most 16 KiB of b alive, or eight times its own length.
+func JSONOwned(b []byte, into any) error { return decodeJSON(b, into, true) }
+
+func decodeJSON(b []byte, into any, owned bool) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return json.UnmarshalCaseSensitivePreserveInts(b, into)
 	}
 	t := v.Type().Elem()
 	if p := planOf(t); p != nil && utf8.Valid(b) {
-		r := reader{src: b, strings: arena{left: len(b)}}
+		r := reader{src: b, strings: arena{left: len(b), cut: shortest(len(b), owned)}}
 		if r.whole(p, v.UnsafePointer()) {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	gojson "encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -86,7 +87,7 @@ func TestEveryKind(t *testing.T) {
 			}
 			same(t, typ, doc)
 			p, into := planOf(typ), reflect.New(typ)
-			r := reader{src: doc}
+			r := reader{src: doc, strings: arena{cut: math.MaxInt}}
 			if p == nil || !r.whole(p, into.UnsafePointer()) {
 				t.Errorf("%v: not the fast way (plan: %v, stopped at %d)\n%s", typ, p != nil, r.at, doc[max(0, min(r.at, len(doc))-60):min(len(doc), r.at+60)])
 			}

@@ -31,9 +31,16 @@ type stockMessage interface{ Unmarshal([]byte) error }
 // place for them in the Go types of the API. A value that was decoded, changed and sent back as a
 // whole therefore loses the fields of a newer server; a patch of what changed does not.
 //
-// Strings and bytes of one object share private buffers of up to 4 KiB. Bytes may be written to,
-// and appended to.
-func Protobuf(b []byte, into any) error {
+// Bytes may be written to, and appended to.
+func Protobuf(b []byte, into any) error { return protobuf(b, into, false) }
+
+// ProtobufOwned is [Protobuf] for bytes that nobody else uses: they belong to the value from now
+// on, also if there is an error, and its strings and bytes are cut from them.
+//
+// What is kept of the value keeps at most 16 KiB of b alive, or eight times its own length.
+func ProtobufOwned(b []byte, into any) error { return protobuf(b, into, true) }
+
+func protobuf(b []byte, into any, owned bool) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return errNoForm
@@ -41,7 +48,7 @@ func Protobuf(b []byte, into any) error {
 	stock, _ := into.(stockMessage)
 	err := errNoForm
 	if m := messageOf(v.Type().Elem()); m != nil {
-		d := proto{src: b}
+		d := newProto(b, owned)
 		if d.message(m, 0, len(b), v.UnsafePointer()) {
 			return nil
 		}
@@ -79,16 +86,28 @@ type proto struct {
 	src   []byte
 	depth int
 
+	cut    int    // what is so long is cut from src
 	window []byte // a private copy of src[base:]
 	base   int
 	words  []uint64 // memory for numbers that are pointed to
 }
 
+// newProto makes a private copy of a small message at once, if it is not private.
+func newProto(b []byte, owned bool) proto {
+	if !owned && len(b) <= wholeBuffer {
+		b, owned = append([]byte(nil), b...), true
+	}
+	return proto{src: b, cut: shortest(len(b), owned)}
+}
+
 const protoWindow = 4 << 10
 
-// private is src[from:to] in memory of the object's. Windows are copied as a whole, which costs
-// less than string by string.
+// private is src[from:to] in memory of the object's. Where src is too large to be kept, windows of
+// it are copied, which costs less than string by string.
 func (d *proto) private(from, to int) []byte {
+	if to-from >= d.cut {
+		return d.src[from:to:to]
+	}
 	if from < d.base || to > d.base+len(d.window) {
 		if to-from >= arenaLarge {
 			return append([]byte(nil), d.src[from:to]...)

@@ -35,7 +35,7 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 // fast reports whether the fast way takes a message.
 func fast(typ reflect.Type, doc []byte) bool {
 	m, into := messageOf(typ), reflect.New(typ)
-	d := proto{src: doc}
+	d := newProto(doc, false)
 	return m != nil && d.message(m, 0, len(doc), into.UnsafePointer())
 }
 

@@ -324,31 +324,3 @@ func (r *reader) count() int {
 	}
 	return n + 1
 }
-
-// arena keeps strings in a few buffers.
-type arena struct {
-	buf  []byte
-	left int // bytes of the document that may still come
-}
-
-const (
-	arenaChunk = 4 << 10
-	arenaLarge = 1 << 10 // a string of this length has memory of its own
-)
-
-func (a *arena) keep(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if len(b) >= arenaLarge {
-		return string(b)
-	}
-	if cap(a.buf)-len(a.buf) < len(b) {
-		// About a third of a document are values.
-		a.buf = make([]byte, 0, max(len(b), min(arenaChunk, a.left/3)))
-	}
-	n := len(a.buf)
-	a.buf = append(a.buf, b...)
-	a.left -= len(b)
-	return unsafe.String(&a.buf[n], len(b))
-}

@@ -36,36 +36,60 @@ type message interface {
 //
 // A Go type that cannot hold the kind is a *[TypeError]; what is wrong with the object itself is a
 // *[DecodeError]. Then what into holds is not defined.
-func (r Raw) Decode(into object.Object) error {
+func (r Raw) Decode(into object.Object) error { return r.decode(into, false) }
+
+// DecodeOwned is [Raw.Decode] for bytes that nobody else uses: from now on they belong to into,
+// whose strings are cut from them, so that they are not copied once more. Neither they nor r may be
+// used any longer, also if there is an error.
+//
+// What the caller keeps of the object, such as its name, keeps at most 16 KiB alive, or eight times
+// its own length. Metadata is copied all the same, so as not to keep the rest of the object.
+func (r Raw) DecodeOwned(into object.Object) error { return r.decode(into, true) }
+
+func (r Raw) decode(into object.Object, owned bool) error {
 	if v := reflect.ValueOf(into); !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() {
 		return r.wrongType(into, "it is no pointer to a value")
 	}
 	if r.Kind == nil {
 		return r.failed("", errNoKind)
 	}
+	d := copying
+	if owned {
+		d = owning
+	}
 	var err error
 	switch into := into.(type) {
 	case *unstructured.Unstructured:
-		err = r.decodeUnstructured(into)
+		err = r.decodeUnstructured(into, d)
 	case *metav1.PartialObjectMetadata:
-		err = r.decodeMetadata(into)
+		err = r.decodeMetadata(into) // a small part: it need not keep the rest
 	default:
-		err = r.decodeTyped(into)
+		err = r.decodeTyped(into, d)
+	}
+	if err == nil {
+		return nil
 	}
 	if wrong := (*TypeError)(nil); errors.As(err, &wrong) {
 		return wrong
 	}
-	if err != nil {
-		return r.failed("", err)
-	}
-	return nil
+	return r.failed("", err)
 }
 
-func (r Raw) decodeUnstructured(into *unstructured.Unstructured) error {
+// decoders are the functions that read the two encodings.
+type decoders struct {
+	json, protobuf func(b []byte, into any) error
+}
+
+var (
+	copying = &decoders{decode.JSON, decode.Protobuf}
+	owning  = &decoders{decode.JSONOwned, decode.ProtobufOwned}
+)
+
+func (r Raw) decodeUnstructured(into *unstructured.Unstructured, d *decoders) error {
 	switch r.Encoding {
 	case JSON:
 		var content map[string]any
-		if err := unmarshalJSON(r.Bytes, &content); err != nil {
+		if err := d.unmarshalJSON(r.Bytes, &content); err != nil {
 			return err
 		}
 		into.Object = content
@@ -85,7 +109,7 @@ func (r Raw) decodeUnstructured(into *unstructured.Unstructured) error {
 		if !ok || !protobufType(t) {
 			return r.wrongType(typed, "it has no protobuf form")
 		}
-		if err := decode.Protobuf(r.Bytes, m); err != nil {
+		if err := d.protobuf(r.Bytes, m); err != nil {
 			return err
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -104,7 +128,7 @@ func (r Raw) decodeMetadata(into *metav1.PartialObjectMetadata) error {
 	*into = metav1.PartialObjectMetadata{}
 	switch r.Encoding {
 	case JSON:
-		if err := unmarshalJSON(r.Bytes, into); err != nil {
+		if err := copying.unmarshalJSON(r.Bytes, into); err != nil {
 			return err
 		}
 		if err := r.checkKind(into); err != nil {
@@ -125,7 +149,7 @@ func (r Raw) decodeMetadata(into *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-func (r Raw) decodeTyped(into object.Object) error {
+func (r Raw) decodeTyped(into object.Object, d *decoders) error {
 	t := reflect.TypeOf(into).Elem()
 	if reason := r.mismatch(t); reason != "" {
 		return r.wrongType(into, reason)
@@ -133,7 +157,7 @@ func (r Raw) decodeTyped(into object.Object) error {
 	reflect.ValueOf(into).Elem().SetZero()
 	switch r.Encoding {
 	case JSON:
-		if err := unmarshalJSON(r.Bytes, into); err != nil {
+		if err := d.unmarshalJSON(r.Bytes, into); err != nil {
 			return err
 		}
 		if err := r.checkKind(into); err != nil {
@@ -144,7 +168,7 @@ func (r Raw) decodeTyped(into object.Object) error {
 		if !ok || !protobufType(t) {
 			return r.wrongType(into, "it has no protobuf form")
 		}
-		if err := decode.Protobuf(r.Bytes, m); err != nil {
+		if err := d.protobuf(r.Bytes, m); err != nil {
 			return err
 		}
 	default:
@@ -197,14 +221,14 @@ func (r Raw) wrongType(into any, reason string) *TypeError {
 
 // unmarshalJSON decodes as apimachinery does: case-sensitive, whole numbers stay whole, fields
 // that the type does not have are passed over.
-func unmarshalJSON(b []byte, into any) error {
+func (d *decoders) unmarshalJSON(b []byte, into any) error {
 	if !utf8.Valid(b) {
 		return errUTF8
 	}
 	if start := bytes.TrimLeft(b, " \t\r\n"); len(start) == 0 || start[0] != '{' {
 		return errNotObject
 	}
-	return decode.JSON(b, into)
+	return d.json(b, into)
 }
 
 // HasProtobuf reports whether a Go type has a protobuf form: its own generated methods and

@@ -1,11 +1,13 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -213,4 +215,35 @@ func TestDecodeSharesNothing(t *testing.T) {
 			t.Error(d)
 		}
 	})
+}
+
+// Bytes that are handed over are what the strings of the object are cut from; others are not.
+func TestDecodeOwned(t *testing.T) {
+	for _, enc := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		for _, into := range []object.Object{new(corev1.Pod), new(metav1.PartialObjectMetadata), new(unstructured.Unstructured)} {
+			want := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
+			r := raw(t, enc, pods, bigPod(1))
+			if err := r.Decode(want); err != nil {
+				t.Fatal(err)
+			}
+			r.Bytes = bytes.Clone(r.Bytes)
+			if err := r.DecodeOwned(into); err != nil {
+				t.Fatalf("%v into %T: %v", enc, into, err)
+			}
+			if !reflect.DeepEqual(into, want) {
+				t.Errorf("%v into %T: %s", enc, into, cmp.Diff(want, into))
+			}
+			if _, typed := into.(*corev1.Pod); typed {
+				clear(r.Bytes)
+				if into.GetName() == want.GetName() {
+					t.Errorf("%v: the name was copied", enc)
+				}
+			}
+		}
+	}
+	r := raw(t, wire.JSON, pods, bigPod(1))
+	r.Bytes = []byte(`{"kind":"Secret","apiVersion":"v1"}`)
+	if err := r.DecodeOwned(new(corev1.Pod)); !errors.As(err, new(*wire.DecodeError)) {
+		t.Error(err)
+	}
 }

@@ -1,0 +1,80 @@
+package decode
+
+import (
+	gojson "encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// stands reports whether s is a part of b, in memory.
+func stands(b []byte, s string) bool {
+	from, at := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(unsafe.Pointer(unsafe.StringData(s)))
+	return at >= from && at+uintptr(len(s)) <= from+uintptr(len(b))
+}
+
+// forms are the two encodings: how a value is written, and read with and without its buffer.
+var forms = map[string]struct {
+	write      func(any) ([]byte, error)
+	read, owns func([]byte, any) error
+}{
+	"json":     {gojson.Marshal, JSON, JSONOwned},
+	"protobuf": {func(v any) ([]byte, error) { return v.(marshaler).Marshal() }, Protobuf, ProtobufOwned},
+}
+
+// A buffer that is handed over is what strings are cut from, unless it is large: then only strings
+// that are a good part of it are.
+func TestOwnedBuffer(t *testing.T) {
+	for name, form := range forms {
+		for _, size := range []int{100, 8_000, 30_000, 900_000} {
+			t.Run(fmt.Sprintf("%s/%d", name, size), func(t *testing.T) {
+				want := corev1.ConfigMap{Data: map[string]string{"large": strings.Repeat("x", size), "small": "value", "empty": ""}, BinaryData: map[string][]byte{"b": []byte("bytes")}}
+				want.Name = "name"
+				doc, err := form.write(&want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, owned := range []bool{false, true} {
+					read := form.read
+					if owned {
+						read = form.owns
+					}
+					var got corev1.ConfigMap
+					if err := read(doc, &got); err != nil {
+						t.Fatal(err)
+					}
+					if !reflect.DeepEqual(got, want) {
+						t.Fatal(cmp.Diff(want, got))
+					}
+					if stands(doc, got.Data["large"]) != owned {
+						t.Errorf("owned %v: the large string is in the wrong place", owned)
+					}
+					for _, s := range []string{got.Name, got.Data["small"]} {
+						if stands(doc, s) != (owned && len(doc) <= wholeBuffer) {
+							t.Errorf("owned %v: %q is in the wrong place", owned, s)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A string with escapes is not written over the document: the stock decoder may still need it.
+func TestOwnedDocumentStays(t *testing.T) {
+	doc := []byte(`{"metadata":{"name":"a\tb","labels":{"x\ty":"\u00e4"}},"data":{"a":1}}`)
+	before := string(doc)
+	var got corev1.ConfigMap
+	err := JSONOwned(doc, &got)
+	if want := JSON([]byte(before), new(corev1.ConfigMap)); err == nil || err.Error() != want.Error() {
+		t.Errorf("%v, want %v", err, want)
+	}
+	if string(doc) != before {
+		t.Errorf("now %s", doc)
+	}
+}
