@@ -32,6 +32,26 @@ func BenchmarkHeader(b *testing.B) {
 	})
 }
 
+// The digests come with the header, in the same pass.
+func BenchmarkScan(b *testing.B) {
+	bench := func(name string, r wire.Raw) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(r.Bytes)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := r.Scan(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	for _, enc := range []wire.Encoding{wire.Protobuf, wire.JSON} {
+		r := raw(b, enc, pods, bigPod(1))
+		bench(enc.String(), r)
+		bench(enc.String()+" without managedFields", wire.CutManagedFields(r))
+	}
+}
+
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -86,7 +86,7 @@ func cutJSON(b []byte) []byte {
 		}
 		err := r.object(func(name []byte) (err error) {
 			if string(name) != "metadata" || r.d.PeekKind() != '{' {
-				return r.d.SkipValue()
+				return r.skip()
 			}
 			spans, err = managedSpans(r, spans)
 			return err
@@ -130,7 +130,7 @@ func managedSpans(r *jsonReader, spans [][2]int) ([][2]int, error) {
 		if lead != none && !cut {
 			spans, lead = append(spans, [2]int{lead, start}), none
 		}
-		if err := r.d.SkipValue(); err != nil {
+		if err := r.skip(); err != nil {
 			return spans, err
 		}
 		switch {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
 
@@ -166,12 +167,25 @@ func smallPod() *corev1.Pod {
 	return p
 }
 
+// sameScan checks that Scan says what Header does, and the same digest each time.
+func sameScan(t *testing.T, r wire.Raw, h object.Header, err error) {
+	t.Helper()
+	got, d, err2 := r.Scan()
+	if diff := diffHeaders(h, got); diff != "" || (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
+		t.Fatalf("Header gives %v, Scan %v: %s", err, err2, diff)
+	}
+	if _, again, _ := (wire.Raw{Kind: r.Kind, Encoding: r.Encoding, Bytes: bytes.Clone(r.Bytes)}).Scan(); again != d {
+		t.Fatalf("digests %+v, then %+v", d, again)
+	}
+}
+
 func FuzzHeaderProtobuf(f *testing.F) {
 	f.Add(raw(f, wire.Protobuf, pods, smallPod()).Bytes)
 	f.Add(msg(1, msg(1, "a", 9, msg(1, 5)), 1, msg(1, "b", 13, msg(3, "o", 6, 1))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		r := wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: in}
 		got, err := r.Header()
+		sameScan(t, r, got, err)
 		if err != nil {
 			if !errors.As(err, new(*wire.DecodeError)) {
 				t.Fatal(err)
@@ -194,6 +208,7 @@ func FuzzHeaderJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		r := wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: in}
 		got, err := r.Header()
+		sameScan(t, r, got, err)
 		if err != nil {
 			if !errors.As(err, new(*wire.DecodeError)) {
 				t.Fatal(err)

@@ -17,32 +17,39 @@ import (
 // metadata cannot be read and one that says it is of another kind are a *[DecodeError] with as much
 // of the key as could be learned.
 func (r Raw) Header() (object.Header, error) {
-	h, field, err := r.scan()
+	h, _, err := r.header(false)
+	return h, err
+}
+
+// header scans the header, and the digests if they are wanted.
+func (r Raw) header(digests bool) (object.Header, Digest, error) {
+	h, d, field, err := r.scan(digests)
 	if err == nil && h.Name == "" {
 		field, err = "metadata.name", errEmptyName
 	}
 	if err != nil {
-		return object.Header{}, r.decodeError(h.Key, field, err)
+		return object.Header{}, Digest{}, r.decodeError(h.Key, field, err)
 	}
-	return h, nil
+	return h, d, nil
 }
 
 var errEncoding = errors.New("neither JSON nor protobuf")
 
-// scan reads the header. On an error the header holds what was read before.
-func (r Raw) scan() (object.Header, string, error) {
+// scan reads the header, and the digests if they are wanted. On an error the header holds what was
+// read before.
+func (r Raw) scan(digests bool) (object.Header, Digest, string, error) {
 	switch r.Encoding {
 	case Protobuf:
-		return scanProtobuf(r.Bytes)
+		return scanProtobuf(r.Bytes, r.Kind, digests)
 	case JSON:
-		return scanJSON(r.Bytes, r.Kind)
+		return scanJSON(r.Bytes, r.Kind, digests)
 	}
-	return object.Header{}, "", errEncoding
+	return object.Header{}, Digest{}, "", errEncoding
 }
 
 // failed is the error for an object that cannot be decoded, with as much of its key as a scan finds.
 func (r Raw) failed(field string, err error) *DecodeError {
-	h, _, _ := r.scan()
+	h, _, _, _ := r.scan(false)
 	return r.decodeError(h.Key, field, err)
 }
 

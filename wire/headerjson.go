@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,30 +20,35 @@ type jsonScanner struct {
 	h                object.Header
 	apiVersion, kind string
 	field            string
+
+	digests bool // are wanted
+	d       Digest
+	hasSpec bool
+	content uint64 // of the members that stand in for a spec
 }
 
-// scanJSON reads the header of an object of this kind; the object need not say its kind, as the
-// items of a list of a built-in kind do not.
-func scanJSON(b []byte, want *Kind) (object.Header, string, error) {
-	s := jsonScanner{}
+// scanJSON reads the header of an object of this kind, and the digests if they are wanted. The
+// object need not say its kind, as the items of a list of a built-in kind do not.
+func scanJSON(b []byte, want *Kind, digests bool) (object.Header, Digest, string, error) {
+	s := jsonScanner{digests: digests}
 	err := readJSON(b, func(r *jsonReader) error {
 		s.r = r
 		return s.scan()
 	})
 	switch {
 	case err != nil:
-		return s.h, s.field, err
+		return s.h, s.d, s.field, err
 	case !utf8.Valid(b):
-		return s.h, "", errUTF8
+		return s.h, s.d, "", errUTF8
 	case want != nil && (s.kind != "" || s.apiVersion != "") && !want.is(s.apiVersion, s.kind):
-		return s.h, "", &KindError{Want: want.GVK, Got: schema.FromAPIVersionAndKind(s.apiVersion, s.kind)}
+		return s.h, s.d, "", &KindError{Want: want.GVK, Got: schema.FromAPIVersionAndKind(s.apiVersion, s.kind)}
 	}
-	return s.h, "", nil
+	return s.h, s.d, "", nil
 }
 
 func (s *jsonScanner) scan() error {
 	if s.r.d.PeekKind() != '{' {
-		if err := s.r.d.SkipValue(); err != nil {
+		if err := s.r.skip(); err != nil {
 			return err
 		}
 		return errNotObject
@@ -54,9 +61,10 @@ func (s *jsonScanner) scan() error {
 			s.kind, err = s.at("kind").str()
 		case "metadata":
 			s.h, s.field = object.Header{}, "metadata"
+			s.d.Labels, s.d.Annotations = 0, 0
 			err = s.r.object(s.meta)
 		default:
-			err = s.r.d.SkipValue()
+			err = s.body(name)
 		}
 		if err == nil {
 			s.field = ""
@@ -66,7 +74,41 @@ func (s *jsonScanner) scan() error {
 	if err != nil {
 		return err
 	}
+	if !s.hasSpec {
+		s.d.Spec = s.content
+	}
 	return s.r.end()
+}
+
+// body passes over a member of the object that the header has nothing of.
+func (s *jsonScanner) body(name []byte) error {
+	if !s.digests {
+		return s.r.skip()
+	}
+	switch string(name) {
+	case "spec":
+		v, err := s.r.d.ReadValue()
+		s.d.Spec, s.hasSpec = hashOfValue(v), len(v) > 0 && v.Kind() != 'n'
+		return err
+	case "status":
+		v, err := s.r.d.ReadValue()
+		s.d.Status = hashOfValue(v)
+		return err
+	}
+	key := hashOf(name) // the name is good until the value is read
+	v, err := s.r.d.ReadValue()
+	if h := hashOfValue(v); h != 0 {
+		s.content = chain(chain(s.content, key), h)
+	}
+	return err
+}
+
+// hashOfValue is 0 for null and for no value.
+func hashOfValue(v jsontext.Value) uint64 {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return 0
+	}
+	return hashOf(v)
 }
 
 // at notes the field that is read next.
@@ -94,19 +136,33 @@ func (s *jsonScanner) meta(name []byte) (err error) {
 	case "deletionTimestamp":
 		h.DeletionTimestamp, err = s.at("metadata.deletionTimestamp").time()
 	case "labels":
-		h.Labels, err = s.at("metadata.labels").strings()
+		start := s.r.offset()
+		if h.Labels, err = s.at("metadata.labels").strings(); s.digests {
+			s.d.Labels = s.hashSince(start, h.Labels)
+		}
 	case "annotations":
-		h.Annotations, err = s.at("metadata.annotations").strings()
+		start := s.r.offset()
+		if h.Annotations, err = s.at("metadata.annotations").strings(); s.digests {
+			s.d.Annotations = s.hashSince(start, h.Annotations)
+		}
 	case "ownerReferences":
 		h.Owners = nil
 		err = s.at("metadata.ownerReferences").array(s.owner)
 	default:
-		err = s.r.d.SkipValue()
+		err = s.r.skip()
 	}
 	if err == nil {
 		s.field = "metadata"
 	}
 	return err
+}
+
+// hashSince is that of the map that was read since the offset start, 0 if it is empty.
+func (s *jsonScanner) hashSince(start int, m map[string]string) uint64 {
+	if len(m) == 0 {
+		return 0
+	}
+	return hashOf(bytes.TrimLeft(s.r.b[start:s.r.offset()], ": \t\r\n"))
 }
 
 func (s *jsonScanner) owner() error {
@@ -126,7 +182,7 @@ func (s *jsonScanner) owner() error {
 		case "controller":
 			o.Controller, err = s.r.boolean()
 		default:
-			err = s.r.d.SkipValue()
+			err = s.r.skip()
 		}
 		return err
 	})
@@ -146,7 +202,7 @@ func (r *jsonReader) integer() (int64, error) {
 // time reads an RFC 3339 time. A null is the zero time.
 func (r *jsonReader) time() (time.Time, error) {
 	if r.d.PeekKind() == 'n' {
-		return time.Time{}, r.d.SkipValue()
+		return time.Time{}, r.skip()
 	}
 	text, err := r.str()
 	if err != nil {

@@ -26,10 +26,15 @@ const (
 // metaField is the field of every kind that holds its ObjectMeta.
 const metaField = 1
 
-// scanProtobuf reads the header of an object. On an error the header holds what came before, and
-// field says where.
-func scanProtobuf(msg []byte) (h object.Header, field string, err error) {
-	meta, _, err := embedded(msg, metaField)
+// scanProtobuf reads the header of an object, and the digests if they are wanted. On an error the
+// header holds what came before, and field says where.
+func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Digest, field string, err error) {
+	var meta []byte
+	if digests {
+		meta, d, err = splitProtobuf(msg, kind.parts())
+	} else {
+		meta, _, err = embedded(msg, metaField)
+	}
 	if err != nil {
 		// The body is broken; the metadata before it may still name the object.
 		if c := (cursor{b: msg}); c.next() && c.num == metaField && c.typ == typeBytes {
@@ -37,11 +42,12 @@ func scanProtobuf(msg []byte) (h object.Header, field string, err error) {
 			s.scan(c.bytes())
 			h.Key = s.h.Key
 		}
-		return h, "", err
+		return h, d, "", err
 	}
-	s := metaScanner{}
+	s := metaScanner{digests: digests}
 	s.scan(meta)
-	return s.h, s.field, s.err
+	d.Labels, d.Annotations = s.labels.hash, s.annotations.hash
+	return s.h, d, s.field, s.err
 }
 
 // metaScanner reads one ObjectMeta. All strings of the header are parts of one copy of the
@@ -51,24 +57,33 @@ type metaScanner struct {
 	text  string // copy of the message up to the last field that the header needs
 	field string
 	err   error
+
+	digests             bool // are wanted
+	labels, annotations fields
 }
 
 func (s *metaScanner) scan(meta []byte) {
 	end, labels, annotations, owners := 0, 0, 0, 0
 	c := cursor{b: meta}
-	for c.next() {
+	for start := 0; c.next(); start = c.i {
 		switch c.num {
 		case metaName, metaNamespace, metaUID, metaResourceVersion:
 		case metaLabels:
 			labels++
+			s.labels.add(meta, start, c.i)
 		case metaAnnotations:
 			annotations++
+			s.annotations.add(meta, start, c.i)
 		case metaOwners:
 			owners++
 		default:
 			continue
 		}
 		end = c.i
+	}
+	if s.digests {
+		s.labels.flush(meta)
+		s.annotations.flush(meta)
 	}
 	// An error is met again below, after everything that is readable before it.
 	s.text = string(meta[:end])

@@ -92,7 +92,7 @@ func (e *pathEval) value(i int) error {
 	found, start := false, len(e.out)
 	err := e.r.object(func(name []byte) error {
 		if string(name) != h.name {
-			return e.r.d.SkipValue()
+			return e.r.skip()
 		}
 		found, e.out = true, e.out[:start] // the last of equal names wins
 		return e.take(i)
@@ -108,7 +108,7 @@ func (e *pathEval) take(i int) error {
 	element := func() error {
 		if e.r.d.PeekKind() == 'n' {
 			e.empty(i)
-			return e.r.d.SkipValue()
+			return e.r.skip()
 		}
 		return e.value(i + 1)
 	}
@@ -120,7 +120,7 @@ func (e *pathEval) take(i int) error {
 		start := len(e.out)
 		return e.r.object(func(name []byte) error {
 			if string(name) != h.key {
-				return e.r.d.SkipValue()
+				return e.r.skip()
 			}
 			e.out = e.out[:start]
 			return element()

@@ -3,6 +3,7 @@ package wire
 import (
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,8 @@ type Kind struct {
 	// objects are decoded into *metav1.PartialObjectMetadata or *unstructured.Unstructured; a typed
 	// object would look complete and be empty.
 	MetadataOnly bool
+
+	packedParts atomic.Uint32 // see parts; 0: not known yet
 }
 
 // GoType is the struct type that the scheme has for the kind, or nil.

@@ -123,7 +123,7 @@ func (w *Watch) frame() (Frame, error) {
 		}
 		return Frame{Type: t, Status: &status.Status}, nil
 	case Bookmark:
-		h, field, err := raw.scan()
+		h, _, field, err := raw.scan(false)
 		if err == nil && h.ResourceVersion == "" {
 			field, err = "metadata.resourceVersion", errors.New("bookmark without a version")
 		}
