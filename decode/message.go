@@ -45,13 +45,13 @@ type protoField struct {
 	kind   uint8 // how its values are written
 	offset uintptr
 	sub    *message // of opMessage…, and of the values of opMap
+	block  *block   // of what is pointed to or listed
 	*shape
 }
 
-// shape is what lists, maps and pointers need.
+// shape is what other lists and maps need.
 type shape struct {
-	t     reflect.Type  // of what is pointed to, of the slice, of the map
-	size  uintptr       // of an element of the slice
+	t     reflect.Type  // of the slice, of the map
 	empty reflect.Value // what a message that is a list begins as, where it is one
 }
 
@@ -63,11 +63,15 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 	if d.depth++; d.depth > protoDepth {
 		return false
 	}
-	for at < end {
+	src := d.src[:end]
+	for at < len(src) {
 		start := at
-		tag := uint64(d.src[at])
+		tag := uint64(src[at])
 		if at++; tag >= 0x80 {
-			if tag, at = d.number(start, end); at < 0 || tag > 1<<31 {
+			if at < len(src) && src[at] < 0x80 {
+				tag = tag&0x7f | uint64(src[at])<<7
+				at++
+			} else if tag, at = d.number(start, end); at < 0 || tag > 1<<31 {
 				return false
 			}
 		}
@@ -96,7 +100,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			if f.op >= opBools {
 				at = d.numbers(f.op, start, at, end, p)
 			} else {
-				at = d.scalar(f.op, at, end, p)
+				at = d.scalar(f, at, end, p)
 			}
 			if at < 0 {
 				return false
@@ -104,21 +108,25 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			continue
 		}
 		from, to := at+1, 0
-		if at < end && d.src[at] < 0x80 {
-			to = from + int(d.src[at])
+		if at < len(src) && src[at] < 0x80 {
+			to = from + int(src[at])
 		} else {
 			from, to = d.span(at, end)
 		}
-		if to < 0 || to > end {
+		if uint(to) > uint(end) {
 			return false
 		}
 		switch f.op {
 		case opString:
-			*(*string)(p) = d.text(from, to)
+			if to-from >= d.cut && from < to {
+				*(*string)(p) = unsafe.String(&src[from], to-from)
+			} else {
+				*(*string)(p) = d.text(from, to)
+			}
 		case opBytes:
 			*(*[]byte)(p) = d.bytes(from, to)
 		case opStringPointer:
-			s := new(string)
+			s := (*string)(d.take(f.block, 1))
 			*s = d.text(from, to)
 			*(**string)(p) = s
 		case opMessage:
@@ -131,16 +139,19 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 		case opMessagePointer:
 			sub := *(*unsafe.Pointer)(p)
 			if sub == nil {
-				sub = reflect.New(f.t).UnsafePointer()
+				sub = d.take(f.block, 1)
 				*(*unsafe.Pointer)(p) = sub
 			}
 			if !d.message(f.sub, from, to, sub) {
 				return false
 			}
+		case opMessages, opStrings:
+			to = d.list(f, start, at, end, p)
 		default:
-			if to = d.repeated(f, start, at, end, p); to < 0 {
-				return false
-			}
+			to = d.entries(f, start, at, end, p)
+		}
+		if to < 0 {
+			return false
 		}
 		at = to
 	}
@@ -149,12 +160,12 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 }
 
 // scalar reads one number.
-func (d *proto) scalar(o op, at, end int, p unsafe.Pointer) int {
+func (d *proto) scalar(f *protoField, at, end int, p unsafe.Pointer) int {
 	n, at := d.number(at, end)
 	if at < 0 {
 		return -1
 	}
-	switch o {
+	switch f.op {
 	case opBool:
 		*(*bool)(p) = n != 0
 	case opInt32:
@@ -162,9 +173,9 @@ func (d *proto) scalar(o op, at, end int, p unsafe.Pointer) int {
 	case opInt64:
 		*(*int64)(p) = int64(n)
 	default:
-		w := d.word()
+		w := d.take(f.block, 1)
 		*(*unsafe.Pointer)(p) = w
-		switch o {
+		switch f.op {
 		case opBoolPointer:
 			*(*bool)(w) = n != 0
 		case opInt32Pointer:
@@ -249,39 +260,33 @@ func add(o op, n uint64, p unsafe.Pointer) {
 	}
 }
 
-// repeated reads the values of a list or map that follow each other. The tag of the first is at
+// list reads the strings or messages of a list that follow each other. The tag of the first is at
 // start, its length at at.
-func (d *proto) repeated(f *protoField, start, at, end int, p unsafe.Pointer) int {
+func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
 	count := d.run(d.src[start:at], kindBytes, at, end)
 	if count < 0 {
 		return -1
 	}
 	tag := at - start
 	var base unsafe.Pointer
-	var strings []string
-	switch f.op {
-	case opStrings:
-		s := (*[]string)(p)
-		old := len(*s)
-		*s = append(*s, make([]string, count)...)
-		strings = (*s)[old:]
-	case opMessages:
+	if l := (*sliceHeader)(p); l.data == nil {
+		base = d.take(f.block, count)
+		*l = sliceHeader{base, count, count}
+	} else { // more of it came before
 		v := reflect.NewAt(f.t, p).Elem()
-		old := v.Len()
 		v.Grow(count)
-		v.SetLen(old + count)
-		base = unsafe.Add(v.UnsafePointer(), uintptr(old)*f.size)
-	default:
-		return d.entries(f, count, tag, at, end, p)
+		v.SetLen(l.len + count)
+		base = unsafe.Add(l.data, uintptr(l.len-count)*f.block.size)
 	}
 	for i := range count {
 		if i > 0 {
 			at += tag
 		}
 		from, to := d.span(at, end)
+		e := unsafe.Add(base, uintptr(i)*f.block.size)
 		if f.op == opStrings {
-			strings[i] = d.text(from, to)
-		} else if !d.message(f.sub, from, to, unsafe.Add(base, uintptr(i)*f.size)) {
+			*(*string)(e) = d.text(from, to)
+		} else if !d.message(f.sub, from, to, e) {
 			return -1
 		}
 		at = to
@@ -289,9 +294,20 @@ func (d *proto) repeated(f *protoField, start, at, end int, p unsafe.Pointer) in
 	return at
 }
 
-// entries reads so many entries of a map. They have a key and a value, in this order or one
-// missing; others are left to the stock.
-func (d *proto) entries(f *protoField, count, tag, at, end int, p unsafe.Pointer) int {
+// sliceHeader is what a slice is in memory.
+type sliceHeader struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+// entries reads the entries of a map that follow each other. They have a key and a value, in this
+// order or one missing; others are left to the stock.
+func (d *proto) entries(f *protoField, start, at, end int, p unsafe.Pointer) int {
+	count := d.run(d.src[start:at], kindBytes, at, end)
+	if count < 0 {
+		return -1
+	}
+	tag := at - start
 	var m, key, value reflect.Value
 	switch f.op {
 	case opStringMap:

@@ -13,6 +13,7 @@ import (
 // not know makes it fail as a whole.
 type protoCompiler struct {
 	open   map[reflect.Type]*message
+	blocks blocks
 	failed bool
 }
 
@@ -61,6 +62,10 @@ func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
 	if p.op == opMessage && !p.empty.IsValid() {
 		p.shape = nil // it is in place
 	}
+	switch p.op {
+	case opStringPointer, opBoolPointer, opInt32Pointer, opInt64Pointer, opMessagePointer, opStrings, opMessages:
+		p.block = c.blocks.block(f.Type.Elem())
+	}
 	m.fields = append(m.fields, p)
 	m.index[n] = uint8(len(m.fields))
 }
@@ -85,16 +90,16 @@ func (c *protoCompiler) kindOf(p *protoField, t reflect.Type) {
 	case reflect.Struct:
 		p.op, p.sub = opMessage, c.message(t)
 	case reflect.Pointer:
-		p.t = t.Elem()
-		if ops, ok := scalarOps[p.t.Kind()]; ok {
+		t = t.Elem()
+		if ops, ok := scalarOps[t.Kind()]; ok {
 			p.op, p.kind = ops[1], kindNumber
 			return
 		}
-		switch p.t.Kind() {
+		switch t.Kind() {
 		case reflect.String:
 			p.op = opStringPointer
 		case reflect.Struct:
-			p.op, p.sub = opMessagePointer, c.message(p.t)
+			p.op, p.sub = opMessagePointer, c.message(t)
 		default:
 			c.failed = true
 		}
@@ -103,7 +108,6 @@ func (c *protoCompiler) kindOf(p *protoField, t reflect.Type) {
 			p.op, p.sub, p.empty = opMessage, c.message(t), reflect.MakeSlice(t, 0, 0)
 			return
 		}
-		p.size = t.Elem().Size()
 		if ops, ok := scalarOps[t.Elem().Kind()]; ok {
 			p.op, p.kind = ops[2], kindNumber
 			return
@@ -189,7 +193,7 @@ func quantity(d *proto, at, end int, into unsafe.Pointer) bool {
 		if to < 0 {
 			return false
 		}
-		q, err := resource.ParseQuantity(d.text(from, to))
+		q, err := parseQuantity(d.private(from, to), &d.missed)
 		if err != nil {
 			return false
 		}

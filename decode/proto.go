@@ -47,16 +47,11 @@ func protobuf(b []byte, into any, owned bool) error {
 	}
 	stock, _ := into.(stockMessage)
 	err := errNoForm
-	if m := messageOf(v.Type().Elem()); m != nil {
-		d := newProto(b, owned)
-		if d.message(m, 0, len(b), v.UnsafePointer()) {
-			return nil
-		}
-		if d.depth > protoDepth {
-			return errDeep
+	if t := protoTableOf(v.Type().Elem()); t != nil {
+		if err = t.decode(b, v.UnsafePointer(), owned); err == nil || err == errDeep {
+			return err
 		}
 		v.Elem().SetZero()
-		err = errMalformed
 	}
 	if stock == nil {
 		return err
@@ -64,40 +59,72 @@ func protobuf(b []byte, into any, owned bool) error {
 	return stock.Unmarshal(b)
 }
 
-// messages has the table of each type that was asked for; nil for those that have none.
-var messages sync.Map // reflect.Type → *message
+// protoTable is the table of a type and of its parts, and the decoders that have read by it.
+type protoTable struct {
+	root     *message
+	blocks   int
+	decoders sync.Pool // of *proto
+}
 
-func messageOf(t reflect.Type) *message {
-	if m, ok := messages.Load(t); ok {
-		return m.(*message)
+func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
+	d, _ := t.decoders.Get().(*proto)
+	if d == nil {
+		d = &proto{memory: memory{slabs: make([]slab, t.blocks)}}
 	}
-	c := protoCompiler{open: map[reflect.Type]*message{}}
-	m := c.message(t)
-	if c.failed {
-		m = nil
+	d.begin(b, owned)
+	ok, deep := d.message(t.root, 0, len(b), into), d.depth > protoDepth
+	d.end()
+	t.decoders.Put(d)
+	switch {
+	case ok:
+		return nil
+	case deep:
+		return errDeep
 	}
-	known, _ := messages.LoadOrStore(t, m)
-	return known.(*message)
+	return errMalformed
+}
+
+// protoTables has the table of each type that was asked for; nil for those that have none.
+var protoTables sync.Map // reflect.Type → *protoTable
+
+func protoTableOf(t reflect.Type) *protoTable {
+	if m, ok := protoTables.Load(t); ok {
+		return m.(*protoTable)
+	}
+	c := protoCompiler{open: map[reflect.Type]*message{}, blocks: blocks{}}
+	table := &protoTable{root: c.message(t)}
+	if table.blocks = len(c.blocks); c.failed {
+		table = nil
+	}
+	known, _ := protoTables.LoadOrStore(t, table)
+	return known.(*protoTable)
 }
 
 // proto goes through a message. Its methods report false, or an offset below zero, for what is
 // damaged and for what is left to the stock decoder.
 type proto struct {
-	src   []byte
-	depth int
+	src    []byte
+	depth  int
+	missed int // quantities
 
 	cut    int    // what is so long is cut from src
 	window []byte // a private copy of src[base:]
 	base   int
-	words  []uint64 // memory for numbers that are pointed to
+
+	memory
 }
 
-// newProto makes a private copy of a small message at once, if it is not private.
-func newProto(b []byte, owned bool) proto {
+// begin makes a private copy of a small message at once, if it is not private.
+func (d *proto) begin(b []byte, owned bool) {
 	if !owned && len(b) <= wholeBuffer {
 		b, owned = append([]byte(nil), b...), true
 	}
-	return proto{src: b, cut: shortest(len(b), owned)}
+	d.src, d.cut, d.depth = b, shortest(len(b), owned), 0
+}
+
+func (d *proto) end() {
+	d.src, d.window, d.base = nil, nil, 0
+	d.memory.end()
 }
 
 const protoWindow = 4 << 10
@@ -131,16 +158,6 @@ func (d *proto) bytes(from, to int) []byte {
 		return []byte{}
 	}
 	return d.private(from, to)
-}
-
-// word is memory for a number. Eight share a piece, so that what one keeps alive is small.
-func (d *proto) word() unsafe.Pointer {
-	if len(d.words) == 0 {
-		d.words = make([]uint64, 8)
-	}
-	p := unsafe.Pointer(&d.words[0])
-	d.words = d.words[1:]
-	return p
 }
 
 // number reads a number and returns the offset after it.

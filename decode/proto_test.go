@@ -34,9 +34,8 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 
 // fast reports whether the fast way takes a message.
 func fast(typ reflect.Type, doc []byte) bool {
-	m, into := messageOf(typ), reflect.New(typ)
-	d := newProto(doc, false)
-	return m != nil && d.message(m, 0, len(doc), into.UnsafePointer())
+	t := protoTableOf(typ)
+	return t != nil && t.decode(doc, reflect.New(typ).UnsafePointer(), false) == nil
 }
 
 // Every kind of the API, filled at random, decodes as by its own method, the fast way.

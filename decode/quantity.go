@@ -1,0 +1,69 @@
+package decode
+
+import (
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// known has quantities by their text: a cluster has few, and many of each. What is wrong in a slot
+// is parsed again.
+var known [512]atomic.Pointer[parsed]
+
+type parsed struct {
+	text string
+	q    resource.Quantity
+}
+
+// knownLength is how long a text may be to be remembered.
+const knownLength = 16
+
+// parseQuantity is resource.ParseQuantity. The text is kept; it may be part of a buffer. missed
+// counts what was not known, so that quantities that are all different do not make garbage.
+func parseQuantity(text []byte, missed *int) (resource.Quantity, error) {
+	s := unsafe.String(unsafe.SliceData(text), len(text))
+	if len(text) > knownLength {
+		return resource.ParseQuantity(s)
+	}
+	slot := &known[slotOf(text)]
+	p := slot.Load()
+	if p != nil && p.text == s {
+		return p.q, nil
+	}
+	if *missed++; p != nil && *missed%8 != 0 {
+		return resource.ParseQuantity(s)
+	}
+	own := strings.Clone(s)
+	q, err := resource.ParseQuantity(own)
+	if err == nil && flat(&q) {
+		slot.Store(&parsed{own, q})
+	}
+	return q, err
+}
+
+func slotOf(text []byte) uint32 {
+	h := uint32(len(text))
+	for _, c := range text {
+		h = h*31 + uint32(c)
+	}
+	return (h ^ h>>9) % uint32(len(known))
+}
+
+// bigPart is the field of a Quantity that points to a number, where it is a large one.
+var bigPart = func() int {
+	t := reflect.TypeFor[resource.Quantity]()
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Type.Kind() == reflect.Struct && f.Type.NumField() == 1 && f.Type.Field(0).Type.Kind() == reflect.Pointer {
+			return i
+		}
+	}
+	return -1
+}()
+
+// flat reports whether copies of the quantity share nothing that can be changed.
+func flat(q *resource.Quantity) bool {
+	return bigPart >= 0 && reflect.ValueOf(q).Elem().Field(bigPart).Field(0).IsNil()
+}
