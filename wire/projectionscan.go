@@ -2,8 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -121,22 +123,78 @@ func (d *viewReader) str() ([]byte, error) {
 
 // skipString passes over a string.
 func (d *viewReader) skipString() error {
-	for i := d.i + 1; ; {
-		n := bytes.IndexByte(d.b[i:], '"')
+	end := stringEnd(d.b, d.i+1)
+	if end < 0 {
+		return errCut
+	}
+	d.i = end
+	return nil
+}
+
+// stringEnd is the offset behind the string whose text begins at i, or -1. Most strings are short:
+// two words are looked at before more is called.
+func stringEnd(b []byte, i int) int {
+	if len(b)-i >= 16 {
+		quotes := quotesIn(binary.LittleEndian.Uint64(b[i:]))
+		if quotes == 0 {
+			i += 8
+			if quotes = quotesIn(binary.LittleEndian.Uint64(b[i:])); quotes == 0 {
+				i += 8
+			}
+		}
+		if quotes != 0 {
+			if i += bits.TrailingZeros64(quotes) / 8; b[i-1] != '\\' {
+				return i + 1
+			}
+		}
+	}
+	for {
+		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
-			return errCut
+			return -1
 		}
 		i += n
 		back := i
-		for d.b[back-1] == '\\' {
+		for b[back-1] == '\\' {
 			back--
 		}
 		i++
 		if (i-1-back)%2 == 0 {
-			d.i = i
-			return nil
+			return i
 		}
 	}
+}
+
+// quotesIn has a bit in the bytes of w that are quotes. Only the lowest is sure.
+func quotesIn(w uint64) uint64 {
+	const ones = 0x0101010101010101
+	w ^= '"' * ones
+	return (w - ones) &^ w & (0x80 * ones)
+}
+
+// skipNested passes over an object or array.
+func (d *viewReader) skipNested() error {
+	b, i, depth := d.b, d.i, 0
+	for i < len(b) {
+		c := b[i]
+		i++
+		if c == '"' {
+			if i = stringEnd(b, i); i < 0 {
+				return errCut
+			}
+			continue
+		}
+		switch c | 0x20 { // which makes one of { and [, and of } and ]
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				d.i = i
+				return nil
+			}
+		}
+	}
+	return errCut
 }
 
 // skip passes over a value.
@@ -151,28 +209,6 @@ func (d *viewReader) skip() error {
 		return errSyntax
 	}
 	return nil
-}
-
-// skipNested passes over an object or array.
-func (d *viewReader) skipNested() error {
-	for depth := 0; d.i < len(d.b); {
-		switch d.b[d.i] {
-		case '"':
-			if err := d.skipString(); err != nil {
-				return err
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				d.i++
-				return nil
-			}
-		}
-		d.i++
-	}
-	return errCut
 }
 
 // literal reads what is no string, object or array.
