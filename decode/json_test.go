@@ -51,6 +51,10 @@ func same(t testing.TB, typ reflect.Type, doc []byte) {
 	t.Helper()
 	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 	err, want := JSON(doc, ours), json.UnmarshalCaseSensitivePreserveInts(doc, stock)
+	owner := reflect.New(typ).Interface()
+	if again := JSONOwned(doc, owner); fmt.Sprint(again) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
+		t.Fatalf("%v: a buffer that is owned makes a difference: %v\n%s\n%q", typ, again, cmp.Diff(ours, owner), doc)
+	}
 	if fmt.Sprint(err) != fmt.Sprint(want) {
 		t.Fatalf("%v: error %v, stock %v\n%q", typ, err, want, doc)
 	}
@@ -219,7 +223,7 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Add([]byte(`{"spec":{"replicas":3,"template":{"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}}}}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[odd](), reflect.TypeFor[map[string]any]()} {
+		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[corev1.Secret](), reflect.TypeFor[odd](), reflect.TypeFor[map[string]any]()} {
 			same(t, typ, doc)
 		}
 	})

@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -69,8 +70,19 @@ func inner(src []byte, i int) (end int, plain bool) {
 func innerOther(src []byte, i int) (end int, plain bool) {
 	start, ascii := i, true
 	plain = true
-	for i < len(src) {
-		switch c := src[i]; {
+	for {
+		for i+8 <= len(src) {
+			x := binary.LittleEndian.Uint64(src[i:])
+			q, s := x^quotes, x^slashes
+			m := ((q-ones)&^q | (s-ones)&^s | (x-blanks)&^x) & highs
+			ascii = ascii && x&highs == 0
+			if m != 0 {
+				i += bits.TrailingZeros64(m) / 8
+				break
+			}
+			i += 8
+		}
+		switch c := at(src, i); {
 		case c == '"':
 			if !ascii && plain {
 				plain = utf8.Valid(src[start:i])
@@ -79,59 +91,57 @@ func innerOther(src []byte, i int) (end int, plain bool) {
 		case c == '\\':
 			plain = false
 			i += 2
-			continue
-		case c < ' ':
+		case c < ' ': // or the end
 			return -1, false
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
-		i++
-		for i+8 <= len(src) {
-			x := binary.LittleEndian.Uint64(src[i:])
-			q, s := x^quotes, x^slashes
-			m := ((q-ones)&^q | (s-ones)&^s | (x-blanks)&^x) & highs
-			if m != 0 {
-				break
-			}
-			ascii = ascii && x&highs == 0
-			i += 8
+		default:
+			ascii = ascii && c < utf8.RuneSelf
+			i++
 		}
 	}
-	return -1, false
 }
 
 // unescape appends a string without its escapes to b. ok: it was one, of valid characters.
 func unescape(b, s []byte) (_ []byte, ok bool) {
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			b = append(b, s[i])
+	b = slices.Grow(b, len(s)) // it only gets shorter
+	to, n := b[len(b):len(b)+len(s)], 0
+	for i := 0; i < len(s); {
+		if i+8 <= len(s) { // and n is not above i
+			x := binary.LittleEndian.Uint64(s[i:])
+			binary.LittleEndian.PutUint64(to[n:], x)
+			v := x ^ slashes
+			plain := bits.TrailingZeros64((v-ones)&^v&highs) / 8
+			if i, n = i+plain, n+plain; plain == 8 {
+				continue
+			}
+		} else if s[i] != '\\' {
+			to[n] = s[i]
+			i, n = i+1, n+1
 			continue
 		}
-		i++
-		switch s[i] {
+		switch c := s[i+1]; c {
 		case '"', '\\', '/':
-			b = append(b, s[i])
+			to[n] = c
 		case 'b':
-			b = append(b, '\b')
+			to[n] = '\b'
 		case 'f':
-			b = append(b, '\f')
+			to[n] = '\f'
 		case 'n':
-			b = append(b, '\n')
+			to[n] = '\n'
 		case 'r':
-			b = append(b, '\r')
+			to[n] = '\r'
 		case 't':
-			b = append(b, '\t')
+			to[n] = '\t'
 		case 'u':
-			c, ok := hex4(s[i+1:])
+			c, ok := hex4(s[i+2:])
 			if !ok {
 				return nil, false
 			}
-			i += 4
+			i += 6
 			if utf16.IsSurrogate(c) {
 				// Half a character counts as an unknown one, and what follows stands for itself.
 				pair := rune(utf8.RuneError)
-				if len(s) > i+2 && s[i+1] == '\\' && s[i+2] == 'u' {
-					if low, ok := hex4(s[i+3:]); ok {
+				if len(s) > i+1 && s[i] == '\\' && s[i+1] == 'u' {
+					if low, ok := hex4(s[i+2:]); ok {
 						pair = utf16.DecodeRune(c, low)
 					}
 				}
@@ -139,12 +149,14 @@ func unescape(b, s []byte) (_ []byte, ok bool) {
 					i += 6
 				}
 			}
-			b = utf8.AppendRune(b, c)
+			n += utf8.EncodeRune(to[n:], c)
+			continue
 		default:
 			return nil, false
 		}
+		i, n = i+2, n+1
 	}
-	return b, utf8.Valid(s)
+	return b[:len(b)+n], utf8.Valid(s)
 }
 
 func hex4(s []byte) (rune, bool) {
