@@ -49,6 +49,9 @@ func BenchmarkScan(b *testing.B) {
 		r := raw(b, enc, pods, bigPod(1))
 		bench(enc.String(), r)
 		bench(enc.String()+" without managedFields", wire.CutManagedFields(r))
+		if enc == wire.JSON {
+			bench("json from anywhere", wire.Raw{Kind: r.Kind, Encoding: r.Encoding, Bytes: r.Bytes})
+		}
 	}
 }
 

@@ -12,12 +12,13 @@ func CutManagedFields(r Raw) Raw {
 	case Protobuf:
 		cut = cutProtobuf(r.Bytes)
 	case JSON:
-		cut = cutJSON(r.Bytes)
+		cut = cutJSON(r)
 	}
 	if cut == nil {
 		return r
 	}
-	return Raw{Kind: r.Kind, Encoding: r.Encoding, Bytes: cut}
+	r.Bytes = cut
+	return r
 }
 
 // cutProtobuf returns nil if there is nothing to cut.
@@ -78,23 +79,20 @@ func keptMeta(meta []byte) (size int, ok bool) {
 }
 
 // cutJSON returns nil if there is nothing to cut.
-func cutJSON(b []byte) []byte {
+func cutJSON(raw Raw) []byte {
+	b := raw.Bytes
+	if !raw.checked && checkJSON(b) != nil {
+		return nil
+	}
 	var spans [][2]int // to cut, in order
-	err := readJSON(b, func(r *jsonReader) error {
-		if r.d.PeekKind() != '{' {
-			return errNotObject
+	d := viewReader{b: b}
+	d.space()
+	err := d.object(func(name []byte) (err error) {
+		if string(name) != "metadata" || d.peek() != '{' {
+			return d.skip()
 		}
-		err := r.object(func(name []byte) (err error) {
-			if string(name) != "metadata" || r.d.PeekKind() != '{' {
-				return r.skip()
-			}
-			spans, err = managedSpans(r, spans)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return r.end()
+		spans, err = d.managedSpans(spans)
+		return err
 	})
 	if err != nil || len(spans) == 0 {
 		return nil
@@ -113,39 +111,38 @@ func cutJSON(b []byte) []byte {
 
 // managedSpans reads the metadata that comes next, and appends what must go from it: each
 // managedFields member with the comma that it would leave behind.
-func managedSpans(r *jsonReader, spans [][2]int) ([][2]int, error) {
-	if _, err := r.d.ReadToken(); err != nil {
-		return spans, err
-	}
+func (d *viewReader) managedSpans(spans [][2]int) ([][2]int, error) {
 	const none = -1
-	lead := none      // start of what goes at the front; the comma after it goes along
-	kept := false     // a member before this one stays
-	end := r.offset() // of the brace, or of the member before
-	for r.d.PeekKind() != '}' {
-		name, err := r.d.ReadValue()
-		if err != nil {
-			return spans, err
+	lead := none   // start of what goes at the front; the comma after it goes along
+	kept := false  // a member before this one stays
+	end := d.i + 1 // of the brace, or of the member before
+	more, err := d.begin('{', '}')
+	for more && err == nil {
+		start := d.i
+		var name []byte
+		if name, err = d.name(); err != nil {
+			break
 		}
-		start, cut := r.offset()-len(name), string(unquote(name)) == "managedFields"
+		cut := string(name) == "managedFields"
 		if lead != none && !cut {
 			spans, lead = append(spans, [2]int{lead, start}), none
 		}
-		if err := r.skip(); err != nil {
-			return spans, err
+		if err = d.skip(); err != nil {
+			break
 		}
 		switch {
 		case !cut:
 			kept = true
 		case kept:
-			spans = append(spans, [2]int{end, r.offset()})
+			spans = append(spans, [2]int{end, d.i})
 		case lead == none:
 			lead = end
 		}
-		end = r.offset()
+		end = d.i
+		more, err = d.next('}')
 	}
 	if lead != none {
 		spans = append(spans, [2]int{lead, end})
 	}
-	_, err := r.d.ReadToken()
 	return spans, err
 }

@@ -42,7 +42,7 @@ func (r Raw) scan(digests bool) (object.Header, Digest, string, error) {
 	case Protobuf:
 		return scanProtobuf(r.Bytes, r.Kind, digests)
 	case JSON:
-		return scanJSON(r.Bytes, r.Kind, digests)
+		return scanJSON(r, digests)
 	}
 	return object.Header{}, Digest{}, "", errEncoding
 }

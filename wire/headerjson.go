@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +14,7 @@ import (
 // jsonScanner reads the header of a JSON object. On an error it holds what came before, and field
 // says where.
 type jsonScanner struct {
-	r                *jsonReader
+	r                viewReader
 	h                object.Header
 	apiVersion, kind string
 	field            string
@@ -27,57 +25,72 @@ type jsonScanner struct {
 	content uint64 // of the members that stand in for a spec
 }
 
-// scanJSON reads the header of an object of this kind, and the digests if they are wanted. The
-// object need not say its kind, as the items of a list of a built-in kind do not.
-func scanJSON(b []byte, want *Kind, digests bool) (object.Header, Digest, string, error) {
-	s := jsonScanner{digests: digests}
-	err := readJSON(b, func(r *jsonReader) error {
-		s.r = r
-		return s.scan()
-	})
-	switch {
-	case err != nil:
-		return s.h, s.d, s.field, err
-	case !utf8.Valid(b):
-		return s.h, s.d, "", errUTF8
-	case want != nil && (s.kind != "" || s.apiVersion != "") && !want.is(s.apiVersion, s.kind):
-		return s.h, s.d, "", &KindError{Want: want.GVK, Got: schema.FromAPIVersionAndKind(s.apiVersion, s.kind)}
+// scanJSON reads the header of an object, and the digests if they are wanted. The object need not
+// say its kind, as the items of a list of a built-in kind do not.
+func scanJSON(raw Raw, digests bool) (object.Header, Digest, string, error) {
+	var syntax error
+	if !raw.checked {
+		syntax = checkJSON(raw.Bytes)
 	}
-	return s.h, s.d, "", nil
+	s := jsonScanner{r: viewReader{b: raw.Bytes}, digests: digests}
+	err := s.scan() // of garbage, too: it may say which object it is
+	field := s.field
+	want := raw.Kind
+	switch {
+	case syntax != nil:
+		if err == nil {
+			field = ""
+		}
+		err = syntax
+	case err != nil:
+	case !utf8.Valid(raw.Bytes):
+		field, err = "", errUTF8
+	case want != nil && (s.kind != "" || s.apiVersion != "") && !want.is(s.apiVersion, s.kind):
+		field, err = "", &KindError{Want: want.GVK, Got: schema.FromAPIVersionAndKind(s.apiVersion, s.kind)}
+	}
+	return s.h, s.d, field, err
+}
+
+// checkJSON reports what keeps b from being one JSON value.
+func checkJSON(b []byte) error {
+	return readJSON(b, func(r *jsonReader) error {
+		if err := r.skip(); err != nil {
+			return err
+		}
+		return r.end()
+	})
 }
 
 func (s *jsonScanner) scan() error {
-	if s.r.d.PeekKind() != '{' {
-		if err := s.r.skip(); err != nil {
-			return err
-		}
+	s.r.space()
+	if s.r.peek() != '{' {
 		return errNotObject
 	}
-	err := s.r.object(func(name []byte) (err error) {
-		switch string(name) {
-		case "apiVersion":
-			s.apiVersion, err = s.at("apiVersion").str()
-		case "kind":
-			s.kind, err = s.at("kind").str()
-		case "metadata":
-			s.h, s.field = object.Header{}, "metadata"
-			s.d.Labels, s.d.Annotations = 0, 0
-			err = s.r.object(s.meta)
-		default:
-			err = s.body(name)
-		}
-		if err == nil {
-			s.field = ""
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	err := s.r.object(s.member)
 	if !s.hasSpec {
 		s.d.Spec = s.content
 	}
-	return s.r.end()
+	return err
+}
+
+// member reads one member of the object.
+func (s *jsonScanner) member(name []byte) (err error) {
+	switch string(name) {
+	case "apiVersion":
+		s.apiVersion, err = s.at("apiVersion").kept()
+	case "kind":
+		s.kind, err = s.at("kind").kept()
+	case "metadata":
+		s.h, s.field = object.Header{}, "metadata"
+		s.d.Labels, s.d.Annotations = 0, 0
+		err = s.r.members(s.meta)
+	default:
+		err = s.body(name)
+	}
+	if err == nil {
+		s.field = ""
+	}
+	return err
 }
 
 // body passes over a member of the object that the header has nothing of.
@@ -85,36 +98,33 @@ func (s *jsonScanner) body(name []byte) error {
 	if !s.digests {
 		return s.r.skip()
 	}
+	v, err := s.r.value()
 	switch string(name) {
 	case "spec":
-		v, err := s.r.d.ReadValue()
-		s.d.Spec, s.hasSpec = hashOfValue(v), len(v) > 0 && v.Kind() != 'n'
-		return err
+		s.d.Spec = hashOfValue(v)
+		s.hasSpec = s.d.Spec != 0
 	case "status":
-		v, err := s.r.d.ReadValue()
 		s.d.Status = hashOfValue(v)
-		return err
-	}
-	key := hashOf(name) // the name is good until the value is read
-	v, err := s.r.d.ReadValue()
-	if h := hashOfValue(v); h != 0 {
-		s.content = chain(chain(s.content, key), h)
+	default:
+		if h := hashOfValue(v); h != 0 {
+			s.content = chain(chain(s.content, hashOf(name)), h)
+		}
 	}
 	return err
 }
 
 // hashOfValue is 0 for null and for no value.
-func hashOfValue(v jsontext.Value) uint64 {
-	if len(v) == 0 || v.Kind() == 'n' {
+func hashOfValue(v []byte) uint64 {
+	if len(v) == 0 || v[0] == 'n' {
 		return 0
 	}
 	return hashOf(v)
 }
 
 // at notes the field that is read next.
-func (s *jsonScanner) at(field string) *jsonReader {
+func (s *jsonScanner) at(field string) *viewReader {
 	s.field = field
-	return s.r
+	return &s.r
 }
 
 // meta reads one member of the metadata.
@@ -122,32 +132,28 @@ func (s *jsonScanner) meta(name []byte) (err error) {
 	h := &s.h
 	switch string(name) {
 	case "name":
-		h.Name, err = s.at("metadata.name").str()
+		h.Name, err = s.at("metadata.name").kept()
 	case "namespace":
-		h.Namespace, err = s.at("metadata.namespace").str()
+		h.Namespace, err = s.at("metadata.namespace").kept()
 	case "uid":
 		var uid string
-		uid, err = s.at("metadata.uid").str()
+		uid, err = s.at("metadata.uid").kept()
 		h.UID = types.UID(uid)
 	case "resourceVersion":
-		h.ResourceVersion, err = s.at("metadata.resourceVersion").str()
+		h.ResourceVersion, err = s.at("metadata.resourceVersion").kept()
 	case "generation":
 		h.Generation, err = s.at("metadata.generation").integer()
 	case "deletionTimestamp":
 		h.DeletionTimestamp, err = s.at("metadata.deletionTimestamp").time()
 	case "labels":
-		start := s.r.offset()
-		if h.Labels, err = s.at("metadata.labels").strings(); s.digests {
-			s.d.Labels = s.hashSince(start, h.Labels)
-		}
+		s.field = "metadata.labels"
+		h.Labels, s.d.Labels, err = s.texts()
 	case "annotations":
-		start := s.r.offset()
-		if h.Annotations, err = s.at("metadata.annotations").strings(); s.digests {
-			s.d.Annotations = s.hashSince(start, h.Annotations)
-		}
+		s.field = "metadata.annotations"
+		h.Annotations, s.d.Annotations, err = s.texts()
 	case "ownerReferences":
 		h.Owners = nil
-		err = s.at("metadata.ownerReferences").array(s.owner)
+		err = s.at("metadata.ownerReferences").elements(s.owner)
 	default:
 		err = s.r.skip()
 	}
@@ -157,27 +163,40 @@ func (s *jsonScanner) meta(name []byte) (err error) {
 	return err
 }
 
-// hashSince is that of the map that was read since the offset start, 0 if it is empty.
-func (s *jsonScanner) hashSince(start int, m map[string]string) uint64 {
-	if len(m) == 0 {
-		return 0
+// texts reads an object of strings into a new map, nil if there are none, and its digest.
+func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
+	start := s.r.i
+	err = s.r.members(func(name []byte) error {
+		key := s.r.keep(name)
+		value, err := s.r.kept()
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			m = make(map[string]string)
+		}
+		m[key] = value
+		return nil
+	})
+	if s.digests && len(m) > 0 {
+		hash = hashOf(s.r.b[start:s.r.i])
 	}
-	return hashOf(bytes.TrimLeft(s.r.b[start:s.r.offset()], ": \t\r\n"))
+	return m, hash, err
 }
 
 func (s *jsonScanner) owner() error {
 	var o object.Owner
-	err := s.r.object(func(name []byte) (err error) {
+	err := s.r.members(func(name []byte) (err error) {
 		switch string(name) {
 		case "apiVersion":
-			o.APIVersion, err = s.r.str()
+			o.APIVersion, err = s.r.kept()
 		case "kind":
-			o.Kind, err = s.r.str()
+			o.Kind, err = s.r.kept()
 		case "name":
-			o.Name, err = s.r.str()
+			o.Name, err = s.r.kept()
 		case "uid":
 			var uid string
-			uid, err = s.r.str()
+			uid, err = s.r.kept()
 			o.UID = types.UID(uid)
 		case "controller":
 			o.Controller, err = s.r.boolean()
@@ -190,24 +209,70 @@ func (s *jsonScanner) owner() error {
 	return err
 }
 
+// Where a header has a null, it is as if nothing were there.
+
+// members is object of what may be null.
+func (d *viewReader) members(member func(name []byte) error) error {
+	if d.null() {
+		return nil
+	}
+	return d.object(member)
+}
+
+// elements is array of what may be null.
+func (d *viewReader) elements(element func() error) error {
+	if d.null() {
+		return nil
+	}
+	return d.array(element)
+}
+
+// kept is a string that shares nothing with the document, empty for a null.
+func (d *viewReader) kept() (string, error) {
+	if d.null() {
+		return "", nil
+	}
+	b, err := d.str()
+	return d.keep(b), err
+}
+
 // integer reads a whole number, written without fraction or exponent. A null is zero.
-func (r *jsonReader) integer() (int64, error) {
-	v, err := r.d.ReadValue()
-	if err != nil || v.Kind() == 'n' {
+func (d *viewReader) integer() (int64, error) {
+	if d.null() {
+		return 0, nil
+	}
+	v, err := d.value()
+	if err != nil {
 		return 0, err
 	}
 	return strconv.ParseInt(string(v), 10, 64)
 }
 
 // time reads an RFC 3339 time. A null is the zero time.
-func (r *jsonReader) time() (time.Time, error) {
-	if r.d.PeekKind() == 'n' {
-		return time.Time{}, r.skip()
+func (d *viewReader) time() (time.Time, error) {
+	if d.null() {
+		return time.Time{}, nil
 	}
-	text, err := r.str()
+	text, err := d.kept()
 	if err != nil {
 		return time.Time{}, err
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	return t.UTC(), err
+}
+
+// boolean reads true or false. A null is false.
+func (d *viewReader) boolean() (bool, error) {
+	if d.null() {
+		return false, nil
+	}
+	start := d.i
+	switch string(d.literal()) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	d.i = start
+	return false, d.want("true or false")
 }

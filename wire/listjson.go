@@ -78,7 +78,7 @@ func (l *jsonList) item() (Raw, error) {
 	if err != nil {
 		return Raw{}, err
 	}
-	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: slices.Clip(bytes.Clone(v))}
+	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: slices.Clip(bytes.Clone(v)), checked: true}
 	return raw, raw.foreign()
 }
 

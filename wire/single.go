@@ -33,6 +33,7 @@ func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
 		if err != nil {
 			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
 		}
+		raw.checked = true
 	}
 	switch {
 	case kind.is(apiVersion, name):

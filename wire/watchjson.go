@@ -64,7 +64,7 @@ func (w *jsonWatch) event(name, object []byte) (EventType, Raw, error) {
 	if err != nil {
 		return 0, Raw{}, err
 	}
-	raw := Raw{Kind: w.kind, Encoding: JSON, Bytes: object}
+	raw := Raw{Kind: w.kind, Encoding: JSON, Bytes: object, checked: true}
 	if t != Error {
 		return t, raw, raw.foreign()
 	}
