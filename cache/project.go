@@ -17,7 +17,8 @@ import (
 var _ client.Projector = (*Cache)(nil)
 
 // Project implements client.Projector: the fields are read from the bytes, no object is built.
-// Errors are those of Get, and *wire.ProjectionError.
+// Errors are those of Get, and *wire.ProjectionError; *wire.DecodeError where a kind without a Go
+// type does not hold what the view expects.
 func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
 	in, e, err := c.entry(ctx, key, proto, o)
 	if err != nil {

@@ -20,8 +20,9 @@ func (in *Informer) Projection(view any) (*wire.Projection, error) {
 
 // Project reads a view of an entry of this informer into a struct of the caller's, which then owns
 // all of it, without building the object. p is one of this informer. The first time that fails for
-// a version it is reported. The error is a *store.SetAsideError, or a *TypeMismatchError if p is
-// for another struct.
+// a version it is reported, and the error is a *store.SetAsideError; but of a kind without a Go type
+// it is the *wire.DecodeError, since the view may be what is wrong. If p is for another struct it is
+// a *TypeMismatchError.
 func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error {
 	if e.Err() != nil {
 		return in.unusable(e, e.Err())
@@ -30,7 +31,8 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 	if err = in.mismatch(view, err); err == nil {
 		return nil
 	}
-	if _, ok := err.(*TypeMismatchError); ok {
+	_, mismatch := err.(*TypeMismatchError)
+	if _, bad := err.(*wire.DecodeError); mismatch || bad && in.goType() == nil {
 		return err
 	}
 	return in.unusable(e, err)
