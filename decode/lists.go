@@ -12,8 +12,10 @@ import (
 func (r *reader) list(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '[')
 	l := (*sliceHeader)(into)
-	if i >= 0 && !more {
-		*l = sliceHeader{data: unsafe.Pointer(&emptyList)}
+	if !more {
+		if i >= 0 {
+			*l = sliceHeader{data: unsafe.Pointer(&emptyList)}
+		}
 		return i
 	}
 	g := r.open(p.block, min(int(p.length.Load()), (len(r.src)-i)/2))

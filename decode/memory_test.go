@@ -1,15 +1,18 @@
 package decode
 
 import (
+	"bytes"
 	gojson "encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/json"
 )
 
 // stands reports whether s is a part of b, in memory.
@@ -77,4 +80,45 @@ func TestOwnedDocumentStays(t *testing.T) {
 	if string(doc) != before {
 		t.Errorf("now %s", doc)
 	}
+}
+
+// Many at once read by the same tables, each into memory of its own.
+func TestAtOnce(t *testing.T) {
+	var group sync.WaitGroup
+	for name, form := range forms {
+		for n := range 4 {
+			group.Go(func() {
+				var kept, wants []*corev1.Pod
+				for i := range 60 {
+					want := &corev1.Pod{}
+					filler(int64((i*7 + n) % 50)).Fill(want)
+					doc, err := form.write(want)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got, stock := &corev1.Pod{}, &corev1.Pod{}
+					if err := form.owns(bytes.Clone(doc), got); err != nil {
+						t.Error(err)
+					}
+					if name == "json" {
+						err = json.UnmarshalCaseSensitivePreserveInts(doc, stock)
+					} else {
+						err = stock.Unmarshal(doc)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					kept, wants = append(kept, got), append(wants, stock)
+				}
+				for i := range kept { // nothing that came later was written over what came before
+					if !reflect.DeepEqual(kept[i], wants[i]) {
+						t.Errorf("%s: %s", name, cmp.Diff(wants[i], kept[i]))
+						return
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
 }

@@ -26,6 +26,9 @@ func (r *reader) text(i int) (string, int) {
 	}
 	s := r.src[i+1 : end]
 	if plain {
+		if len(s) >= max(r.strings.cut, 1) {
+			return unsafe.String(unsafe.SliceData(s), len(s)), end + 1
+		}
 		return r.strings.keep(s), end + 1
 	}
 	b, ok := unescape(make([]byte, 0, len(s)), s)
