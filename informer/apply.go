@@ -149,13 +149,16 @@ func (a *applier) endReplace(version string) {
 	}
 }
 
-func (a *applier) tell(changes []store.Change) {
-	if len(changes) == 0 {
+func (a *applier) tell(changes store.Changes) {
+	if changes.Len() == 0 {
 		return
 	}
-	a.in.tidy(changes)
-	for _, r := range a.in.registered() {
-		r.offer(changes...)
+	regs := a.in.registered()
+	for c := range changes.All() {
+		a.in.tidy(c)
+		for _, r := range regs {
+			r.offer(c)
+		}
 	}
 }
 
@@ -176,7 +179,7 @@ func (a *applier) join() {
 	for _, r := range joining {
 		in.start(r)
 		for e := range snapshot.All() {
-			r.offer(store.Change{Key: e.Header().Key, New: e, Initial: true})
+			r.offer(store.Change{Key: e.Key(), New: e, Initial: true})
 		}
 		if in.HasSynced() {
 			r.listed()
@@ -198,7 +201,7 @@ func (a *applier) resync(now time.Time) {
 			r.nextResync = now.Add(r.resync)
 		} else if !now.Before(r.nextResync) {
 			for e := range a.in.store.Snapshot().All() {
-				r.offer(store.Change{Key: e.Header().Key, Old: e, New: e, Resync: true})
+				r.offer(store.Change{Key: e.Key(), Old: e, New: e, Resync: true})
 			}
 			r.nextResync = now.Add(r.resync)
 		}
