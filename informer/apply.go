@@ -10,11 +10,15 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// sink is what the reflector pushes into. It never blocks.
+// sink is what the reflector pushes into. It never blocks but for a list that comes in faster than
+// it is stored: then the rest of it waits in the connection, and not here.
 type sink struct {
 	in        *Informer
 	replacing bool
 }
+
+// listAhead is how many objects of a list may wait to be stored.
+const listAhead = 512
 
 func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 	s.replacing = true
@@ -23,6 +27,7 @@ func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 
 func (s *sink) Upsert(e *store.Entry) {
 	if s.replacing {
+		s.in.fifo.Room(s.in.running(), listAhead)
 		s.in.fifo.Push(delta.Replaced, e)
 		return
 	}
@@ -57,12 +62,23 @@ type applier struct {
 	relisting bool
 	reset     bool        // the relist is from a server that went back in time
 	wake      *time.Timer // for the next resync
+	tidy      *time.Timer // for what waits for readers
+	wait      time.Duration
+}
+
+func newApplier(in *Informer) *applier {
+	return &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake), tidy: time.AfterFunc(time.Hour, in.fifo.Wake)}
+}
+
+func (a *applier) stop() {
+	a.wake.Stop()
+	a.tidy.Stop()
 }
 
 // apply is the applier's goroutine.
 func (in *Informer) apply(ctx context.Context) error {
-	a := &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake)}
-	defer a.wake.Stop()
+	a := newApplier(in)
+	defer a.stop()
 	for {
 		batch, err := in.fifo.TakeAll(ctx)
 		if err != nil {
@@ -74,7 +90,24 @@ func (in *Informer) apply(ctx context.Context) error {
 		a.step(batch)
 		a.join()
 		a.resync(time.Now())
+		a.reclaim()
 	}
+}
+
+// reclaim gives memory back while there is nothing to apply, and has the applier woken again when
+// something waits for readers.
+func (a *applier) reclaim() {
+	if a.txn != nil {
+		return
+	}
+	for a.in.fifo.Stats().Depth == 0 && a.in.store.Reclaim() {
+	}
+	if a.in.store.Reclaimable() == 0 {
+		a.wait = 0
+		return
+	}
+	a.wait = min(max(2*a.wait, 100*time.Millisecond), 10*time.Second)
+	a.tidy.Reset(a.wait)
 }
 
 // step applies a batch. It becomes visible as a whole, except that a relist is a commit of its
