@@ -33,8 +33,10 @@ type Options struct {
 	Kinds []KindOptions
 	// Resync is the period of handlers that do not name their own. Zero or negative: never.
 	Resync time.Duration
-	// StripManagedFields drops metadata.managedFields from every object.
-	StripManagedFields bool
+	// KeepManagedFields keeps metadata.managedFields of every kind; see KindOptions for one alone.
+	// By default they are cut from every object as it arrives: what is read has none. They are half
+	// of most objects, and writing one without them leaves those on the server as they are.
+	KeepManagedFields bool
 	// Configure may change the options of each informer before it is made; see
 	// [informer.FactoryOptions]. It comes after everything else. Nil: none.
 	Configure func(*informer.Options)
@@ -57,6 +59,9 @@ type KindOptions struct {
 	// Transform changes each version of a whole object before it is held; see [informer.Options].
 	// What is held as metadata only does not go through it.
 	Transform func(object.Object) error
+	// KeepManagedFields keeps metadata.managedFields of this kind, whatever Options.KeepManagedFields
+	// says: for a program that looks at who set which field.
+	KeepManagedFields bool
 	// OpenOnRead lets the first read open the kind, and wait until it has synced or the ctx of the
 	// read ends. It stays open. There is no such option for all kinds at once.
 	OpenOnRead bool
@@ -117,9 +122,10 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 
 // configure sets what is special about a kind.
 func (c *Cache) configure(o *informer.Options) {
-	o.StripManagedFields = c.o.StripManagedFields
+	special := c.special[o.Kind.GVK]
+	o.KeepManagedFields = c.o.KeepManagedFields || special.KeepManagedFields
 	if !o.Selection.MetadataOnly {
-		o.Transform = c.special[o.Kind.GVK].Transform
+		o.Transform = special.Transform
 	}
 	if c.o.Configure != nil {
 		c.o.Configure(o)

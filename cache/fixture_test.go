@@ -19,11 +19,12 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 var (
 	types  = coreScheme()

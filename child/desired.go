@@ -20,8 +20,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// AppliedAnnotation holds, on children whose managedFields the client does not show, a hash of what
-// was applied last.
+// AppliedAnnotation holds, on every child, a hash of what was applied last.
 const AppliedAnnotation = "flyball.io/applied"
 
 func hasStatus(o object.Object) bool {
@@ -64,20 +63,38 @@ func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
 	return nil
 }
 
-// difference names a field in which live is not as wanted; empty: there is none. Where the
-// annotation is needed it is added to what is wanted.
-func (e *ensure) difference(live object.Object) (string, error) {
-	want, err := e.fields(e.want)
-	if err != nil {
-		return "", err
+// stamp notes what is wanted, and annotates it with its hash.
+func (e *ensure) stamp() error {
+	var err error
+	if e.sets, err = e.fields(e.want); err != nil {
+		return err
 	}
+	data, err := json.Marshal(e.sets)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	annotations := maps.Clone(e.want.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AppliedAnnotation] = hex.EncodeToString(sum[:8])
+	e.want.SetAnnotations(annotations)
+	return nil
+}
+
+// difference names a field in which live is not as wanted; empty: there is none.
+func (e *ensure) difference(live object.Object) (string, error) {
 	have, err := asMap(live)
 	if err != nil {
 		return "", err
 	}
 	managed := live.GetManagedFields()
 	if len(managed) == 0 {
-		return e.withoutManaged(live, want, have)
+		if live.GetAnnotations()[AppliedAnnotation] != e.want.GetAnnotations()[AppliedAnnotation] {
+			return "metadata.annotations." + AppliedAnnotation, nil
+		}
+		return compare(e.sets, have, nil), nil
 	}
 	for _, m := range managed {
 		if m.Manager != e.o.fieldOwner || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" {
@@ -90,28 +107,29 @@ func (e *ensure) difference(live object.Object) (string, error) {
 		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
 			return "", fmt.Errorf("managedFields of the live object: %w", err)
 		}
-		return compare(want, have, owned), nil
+		return compare(e.setsBeside(live, owned), have, owned), nil
 	}
 	return "metadata.managedFields", nil
 }
 
-func (e *ensure) withoutManaged(live object.Object, want, have map[string]any) (string, error) {
-	data, err := json.Marshal(want)
-	if err != nil {
-		return "", err
+// setsBeside is what is wanted with the hash that live has, where that is ours: managedFields tell
+// what was applied, so that any hash will do.
+func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string]any {
+	_, ours, _ := unstructured.NestedFieldNoCopy(owned, "f:metadata", "f:annotations", "f:"+AppliedAnnotation)
+	if !ours {
+		return e.sets
 	}
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:8])
-	annotations := maps.Clone(e.want.GetAnnotations())
+	want := maps.Clone(e.sets)
+	metadata, _ := want["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata) // it has the owner reference at least
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
 	if annotations == nil {
-		annotations = map[string]string{}
+		annotations = map[string]any{}
 	}
-	annotations[AppliedAnnotation] = hash
-	e.want.SetAnnotations(annotations)
-	if live.GetAnnotations()[AppliedAnnotation] != hash {
-		return "metadata.annotations." + AppliedAnnotation, nil
-	}
-	return compare(want, have, nil), nil
+	annotations[AppliedAnnotation] = live.GetAnnotations()[AppliedAnnotation]
+	metadata["annotations"], want["metadata"] = annotations, metadata
+	return want
 }
 
 // fields is what an object sets, as the server would write it, without what names it.

@@ -23,10 +23,10 @@
 // ones as a whole. That what the server fills in looks like no difference follows from this: it is
 // not ours.
 //
-// A cache may have been told to drop managedFields. The first Ensure that finds none applies desired
-// with the annotation flyball.io/applied, a hash of it: from then on what desired no longer sets
-// shows as another hash, and every field that it sets must be in the live object. The elements of
-// a list may then have others between them, except in a list of plain values.
+// A cache cuts managedFields unless it is told to keep them, as cache.KindOptions can. So every apply
+// has the annotation flyball.io/applied, a hash of desired: without managedFields, what desired no
+// longer sets shows as another hash, and every field that it sets must be in the live object. The
+// elements of a list may then have others between them, except in a list of plain values.
 //
 // A difference that the server or a webhook makes anew each time, such as a value that is
 // rewritten, is applied at each call; it changes nothing, and so wakes nobody. The logger of the

@@ -104,6 +104,7 @@ type ensure struct {
 	parent schema.GroupVersionKind // the kind of owner
 	gvk    schema.GroupVersionKind // the kind of the child
 	want   object.Object           // what to apply
+	sets   map[string]any          // what it sets, without the hash of it
 	name   string
 }
 
@@ -154,7 +155,13 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	if err := foldStringData(e.gvk, e.want); err != nil {
 		return nil, err
 	}
-	return e, own(owner, e.parent, e.want, e.name)
+	if err := own(owner, e.parent, e.want, e.name); err != nil {
+		return nil, err
+	}
+	if err := e.stamp(); err != nil {
+		return nil, fmt.Errorf("child %s: %w", e.name, err)
+	}
+	return e, nil
 }
 
 func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {

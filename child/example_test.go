@@ -71,7 +71,7 @@ func ExampleEnsure() {
 		fmt.Println(did, err)
 	}
 	// Output:
-	// apply by configmap {"apiVersion":"v1","data":{"message":"welcome"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"web","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":true,"kind":"ConfigMap","name":"guests","uid":"u1"}]}}
+	// apply by configmap {"apiVersion":"v1","data":{"message":"welcome"},"kind":"ConfigMap","metadata":{"annotations":{"flyball.io/applied":"afcb109eb2f2c1e9"},"name":"settings","namespace":"web","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":true,"kind":"ConfigMap","name":"guests","uid":"u1"}]}}
 	// created <nil>
 	// unchanged <nil>
 }

@@ -224,7 +224,7 @@ func (r reads) Page(ctx context.Context, proto object.Object, o client.ListOptio
 // At rest not one request is sent: neither a write nor a read, whether the cache keeps managedFields
 // or not.
 func TestRestsOnACache(t *testing.T) {
-	for name, strip := range map[string]bool{"whole": false, "stripped": true} {
+	for name, keep := range map[string]bool{"kept": true, "cut": false} {
 		t.Run(name, func(t *testing.T) {
 			p := planetest.Shared(t)
 			c := &cluster{t: t, ns: planetest.Namespace(t, p)}
@@ -237,7 +237,7 @@ func TestRestsOnACache(t *testing.T) {
 			c.check(err)
 			t.Cleanup(live.Close)
 			c.Live = live
-			shared, err := cache.New(informer.Connect(live), cache.Options{StripManagedFields: strip})
+			shared, err := cache.New(informer.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)
 			for _, proto := range []object.Object{&corev1.Service{}, &appsv1.Deployment{}, &corev1.ConfigMap{}} {
 				_, err := shared.Open(t.Context(), proto, informer.Selection{})

@@ -1,15 +1,22 @@
 package decode
 
 import (
+	"bytes"
+	gojson "encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/json"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -77,40 +84,181 @@ func usualPod(managed bool) *corev1.Pod {
 	return p
 }
 
-// sink keeps a copy from being made on the stack.
-var sink *corev1.Pod
+func usualDeployment() *appsv1.Deployment {
+	p := usualPod(false)
+	at := p.CreationTimestamp
+	d := &appsv1.Deployment{ObjectMeta: p.ObjectMeta, Spec: appsv1.DeploymentSpec{
+		Replicas: ptr(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": "app-0042"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec},
+		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: ptr(intstr.FromString("25%")), MaxUnavailable: ptr(intstr.FromInt32(1))}},
+	}, Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}}
+	for _, c := range []appsv1.DeploymentConditionType{appsv1.DeploymentAvailable, appsv1.DeploymentProgressing} {
+		d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: c, Status: corev1.ConditionTrue, LastUpdateTime: at, LastTransitionTime: at, Reason: "AsExpected", Message: "as it should be"})
+	}
+	return d
+}
 
-func BenchmarkPod(b *testing.B) {
-	for _, managed := range []bool{true, false} {
-		p := usualPod(managed)
-		doc, err := p.Marshal()
+func usualNode() *corev1.Node {
+	at := metav1.NewTime(time.Unix(1_780_000_000, 0))
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0117", UID: "3f0c2a57-8a0e-4c8e-9a5d-51f3a0f1c2d3", ResourceVersion: "81734512", CreationTimestamp: at, Labels: map[string]string{}}}
+	for i := range 12 {
+		n.Labels[fmt.Sprintf("example.org/label-%02d", i)] = "value"
+	}
+	n.Spec.PodCIDR, n.Spec.PodCIDRs, n.Spec.ProviderID = "10.64.117.0/24", []string{"10.64.117.0/24"}, "example://zone-a/node-0117"
+	room := corev1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("65843076Ki"), "pods": resource.MustParse("110"), "ephemeral-storage": resource.MustParse("101430960Ki"), "hugepages-2Mi": resource.MustParse("0")}
+	n.Status.Capacity, n.Status.Allocatable = room, room
+	for _, c := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: c, Status: corev1.ConditionTrue, LastHeartbeatTime: at, LastTransitionTime: at, Reason: "KubeletHasSufficient", Message: "kubelet has sufficient of it available"})
+	}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.117"}, {Type: corev1.NodeHostName, Address: "node-0117"}}
+	n.Status.DaemonEndpoints.KubeletEndpoint.Port = 10250
+	n.Status.NodeInfo = corev1.NodeSystemInfo{MachineID: strings.Repeat("ab", 16), SystemUUID: "3f0c2a57-8a0e-4c8e-9a5d-51f3a0f1c2d3", KernelVersion: "6.12.1", OSImage: "Linux", ContainerRuntimeVersion: "containerd://2.1.0", KubeletVersion: "v1.37.0", OperatingSystem: "linux", Architecture: "amd64"}
+	for i := range 40 {
+		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("registry.example.org/shop/image-%02d:v1", i), fmt.Sprintf("registry.example.org/shop/image-%02d@sha256:%064x", i, i*7919)}, SizeBytes: int64(10_000_000 + i*1_000_003)})
+	}
+	return n
+}
+
+func usualConfigMap() *corev1.ConfigMap {
+	c := &corev1.ConfigMap{ObjectMeta: usualPod(false).ObjectMeta, Data: map[string]string{"config.yaml": strings.Repeat("key_of_something: \"a value\" # and a note\n", 60), "revision": "7"}}
+	return c
+}
+
+// widget is the Go type of a custom resource, with the copying that generators write.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              widgetSpec   `json:"spec,omitempty"`
+	Status            widgetStatus `json:"status,omitempty"`
+}
+
+type widgetSpec struct {
+	Owner string       `json:"owner"`
+	Size  int32        `json:"size"`
+	Ratio float64      `json:"ratio"`
+	Steps []widgetStep `json:"steps,omitempty"`
+	Notes string       `json:"notes,omitempty"`
+}
+
+type widgetStep struct {
+	Name           string            `json:"name"`
+	Image          string            `json:"image"`
+	Command        []string          `json:"command,omitempty"`
+	TimeoutSeconds int64             `json:"timeoutSeconds"`
+	Retries        int32             `json:"retries"`
+	Privileged     bool              `json:"privileged"`
+	Environment    map[string]string `json:"environment,omitempty"`
+}
+
+type widgetStatus struct {
+	ObservedGeneration int64              `json:"observedGeneration"`
+	Runs               int32              `json:"runs"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func (w *widget) deepCopy() *widget {
+	out := new(widget)
+	*out = *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Spec.Steps = make([]widgetStep, len(w.Spec.Steps))
+	for i, s := range w.Spec.Steps {
+		s.Command = slices.Clone(s.Command)
+		env := make(map[string]string, len(s.Environment))
+		for k, v := range s.Environment {
+			env[k] = v
+		}
+		s.Environment = env
+		out.Spec.Steps[i] = s
+	}
+	out.Status.Conditions = make([]metav1.Condition, len(w.Status.Conditions))
+	for i := range w.Status.Conditions {
+		w.Status.Conditions[i].DeepCopyInto(&out.Status.Conditions[i])
+	}
+	return out
+}
+
+// usualWidget is of about 10 kB in JSON.
+func usualWidget() *widget {
+	w := &widget{TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"}, ObjectMeta: usualPod(false).ObjectMeta}
+	w.Spec = widgetSpec{Owner: "app-0042", Size: 42, Ratio: 0.25, Notes: strings.Repeat("a note that is long enough to count ", 50)}
+	for i := range 20 {
+		w.Spec.Steps = append(w.Spec.Steps, widgetStep{
+			Name: fmt.Sprintf("step-%d", i), Image: "registry.example.org/tools/runner:v2", Command: []string{"sh", "-c", "run --this --that " + strings.Repeat("x", 40)},
+			TimeoutSeconds: int64(30 + 7*i), Retries: int32(i % 4), Environment: map[string]string{"STAGE": "production", "KEY": strings.Repeat("k", 20)},
+		})
+	}
+	for _, c := range []string{"Ready", "Progressing", "Degraded", "Synced"} {
+		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: w.CreationTimestamp, Reason: "AsExpected", Message: "as it should be since then"})
+	}
+	return w
+}
+
+// contest is one object: how it is copied, and read by either decoder out of a buffer of its own.
+type contest struct {
+	name              string
+	doc               []byte
+	copy, ours, stock func(doc []byte) error
+}
+
+// sink keeps what is made from being made on the stack.
+var sink any
+
+func contests(b testing.TB) []contest {
+	var all []contest
+	add := func(name string, doc []byte, err error, copyOf func() any, make func() any, ours, stock func([]byte, any) error) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		size := fmt.Sprintf("%dB", len(doc))
-		b.Run(size+"/fast", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				sink = new(corev1.Pod)
-				if err := Protobuf(doc, sink); err != nil {
-					b.Fatal(err)
+		all = append(all, contest{
+			fmt.Sprintf("%s-%dB", name, len(doc)), doc,
+			func([]byte) error { sink = copyOf(); return nil },
+			func(doc []byte) error { v := make(); sink = v; return ours(bytes.Clone(doc), v) },
+			func(doc []byte) error { v := make(); sink = v; return stock(doc, v) },
+		})
+	}
+	for _, o := range []struct {
+		name string
+		obj  interface {
+			runtime.Object
+			marshaler
+		}
+	}{{"pod", usualPod(false)}, {"pod-managed", usualPod(true)}, {"deployment", usualDeployment()}, {"node", usualNode()}, {"configmap", usualConfigMap()}} {
+		make := func() any { return reflect.New(reflect.TypeOf(o.obj).Elem()).Interface() }
+		copyOf := func() any { return o.obj.DeepCopyObject() }
+		doc, err := o.obj.Marshal()
+		add("protobuf-"+o.name, doc, err, copyOf, make, ProtobufOwned, func(b []byte, v any) error { return v.(stockMessage).Unmarshal(b) })
+		doc, err = gojson.Marshal(o.obj)
+		add("json-"+o.name, doc, err, copyOf, make, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+	}
+	w := usualWidget()
+	doc, err := gojson.Marshal(w)
+	add("json-widget", doc, err, func() any { return w.deepCopy() }, func() any { return new(widget) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+	var content map[string]any
+	if err := json.UnmarshalCaseSensitivePreserveInts(doc, &content); err != nil {
+		b.Fatal(err)
+	}
+	doc, err = gojson.Marshal(content) // names in order, as the server has custom resources
+	add("json-widget-sorted", doc, err, func() any { return w.deepCopy() }, func() any { return new(widget) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+	add("json-unstructured", doc, err, func() any { return runtime.DeepCopyJSON(content) }, func() any { return new(map[string]any) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+	return all
+}
+
+// Reading an object into memory of its own, beside what others do instead: a deep copy, or the stock
+// decoder.
+func Benchmark(b *testing.B) {
+	for _, c := range contests(b) {
+		for _, way := range []struct {
+			name string
+			f    func([]byte) error
+		}{{"copy", c.copy}, {"ours", c.ours}, {"stock", c.stock}} {
+			b.Run(c.name+"/"+way.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := way.f(c.doc); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
-		b.Run(size+"/stock", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				sink = new(corev1.Pod)
-				if err := sink.Unmarshal(doc); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(size+"/copy", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				sink = p.DeepCopy()
-			}
-		})
+			})
+		}
 	}
 }

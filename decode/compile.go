@@ -4,9 +4,10 @@ import (
 	"encoding"
 	gojson "encoding/json"
 	"reflect"
+	"slices"
 	"strings"
-	"unsafe"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -15,6 +16,7 @@ import (
 // know makes it fail as a whole.
 type compiler struct {
 	open   map[reflect.Type]*plan // structs that are made or being made: types may contain themselves
+	blocks blocks
 	failed bool
 }
 
@@ -23,108 +25,102 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 	anyType         = reflect.TypeFor[any]()
 	bytesType       = reflect.TypeFor[[]byte]()
+	quantityType    = reflect.TypeFor[resource.Quantity]()
 )
 
 // special are types whose own methods are known well enough to do without.
-var special = map[reflect.Type]plan{
-	reflect.TypeFor[metav1.Time]():        timePlan,
-	reflect.TypeFor[intstr.IntOrString](): intOrStringPlan,
-	reflect.TypeFor[gojson.Number]():      nil,
+var special = map[reflect.Type]planKind{
+	reflect.TypeFor[metav1.Time]():        asTime,
+	reflect.TypeFor[intstr.IntOrString](): asIntOrString,
+	quantityType:                          asQuantity,
 }
 
-func (c *compiler) plan(t reflect.Type) plan {
-	if t.Kind() == reflect.Pointer {
-		return pointerPlan(t, c.plan(t.Elem()))
+func (c *compiler) plan(t reflect.Type) *plan {
+	if p := c.open[t]; p != nil {
+		return p
 	}
-	if p, ok := special[t]; ok {
-		return c.must(p)
+	p := &plan{t: t}
+	if k, ok := special[t]; ok {
+		p.kind = k
+		return p
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return c.must(ownPlan(t))
+	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
+		p.kind = asOwn
+		return p
 	}
-	if t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
-		return c.must(nil)
+	if t.Kind() != reflect.Pointer && (t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) || t == reflect.TypeFor[gojson.Number]() {
+		c.failed = true
+		return p
 	}
 	switch t.Kind() {
+	case reflect.Pointer:
+		p.kind, p.elem, p.block = asPointer, c.plan(t.Elem()), c.blocks.block(t.Elem())
 	case reflect.String:
-		return stringPlan
+		p.kind = asString
 	case reflect.Bool:
-		return boolPlan
+		p.kind = asBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return intPlan(t)
+		p.kind, p.bits = asInt, t.Bits()
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return uintPlan(t)
+		p.kind, p.bits = asUint, t.Bits()
 	case reflect.Float32, reflect.Float64:
-		return floatPlan(t)
+		p.kind, p.bits = asFloat, t.Bits()
 	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			if t != bytesType {
-				return c.must(nil)
-			}
-			return bytesPlan
+		switch {
+		case t == bytesType:
+			p.kind = asBytes
+		case t.Elem().Kind() == reflect.Uint8:
+			c.failed = true
+		default:
+			p.kind, p.elem, p.block = asList, c.plan(t.Elem()), c.blocks.block(t.Elem())
 		}
-		return slicePlan(t, c.plan(t.Elem()))
 	case reflect.Map:
-		return c.mapPlan(t)
-	case reflect.Interface:
-		if t == anyType {
-			return anyPlan
-		}
+		c.mapPlan(p)
 	case reflect.Struct:
-		return c.structPlan(t)
-	}
-	return c.must(nil)
-}
-
-// must notes where there is no plan.
-func (c *compiler) must(p plan) plan {
-	if p == nil {
-		c.failed = true
+		c.structPlan(p)
+	default:
+		p.kind = asAny
+		c.failed = c.failed || t != anyType
 	}
 	return p
 }
 
-func (c *compiler) mapPlan(t reflect.Type) plan {
-	key := t.Key()
+func (c *compiler) mapPlan(p *plan) {
+	key := p.t.Key()
 	if key.Kind() != reflect.String || key.Implements(textUnmarshaler) || reflect.PointerTo(key).Implements(textUnmarshaler) {
-		return c.must(nil)
+		c.failed = true
+		return
 	}
-	switch t.Elem() {
-	case reflect.TypeFor[string]():
-		return stringMapPlan
+	switch p.t.Elem() {
+	case stringType:
+		p.kind = asStringMap
 	case anyType:
-		return anyMapPlan
+		p.kind = asAnyMap
+	default:
+		p.kind, p.elem = asMap, c.plan(p.t.Elem())
 	}
-	return mapPlan(t, c.plan(t.Elem()))
 }
 
-// field is a member of a struct, or of a struct that is embedded in it.
-type field struct {
-	name   string
-	offset uintptr
-	plan   plan
-}
-
-func (c *compiler) structPlan(t reflect.Type) plan {
-	if p := c.open[t]; p != nil {
-		return func(r *reader, into unsafe.Pointer) bool { return (*p)(r, into) }
+func (c *compiler) structPlan(p *plan) {
+	p.kind = asStruct
+	c.open[p.t] = p
+	var list []string
+	c.fields(p, p.t, 0, &list)
+	p.names = newNames(list)
+	for i := range list {
+		p.sorted = append(p.sorted, int16(i))
 	}
-	p := new(plan)
-	c.open[t] = p
-	var fields []field
-	c.fields(t, 0, &fields)
-	index := make(map[string]int, len(fields))
-	for i, f := range fields {
-		if _, twice := index[f.name]; twice {
+	slices.SortFunc(p.sorted, func(a, b int16) int { return strings.Compare(list[a], list[b]) })
+	p.rank = make([]int16, len(list))
+	for i, n := range p.sorted {
+		p.rank[n] = int16(i)
+		if i > 0 && list[n] == list[p.sorted[i-1]] {
 			c.failed = true // which one wins is a science
 		}
-		index[f.name] = i
 	}
-	*p = structPlan(fields, index)
-	return *p
 }
 
-func (c *compiler) fields(t reflect.Type, offset uintptr, all *[]field) {
+func (c *compiler) fields(p *plan, t reflect.Type, offset uintptr, list *[]string) {
 	for f := range t.Fields() {
 		tag, has := f.Tag.Lookup("json")
 		name, options, _ := strings.Cut(tag, ",")
@@ -136,17 +132,18 @@ func (c *compiler) fields(t reflect.Type, offset uintptr, all *[]field) {
 				c.failed = true
 				return
 			}
-			c.fields(f.Type, offset+f.Offset, all)
+			c.fields(p, f.Type, offset+f.Offset, list)
 			continue
 		case !f.IsExported():
 			continue
-		case has && (options == "string" || strings.Contains(options, "string")) || !plainName(name):
+		case has && strings.Contains(options, "string") || !plainName(name):
 			c.failed = true
 			return
 		case name == "":
 			name = f.Name
 		}
-		*all = append(*all, field{name, offset + f.Offset, c.plan(f.Type)})
+		*list = append(*list, name)
+		p.fields = append(p.fields, field{`"` + name + `":`, offset + f.Offset, c.plan(f.Type)})
 	}
 }
 

@@ -3,7 +3,6 @@ package decode
 import (
 	"reflect"
 	"sync"
-	"unicode/utf8"
 	"unsafe"
 
 	"sigs.k8s.io/json"
@@ -28,10 +27,8 @@ func decodeJSON(b []byte, into any, owned bool) error {
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return json.UnmarshalCaseSensitivePreserveInts(b, into)
 	}
-	t := v.Type().Elem()
-	if p := planOf(t); p != nil && utf8.Valid(b) {
-		r := reader{src: b, strings: arena{left: len(b), cut: shortest(len(b), owned)}}
-		if r.whole(p, v.UnsafePointer()) {
+	if t := jsonTableOf(v.Type().Elem()); t != nil {
+		if t.decode(b, v.UnsafePointer(), owned) {
 			return nil
 		}
 		v.Elem().SetZero()
@@ -39,32 +36,78 @@ func decodeJSON(b []byte, into any, owned bool) error {
 	return json.UnmarshalCaseSensitivePreserveInts(b, into)
 }
 
-// whole reads the document. False: it is not one for the fast way.
-func (r *reader) whole(p plan, into unsafe.Pointer) bool {
-	r.space()
-	if !p(r, into) {
-		return false
-	}
-	r.space()
-	return r.at == len(r.src)
+// jsonTable is the plan of a type, and the readers that have read by it.
+type jsonTable struct {
+	root    *plan
+	blocks  blocks
+	readers sync.Pool // of *reader
 }
 
-// A plan reads the value that begins at the reader, past any space, into a zero value of its type.
-// False: it does not know what to do.
-type plan func(r *reader, into unsafe.Pointer) bool
-
-// plans has the plan of each type that was asked for; nil for those that have none.
-var plans sync.Map // reflect.Type → plan
-
-func planOf(t reflect.Type) plan {
-	if p, ok := plans.Load(t); ok {
-		return p.(plan)
+// decode reads a document. False: it is not one for the fast way, and into holds anything.
+func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
+	r, _ := t.readers.Get().(*reader)
+	if r == nil {
+		r = &reader{memory: memory{slabs: make([]slab, len(t.blocks))}, texts: t.blocks.block(stringType), words: t.blocks.block(wordType)}
 	}
-	c := compiler{open: map[reflect.Type]*plan{}}
-	p := c.plan(t)
+	r.src = b
+	r.strings = arena{left: len(b), cut: shortest(len(b), owned)}
+	at := r.value(t.root, space(b, 0), into)
+	ok := at >= 0 && space(b, at) == len(b)
+	r.end()
+	t.readers.Put(r)
+	return ok
+}
+
+var (
+	stringType = reflect.TypeFor[string]()
+	wordType   = reflect.TypeFor[uint64]()
+)
+
+// jsonTables has the table of each type that was asked for; nil for those that have none.
+var jsonTables sync.Map // reflect.Type → *jsonTable
+
+func jsonTableOf(t reflect.Type) *jsonTable {
+	if known, ok := jsonTables.Load(t); ok {
+		return known.(*jsonTable)
+	}
+	c := compiler{open: map[reflect.Type]*plan{}, blocks: blocks{}}
+	c.blocks.block(stringType)
+	c.blocks.block(wordType)
+	table := &jsonTable{root: c.plan(t), blocks: c.blocks}
 	if c.failed {
-		p = nil
+		table = nil
 	}
-	known, _ := plans.LoadOrStore(t, p)
-	return known.(plan)
+	known, _ := jsonTables.LoadOrStore(t, table)
+	return known.(*jsonTable)
+}
+
+// reader goes through a document. Its methods read the value that begins at an offset into a zero
+// value of their type, and return the offset after it, or -1 for what is not well-formed and for
+// what the fast way leaves to the stock decoder.
+type reader struct {
+	src     []byte
+	depth   int
+	sorted  bool // members come in the order of their names, not of the fields
+	missed  int  // quantities
+	strings arena
+	memory
+	texts, words *block // what values of any type point to
+
+	// What was read of the maps and lists that are open, one after the other.
+	pairs   []string
+	members []member
+	items   []any
+}
+
+// maxDepth is how deep values are read; the stock decoder goes to 10,000.
+const maxDepth = 200
+
+// end forgets the object.
+func (r *reader) end() {
+	r.src, r.strings, r.depth = nil, arena{}, 0
+	clear(r.pairs)
+	clear(r.members)
+	clear(r.items)
+	r.pairs, r.members, r.items = r.pairs[:0], r.members[:0], r.items[:0]
+	r.memory.end()
 }

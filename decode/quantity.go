@@ -21,11 +21,14 @@ type parsed struct {
 // knownLength is how long a text may be to be remembered.
 const knownLength = 16
 
-// parseQuantity is resource.ParseQuantity. The text is kept; it may be part of a buffer. missed
+// parseQuantity is resource.ParseQuantity; owned says that the quantity may keep the text. missed
 // counts what was not known, so that quantities that are all different do not make garbage.
-func parseQuantity(text []byte, missed *int) (resource.Quantity, error) {
+func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, error) {
 	s := unsafe.String(unsafe.SliceData(text), len(text))
 	if len(text) > knownLength {
+		if !owned {
+			s = strings.Clone(s)
+		}
 		return resource.ParseQuantity(s)
 	}
 	slot := &known[slotOf(text)]
@@ -33,7 +36,7 @@ func parseQuantity(text []byte, missed *int) (resource.Quantity, error) {
 	if p != nil && p.text == s {
 		return p.q, nil
 	}
-	if *missed++; p != nil && *missed%8 != 0 {
+	if *missed++; owned && p != nil && *missed%8 != 0 {
 		return resource.ParseQuantity(s)
 	}
 	own := strings.Clone(s)

@@ -41,15 +41,15 @@ type slab struct {
 	maker reflect.Value // a slice that stays empty
 	next  unsafe.Pointer
 	left  int
-	used  uint32 // values of this object
+	used  uint32 // values of this object, and one; 0: none were asked for
 }
 
 // end forgets the object, and notes what the next one will need.
 func (m *memory) end() {
 	for _, b := range m.used {
 		s := &m.slabs[b.id]
-		if b.hint.Load() != s.used {
-			b.hint.Store(s.used)
+		if n := s.used - 1; b.hint.Load() != n {
+			b.hint.Store(n)
 		}
 		s.next, s.left, s.used = nil, 0, 0
 	}
@@ -61,6 +61,7 @@ func (m *memory) take(b *block, n int) unsafe.Pointer {
 	s := &m.slabs[b.id]
 	if s.used == 0 {
 		m.used = append(m.used, b)
+		s.used = 1
 	}
 	s.used += uint32(n)
 	if s.left < n {
@@ -68,7 +69,7 @@ func (m *memory) take(b *block, n int) unsafe.Pointer {
 		if n >= most {
 			return s.make(b, n)
 		}
-		s.left = max(n, min(most, n+int(b.hint.Load())-int(s.used)))
+		s.left = max(n, min(most, n+1+1+int(b.hint.Load())-int(s.used)))
 		s.next = s.make(b, s.left)
 	}
 	p := s.next
@@ -92,4 +93,49 @@ func (s *slab) make(b *block, n int) unsafe.Pointer {
 	p := s.maker.UnsafePointer()
 	s.maker.SetZero()
 	return p
+}
+
+// growing is a list whose length is not known yet.
+type growing struct {
+	block *block
+	data  unsafe.Pointer
+	cap   int
+}
+
+// open begins a list: with what is left of a piece, or with room for so many.
+func (m *memory) open(b *block, guess int) growing {
+	s := &m.slabs[b.id]
+	if s.used == 0 {
+		m.used = append(m.used, b)
+		s.used = 1
+	}
+	if s.left > 0 && s.left >= guess {
+		g := growing{b, s.next, s.left}
+		s.next, s.left = nil, 0
+		return g
+	}
+	most := int(slabBytes / max(b.size, 1))
+	if guess < most {
+		guess = max(guess, min(most, 1+int(b.hint.Load())-int(s.used)), min(most, 4))
+	}
+	guess = max(guess, 1)
+	return growing{b, s.make(b, guess), guess}
+}
+
+// grow makes room for more.
+func (m *memory) grow(g *growing) {
+	b := g.block
+	old := reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem()
+	g.data, g.cap = m.slabs[b.id].make(b, 2*g.cap), 2*g.cap
+	reflect.Copy(reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem(), old)
+}
+
+// close ends a list of n values; what follows them is for other values.
+func (m *memory) close(g growing, n int) {
+	b := g.block
+	s := &m.slabs[b.id]
+	s.used += uint32(n)
+	if n < g.cap && s.left == 0 && uintptr(g.cap)*b.size <= slabBytes {
+		s.next, s.left = unsafe.Add(g.data, uintptr(n)*b.size), g.cap-n
+	}
 }

@@ -30,7 +30,7 @@ type FactoryOptions struct {
 	// Resync is the period of handlers that do not name their own. Zero or negative: never.
 	Resync time.Duration
 	// Configure may change the options of each informer before it is made, by its kind: a
-	// Transform, an index, StripManagedFields, another Resync. It must not change what is
+	// Transform, an index, KeepManagedFields, another Resync. It must not change what is
 	// watched, and not call the factory. It is called again when the factory starts again. Nil: none.
 	Configure func(*Options)
 	// OnProblem is told what all informers report; see [Options].

@@ -32,9 +32,11 @@ type Options struct {
 	// state went through it already. The object is of the kind's Go type, or unstructured if it
 	// has none. If it fails or panics the object is set aside. Nil: none.
 	Transform func(object.Object) error
-	// StripManagedFields drops metadata.managedFields from every object, from the bytes, at
-	// nearly no cost. It has no effect beside an Intake of one's own in Reflector.
-	StripManagedFields bool
+	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of
+	// every object as it arrives, before the transform: they are half of most objects, and few
+	// programs look at them. Writing an object without them leaves those on the server as they are.
+	// Where Reflector has an Intake of one's own, that decides.
+	KeepManagedFields bool
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
 	// OnProblem is told of each version of an object that cannot be used, once, and of each panic
@@ -103,7 +105,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if o.Reflector.Resource == "" {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}
-	if o.StripManagedFields && o.Reflector.Intake == nil {
+	if !o.KeepManagedFields && o.Reflector.Intake == nil {
 		o.Reflector.Intake = func(raw wire.Raw) *store.Entry { return reflector.Intake(wire.CutManagedFields(raw)) }
 	}
 	if o.Reflector.Logger == nil {

@@ -43,7 +43,6 @@ func TestLiveNothingLost(t *testing.T) {
 	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{
 		Selection: informer.Selection{Namespace: ns},
 		Configure: func(o *informer.Options) {
-			o.StripManagedFields = true
 			if !o.Selection.MetadataOnly {
 				o.Transform = informer.Transform(func(m *corev1.ConfigMap) error {
 					if m.Data == nil {

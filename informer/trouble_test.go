@@ -83,21 +83,30 @@ func TestTransformRunsOncePerVersion(t *testing.T) {
 	})
 }
 
-func TestStripManagedFields(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		o := configMap("a", "1")
-		o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-		s.Put(o)
-		in := newInformer(t, s, func(o *informer.Options) { o.StripManagedFields = true })
-		stop := start(t, in)
-		synctest.Wait()
-		got, err := lister(t, in).Get(key("a"))
-		if err != nil || got.ManagedFields != nil || got.Data["value"] != "1" {
-			t.Errorf("%v, %v", got, err)
-		}
-		_ = stop()
-	})
+func TestManagedFields(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			o := configMap("a", "1")
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+			s.Put(o)
+			in := newInformer(t, s, func(o *informer.Options) {
+				o.KeepManagedFields = keep
+				o.Transform = informer.Transform(func(m *corev1.ConfigMap) error {
+					m.Data["managers"] = fmt.Sprint(len(m.ManagedFields))
+					return nil
+				})
+			})
+			stop := start(t, in)
+			synctest.Wait()
+			got, err := lister(t, in).Get(key("a"))
+			want := map[bool]string{false: "0", true: "1"}[keep]
+			if err != nil || fmt.Sprint(len(got.ManagedFields)) != want || got.Data["managers"] != want || got.Data["value"] != "1" {
+				t.Errorf("keep %v: %v, %v", keep, got, err)
+			}
+			_ = stop()
+		})
+	}
 }
 
 func TestUndecodableIsSetAside(t *testing.T) {

@@ -35,8 +35,8 @@ import (
 func init() { roles["scale"] = scale }
 
 const (
-	podsEnv  = "FLYBALL_TEST_PODS"
-	stripEnv = "FLYBALL_TEST_STRIP"
+	podsEnv = "FLYBALL_TEST_PODS"
+	keepEnv = "FLYBALL_TEST_KEEP"
 )
 
 // figures are what the program that is measured says of itself when it is done.
@@ -56,7 +56,7 @@ func scale() int {
 	want, _ := strconv.Atoi(os.Getenv(podsEnv))
 	mgr, err := flyball.New(flyball.Options{
 		Name: "scale", Kubeconfig: os.Getenv(configEnv),
-		Cache:  cache.Options{StripManagedFields: os.Getenv(stripEnv) != ""},
+		Cache:  cache.Options{KeepManagedFields: os.Getenv(keepEnv) != ""},
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -135,10 +135,10 @@ func TestScale(t *testing.T) {
 	kubeconfig(t, p, file)
 	exe, err := os.Executable()
 	must(t, err)
-	for _, strip := range []string{"", "yes"} {
+	for _, keep := range []string{"yes", ""} {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		cmd := exec.CommandContext(ctx, exe)
-		cmd.Env = append(os.Environ(), roleEnv+"=scale", configEnv+"="+file, podsEnv+"="+strconv.Itoa(count), stripEnv+"="+strip)
+		cmd.Env = append(os.Environ(), roleEnv+"=scale", configEnv+"="+file, podsEnv+"="+strconv.Itoa(count), keepEnv+"="+keep)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, t.Output()
 		err := cmd.Run()
@@ -147,8 +147,8 @@ func TestScale(t *testing.T) {
 		var f figures
 		must(t, json.Unmarshal(out.Bytes(), &f))
 		state := cmd.ProcessState
-		t.Logf("%d Pods, managed fields dropped: %t: synced after %v, every one reconciled after %v (%d reconciles); CPU %v user, %v system; peak memory %d MiB, heap at the end %d MiB",
-			f.Pods, strip != "", f.Synced.Round(time.Millisecond), f.Reconciled.Round(time.Millisecond), f.Reconciles,
+		t.Logf("%d Pods, managed fields kept: %t: synced after %v, every one reconciled after %v (%d reconciles); CPU %v user, %v system; peak memory %d MiB, heap at the end %d MiB",
+			f.Pods, keep != "", f.Synced.Round(time.Millisecond), f.Reconciled.Round(time.Millisecond), f.Reconciles,
 			state.UserTime().Round(time.Millisecond), state.SystemTime().Round(time.Millisecond), f.Peak>>20, f.Heap>>20)
 		if f.Reconciles < count || f.Reconciled == 0 {
 			t.Errorf("%+v", f)

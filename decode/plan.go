@@ -1,0 +1,220 @@
+package decode
+
+import (
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+)
+
+// plan is how values of a type are read.
+type plan struct {
+	kind   planKind
+	t      reflect.Type
+	bits   int          // of a number
+	elem   *plan        // of a pointer, a list, a map
+	block  *block       // of what is pointed to or listed
+	length atomic.Int32 // of the last list
+	fields []field      // of a struct, in the order of the type
+	sorted []int16      // the fields by name
+	rank   []int16      // the place of each in sorted
+	names  names
+}
+
+type planKind uint8
+
+const (
+	asStruct planKind = iota
+	asString
+	asBool
+	asInt
+	asUint
+	asFloat
+	asBytes
+	asAny
+	asPointer
+	asList
+	asAnyMap
+	asStringMap
+	asMap
+	asTime
+	asIntOrString
+	asQuantity
+	asOwn // by its own method
+)
+
+// field is a member of a struct, or of a struct that is embedded in it.
+type field struct {
+	start  string // the name as it is usually written, with quotes and colon
+	offset uintptr
+	plan   *plan
+}
+
+// value reads any value of a plan.
+func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
+	if at(r.src, i) == 'n' && p.kind != asOwn && p.kind != asIntOrString {
+		return literal(r.src, i, "null")
+	}
+	switch p.kind {
+	case asString:
+		s, i := r.text(i)
+		*(*string)(into) = s
+		return i
+	case asStruct:
+		return r.object(p, i, into)
+	case asBool:
+		if at(r.src, i) == 't' {
+			*(*bool)(into) = true
+			return literal(r.src, i, "true")
+		}
+		return literal(r.src, i, "false")
+	case asInt:
+		return r.int(p.bits, i, into)
+	case asUint:
+		return r.uint(p.bits, i, into)
+	case asFloat:
+		return r.float(p.bits, i, into)
+	case asBytes:
+		return r.bytes(i, into)
+	case asAny:
+		v, i := r.any(i)
+		*(*any)(into) = v
+		return i
+	case asPointer:
+		elem := r.take(p.block, 1)
+		*(*unsafe.Pointer)(into) = elem
+		return r.value(p.elem, i, elem)
+	case asList:
+		return r.list(p, i, into)
+	case asAnyMap:
+		m, i := r.anyMap(i)
+		*(*map[string]any)(into) = m
+		return i
+	case asStringMap:
+		return r.stringMap(i, into)
+	case asMap:
+		return r.typedMap(p, i, into)
+	case asTime:
+		return r.time(i, into)
+	case asIntOrString:
+		return r.intOrString(i, into)
+	case asQuantity:
+		return r.quantity(i, into)
+	}
+	return r.own(p, i, into)
+}
+
+// begin enters an array or object; more: it has an element, which begins at the offset.
+func (r *reader) begin(i int, open byte) (_ int, more bool) {
+	if at(r.src, i) != open || r.depth >= maxDepth {
+		return -1, false
+	}
+	r.depth++
+	if i = space(r.src, i+1); at(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
+		r.depth--
+		return i + 1, false
+	}
+	return i, true
+}
+
+// next is for after each element; more: another one follows, at the offset.
+func (r *reader) next(i int, end byte) (_ int, more bool) {
+	if i < 0 {
+		return -1, false
+	}
+	c := at(r.src, i)
+	if c <= ' ' {
+		i = space(r.src, i)
+		c = at(r.src, i)
+	}
+	switch c {
+	case ',':
+		return space(r.src, i+1), true
+	case end:
+		r.depth--
+		return i + 1, false
+	}
+	return -1, false
+}
+
+// name reads the name of a member and the colon after it. It stays good as long as the document,
+// or, where it is written with escapes, for ever.
+func (r *reader) name(i int) (name []byte, _ int) {
+	if at(r.src, i) != '"' {
+		return nil, -1
+	}
+	end, plain := inner(r.src, i+1)
+	if end < 0 {
+		return nil, -1
+	}
+	name = r.src[i+1 : end]
+	if !plain {
+		var ok bool
+		if name, ok = unescape(nil, name); !ok {
+			return nil, -1
+		}
+	}
+	if i = space(r.src, end+1); at(r.src, i) != ':' {
+		return nil, -1
+	}
+	return name, space(r.src, i+1)
+}
+
+// object reads a struct. Members often come in the order of the fields, or of their names, so the
+// one after the last is tried first.
+func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
+	i, more := r.begin(i, '{')
+	var few [2]uint64
+	seen := few[:]
+	if len(p.fields) > 64*len(few) {
+		seen = make([]uint64, (len(p.fields)+63)/64)
+	}
+	last := -1
+	for more {
+		n := p.after(last, r.sorted)
+		if n < len(p.fields) && r.starts(i, p.fields[n].start) {
+			if i += len(p.fields[n].start); at(r.src, i) <= ' ' {
+				i = space(r.src, i)
+			}
+		} else {
+			var name []byte
+			if name, i = r.name(i); i < 0 {
+				return -1
+			}
+			if n = p.names.find(name); n < 0 {
+				i, more = r.next(skip(r.src, i, r.depth), '}')
+				continue
+			}
+			if n == p.after(last, !r.sorted) {
+				r.sorted = !r.sorted
+			}
+		}
+		if seen[n/64]&(1<<(n%64)) != 0 {
+			return -1 // twice: they are merged
+		}
+		seen[n/64] |= 1 << (n % 64)
+		f := &p.fields[n]
+		i, more = r.next(r.value(f.plan, i, unsafe.Add(into, f.offset)), '}')
+		last = n
+	}
+	return i
+}
+
+// starts reports whether s stands at i.
+func (r *reader) starts(i int, s string) bool {
+	end := i + len(s)
+	return end <= len(r.src) && string(r.src[i:end]) == s
+}
+
+// after is the field to expect after the field n, or before all if n is -1.
+func (p *plan) after(n int, sorted bool) int {
+	if !sorted {
+		return n + 1
+	}
+	if n >= 0 {
+		n = int(p.rank[n])
+	}
+	if n++; n < len(p.sorted) {
+		return int(p.sorted[n])
+	}
+	return len(p.fields)
+}

@@ -1,0 +1,305 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The functions here read src from an offset on and return the offset after what they read, or -1
+// for what is not well-formed and for what the fast way leaves to the stock decoder.
+
+// at is the byte at i, 0 past the end.
+func at(src []byte, i int) byte {
+	if uint(i) < uint(len(src)) {
+		return src[i]
+	}
+	return 0
+}
+
+// space passes over white space, of which there rarely is any.
+func space(src []byte, i int) int {
+	for uint(i) < uint(len(src)) && src[i] <= ' ' {
+		if c := src[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			break
+		}
+		i++
+	}
+	return i
+}
+
+// literal reads a word such as null.
+func literal(src []byte, i int, word string) int {
+	if i+len(word) > len(src) || string(src[i:i+len(word)]) != word {
+		return -1
+	}
+	return i + len(word)
+}
+
+const (
+	ones    = 0x0101010101010101
+	highs   = 0x80 * ones
+	quotes  = '"' * ones
+	slashes = '\\' * ones
+	blanks  = ' ' * ones
+)
+
+// inner finds the end of a string that begins at i, after its quote: end is where the other quote
+// stands. plain: there are no escapes in between, and all is UTF-8.
+func inner(src []byte, i int) (end int, plain bool) {
+	for i+8 <= len(src) {
+		x := binary.LittleEndian.Uint64(src[i:])
+		// The lowest marked byte is a quote, a backslash, a control character or not ASCII.
+		m := (((x ^ quotes) - ones) | ((x ^ slashes) - ones) | (x - blanks) | x) & highs
+		if m == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(m) / 8
+		if src[i] == '"' {
+			return i, true
+		}
+		return innerOther(src, i)
+	}
+	return innerOther(src, i)
+}
+
+// innerOther is inner from the first character on that is not of the usual ones.
+func innerOther(src []byte, i int) (end int, plain bool) {
+	start, ascii := i, true
+	plain = true
+	for {
+		for i+8 <= len(src) {
+			x := binary.LittleEndian.Uint64(src[i:])
+			q, s := x^quotes, x^slashes
+			m := ((q-ones)&^q | (s-ones)&^s | (x-blanks)&^x) & highs
+			ascii = ascii && x&highs == 0
+			if m != 0 {
+				i += bits.TrailingZeros64(m) / 8
+				break
+			}
+			i += 8
+		}
+		switch c := at(src, i); {
+		case c == '"':
+			if !ascii && plain {
+				plain = utf8.Valid(src[start:i])
+			}
+			return i, plain
+		case c == '\\':
+			plain = false
+			i += 2
+		case c < ' ': // or the end
+			return -1, false
+		default:
+			ascii = ascii && c < utf8.RuneSelf
+			i++
+		}
+	}
+}
+
+// unescape appends a string without its escapes to b. ok: it was one, of valid characters.
+func unescape(b, s []byte) (_ []byte, ok bool) {
+	b = slices.Grow(b, len(s)) // it only gets shorter
+	to, n := b[len(b):len(b)+len(s)], 0
+	for i := 0; i < len(s); {
+		if i+8 <= len(s) { // and n is not above i
+			x := binary.LittleEndian.Uint64(s[i:])
+			binary.LittleEndian.PutUint64(to[n:], x)
+			v := x ^ slashes
+			plain := bits.TrailingZeros64((v-ones)&^v&highs) / 8
+			if i, n = i+plain, n+plain; plain == 8 {
+				continue
+			}
+		} else if s[i] != '\\' {
+			to[n] = s[i]
+			i, n = i+1, n+1
+			continue
+		}
+		switch c := s[i+1]; c {
+		case '"', '\\', '/':
+			to[n] = c
+		case 'b':
+			to[n] = '\b'
+		case 'f':
+			to[n] = '\f'
+		case 'n':
+			to[n] = '\n'
+		case 'r':
+			to[n] = '\r'
+		case 't':
+			to[n] = '\t'
+		case 'u':
+			c, ok := hex4(s[i+2:])
+			if !ok {
+				return nil, false
+			}
+			i += 6
+			if utf16.IsSurrogate(c) {
+				// Half a character counts as an unknown one, and what follows stands for itself.
+				pair := rune(utf8.RuneError)
+				if len(s) > i+1 && s[i] == '\\' && s[i+1] == 'u' {
+					if low, ok := hex4(s[i+2:]); ok {
+						pair = utf16.DecodeRune(c, low)
+					}
+				}
+				if c = pair; c != utf8.RuneError {
+					i += 6
+				}
+			}
+			n += utf8.EncodeRune(to[n:], c)
+			continue
+		default:
+			return nil, false
+		}
+		i, n = i+2, n+1
+	}
+	return b[:len(b)+n], utf8.Valid(s)
+}
+
+func hex4(s []byte) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	var r rune
+	for _, c := range s[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// number passes over a number; whole: it has no fraction and no exponent.
+func number(src []byte, i int) (end int, whole bool) {
+	if at(src, i) == '-' {
+		i++
+	}
+	switch c := at(src, i); {
+	case c == '0':
+		i++
+	case c >= '1' && c <= '9':
+		i = digits(src, i)
+	default:
+		return -1, false
+	}
+	whole = true
+	if at(src, i) == '.' {
+		whole = false
+		start := i + 1
+		if i = digits(src, start); i == start {
+			return -1, false
+		}
+	}
+	if c := at(src, i); c == 'e' || c == 'E' {
+		whole = false
+		i++
+		if c := at(src, i); c == '+' || c == '-' {
+			i++
+		}
+		start := i
+		if i = digits(src, start); i == start {
+			return -1, false
+		}
+	}
+	return i, whole
+}
+
+func digits(src []byte, i int) int {
+	for uint(i) < uint(len(src)) && src[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+// skip passes over a value, of which it checks the syntax; depth is how many values are around it.
+func skip(src []byte, i, depth int) int {
+	switch at(src, i) {
+	case '{', '[':
+		return skipAll(src, i, depth)
+	case '"':
+		end, plain := inner(src, i+1)
+		if end < 0 {
+			return -1
+		}
+		if !plain {
+			for rest := src[i+1 : end]; len(rest) > 0; rest = rest[1:] {
+				if rest[0] != '\\' {
+					continue
+				}
+				rest = rest[1:]
+				if rest[0] == 'u' {
+					if _, ok := hex4(rest[1:]); !ok {
+						return -1
+					}
+				} else if !isEscape(rest[0]) {
+					return -1
+				}
+			}
+		}
+		return end + 1
+	case 't':
+		return literal(src, i, "true")
+	case 'f':
+		return literal(src, i, "false")
+	case 'n':
+		return literal(src, i, "null")
+	}
+	i, _ = number(src, i)
+	return i
+}
+
+func isEscape(c byte) bool {
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return true
+	}
+	return false
+}
+
+// skipAll passes over an array or object.
+func skipAll(src []byte, i, depth int) int {
+	if depth >= maxDepth {
+		return -1
+	}
+	named, end := src[i] == '{', src[i]+2 // ']' and '}' are two after '[' and '{'
+	if i = space(src, i+1); at(src, i) == end {
+		return i + 1
+	}
+	for {
+		if named {
+			if at(src, i) != '"' {
+				return -1
+			}
+			if i = skip(src, i, depth); i < 0 {
+				return -1
+			}
+			if i = space(src, i); at(src, i) != ':' {
+				return -1
+			}
+			i = space(src, i+1)
+		}
+		if i = skip(src, i, depth+1); i < 0 {
+			return -1
+		}
+		i = space(src, i)
+		switch at(src, i) {
+		case ',':
+			i = space(src, i+1)
+		case end:
+			return i + 1
+		default:
+			return -1
+		}
+	}
+}

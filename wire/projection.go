@@ -1,0 +1,261 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Projection reads a few fields of an object, without the rest: those that a Go struct has, which
+// is called a view.
+//
+//	type podView struct {
+//		Metadata struct {
+//			Name   string
+//			Labels map[string]string
+//		}
+//		Spec  struct{ NodeName string }
+//		Phase corev1.PodPhase `field:"status.phase"`
+//	}
+//
+// A field of a view is found by its JSON name: that of its json tag, or else its own name with a
+// small letter in front: NodeName is nodeName, UID is uid, APIVersion is apiVersion. The tag field
+// gives a path instead, so that a view may be flat; a step of it may be the key of a map in
+// brackets, as in metadata.labels[app]. Embedded structs are part of the struct they stand in.
+// What has the tag json:"-" and what is not exported stays as it is made.
+//
+// The types of a view are: strings, booleans and numbers, and types made of them; structs, slices,
+// pointers, and maps whose keys are strings, of such types; []byte; types of the API as they are,
+// such as metav1.ObjectMeta, corev1.PodSpec, metav1.Time or resource.Quantity. For kinds that are
+// never protobuf also json.RawMessage, any, and what has an UnmarshalJSON. A view cannot contain
+// itself.
+//
+// A Projection is read-only and may be used by many goroutines.
+type Projection struct {
+	view  reflect.Type
+	json  *jsonNode
+	proto *protoNode // nil: the kind has no protobuf form
+	said  []saidField
+}
+
+// saidField is a field of a view for what every object says of its kind.
+type saidField struct {
+	offset uintptr
+	kind   bool // else the apiVersion
+}
+
+// CompileProjection compiles a view for a kind. kind is the Go type of the kind, see [Kind.GoType],
+// against which the view is checked: each field must be there, and of a type that the one of the
+// view can hold. Numbers may be wider in the view, and what is a pointer may be none, which is then
+// zero where nothing is. A pointer is refused where the kind has none. If kind is nil, nothing is
+// checked, and only JSON can be read.
+//
+// The error is a *[ProjectionError].
+func CompileProjection(kind, view reflect.Type) (*Projection, error) {
+	if view != nil && view.Kind() == reflect.Pointer {
+		view = view.Elem()
+	}
+	if kind != nil && kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	if view == nil || view.Kind() != reflect.Struct {
+		return nil, &ProjectionError{View: view, Kind: kind, Reason: "it is no struct"}
+	}
+	return projectionOf(kind, view)
+}
+
+// View is the Go type that the projection was compiled for.
+func (p *Projection) View() reflect.Type { return p.view }
+
+// Project reads a view of the object: into points to a struct, see [Projection], all of which is
+// replaced. Afterwards the caller owns it: nothing is shared with the bytes. What one string of it
+// keeps alive is at most 512 bytes, or the string itself.
+//
+// A view holds what decoding the whole object and copying its fields gives: what is not there is
+// zero, and so is a null. The names are case-sensitive; where names are equal, the last one wins in
+// JSON, and protobuf fields are merged. Fields apiVersion and kind of a view are those of the kind.
+// The fields that a view does not have are passed over without looking at what they hold.
+//
+// The view is compiled when it is first used with the Go type of a kind; see [CompileProjection]
+// for the error. A nil pointer and no pointer to a struct are a *[TypeError]; what is wrong with
+// the object is a *[DecodeError] that names the field.
+func (r Raw) Project(into any) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+		return r.wrongType(into, "it is no pointer to a struct")
+	}
+	if r.Kind == nil {
+		return r.failed("", errNoKind)
+	}
+	p, err := projectionOf(r.Kind.viewedType(), v.Type().Elem())
+	if err != nil {
+		return err
+	}
+	v.Elem().SetZero()
+	return p.read(r, v.UnsafePointer())
+}
+
+// viewedType is the Go type that views of the kind are checked against.
+func (k *Kind) viewedType() reflect.Type {
+	if k.MetadataOnly {
+		return reflect.TypeFor[metav1.PartialObjectMetadata]()
+	}
+	return k.GoType()
+}
+
+// Read is [Raw.Project] with this projection, which must be one for the kind of r.
+func (p *Projection) Read(r Raw, into any) error {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.view {
+		return r.wrongType(into, "the projection is for "+p.view.String())
+	}
+	if r.Kind == nil {
+		return r.failed("", errNoKind)
+	}
+	v.Elem().SetZero()
+	return p.read(r, v.UnsafePointer())
+}
+
+// read reads into a zero value of the view.
+func (p *Projection) read(r Raw, into unsafe.Pointer) error {
+	d := viewReaders.Get().(*viewReader)
+	d.b, d.i = r.Bytes, 0
+	var err error
+	switch {
+	case r.Encoding == JSON:
+		err = d.document(p.json, into)
+	case r.Encoding == Protobuf && p.proto != nil:
+		err = p.proto.read(d, r.Bytes, into)
+	case r.Encoding == Protobuf:
+		err = errors.New("protobuf is read through the Go type of the kind, and there is none with a protobuf form")
+	default:
+		err = errEncoding
+	}
+	d.b = nil
+	viewReaders.Put(d)
+	if err != nil {
+		field := ""
+		if at, ok := errors.AsType[*fieldError](err); ok {
+			field, err = at.path, at.err
+		}
+		return r.failed(field, err)
+	}
+	for _, f := range p.said {
+		apiVersion, kind := r.Kind.GVK.ToAPIVersionAndKind()
+		if f.kind {
+			apiVersion = kind
+		}
+		*(*string)(unsafe.Add(into, f.offset)) = apiVersion
+	}
+	return nil
+}
+
+// viewReader is what one read of a view needs.
+type viewReader struct {
+	b    []byte // JSON: the document
+	i    int
+	text []byte // memory for short strings, of which views share pieces
+}
+
+var viewReaders = sync.Pool{New: func() any { return new(viewReader) }}
+
+const (
+	textPiece = 512
+	longText  = 128
+)
+
+// keep makes a string of b that shares nothing with it.
+func (d *viewReader) keep(b []byte) string {
+	if len(b) >= longText {
+		return string(b)
+	}
+	if len(b) == 0 {
+		return ""
+	}
+	if cap(d.text)-len(d.text) < len(b) {
+		d.text = make([]byte, 0, textPiece)
+	}
+	n := len(d.text)
+	d.text = append(d.text, b...)
+	return unsafe.String(&d.text[n], len(b))
+}
+
+// fieldError says in which field of an object something is wrong.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+
+// inField names the field of an error, unless one farther in has been named.
+func inField(path string, err error) error {
+	if _, ok := err.(*fieldError); ok {
+		return err
+	}
+	return &fieldError{path, err}
+}
+
+// ProjectionError says why a view cannot be compiled for a kind.
+type ProjectionError struct {
+	// View is the Go type of the view, Kind that of the kind; nil where it has none.
+	View, Kind reflect.Type
+	// Field is the field of the view that is wrong by its Go names, such as "Spec.NodeName"; it is
+	// empty if the view as a whole is.
+	Field string
+	// Path is where in the object the field was looked for, such as "spec.nodeName".
+	Path string
+	// Reason is for a person.
+	Reason string
+}
+
+func (e *ProjectionError) Error() string {
+	name := fmt.Sprint(e.View)
+	if e.View != nil && e.View.Name() == "" && e.View.Kind() == reflect.Struct {
+		name = "struct" // without all of its fields
+	}
+	if e.Field != "" {
+		name += "." + e.Field
+	}
+	return "wire: view " + name + ": " + e.Reason
+}
+
+// compiled is a view for one Go type, or why there is none.
+type compiled struct {
+	kind reflect.Type
+	p    *Projection
+	err  error
+}
+
+// compiledViews has for each view what was compiled so far, in a list: most have one.
+var compiledViews sync.Map // reflect.Type → *atomic.Pointer[[]compiled]
+
+func projectionOf(kind, view reflect.Type) (*Projection, error) {
+	at, ok := compiledViews.Load(view)
+	if !ok {
+		at, _ = compiledViews.LoadOrStore(view, new(atomic.Pointer[[]compiled]))
+	}
+	list := at.(*atomic.Pointer[[]compiled])
+	for {
+		known := list.Load()
+		var all []compiled
+		if known != nil {
+			all = *known
+		}
+		for i := range all {
+			if all[i].kind == kind {
+				return all[i].p, all[i].err
+			}
+		}
+		p, err := compileProjection(kind, view)
+		more := append(all[:len(all):len(all)], compiled{kind, p, err})
+		if list.CompareAndSwap(known, &more) {
+			return p, err
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"reflect"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/flyball-io/flyball/decode"
+)
+
+// jsonNode is a JSON object of which a view has members.
+type jsonNode struct {
+	members []*jsonMember
+}
+
+// jsonMember is a member of an object.
+type jsonMember struct {
+	name    string
+	path    string
+	node    *jsonNode // members of it are read, into the same memory
+	targets []jsonTarget
+}
+
+// jsonTarget is where a view has what a member holds.
+type jsonTarget struct {
+	offset uintptr
+	typ    reflect.Type
+	read   jsonRead
+}
+
+func (n *jsonNode) member(name, path string) *jsonMember {
+	for _, m := range n.members {
+		if m.name == name {
+			return m
+		}
+	}
+	m := &jsonMember{name: name, path: path}
+	n.members = append(n.members, m)
+	return m
+}
+
+func (m *jsonMember) object() *jsonNode {
+	if m.node == nil {
+		m.node = &jsonNode{}
+	}
+	return m.node
+}
+
+// document reads a whole object.
+func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
+	d.space()
+	if d.peek() != '{' {
+		return errNotObject
+	}
+	if err := n.read(d, p); err != nil {
+		return err
+	}
+	d.space()
+	if d.i < len(d.b) {
+		return errMore
+	}
+	return nil
+}
+
+// read reads the members of an object into a piece of memory.
+func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
+	more, err := d.begin('{', '}')
+	for seen := uint64(0); more && err == nil; more, err = d.next('}') {
+		var name []byte
+		if name, err = d.name(); err != nil {
+			return err
+		}
+		i := n.find(name)
+		if i < 0 {
+			if err = d.skip(); err != nil {
+				return err
+			}
+			continue
+		}
+		m := n.members[i]
+		if bit := uint64(1) << min(i, 63); seen&bit == 0 && i < 63 {
+			seen |= bit
+		} else {
+			m.reset(p) // the last of equal names wins
+		}
+		if d.null() {
+			continue
+		}
+		if err = m.read(d, p); err != nil {
+			return inField(m.path, err)
+		}
+	}
+	return err
+}
+
+func (n *jsonNode) find(name []byte) int {
+	for i, m := range n.members {
+		if len(m.name) == len(name) && m.name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
+	start := d.i
+	if m.node != nil {
+		if err := m.node.read(d, p); err != nil {
+			return err
+		}
+	}
+	for i := range m.targets {
+		t := &m.targets[i]
+		d.i = start
+		if err := t.read(d, unsafe.Add(p, t.offset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reset makes zero what is read from a member.
+func (m *jsonMember) reset(p unsafe.Pointer) {
+	for _, t := range m.targets {
+		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
+	}
+	if m.node != nil {
+		for _, sub := range m.node.members {
+			sub.reset(p)
+		}
+	}
+}
+
+func jsonString(d *viewReader, p unsafe.Pointer) error {
+	b, err := d.str()
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(b) {
+		return errUTF8
+	}
+	*(*string)(p) = d.keep(b)
+	return nil
+}
+
+func jsonBool(d *viewReader, p unsafe.Pointer) error {
+	switch b := d.literal(); string(b) {
+	case "true":
+		*(*bool)(p) = true
+		return nil
+	case "false":
+		return nil
+	}
+	return d.want("true or false")
+}
+
+// jsonBytes reads base64.
+func jsonBytes(d *viewReader, p unsafe.Pointer) error {
+	v, err := d.value()
+	if err != nil {
+		return err
+	}
+	return decode.JSON(v, (*[]byte)(p))
+}
+
+// jsonWhole reads a value of a type that is decoded as it is.
+func jsonWhole(t reflect.Type) jsonRead {
+	return func(d *viewReader, p unsafe.Pointer) error {
+		v, err := d.value()
+		if err != nil {
+			return err
+		}
+		if !utf8.Valid(v) {
+			return errUTF8
+		}
+		return decode.JSON(v, reflect.NewAt(t, p).Interface())
+	}
+}

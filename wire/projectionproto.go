@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// protoNode is a message of which a view has fields, or a map of which it has entries.
+type protoNode struct {
+	members []*protoMember // by number; nil: passed over
+	entries []protoEntry
+}
+
+// protoMember is a field of a message, or an entry of a map.
+type protoMember struct {
+	path    string
+	node    *protoNode // fields of it are read, into the same memory
+	targets []protoTarget
+}
+
+// protoEntry is the entry of a map that has this key.
+type protoEntry struct {
+	key string
+	*protoMember
+}
+
+// protoTarget is where a view has what a field holds.
+type protoTarget struct {
+	offset uintptr
+	typ    reflect.Type
+	read   protoRead
+	grow   growFunc
+}
+
+// protoRead reads a value into memory of its type, in which the same field may have been read
+// before.
+type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
+
+// growFunc makes room for the field at the cursor, and those like it behind, if
+// there is none left.
+type growFunc func(p unsafe.Pointer, c cursor)
+
+// protoValue is the value of one field. The zero value stands for one that is missing in the entry
+// of a map, and is zero.
+type protoValue struct {
+	here   bool
+	typ    int
+	number uint64
+	b      []byte
+}
+
+func valueAt(c *cursor) protoValue {
+	v := protoValue{here: true, typ: c.typ, number: c.number}
+	switch c.typ {
+	case typeBytes:
+		v.b = c.b[c.from:c.to:c.to]
+	case typeFixed32:
+		v.b = c.b[c.i-4 : c.i]
+	case typeFixed64:
+		v.b = c.b[c.i-8 : c.i]
+	}
+	return v
+}
+
+func (v protoValue) wrongType() error {
+	return fmt.Errorf("the field has wire type %d", v.typ)
+}
+
+// message is the content of a string, of bytes and of a message.
+func (v protoValue) message() ([]byte, error) {
+	if v.here && v.typ != typeBytes {
+		return nil, v.wrongType()
+	}
+	return v.b, nil
+}
+
+func (v protoValue) uint() (uint64, error) {
+	if v.here && v.typ != typeVarint {
+		return 0, v.wrongType()
+	}
+	return v.number, nil
+}
+
+func (n *protoNode) member(num int, path string) *protoMember {
+	for len(n.members) <= num {
+		n.members = append(n.members, nil)
+	}
+	if n.members[num] == nil {
+		n.members[num] = &protoMember{path: path}
+	}
+	return n.members[num]
+}
+
+func (n *protoNode) entry(key, path string) *protoMember {
+	for _, e := range n.entries {
+		if e.key == key {
+			return e.protoMember
+		}
+	}
+	m := &protoMember{path: path}
+	n.entries = append(n.entries, protoEntry{key, m})
+	return m
+}
+
+func (m *protoMember) object() *protoNode {
+	if m.node == nil {
+		m.node = &protoNode{}
+	}
+	return m.node
+}
+
+// read reads the fields of a message into a piece of memory, in which fields may have been read
+// before: a message that is there twice is merged.
+func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
+	if n.entries != nil {
+		return n.readEntry(d, msg, p)
+	}
+	c := cursor{b: msg}
+	for c.next() {
+		if c.num >= len(n.members) {
+			continue
+		}
+		m := n.members[c.num]
+		if m == nil {
+			continue
+		}
+		for i := range m.targets {
+			if t := &m.targets[i]; t.grow != nil {
+				t.grow(unsafe.Add(p, t.offset), c)
+			}
+		}
+		if err := m.read(d, valueAt(&c), p); err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+// readEntry reads an entry of a map, key = 1 and value = 2, if it is one that is wanted.
+func (n *protoNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
+	key, value, err := mapEntry(msg)
+	if err != nil {
+		return err
+	}
+	for _, e := range n.entries {
+		if e.key == string(key) {
+			e.reset(p)
+			return e.read(d, value, p)
+		}
+	}
+	return nil
+}
+
+func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
+	c := cursor{b: msg}
+	for c.next() {
+		switch c.num {
+		case 1:
+			key = c.bytes()
+		case 2:
+			value = valueAt(&c)
+		}
+	}
+	return key, value, c.err
+}
+
+func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error {
+	if m.node != nil {
+		b, err := v.message()
+		if err == nil {
+			err = m.node.read(d, b, p)
+		}
+		if err != nil {
+			return inField(m.path, err)
+		}
+	}
+	for i := range m.targets {
+		t := &m.targets[i]
+		if err := t.read(d, v, unsafe.Add(p, t.offset)); err != nil {
+			return inField(m.path, err)
+		}
+	}
+	return nil
+}
+
+// reset makes zero what is read from a member.
+func (m *protoMember) reset(p unsafe.Pointer) {
+	for _, t := range m.targets {
+		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
+	}
+	if m.node == nil {
+		return
+	}
+	for _, sub := range m.node.members {
+		if sub != nil {
+			sub.reset(p)
+		}
+	}
+	for _, sub := range m.node.entries {
+		sub.reset(p)
+	}
+}
+
+// following counts the fields at and behind the cursor that have its number.
+func following(c cursor) int {
+	n, num := 1, c.num
+	for c.next() {
+		if c.num == num {
+			n++
+		}
+	}
+	return n
+}
