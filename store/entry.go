@@ -36,7 +36,6 @@ type Entry struct {
 
 var (
 	ownersSeed   = maphash.MakeSeed()
-	errNoCause   = errors.New("set aside")
 	errNamespace = errors.New("the namespace holds a zero byte")
 )
 
@@ -68,9 +67,6 @@ func digestOwners(owners []object.Owner) (sum uint64) {
 // header holds what could be learned about it, the key at least. It is reported where the object
 // is read, and replaced when the object changes.
 func SetAside(h object.Header, cause error) *Entry {
-	if cause == nil {
-		cause = errNoCause
-	}
 	e := &Entry{key: h.Key, aside: cause}
 	e.record = appendRecord(nil, &h, 0, digest{Owners: digestOwners(h.Owners)})
 	e.header.Store(&h)
