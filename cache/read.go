@@ -19,31 +19,37 @@ import (
 // *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *client.InvalidKey,
 // *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
-	h, err := c.reads(ctx, into, o.Kind)
-	if err != nil {
-		return err
-	}
-	if o.Subresource != "" {
-		return &UnsupportedError{Kind: h.kind.GVK, Option: "subresource " + o.Subresource, Reason: "only the server has it"}
-	}
-	shares, err := h.in(key.Namespace)
-	if err != nil {
-		return err
-	}
-	in := shares[0].Informer()
-	if err := in.Fits(into); err != nil {
-		return err
-	}
-	e, err := in.Entry(key)
-	if _, absent := errors.AsType[*client.NotFound](err); absent {
-		if problem := h.problem(key); problem != "" {
-			return &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
-		}
-	}
+	in, e, err := c.entry(ctx, key, into, o)
 	if err != nil {
 		return err
 	}
 	return in.Decode(e, into)
+}
+
+// entry finds what Get is asked for, and whose it is.
+func (c *Cache) entry(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *store.Entry, error) {
+	h, err := c.reads(ctx, proto, o.Kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Subresource != "" {
+		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "subresource " + o.Subresource, Reason: "only the server has it"}
+	}
+	shares, err := h.in(key.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := shares[0].Informer()
+	if err := in.Fits(proto); err != nil {
+		return nil, nil, err
+	}
+	e, err := in.Entry(key)
+	if _, absent := errors.AsType[*client.NotFound](err); absent {
+		if problem := h.problem(key); problem != "" {
+			err = &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
+		}
+	}
+	return in, e, err
 }
 
 // problem says why there can be no object under a key, or "".

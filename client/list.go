@@ -19,6 +19,21 @@ const defaultLimit = 500
 // its turn comes, so that a slow loop keeps no connection open.
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
+		for item, err := range c.items(ctx, proto, o) {
+			var obj object.Object
+			if err == nil {
+				obj, err = item.decode(proto)
+			}
+			if !yield(obj, err) {
+				return
+			}
+		}
+	}
+}
+
+// items yields what List is asked for, as it comes. An error is the last.
+func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
 		o := o // a sequence may be read again
 		if o.Limit == 0 {
 			o.Limit = defaultLimit
@@ -38,12 +53,12 @@ func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) ite
 				}
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(item{}, err)
 				return
 			}
 			for _, item := range p.items {
 				yielded = true
-				if !yield(item.decode(proto)) {
+				if !yield(item, nil) {
 					return
 				}
 			}

@@ -20,39 +20,48 @@ const verbGet, verbList, verbWatch = "get", "list", "watch"
 
 // Get implements [Reader].
 func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error {
-	gvk, err := kindOf(verbGet, c.scheme, into, o.Kind)
+	raw, err := c.fetch(ctx, key, into, o)
 	if err != nil {
 		return err
+	}
+	return raw.Decode(into)
+}
+
+// fetch reads the object that Get is asked for, as it comes.
+func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o GetOptions) (wire.Raw, error) {
+	gvk, err := kindOf(verbGet, c.scheme, proto, o.Kind)
+	if err != nil {
+		return wire.Raw{}, err
 	}
 	parent := gvk
 	if !o.Parent.Empty() {
 		parent = o.Parent
 	}
 	if key.Name == "" {
-		return &InvalidKey{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
+		return wire.Raw{}, &InvalidKey{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
 	}
 	t, err := c.resolve(ctx, verbGet, parent, key, o.Subresource, false)
 	if err != nil {
-		return err
+		return wire.Raw{}, err
 	}
 	q := url.Values{}
 	if o.ResourceVersion != "" {
 		q.Set("resourceVersion", o.ResourceVersion)
 	}
 	resp, err := c.send(ctx, t, func(plain bool) (*request, error) {
-		return &request{call: t.call, method: http.MethodGet, path: t.path(), query: q, accept: acceptFor(into, plain)}, nil
+		return &request{call: t.call, method: http.MethodGet, path: t.path(), query: q, accept: acceptFor(proto, plain)}, nil
 	})
 	if err != nil {
-		return err
+		return wire.Raw{}, err
 	}
-	raw, ok, err := readObject(t.call, c.wireKind(gvk, into), resp)
+	raw, ok, err := readObject(t.call, c.wireKind(gvk, proto), resp)
 	if err != nil {
-		return err
+		return wire.Raw{}, err
 	}
 	if !ok {
-		return badAnswer(t.call, resp.Header.Get("Content-Type"), nil, errStatusOnly)
+		return wire.Raw{}, badAnswer(t.call, resp.Header.Get("Content-Type"), nil, errStatusOnly)
 	}
-	return raw.Decode(into)
+	return raw, nil
 }
 
 // wireKind says to package wire what comes.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	gojson "encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -193,28 +195,33 @@ func usualWidget() *widget {
 	return w
 }
 
-// contest is one object: how it is copied, and read by either decoder out of a buffer of its own.
+// contest is one object: its bytes, how it is read by either decoder, and how others copy it.
 type contest struct {
-	name              string
-	doc               []byte
-	copy, ours, stock func(doc []byte) error
+	name        string
+	doc         []byte
+	make        func() any
+	ours, stock func(b []byte, into any) error
+	copy        func(any) any
 }
 
-// sink keeps what is made from being made on the stack.
-var sink any
+// read decodes into a new value. The stock decoders copy what they keep, ours is given a copy.
+func (c *contest) read(ours bool, doc []byte) (any, error) {
+	v := c.make()
+	if ours {
+		return v, c.ours(bytes.Clone(doc), v)
+	}
+	return v, c.stock(doc, v)
+}
 
-func contests(b testing.TB) []contest {
-	var all []contest
-	add := func(name string, doc []byte, err error, copyOf func() any, make func() any, ours, stock func([]byte, any) error) {
+func contests(b testing.TB) []*contest {
+	var all []*contest
+	stockJSON := json.UnmarshalCaseSensitivePreserveInts
+	add := func(c contest, err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, contest{
-			fmt.Sprintf("%s-%dB", name, len(doc)), doc,
-			func([]byte) error { sink = copyOf(); return nil },
-			func(doc []byte) error { v := make(); sink = v; return ours(bytes.Clone(doc), v) },
-			func(doc []byte) error { v := make(); sink = v; return stock(doc, v) },
-		})
+		c.name = fmt.Sprintf("%s-%dB", c.name, len(c.doc))
+		all = append(all, &c)
 	}
 	for _, o := range []struct {
 		name string
@@ -223,42 +230,73 @@ func contests(b testing.TB) []contest {
 			marshaler
 		}
 	}{{"pod", usualPod(false)}, {"pod-managed", usualPod(true)}, {"deployment", usualDeployment()}, {"node", usualNode()}, {"configmap", usualConfigMap()}} {
-		make := func() any { return reflect.New(reflect.TypeOf(o.obj).Elem()).Interface() }
-		copyOf := func() any { return o.obj.DeepCopyObject() }
-		doc, err := o.obj.Marshal()
-		add("protobuf-"+o.name, doc, err, copyOf, make, ProtobufOwned, func(b []byte, v any) error { return v.(stockMessage).Unmarshal(b) })
-		doc, err = gojson.Marshal(o.obj)
-		add("json-"+o.name, doc, err, copyOf, make, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+		c := contest{
+			make: func() any { return reflect.New(reflect.TypeOf(o.obj).Elem()).Interface() },
+			copy: func(v any) any { return v.(runtime.Object).DeepCopyObject() },
+		}
+		var err error
+		c.name, c.ours, c.stock = "protobuf-"+o.name, ProtobufOwned, func(b []byte, v any) error { return v.(stockMessage).Unmarshal(b) }
+		c.doc, err = o.obj.Marshal()
+		add(c, err)
+		c.name, c.ours, c.stock = "json-"+o.name, JSONOwned, stockJSON
+		c.doc, err = gojson.Marshal(o.obj)
+		add(c, err)
 	}
-	w := usualWidget()
-	doc, err := gojson.Marshal(w)
-	add("json-widget", doc, err, func() any { return w.deepCopy() }, func() any { return new(widget) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
 	var content map[string]any
-	if err := json.UnmarshalCaseSensitivePreserveInts(doc, &content); err != nil {
-		b.Fatal(err)
+	doc, err := gojson.Marshal(usualWidget())
+	if err == nil {
+		err = stockJSON(doc, &content)
 	}
-	doc, err = gojson.Marshal(content) // names in order, as the server has custom resources
-	add("json-widget-sorted", doc, err, func() any { return w.deepCopy() }, func() any { return new(widget) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
-	add("json-unstructured", doc, err, func() any { return runtime.DeepCopyJSON(content) }, func() any { return new(map[string]any) }, JSONOwned, json.UnmarshalCaseSensitivePreserveInts)
+	if err == nil {
+		doc, err = gojson.Marshal(content) // names in order, as the server has custom resources
+	}
+	add(contest{"json-widget", doc, func() any { return new(widget) }, JSONOwned, stockJSON, func(v any) any { return v.(*widget).deepCopy() }}, err)
+	add(contest{"json-unstructured", doc, func() any { return new(map[string]any) }, JSONOwned, stockJSON, func(v any) any { return runtime.DeepCopyJSON(*v.(*map[string]any)) }}, err)
 	return all
 }
 
+// sink keeps what is made from being made on the stack.
+var sink any
+
 // Reading an object into memory of its own, beside what others do instead: a deep copy, or the stock
-// decoder.
+// decoder. First the same object again and again; then one of many by chance, as in a cache, where
+// both come from memory that no processor has at hand and the collector has all that is held to go
+// through.
 func Benchmark(b *testing.B) {
 	for _, c := range contests(b) {
-		for _, way := range []struct {
-			name string
-			f    func([]byte) error
-		}{{"copy", c.copy}, {"ours", c.ours}, {"stock", c.stock}} {
-			b.Run(c.name+"/"+way.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if err := way.f(c.doc); err != nil {
+		for _, many := range []int{1, 10_000} {
+			b.Run(fmt.Sprintf("%s/of-%d/copy", c.name, many), func(b *testing.B) {
+				objects := make([]any, many)
+				for i := range objects {
+					var err error
+					if objects[i], err = c.read(false, c.doc); err != nil {
 						b.Fatal(err)
 					}
 				}
+				r := rand.New(rand.NewPCG(1, 2))
+				goruntime.GC()
+				b.ReportAllocs()
+				for b.Loop() {
+					sink = c.copy(objects[r.IntN(many)])
+				}
 			})
+			for _, ours := range []bool{true, false} {
+				b.Run(fmt.Sprintf("%s/of-%d/%s", c.name, many, map[bool]string{true: "ours", false: "stock"}[ours]), func(b *testing.B) {
+					docs := make([][]byte, many)
+					for i := range docs {
+						docs[i] = bytes.Clone(c.doc)
+					}
+					r := rand.New(rand.NewPCG(1, 2))
+					goruntime.GC()
+					b.ReportAllocs()
+					for b.Loop() {
+						var err error
+						if sink, err = c.read(ours, docs[r.IntN(many)]); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
 		}
 	}
 }

@@ -23,15 +23,11 @@ func JSON(b []byte, into any) error { return decodeJSON(b, into, false) }
 func JSONOwned(b []byte, into any) error { return decodeJSON(b, into, true) }
 
 func decodeJSON(b []byte, into any, owned bool) error {
-	v := reflect.ValueOf(into)
-	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return json.UnmarshalCaseSensitivePreserveInts(b, into)
-	}
-	if t := jsonTableOf(v.Type().Elem()); t != nil {
-		if t.decode(b, v.UnsafePointer(), owned) {
+	if t, p := jsonTables.find(into); t != nil {
+		if t.decode(b, p, owned) {
 			return nil
 		}
-		v.Elem().SetZero()
+		reflect.ValueOf(into).Elem().SetZero()
 	}
 	return json.UnmarshalCaseSensitivePreserveInts(b, into)
 }
@@ -63,23 +59,16 @@ var (
 	wordType   = reflect.TypeFor[uint64]()
 )
 
-// jsonTables has the table of each type that was asked for; nil for those that have none.
-var jsonTables sync.Map // reflect.Type → *jsonTable
-
-func jsonTableOf(t reflect.Type) *jsonTable {
-	if known, ok := jsonTables.Load(t); ok {
-		return known.(*jsonTable)
-	}
+var jsonTables = tables[jsonTable]{make: func(t reflect.Type) *jsonTable {
 	c := compiler{open: map[reflect.Type]*plan{}, blocks: blocks{}}
 	c.blocks.block(stringType)
 	c.blocks.block(wordType)
 	table := &jsonTable{root: c.plan(t), blocks: c.blocks}
 	if c.failed {
-		table = nil
+		return nil
 	}
-	known, _ := jsonTables.LoadOrStore(t, table)
-	return known.(*jsonTable)
-}
+	return table
+}}
 
 // reader goes through a document. Its methods read the value that begins at an offset into a zero
 // value of their type, and return the offset after it, or -1 for what is not well-formed and for

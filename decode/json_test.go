@@ -89,7 +89,7 @@ func TestEveryKind(t *testing.T) {
 				t.Fatalf("%v: %v", typ, err)
 			}
 			same(t, typ, doc)
-			if table := jsonTableOf(typ); table == nil || !table.decode(doc, reflect.New(typ).UnsafePointer(), false) {
+			if table := jsonTables.of(typ); table == nil || !table.decode(doc, reflect.New(typ).UnsafePointer(), false) {
 				t.Errorf("%v: not the fast way (known: %v)\n%s", typ, table != nil, doc)
 			}
 		}

@@ -97,9 +97,16 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			continue
 		}
 		if kind == kindNumber {
-			if f.op >= opBools {
+			switch {
+			case f.op >= opBools:
 				at = d.numbers(f.op, start, at, end, p)
-			} else {
+			case f.op == opInt32 && at < len(src) && src[at] < 0x80:
+				*(*int32)(p) = int32(src[at])
+				at++
+			case f.op == opBool && at < len(src) && src[at] < 0x80:
+				*(*bool)(p) = src[at] != 0
+				at++
+			default:
 				at = d.scalar(f, at, end, p)
 			}
 			if at < 0 {
@@ -118,9 +125,12 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 		}
 		switch f.op {
 		case opString:
-			if to-from >= d.cut && from < to {
-				*(*string)(p) = unsafe.String(&src[from], to-from)
-			} else {
+			switch n := to - from; {
+			case n == 0:
+				*(*string)(p) = ""
+			case n >= d.cut:
+				*(*string)(p) = unsafe.String(&src[from], n)
+			default:
 				*(*string)(p) = d.text(from, to)
 			}
 		case opBytes:
@@ -132,6 +142,9 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 		case opMessage:
 			if f.shape != nil && *(*unsafe.Pointer)(p) == nil {
 				reflect.NewAt(f.t, p).Elem().Set(f.empty)
+			}
+			if from == to && f.sub.own == nil {
+				break
 			}
 			if !d.message(f.sub, from, to, p) {
 				return false

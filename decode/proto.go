@@ -41,22 +41,21 @@ func Protobuf(b []byte, into any) error { return protobuf(b, into, false) }
 func ProtobufOwned(b []byte, into any) error { return protobuf(b, into, true) }
 
 func protobuf(b []byte, into any, owned bool) error {
-	v := reflect.ValueOf(into)
-	if v.Kind() != reflect.Pointer || v.IsNil() {
+	t, p := protoTables.find(into)
+	if p == nil {
 		return errNoForm
 	}
-	stock, _ := into.(stockMessage)
 	err := errNoForm
-	if t := protoTableOf(v.Type().Elem()); t != nil {
-		if err = t.decode(b, v.UnsafePointer(), owned); err == nil || err == errDeep {
+	if t != nil {
+		if err = t.decode(b, p, owned); err == nil || err == errDeep {
 			return err
 		}
-		v.Elem().SetZero()
+		reflect.ValueOf(into).Elem().SetZero()
 	}
-	if stock == nil {
-		return err
+	if stock, ok := into.(stockMessage); ok {
+		return stock.Unmarshal(b)
 	}
-	return stock.Unmarshal(b)
+	return err
 }
 
 // protoTable is the table of a type and of its parts, and the decoders that have read by it.
@@ -84,21 +83,14 @@ func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
 	return errMalformed
 }
 
-// protoTables has the table of each type that was asked for; nil for those that have none.
-var protoTables sync.Map // reflect.Type → *protoTable
-
-func protoTableOf(t reflect.Type) *protoTable {
-	if m, ok := protoTables.Load(t); ok {
-		return m.(*protoTable)
-	}
+var protoTables = tables[protoTable]{make: func(t reflect.Type) *protoTable {
 	c := protoCompiler{open: map[reflect.Type]*message{}, blocks: blocks{}}
 	table := &protoTable{root: c.message(t)}
 	if table.blocks = len(c.blocks); c.failed {
-		table = nil
+		return nil
 	}
-	known, _ := protoTables.LoadOrStore(t, table)
-	return known.(*protoTable)
-}
+	return table
+}}
 
 // proto goes through a message. Its methods report false, or an offset below zero, for what is
 // damaged and for what is left to the stock decoder.

@@ -38,7 +38,7 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 
 // fast reports whether the fast way takes a message.
 func fast(typ reflect.Type, doc []byte) bool {
-	t := protoTableOf(typ)
+	t := protoTables.of(typ)
 	return t != nil && t.decode(doc, reflect.New(typ).UnsafePointer(), false) == nil
 }
 

@@ -96,7 +96,7 @@ func TestOrderAndSpace(t *testing.T) {
 			same(t, reflect.TypeFor[struct {
 				Spec struct{} `json:"spec"`
 			}](), doc)
-			if !jsonTableOf(typ).decode(doc, reflect.New(typ).UnsafePointer(), false) {
+			if !jsonTables.of(typ).decode(doc, reflect.New(typ).UnsafePointer(), false) {
 				t.Errorf("not the fast way: %s", doc)
 			}
 		}

@@ -85,30 +85,30 @@ func (p *Projection) View() reflect.Type { return p.view }
 // for the error. A nil pointer and no pointer to a struct are a *[TypeError]; what is wrong with
 // the object is a *[DecodeError] that names the field.
 func (r Raw) Project(into any) error {
-	v := reflect.ValueOf(into)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
-		return r.wrongType(into, "it is no pointer to a struct")
-	}
 	if r.Kind == nil {
 		return r.failed("", errNoKind)
 	}
-	p, err := projectionOf(r.Kind.viewedType(), v.Type().Elem())
+	p, err := r.Kind.Projection(into)
 	if err != nil {
 		return err
 	}
-	v.Elem().SetZero()
-	return p.read(r, v.UnsafePointer())
+	return p.Read(r, into)
 }
 
-// viewedType is the Go type that views of the kind are checked against.
-func (k *Kind) viewedType() reflect.Type {
-	if k.MetadataOnly {
-		return reflect.TypeFor[metav1.PartialObjectMetadata]()
+// Projection is the one for the struct that view points to; see [Raw.Project]. It is compiled once.
+// What is no pointer to a struct is a *[TypeError].
+func (k *Kind) Projection(view any) (*Projection, error) {
+	t := reflect.TypeOf(view)
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return nil, Raw{Kind: k}.wrongType(view, "it is no pointer to a struct")
 	}
-	return k.GoType()
+	if k.MetadataOnly {
+		return projectionOf(reflect.TypeFor[metav1.PartialObjectMetadata](), t.Elem())
+	}
+	return projectionOf(k.GoType(), t.Elem())
 }
 
-// Read is [Raw.Project] with this projection, which must be one for the kind of r.
+// Read is [Raw.Project] with this projection, which must have been made for the kind of r.
 func (p *Projection) Read(r Raw, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.view {

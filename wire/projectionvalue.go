@@ -59,52 +59,56 @@ func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name stri
 	case api != nil && hasOwnForm(api):
 		return viewValue{}, c.wrong(name, path, "it is %v, but %s is %v, which has a form of its own", t, path, api)
 	}
-	fits := func(ok bool) error {
-		if api == nil || ok {
-			return nil
-		}
-		return c.wrong(name, path, "%v cannot hold %s, which is %v", t, path, api)
+	kind := t.Kind()
+	switch {
+	case kind == reflect.Invalid, kind == reflect.Uintptr, kind > reflect.Float64 && kind < reflect.Map, kind > reflect.Struct:
+		return viewValue{}, c.wrong(name, path, "a view cannot have a %v", t)
+	case kind == reflect.Map && (t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textUnmarshaler)):
+		return viewValue{}, c.wrong(name, path, "the keys of %v are no strings", t)
+	case api != nil && !holds(t, api):
+		return viewValue{}, c.wrong(name, path, "%v cannot hold %s, which is %v", t, path, api)
 	}
-	apiKind := reflect.Invalid
-	if api != nil {
-		apiKind = api.Kind()
-	}
-	switch kind := t.Kind(); kind {
-	case reflect.String:
-		return viewValue{json: jsonString, proto: protoString}, fits(apiKind == kind)
-	case reflect.Bool:
-		return viewValue{json: jsonBool, proto: protoBool}, fits(apiKind == kind)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		ok := apiKind >= reflect.Int && apiKind <= reflect.Int64 && api.Bits() <= t.Bits()
-		return intValue(t, api), fits(ok)
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		ok := apiKind >= reflect.Uint && apiKind <= reflect.Uint64 && api.Bits() <= t.Bits()
-		return uintValue(t, api), fits(ok)
-	case reflect.Float32, reflect.Float64:
-		return floatValue(t), fits(apiKind == kind)
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return viewValue{json: jsonBytes, proto: protoBytes}, fits(apiKind == kind && api.Elem().Kind() == reflect.Uint8)
-		}
-		if err := fits(apiKind == kind); err != nil {
-			return viewValue{}, err
-		}
+	switch {
+	case kind == reflect.String:
+		return viewValue{json: jsonString, proto: protoString}, nil
+	case kind == reflect.Bool:
+		return viewValue{json: jsonBool, proto: protoBool}, nil
+	case isInt(t):
+		return intValue(t, api), nil
+	case isUint(t):
+		return uintValue(t, api), nil
+	case isBytes(t):
+		return viewValue{json: jsonBytes, proto: protoBytes}, nil
+	case kind == reflect.Slice:
 		return c.list(t, api, path+"[*]", name)
-	case reflect.Map:
-		if t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textUnmarshaler) {
-			return viewValue{}, c.wrong(name, path, "the keys of %v are no strings", t)
-		}
-		if err := fits(apiKind == kind && api.Key().Kind() == reflect.String); err != nil {
-			return viewValue{}, err
-		}
+	case kind == reflect.Map:
 		return c.mapping(t, api, path+"[*]", name)
-	case reflect.Struct:
-		if err := fits(apiKind == kind || apiKind == reflect.Map); err != nil {
-			return viewValue{}, err
-		}
+	case kind == reflect.Struct:
 		return c.region(t, api, path, name)
 	}
-	return viewValue{}, c.wrong(name, path, "a view cannot have a %v", t)
+	return floatValue(t), nil
+}
+
+// holds reports whether values of a type of the API fit into one of a view, apart from what is
+// inside of them.
+func holds(t, api reflect.Type) bool {
+	switch {
+	case isInt(t):
+		return isInt(api) && api.Bits() <= t.Bits()
+	case isUint(t):
+		return isUint(api) && api.Bits() <= t.Bits()
+	case t.Kind() == reflect.Map:
+		return api.Kind() == reflect.Map && api.Key().Kind() == reflect.String
+	case t.Kind() == reflect.Struct:
+		return api.Kind() == reflect.Struct || api.Kind() == reflect.Map
+	}
+	return t.Kind() == api.Kind() && isBytes(t) == isBytes(api)
+}
+
+func isInt(t reflect.Type) bool  { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 }
+func isUint(t reflect.Type) bool { return t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64 }
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
 
 // region compiles a struct that is read into memory of its own.

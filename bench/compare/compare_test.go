@@ -1,55 +1,118 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/bench/replay"
+	"github.com/flyball-io/flyball/bench/measure"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		main()
-		return
-	}
+	measure.Contend()
 	os.Exit(m.Run())
 }
 
-// A small run fills every case of every contender, over both transports.
-func TestCompare(t *testing.T) {
-	for _, s := range []setup{
-		{spec: corpus.Spec{Kind: "pods", Objects: 400, Owners: 8, ManagedFields: true}, form: replay.Protobuf},
-		{spec: corpus.Spec{Kind: "widgets", Objects: 200, Owners: 4}, form: replay.JSON, tls: true, best: true},
+// small makes a run short.
+var small = []string{"-objects", "500", "-owners", "8", "-events", "600", "-paced", "200", "-blocked", "1000", "-blocked-keys", "50", "-churn", "2", "-keys", "2000", "-settle", "50ms", "-reading", "1ms", "-o", "json"}
+
+// A small run fills every case of every contender.
+func TestCases(t *testing.T) {
+	for name, args := range map[string][]string{
+		"pods":               {"-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best"},
+		"widgets over HTTP2": {"-kind", "widgets", "-tls", "-lists", "paged", "-best", "-cases", "hold,updates,paced,reads,relist", "-contenders", "flyball,client-go,controller-runtime,flyball-typed,client-go-metadata"},
 	} {
-		s.flat, s.paced, s.reading = 300, 200, time.Millisecond
-		s.contenders = []string{"flyball", "client-go", "controller-runtime", "controller-runtime-metadata"}
-		if s.form == replay.JSON {
-			s.contenders = s.contenders[:3]
-		}
-		r, err := run(t.Context(), s, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range r.Cases {
-			if l.Name == "collector's CPU until synced" || l.Name == "forced collection, CPU" || strings.HasPrefix(l.Name, "CPU") {
-				continue // too little to be measured
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out, log bytes.Buffer
+			if err := compare(t.Context(), append(slices.Concat(small, args), "-tapes", t.TempDir()), &out, &log); err != nil {
+				t.Fatalf("%v\n%s", err, &log)
 			}
-			if l.Flyball <= 0 || l.CG <= 0 || l.CR <= 0 || l.ByCG <= 0 || l.ByCR <= 0 {
-				t.Errorf("%s: %+v", l.Name, l)
+			var r struct {
+				Machine string
+				Cases   []map[string]any
 			}
+			if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Machine == "" {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			if len(r.Cases) < 20 {
+				t.Errorf("%d cases", len(r.Cases))
+			}
+			for _, c := range r.Cases {
+				for _, field := range []string{"name", "unit"} {
+					if _, ok := c[field].(string); !ok {
+						t.Errorf("%v: no %s", c, field)
+					}
+				}
+				for _, field := range []string{"flyball", "client-go", "controller-runtime", "ratio_client_go", "ratio_controller_runtime"} {
+					v, there := c[field]
+					if !there {
+						t.Errorf("%v: no %s", c["name"], field)
+					}
+					if n, ok := v.(float64); (!ok || n <= 0) && measurable(c["name"].(string), field) {
+						t.Errorf("%v: %s is %v", c["name"], field, v)
+					}
+				}
+			}
+			var results measure.Results
+			if err := json.Unmarshal(out.Bytes(), &results); err != nil {
+				t.Fatal(err)
+			}
+			var table strings.Builder
+			if err := results.Table(&table); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range results.Cases {
+				if !strings.Contains(table.String(), c.Name) {
+					t.Errorf("%s is not in the table\n%s", c.Name, &table)
+				}
+			}
+			t.Logf("\n%s", &table)
+		})
+	}
+}
+
+// measurable reports whether a figure of a small run is surely more than nothing.
+func measurable(name, field string) bool {
+	switch {
+	case name == "read: shared header":
+		return !strings.Contains(field, "controller")
+	case strings.Contains(name, "CPU"), strings.Contains(name, "growth"), strings.Contains(name, "relist"), strings.Contains(name, "allocations") && strings.HasPrefix(name, "read: header"):
+		return false
+	}
+	return true
+}
+
+// What cannot be is said by the name of the flag, before anything is started.
+func TestMistakes(t *testing.T) {
+	for want, args := range map[string][]string{
+		`kind "pots"`:              {"-kind", "pots"},
+		"objects":                  {"-objects", "0"},
+		"best and keep":            {"-best", "-keep-managed-fields"},
+		"owners":                   {"-owners", "-1"},
+		`form "xml"`:               {"-form", "xml"},
+		"form protobuf":            {"-kind", "widgets", "-form", "protobuf"},
+		"unstructured objects":     {"-view", "unstructured", "-form", "protobuf"},
+		`view "html"`:              {"-view", "html"},
+		`lists "all"`:              {"-lists", "all"},
+		`contender "flyball-fast"`: {"-contenders", "flyball-fast"},
+		`case "speed"`:             {"-cases", "hold,speed"},
+		"events":                   {"-events", "0"},
+		"-o":                       {"-o", "xml"},
+		"no arguments":             {"pods"},
+		"no-such-file":             {"-recorded", "no-such-file"},
+		"-no-such-flag":            {"-no-such-flag"},
+	} {
+		var log bytes.Buffer
+		if _, err := parse(args, &log); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want something about %s", args, err, want)
 		}
-		var out strings.Builder
-		if err := r.table(&out); err != nil || strings.Count(out.String(), "\n") != len(order)+4 {
-			t.Errorf("%v\n%s", err, &out)
-		}
-		var back struct{ Cases []map[string]any }
-		b, _ := json.Marshal(r)
-		if err := json.Unmarshal(b, &back); err != nil || len(back.Cases) != len(order) || back.Cases[0]["ratio_client_go"] == nil {
-			t.Errorf("%v %s", err, b)
-		}
+	}
+	var help bytes.Buffer
+	if _, err := parse([]string{"-help"}, &help); err == nil || !strings.Contains(help.String(), "relist") {
+		t.Errorf("%v\n%s", err, &help)
 	}
 }

@@ -1,94 +1,139 @@
-// Command compare measures what it costs to hold objects: Flyball beside client-go's informer and
-// controller-runtime's cache, the same objects, one run, a process each, in turn.
-//
-//	compare: a replay server ◄── HTTP ── a contender's process   (list, watch, reads)
-//	            │  ▲                        │
-//	            │  └── answers: CPU, bytes ◄┘
-//	            └───── commands: sync, seen 50000, reads, …
+// Command compare measures Flyball beside client-go's informer and controller-runtime's cache: the
+// same objects from the same server, one run, a process each, in turn. What the cases mean is in
+// the README beside it.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
-	"time"
+	"syscall"
 
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/bench/measure"
+	"github.com/flyball-io/flyball/bench/progress"
 	"github.com/flyball-io/flyball/bench/replay"
 )
 
-const childEnv = "FLYBALL_BENCH_CHILD"
-
 func main() {
-	if os.Getenv(childEnv) != "" {
-		if err := child(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "compare: contender:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	var s setup
-	flag.StringVar(&s.spec.Kind, "kind", "pods", "what to hold: "+strings.Join(corpus.Kinds(), ", "))
-	flag.IntVar(&s.spec.Objects, "objects", 100_000, "how many")
-	flag.IntVar(&s.spec.Owners, "owners", 50, "among how many owners they are shared out")
-	flag.BoolVar(&s.spec.ManagedFields, "managed-fields", true, "whether the objects carry managedFields")
-	flag.Uint64Var(&s.spec.Seed, "seed", 1, "of the corpus")
-	form := flag.String("form", "", "how objects travel: json or protobuf (default protobuf, where the kind has it)")
-	flag.BoolVar(&s.tls, "tls", false, "TLS and HTTP/2 instead of HTTP/1.1")
-	flag.BoolVar(&s.best, "best", false, "drop managedFields in all contenders, which are else as they are by default")
-	flag.IntVar(&s.flat, "events", 50_000, "how many changes to play flat out")
-	flag.IntVar(&s.paced, "paced", 20_000, "how many changes to play at 2,000 a second")
-	s.reading = 500 * time.Millisecond
-	only := flag.String("contenders", "flyball,client-go,controller-runtime", "which, separated by commas; there is controller-runtime-metadata, too")
-	output := flag.String("o", "table", "table or json")
-	tapes := flag.String("tapes", "", "folder of the recorded tapes (default in the user's cache folder)")
-	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run -C bench ./compare [flags]\n\nMeasures Flyball beside its peers. The first run with a corpus records it, which takes\nabout a minute for each 100,000 objects.\n\nFlags:\n")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if flag.NArg() > 0 || *output != "table" && *output != "json" {
-		fmt.Fprintln(os.Stderr, "compare: -o is table or json, and there are no arguments; see -help")
-		os.Exit(2)
-	}
-	if *form == "" {
-		*form = string(replay.Protobuf)
-		if s.spec.Kind == "widgets" {
-			*form = string(replay.JSON)
-		}
-	}
-	s.form, s.contenders = replay.Form(*form), strings.Split(*only, ",")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	measure.Contend()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r, err := run(ctx, s, *tapes)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "compare:", err)
-		os.Exit(1)
-	}
-	if *output == "json" {
-		err = json.NewEncoder(os.Stdout).Encode(r)
-	} else {
-		err = r.table(os.Stdout)
-	}
-	if err != nil {
+	err := compare(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "compare: interrupted")
+		os.Exit(130)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-// tapeDir is where tapes are kept unless something else is asked for.
-func tapeDir(dir string) (string, error) {
-	if dir != "" {
-		return dir, nil
+// options are what the command line says.
+type options struct {
+	setup  measure.Setup
+	output string
+}
+
+// parse reads the command line.
+func parse(args []string, out io.Writer) (o options, err error) {
+	s := measure.Defaults()
+	f := flag.NewFlagSet("compare", flag.ContinueOnError)
+	f.SetOutput(out)
+	f.Usage = func() {
+		fmt.Fprintf(out, usage, strings.Join(measure.Help(), "\n  "))
+		f.PrintDefaults()
 	}
-	cache, err := os.UserCacheDir()
+	f.StringVar(&s.Spec.Kind, "kind", s.Spec.Kind, "what to hold: "+strings.Join(corpus.Kinds(), ", ")+"; with -recorded a resource of the recording, such as deployments.apps")
+	f.IntVar(&s.Spec.Objects, "objects", s.Spec.Objects, "how many")
+	f.IntVar(&s.Spec.Owners, "owners", s.Spec.Owners, "among how many owners they are shared out")
+	f.BoolVar(&s.Spec.ManagedFields, "managed-fields", s.Spec.ManagedFields, "whether the objects carry managedFields")
+	f.Uint64Var(&s.Spec.Seed, "seed", s.Spec.Seed, "of the corpus")
+	recorded := f.String("recorded", "", "`file` that the command record has made, to take the objects from; of it the largest kind, or -kind")
+	f.StringVar((*string)(&s.View), "view", "", "how objects are held: typed, unstructured or metadata (default typed; unstructured for custom resources)")
+	f.StringVar((*string)(&s.Form), "form", "", "how objects travel: json or protobuf (default protobuf where there is such a form)")
+	f.StringVar((*string)(&s.Lists), "lists", string(replay.Streaming), "how lists are answered: streaming, whole or paged")
+	f.BoolVar(&s.TLS, "tls", false, "TLS and HTTP/2 instead of HTTP/1.1")
+	f.BoolVar(&s.Best, "best", false, "drop managedFields in all contenders, which are else as they are by default")
+	f.BoolVar(&s.Keep, "keep-managed-fields", false, "keep managedFields in all contenders: by default Flyball cuts them, and its peers keep them")
+	contenders := f.String("contenders", strings.Join(measure.DefaultContenders(), ","), "which, separated by commas: "+strings.Join(contender.Libraries(), ", ")+"; with -typed, -unstructured or -metadata behind it for another view, and -best for the best settings: these are taken through the first process only")
+	cases := f.String("cases", "", "which groups of cases, separated by commas (default all)")
+	f.IntVar(&s.Events, "events", s.Events, "how many changes to play flat out")
+	f.IntVar(&s.Paced, "paced", s.Paced, "how many changes to play at 2,000 a second")
+	f.IntVar(&s.Blocked, "blocked", s.Blocked, "how many events arrive while a handler is blocked")
+	f.IntVar(&s.BlockedKeys, "blocked-keys", s.BlockedKeys, "of how many objects these are")
+	f.IntVar(&s.Churn, "churn", s.Churn, "how many times every object is deleted and another one made")
+	f.IntVar(&s.Keys, "keys", s.Keys, "how many keys the work queue is given")
+	f.DurationVar(&s.Settle, "settle", s.Settle, "how long memory has to go back after objects were deleted")
+	f.DurationVar(&s.Reading, "reading", s.Reading, "how long to measure each read, three times")
+	f.StringVar(&o.output, "o", "table", "table or json")
+	f.StringVar(&s.Tapes, "tapes", "", "`folder` of the encoded objects (default in the user's cache folder)")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("there are no arguments, but %q; see -help", f.Args())
+	case o.output != "table" && o.output != "json":
+		return o, fmt.Errorf("-o %q: there are table and json", o.output)
+	}
+	s.Contenders = strings.Split(*contenders, ",")
+	if *cases != "" {
+		s.Cases = strings.Split(*cases, ",")
+	}
+	if *recorded != "" {
+		kind := ""
+		f.Visit(func(f *flag.Flag) {
+			if f.Name == "kind" {
+				kind = s.Spec.Kind
+			}
+		})
+		if s.Recorded, err = corpus.Load(*recorded, kind); err != nil {
+			return o, err
+		}
+	}
+	if s.Tapes, err = replay.Dir(s.Tapes); err != nil {
+		return o, err
+	}
+	o.setup, err = s.Check()
+	return o, err
+}
+
+const usage = `Usage: go run -C bench ./compare [flags]
+
+Measures Flyball beside client-go's informer and controller-runtime's cache, each as a process of
+its own, one after another. The objects are encoded before, once, which takes about three minutes
+for a million. With 100,000 Pods a run takes about half an hour, 5 GB of memory and 2 GB of disk.
+
+Groups of cases:
+  %s
+
+Flags:
+`
+
+func compare(ctx context.Context, args []string, out, log io.Writer) error {
+	o, err := parse(args, log)
 	if err != nil {
-		return "", fmt.Errorf("a folder for the tapes, which -tapes names: %w", err)
+		return err
 	}
-	return filepath.Join(cache, "flyball", "bench"), nil
+	show := progress.New(log)
+	o.setup.Log = show.Log
+	r, err := measure.Run(ctx, o.setup)
+	show.End()
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return json.NewEncoder(out).Encode(r)
+	}
+	return r.Table(out)
 }

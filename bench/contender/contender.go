@@ -4,19 +4,13 @@
 // All do the same: list and watch one kind, an index by node (or by the label of the application,
 // where there are no nodes), a handler that sees every change, and reads whose results may be
 // changed. Each can be had as it is by default, and with the best settings that its documentation
-// has for a program that needs no managedFields.
+// has for a program that needs no managedFields; holding Go types, unstructured objects, or metadata
+// only; and with a controller on top.
 package contender
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/bench/corpus"
@@ -27,89 +21,64 @@ import (
 type Options struct {
 	// Config of the server. Its content type is that of the objects.
 	Config *rest.Config
-	// Spec is the corpus that the server has.
-	Spec corpus.Spec
-	// Best says that managedFields are not kept.
-	Best bool
-	// OnEvent is told the resourceVersion of each change after the first list, in the last handler,
+	// Resource is what is held, and View how.
+	Resource corpus.Resource
+	View     View
+	// Best says that managedFields are not kept, Keep that they are: by default Flyball cuts them,
+	// and its peers keep them.
+	Best, Keep bool
+	// OnEvent is told the resourceVersion of each change after the first list, by the last handler,
 	// on one goroutine.
 	OnEvent func(version string)
+	// Reconcile puts a controller with one worker in the place of the handler: OnEvent is told the
+	// version that each reconcile has read, those of the first list included.
+	Reconcile bool
+	// Blocked is a further handler, which is called with every object and change: it is to block.
+	// Nil: there is none.
+	Blocked func()
 }
 
 // Contender is one way of holding objects.
 type Contender interface {
 	// Run lists and watches until ctx ends.
 	Run(ctx context.Context) error
-	// WaitForSync returns when the first list is there.
+	// WaitForSync returns nil when the first list is there. It may fail as long as Run has not
+	// begun.
 	WaitForSync(ctx context.Context) error
 	// Get reads one object, into memory that the caller may change.
 	Get(key object.Key) error
-	// ByIndex reads the objects of a node or application likewise, and returns how many there are.
+	// ByIndex reads the objects of a node or application likewise, and returns how many there are;
+	// ByLabel does so for those of a namespace whose label AppLabel has a value.
 	ByIndex(value string) (int, error)
-	// Header reads the metadata of one object, in the cheapest way that there is.
-	Header(key object.Key) error
+	ByLabel(namespace, value string) (int, error)
 	// Held is how many bytes are held outside the Go heap.
-	Held() int
+	Held() int64
 }
 
-// contenders by name. Metadata-only ones hold less and are told apart.
-var contenders = map[string]func(Options) (Contender, error){
-	"flyball":                     newFlyball,
-	"client-go":                   newClientGo,
-	"controller-runtime":          newControllerRuntime,
-	"controller-runtime-metadata": newControllerRuntimeMetadata,
-}
-
-// Names of all contenders.
-func Names() []string { return slices.Sorted(maps.Keys(contenders)) }
-
-// New makes a contender.
-func New(name string, o Options) (Contender, error) {
-	if f := contenders[name]; f != nil {
-		return f(o)
+// Header reads the metadata of one object, in the cheapest way that there is: for those who have
+// none that is to read the object.
+func Header(c Contender, key object.Key) error {
+	if c, ok := c.(interface{ Header(object.Key) error }); ok {
+		return c.Header(key)
 	}
-	return nil, fmt.Errorf("contender %q: there are %s", name, strings.Join(Names(), ", "))
+	return c.Get(key)
 }
 
-// Metadata reports whether a contender holds metadata only.
-func Metadata(name string) bool { return strings.HasSuffix(name, "-metadata") }
-
-// IndexName is the name of the index that all contenders have.
-const IndexName = "spec.nodeName"
-
-// IndexValue is what an object is found by.
-func IndexValue(o any) string {
-	switch o := o.(type) {
-	case *corev1.Pod:
-		return o.Spec.NodeName
-	case *unstructured.Unstructured:
-		return o.GetLabels()[appLabel]
-	case interface{ GetLabels() map[string]string }:
-		return o.GetLabels()[appLabel]
+// Shared reads the metadata of one object without a copy: nothing of it may be changed. It reports
+// false if the contender has no such read.
+func Shared(c Contender) (read func(key object.Key) error, ok bool) {
+	s, ok := c.(interface{ Shared(object.Key) error })
+	if !ok {
+		return nil, false
 	}
-	return ""
+	return s.Shared, true
 }
 
-const appLabel = "app.kubernetes.io/name"
-
-// mapper knows the one kind of a spec, so that nobody has to ask the server.
-func mapper(s corpus.Spec) meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
-	scope := meta.RESTScopeRoot
-	if s.Namespaced() {
-		scope = meta.RESTScopeNamespace
+// Project reads three fields of one object, in the cheapest way that there is: for those who have
+// none that is to read the object.
+func Project(c Contender, key object.Key) error {
+	if c, ok := c.(interface{ Project(object.Key) error }); ok {
+		return c.Project(key)
 	}
-	m.AddSpecific(s.GVK(), s.GVR(), s.GVR(), scope)
-	return m
-}
-
-// empty is an object of the kind, to name it.
-func empty(s corpus.Spec) corpus.Object {
-	o := s.At(0)
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		blank := &unstructured.Unstructured{}
-		blank.SetGroupVersionKind(u.GroupVersionKind())
-		return blank
-	}
-	return blankOf(o)
+	return c.Get(key)
 }

@@ -2,132 +2,129 @@ package contender
 
 import (
 	"context"
-	"fmt"
-	"reflect"
+	"errors"
+	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/object"
 )
 
 type controllerRuntime struct {
-	cache    crcache.Cache
-	kind     crclient.Object
-	list     func() crclient.ObjectList
-	metadata bool
-	start    func() error
+	o     Options
+	cache crcache.Cache
+	run   func(context.Context) error
 }
 
-func newControllerRuntime(o Options) (Contender, error) { return controllerRuntimeOf(o, false) }
-
-func newControllerRuntimeMetadata(o Options) (Contender, error) { return controllerRuntimeOf(o, true) }
-
-func controllerRuntimeOf(o Options, metadata bool) (Contender, error) {
-	co := crcache.Options{Scheme: scheme.Scheme, Mapper: mapper(o.Spec)}
+func newControllerRuntime(o Options) (Contender, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	c := &controllerRuntime{o: o}
+	build := c.buildCache
+	if o.Reconcile {
+		build = c.buildManager
+	}
+	co := crcache.Options{Scheme: corpus.Scheme, Mapper: o.mapper()}
 	if o.Best {
 		co.DefaultTransform = crcache.TransformStripManagedFields()
 	}
-	c, err := crcache.New(o.Config, co)
-	if err != nil {
+	if err := build(co); err != nil {
 		return nil, err
 	}
-	r := &controllerRuntime{cache: c, metadata: metadata}
-	if r.kind, r.list, err = prototypes(o, metadata); err != nil {
-		return nil, err
-	}
-	ctx := context.Background()
-	if err := c.IndexField(ctx, r.kind, IndexName, func(obj crclient.Object) []string { return []string{IndexValue(obj)} }); err != nil {
-		return nil, err
-	}
-	r.start = func() error {
-		inf, err := c.GetInformer(ctx, r.kind, crcache.BlockUntilSynced(false))
+	return c, c.cache.IndexField(context.Background(), o.blank(), indexPath(o.Resource), func(obj crclient.Object) []string { return []string{IndexValue(obj)} })
+}
+
+// buildCache makes a cache alone.
+func (c *controllerRuntime) buildCache(co crcache.Options) (err error) {
+	c.cache, err = crcache.New(c.o.Config, co)
+	c.run = func(ctx context.Context) error {
+		inf, err := c.cache.GetInformer(ctx, c.o.blank(), crcache.BlockUntilSynced(false))
 		if err != nil {
 			return err
 		}
-		_, err = inf.AddEventHandler(peerHandler(o.OnEvent))
-		return err
+		handlers := []toolscache.ResourceEventHandler{tell(c.o.OnEvent)}
+		if c.o.Blocked != nil {
+			handlers = append(handlers, every(func(any) { c.o.Blocked() }))
+		}
+		for _, h := range handlers {
+			if _, err := inf.AddEventHandler(h); err != nil {
+				return err
+			}
+		}
+		return c.cache.Start(ctx)
 	}
-	return r, nil
+	return err
 }
 
-// prototypes are an object of the kind and an empty list.
-func prototypes(o Options, metadata bool) (crclient.Object, func() crclient.ObjectList, error) {
-	gvk := o.Spec.GVK()
-	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	if metadata {
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(gvk)
-		return m, func() crclient.ObjectList {
-			l := &metav1.PartialObjectMetadataList{}
-			l.SetGroupVersionKind(listKind)
-			return l
-		}, nil
+// buildManager makes a whole program, with a controller that reads each object that changed.
+func (c *controllerRuntime) buildManager(co crcache.Options) error {
+	mgr, err := manager.New(c.o.Config, manager.Options{
+		Scheme: corpus.Scheme, Cache: co, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.o.mapper(), nil },
+		Client:         crclient.Options{Cache: &crclient.CacheOptions{Unstructured: true}},
+	})
+	if err != nil {
+		return err
 	}
-	kind, ok := empty(o.Spec).(crclient.Object)
-	if !ok {
-		return nil, nil, fmt.Errorf("%s: no object", gvk.Kind)
-	}
-	if _, ok := kind.(*unstructured.Unstructured); ok {
-		return kind, func() crclient.ObjectList {
-			l := &unstructured.UnstructuredList{}
-			l.SetGroupVersionKind(listKind)
-			return l
-		}, nil
-	}
-	return kind, func() crclient.ObjectList {
-		l, err := scheme.Scheme.New(listKind)
-		if err != nil {
-			panic(err) // a kind of k8s.io/api
+	c.cache, c.run = mgr.GetCache(), mgr.Start
+	return builder.ControllerManagedBy(mgr).Named("bench").For(c.o.blank()).Complete(crreconcile.Func(func(ctx context.Context, req crreconcile.Request) (crreconcile.Result, error) {
+		obj := c.o.blank()
+		if err := mgr.GetClient().Get(ctx, req.NamespacedName, obj); err != nil {
+			return crreconcile.Result{}, crclient.IgnoreNotFound(err)
 		}
-		return l.(crclient.ObjectList)
-	}, nil
+		c.o.OnEvent(obj.GetResourceVersion())
+		return crreconcile.Result{}, nil
+	}))
 }
 
 // Run implements Contender.
-func (c *controllerRuntime) Run(ctx context.Context) error {
-	if err := c.start(); err != nil {
-		return err
-	}
-	return c.cache.Start(ctx)
-}
+func (c *controllerRuntime) Run(ctx context.Context) error { return c.run(ctx) }
 
 // WaitForSync implements Contender.
 func (c *controllerRuntime) WaitForSync(ctx context.Context) error {
-	inf, err := c.cache.GetInformer(ctx, c.kind)
+	inf, err := c.cache.GetInformer(ctx, c.o.blank(), crcache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
 	if !inf.HasSynced() {
-		return fmt.Errorf("not synced")
+		return errors.New("not synced")
 	}
 	return nil
 }
 
 // Get implements Contender.
 func (c *controllerRuntime) Get(key object.Key) error {
-	into := reflect.New(reflect.TypeOf(c.kind).Elem()).Interface().(crclient.Object)
-	if k := c.kind.GetObjectKind().GroupVersionKind(); !k.Empty() {
-		into.(runtime.Object).GetObjectKind().SetGroupVersionKind(k)
-	}
-	return c.cache.Get(context.Background(), crclient.ObjectKey{Namespace: key.Namespace, Name: key.Name}, into)
+	return c.cache.Get(context.Background(), crclient.ObjectKey{Namespace: key.Namespace, Name: key.Name}, c.o.blank())
 }
 
 // ByIndex implements Contender.
 func (c *controllerRuntime) ByIndex(value string) (int, error) {
-	l := c.list()
-	if err := c.cache.List(context.Background(), l, crclient.MatchingFields{IndexName: value}); err != nil {
-		return 0, err
-	}
-	return reflect.ValueOf(l).Elem().FieldByName("Items").Len(), nil
+	return c.list(crclient.MatchingFields{indexPath(c.o.Resource): value})
 }
 
-// Header implements Contender: for those who hold all of it that is all of it.
-func (c *controllerRuntime) Header(key object.Key) error { return c.Get(key) }
+// ByLabel implements Contender.
+func (c *controllerRuntime) ByLabel(namespace, value string) (int, error) {
+	return c.list(crclient.InNamespace(namespace), crclient.MatchingLabels{AppLabel: value})
+}
+
+func (c *controllerRuntime) list(opts ...crclient.ListOption) (int, error) {
+	l := c.o.blankList().(crclient.ObjectList)
+	if err := c.cache.List(context.Background(), l, opts...); err != nil {
+		return 0, err
+	}
+	return meta.LenList(l), nil
+}
 
 // Held implements Contender.
-func (c *controllerRuntime) Held() int { return 0 }
+func (c *controllerRuntime) Held() int64 { return 0 }

@@ -2,91 +2,124 @@ package contender
 
 import (
 	"context"
-	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
+	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
 )
 
-type flyball struct {
-	cache *cache.Cache
-	spec  corpus.Spec
-	kind  corpus.Object
+type flyballs struct {
+	o      Options
+	run    func(context.Context) error
+	cache  *cache.Cache
+	handle *cache.Handle
 }
 
 func newFlyball(o Options) (Contender, error) {
-	live, err := client.New(o.Config, client.Options{Mapper: mapper(o.Spec)})
-	if err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	c, err := cache.New(informer.Connect(live), cache.Options{StripManagedFields: o.Best})
-	if err != nil {
+	f := &flyballs{o: o}
+	build := f.buildCache
+	if o.Reconcile {
+		build = f.buildManager
+	}
+	if err := build(cache.Options{KeepManagedFields: o.Keep && !o.Best}); err != nil {
 		return nil, err
 	}
-	f := &flyball{cache: c, spec: o.Spec, kind: empty(o.Spec)}
-	if o.Spec.Kind == "pods" {
-		err = c.IndexPath(o.Spec.GVK(), IndexName)
-	}
-	if err != nil {
+	if err := f.cache.IndexPath(o.Resource.GVK, indexPath(o.Resource)); err != nil && o.View != Metadata {
 		return nil, err
 	}
-	h, err := c.Open(context.Background(), f.kind, informer.Selection{})
-	if err != nil {
+	var err error
+	if f.handle, err = f.cache.Open(context.Background(), o.blank(), informer.Selection{}); err != nil {
 		return nil, err
 	}
-	_, err = h.Subscribe("bench", func(ch store.Change) {
-		switch {
-		case ch.Initial:
-		case ch.New != nil:
-			o.OnEvent(ch.New.Header().ResourceVersion)
-		case ch.Last != nil:
-			o.OnEvent(ch.Last.Header().ResourceVersion)
+	if o.Blocked != nil {
+		if err := f.block(); err != nil {
+			return nil, err
 		}
-	})
+	}
+	if !o.Reconcile {
+		_, err = f.handle.Subscribe("bench", f.changed)
+	}
 	return f, err
 }
 
-func blankOf(o corpus.Object) corpus.Object {
-	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(corpus.Object)
+// buildCache makes a cache alone.
+func (f *flyballs) buildCache(co cache.Options) error {
+	live, err := client.New(f.o.Config, client.Options{Scheme: corpus.Scheme, Mapper: f.o.mapper()})
+	if err != nil {
+		return err
+	}
+	f.cache, err = cache.New(informer.Connect(live), co)
+	if err == nil {
+		f.run = f.cache.Run
+	}
+	return err
+}
+
+// buildManager makes a whole program, with a controller that reads each object that changed.
+func (f *flyballs) buildManager(co cache.Options) error {
+	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.mapper()}})
+	if err != nil {
+		return err
+	}
+	f.cache, f.run = mgr.Cache(), mgr.Run
+	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		obj := f.o.blank()
+		if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		f.o.OnEvent(obj.GetResourceVersion())
+		return reconcile.Result{}, nil
+	})
+	_, err = controller.New(mgr, "bench", r, controller.Options{}, controller.ForObject(f.o.blank()))
+	return err
+}
+
+func (f *flyballs) changed(ch store.Change) {
+	switch {
+	case ch.Initial:
+	case ch.New != nil:
+		f.o.OnEvent(ch.New.Header().ResourceVersion)
+	case ch.Last != nil:
+		f.o.OnEvent(ch.Last.Header().ResourceVersion)
+	}
 }
 
 // Run implements Contender.
-func (f *flyball) Run(ctx context.Context) error { return f.cache.Run(ctx) }
+func (f *flyballs) Run(ctx context.Context) error { return f.run(ctx) }
 
 // WaitForSync implements Contender.
-func (f *flyball) WaitForSync(ctx context.Context) error { return f.cache.WaitForSync(ctx) }
+func (f *flyballs) WaitForSync(ctx context.Context) error { return f.cache.WaitForSync(ctx) }
 
 // Get implements Contender.
-func (f *flyball) Get(key object.Key) error {
-	into := f.blank()
-	return f.cache.Get(context.Background(), key, into, client.GetOptions{})
-}
-
-func (f *flyball) blank() corpus.Object {
-	if u, ok := f.kind.(*unstructured.Unstructured); ok {
-		return u.DeepCopy()
-	}
-	return blankOf(f.kind)
+func (f *flyballs) Get(key object.Key) error {
+	return f.cache.Get(context.Background(), key, f.o.blank(), client.GetOptions{})
 }
 
 // ByIndex implements Contender.
-func (f *flyball) ByIndex(value string) (n int, err error) {
-	var opt client.ListOption = client.MatchingLabels{appLabel: value}
-	if f.spec.Kind == "pods" {
-		opt = client.MatchingFields{IndexName: value}
-	}
-	o, err := client.NewListOptions(opt)
+func (f *flyballs) ByIndex(value string) (int, error) {
+	return f.list(client.MatchingFields{indexPath(f.o.Resource): value})
+}
+
+// ByLabel implements Contender.
+func (f *flyballs) ByLabel(namespace, value string) (int, error) {
+	return f.list(client.InNamespace(namespace), client.MatchingLabels{AppLabel: value})
+}
+
+func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
+	o, err := client.NewListOptions(opts...)
 	if err != nil {
 		return 0, err
 	}
-	for _, err := range f.cache.List(context.Background(), f.kind, o) {
+	for _, err := range f.cache.List(context.Background(), f.o.blank(), o) {
 		if err != nil {
 			return n, err
 		}
@@ -95,12 +128,23 @@ func (f *flyball) ByIndex(value string) (n int, err error) {
 	return n, nil
 }
 
-// Header implements Contender.
-func (f *flyball) Header(key object.Key) error {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(f.spec.GVK())
-	return f.cache.Get(context.Background(), key, m, client.GetOptions{})
+// Header reads the metadata, which nobody may change.
+func (f *flyballs) Header(key object.Key) error {
+	e, err := f.handle.Informer().Entry(key)
+	if err == nil {
+		_ = e.Header().Labels
+	}
+	return err
 }
 
+// Shared is Header: its cheapest read is a shared one.
+func (f *flyballs) Shared(key object.Key) error { return f.Header(key) }
+
 // Held implements Contender.
-func (f *flyball) Held() int { return 0 }
+func (f *flyballs) Held() int64 {
+	var held int64
+	for _, w := range f.cache.Watches() {
+		held += offHeap(w.Figures.Store)
+	}
+	return held
+}

@@ -4,7 +4,8 @@
 //	Spec{Kind: "pods", Objects: 100_000, Owners: 50} ── At(i), or Changed(i, n) ──► an object
 //
 // An object is a function of the seed, its number and how often it has changed, so nothing is kept:
-// a corpus of a million objects costs what one does.
+// a corpus of a million objects costs what one does. A Recording is a corpus, too: objects of a
+// real cluster, from a file.
 package corpus
 
 import (
@@ -18,7 +19,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Spec says which objects there are. Objects, Owners and Seed are numbers; zero Owners: 50.
+// Corpus is objects of one kind, and how each changes. It is read only and may be used from any
+// goroutine.
+type Corpus interface {
+	// ID tells a corpus from every other one: the same ID means the same bytes.
+	ID() string
+	// Resource is what the objects are.
+	Resource() Resource
+	// Len is how many there are.
+	Len() int
+	// At is the object i of the first list, whose resourceVersion is FirstVersion+i, and Changed
+	// the same object after n changes. What they return belongs to the caller.
+	At(i int) Object
+	Changed(i, n int) Object
+}
+
+// Resource is a kind, and how a server names it.
+type Resource struct {
+	GVK        schema.GroupVersionKind
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Object is what a corpus is made of.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Version is the resourceVersion of a whole corpus, when nothing has changed yet.
+func Version(c Corpus) int { return FirstVersion + c.Len() }
+
+// Spec is a corpus that is made up: it says which objects there are. Objects, Owners and Seed are numbers; zero Owners: 50.
 type Spec struct {
 	// Kind is one of Kinds.
 	Kind string
@@ -30,12 +62,6 @@ type Spec struct {
 	ManagedFields bool
 	// Seed of all that is random.
 	Seed uint64
-}
-
-// Object is what a corpus is made of.
-type Object interface {
-	metav1.Object
-	runtime.Object
 }
 
 // kind is how the objects of one kind are made.
@@ -53,7 +79,7 @@ var kinds = map[string]kind{
 	"secrets":     {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "secrets", false, secret},
 	"deployments": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments", false, deployment},
 	"events":      {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", false, event},
-	"widgets":     {schema.GroupVersionKind{Group: "bench.example.org", Version: "v1", Kind: "Widget"}, "widgets", false, widget},
+	"widgets":     {widgets.WithKind("Widget"), "widgets", false, widget},
 }
 
 // Kinds are the kinds that there are corpora of.
@@ -79,6 +105,17 @@ func (s Spec) Check() error {
 	return nil
 }
 
+// ID implements Corpus.
+func (s Spec) ID() string {
+	return fmt.Sprintf("%s-%d-%d-%t-%d", s.Kind, s.Objects, s.owners(), s.ManagedFields, s.Seed)
+}
+
+// Resource implements Corpus.
+func (s Spec) Resource() Resource { return Resource{s.GVK(), s.GVR(), s.Namespaced()} }
+
+// Len implements Corpus.
+func (s Spec) Len() int { return s.Objects }
+
 // GVK is the kind of the objects.
 func (s Spec) GVK() schema.GroupVersionKind { return kinds[s.Kind].gvk }
 
@@ -93,9 +130,6 @@ func (s Spec) Namespaced() bool { return !kinds[s.Kind].global }
 
 // FirstVersion is the resourceVersion of the first object; that of the object i is FirstVersion+i.
 const FirstVersion = 1_000_000
-
-// Version is the resourceVersion of the whole, when nothing has changed yet.
-func (s Spec) Version() int { return FirstVersion + s.Objects }
 
 // At is the object i, as it is in the first list.
 func (s Spec) At(i int) Object { return s.Changed(i, 0) }

@@ -3,9 +3,14 @@ package corpus
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // The same seed makes the same bytes, every object has a name of its own, and a change changes it.
@@ -54,4 +59,71 @@ func encode(t *testing.T, o Object) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// What was recorded comes back, but the data of Secrets does not; and it changes.
+func TestRecording(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recording")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := NewRecorder(f)
+	specs := []Spec{{Kind: "secrets", Objects: 3}, {Kind: "widgets", Objects: 40}, {Kind: "deployments", Objects: 5}, {Kind: "nodes"}}
+	for _, s := range specs {
+		var all []json.RawMessage
+		for i := range s.Objects {
+			o := s.At(i)
+			o.GetObjectKind().SetGroupVersionKind(s.GVK())
+			all = append(all, encode(t, o))
+		}
+		if err := rec.Add(s.Resource(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rec.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range specs[:3] {
+		r, err := Load(file, s.GVR().GroupResource().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Len() != s.Objects || r.Resource() != s.Resource() {
+			t.Fatalf("%d of %v, want %d of %v", r.Len(), r.Resource(), s.Objects, s.Resource())
+		}
+		for i := range r.Len() {
+			got, want := r.At(i), s.At(i)
+			if w, ok := want.(*unstructured.Unstructured); ok {
+				typed := &Widget{}
+				if err := json.Unmarshal(encode(t, w), typed); err != nil {
+					t.Fatal(err)
+				}
+				want = typed
+			}
+			want.GetObjectKind().SetGroupVersionKind(s.GVK())
+			if s, ok := got.(*corev1.Secret); ok {
+				if n := len(s.Data["token"]); n == 0 || !bytes.Equal(s.Data["token"], make([]byte, n)) {
+					t.Errorf("%d bytes of a Secret: %.40q", n, s.Data["token"])
+				}
+			} else if !bytes.Equal(encode(t, got), encode(t, want)) {
+				t.Errorf("%s\nwant\n%s", encode(t, got), encode(t, want))
+			}
+			if bytes.Equal(encode(t, got), encode(t, r.Changed(i, 2))) {
+				t.Error("changed, the same")
+			}
+		}
+	}
+	if _, err := Load(file, "nodes"); err == nil || !strings.Contains(err.Error(), "it has") {
+		t.Errorf("no nodes: %v", err)
+	}
+	if r, err := Load(file, ""); err != nil || r.Resource() != specs[1].Resource() {
+		t.Errorf("the largest: %s, %v", r.ID(), err)
+	}
+	if err := os.WriteFile(file, []byte("else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(file, ""); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("no recording: %v", err)
+	}
 }

@@ -1,14 +1,12 @@
 package corpus
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -65,33 +63,4 @@ func event(g *maker) Object {
 	e.Source = corev1.EventSource{Component: "kubelet", Host: fmt.Sprintf("node-%04d", g.r.IntN(nodes))}
 	e.FirstTimestamp, e.LastTimestamp, e.Count = g.at(0), g.at(time.Duration(g.n)*time.Second), int32(1+g.n)
 	return e
-}
-
-// widget is a custom resource of about 10 kB.
-func widget(g *maker) Object {
-	var steps []any
-	for i := range 16 {
-		steps = append(steps, map[string]any{
-			"name": fmt.Sprintf("step-%d", i), "image": "registry.example.org/tools/" + word(g.shared, 8) + ":v2", "command": []any{"sh", "-c", "run " + word(g.shared, 40)},
-			"timeoutSeconds": int64(30 + g.shared.IntN(600)), "retries": int64(i % 4), "privileged": false,
-			"environment": map[string]any{"STAGE": "production", "KEY": word(g.shared, 20)},
-		})
-	}
-	var conditions []any
-	for _, t := range []string{"Ready", "Progressing", "Degraded", "Synced"} {
-		conditions = append(conditions, map[string]any{"type": t, "status": "True", "reason": "AsExpected", "message": "as of " + hex(g.r, 12), "observedGeneration": int64(1), "lastTransitionTime": g.at(time.Duration(g.n) * time.Second).UTC().Format(time.RFC3339)})
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "bench.example.org/v1", "kind": "Widget",
-		"spec":   map[string]any{"owner": g.app(), "size": int64(g.r.IntN(100)), "ratio": 0.25, "key": base64.StdEncoding.EncodeToString(g.random(24)), "steps": steps, "notes": strings.Repeat(word(g.shared, 30)+" ", 60)},
-		"status": map[string]any{"observedGeneration": int64(1), "runs": int64(g.n), "conditions": conditions},
-	}}
-	m := g.meta(g.app(), nil)
-	u.SetName(m.Name)
-	u.SetNamespace(m.Namespace)
-	u.SetUID(m.UID)
-	u.SetLabels(m.Labels)
-	u.SetGeneration(1)
-	u.SetCreationTimestamp(m.CreationTimestamp)
-	return u
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -41,7 +42,7 @@ func served(t *testing.T, s corpus.Spec, p Plan, forms ...Form) (*Server, *rest.
 		t.Cleanup(func() { tape.Close() })
 		tapes = append(tapes, tape)
 	}
-	server := NewServer(tapes...)
+	server := NewServer(Streaming, tapes...)
 	h := httptest.NewServer(server)
 	t.Cleanup(h.Close)
 	return server, &rest.Config{Host: h.URL}
@@ -58,22 +59,17 @@ func mapper(s corpus.Spec) meta.RESTMapper {
 	return m
 }
 
-// want is what the corpus and the first n events of the plan come to.
+// want is what the corpus and the first n changes of the plan come to.
 func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
 	all := map[string]corpus.Object{}
-	name := func(o corpus.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+	put := func(o corpus.Object) { all[o.GetNamespace()+"/"+o.GetName()] = o }
 	for i := range s.Objects {
-		all[name(s.At(i))] = s.At(i)
+		put(s.At(i))
 	}
 	for k := range n {
-		event, i, changes := p.step(s, k)
-		o := s.Changed(i, changes)
-		o.SetResourceVersion(fmt.Sprint(s.Version() + 1 + k))
-		if event == "DELETED" {
-			delete(all, name(o))
-		} else {
-			all[name(o)] = o
-		}
+		o := s.Changed(p.step(s.Objects, k))
+		o.SetResourceVersion(fmt.Sprint(corpus.Version(s) + 1 + k))
+		put(o)
 	}
 	return all
 }
@@ -81,7 +77,7 @@ func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
 // A client-go informer sees the corpus, and what is played, in each form.
 func TestClientGo(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
-		for _, p := range []Plan{{Events: events}, {Events: events, Keys: 7}, {Events: events, Churn: true}} {
+		for _, p := range []Plan{{Events: events}, {Events: events, Keys: 7}} {
 			s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
 			server, cfg := served(t, s, p, form)
 			cfg.ContentType, cfg.AcceptContentTypes = form.contentType(false), form.contentType(false)
@@ -101,7 +97,7 @@ func TestClientGo(t *testing.T) {
 			if !cache.WaitForCacheSync(ctx.Done(), inf.HasSynced) {
 				t.Fatal("no sync")
 			}
-			if err := server.Play(ctx, events, 0); err != nil {
+			if err := server.Play(events); err != nil {
 				t.Fatal(err)
 			}
 			for range objects + events {
@@ -120,66 +116,130 @@ func TestClientGo(t *testing.T) {
 	}
 }
 
-// Flyball sees the same, also after a 410.
+// listed is what Flyball holds, from when it has synced.
+func listed(t *testing.T, s corpus.Spec, cfg *rest.Config) func() map[string]corpus.Object {
+	t.Helper()
+	live, err := client.New(cfg, client.Options{Mapper: mapper(s)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := flycache.New(informer.Connect(live), flycache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	h, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close(); cancel(); <-ended })
+	if err := c.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return func() map[string]corpus.Object {
+		got := map[string]corpus.Object{}
+		for pod, err := range client.List[corev1.Pod](ctx, c) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod.TypeMeta = metav1.TypeMeta{}
+			got[object.KeyOf(pod).String()] = pod
+		}
+		return got
+	}
+}
+
+// eventually waits until a check holds.
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !check(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// Flyball sees the same, also after a 410, however lists are answered.
 func TestFlyball(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
-		s, p := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}, Plan{Events: events, Churn: true}
-		server, cfg := served(t, s, p, form)
-		live, err := client.New(cfg, client.Options{Mapper: mapper(s)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := flycache.New(informer.Connect(live), flycache.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
-		h, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.WaitForSync(ctx); err != nil {
-			t.Fatal(err)
-		}
-		expect := func(played int) {
-			t.Helper()
-			all := want(s, p, played)
-			for {
-				got := map[string]corpus.Object{}
-				for pod, err := range client.List[corev1.Pod](ctx, c) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					pod.TypeMeta = metav1.TypeMeta{}
-					got[object.KeyOf(pod).String()] = pod
-				}
-				if maps.EqualFunc(all, got, func(a, b corpus.Object) bool { return a.GetResourceVersion() == b.GetResourceVersion() }) {
-					same(t, all, got)
-					return
-				}
-				select {
-				case <-time.After(10 * time.Millisecond):
-				case <-ctx.Done():
-					same(t, all, got)
-					return
-				}
+		for _, lists := range []Lists{Streaming, Whole, Paged} {
+			s, p := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}, Plan{Events: events}
+			server, cfg := served(t, s, p, form)
+			server.mode = lists
+			list := listed(t, s, cfg)
+			expect := func(played int) {
+				t.Helper()
+				all := want(s, p, played)
+				eventually(t, fmt.Sprint(played, " events"), func() bool {
+					return maps.EqualFunc(all, list(), func(a, b corpus.Object) bool { return a.GetResourceVersion() == b.GetResourceVersion() })
+				})
+				same(t, all, list())
+			}
+			expect(0)
+			if _, err := server.PlayTimed(t.Context(), events/2, 1000); err != nil {
+				t.Fatal(err)
+			}
+			expect(events / 2)
+			if err := errors.Join(server.Play(events/2), server.Forget(0)); err != nil {
+				t.Fatal(err)
+			}
+			expect(events)
+			if n := server.Lists(); n == 0 != (lists == Streaming) {
+				t.Errorf("%s: %d lists", lists, n)
+			}
+			if err := server.AwaitWatches(t.Context(), 2); err != nil || server.Watches() < 2 {
+				t.Error(err, server.Watches())
 			}
 		}
-		expect(0)
-		server.Play(ctx, events/2, 1000)
-		expect(events / 2)
-		server.Forget()
-		server.Play(ctx, events/2, 0)
-		server.Forget()
-		expect(events)
-		if lists, _ := server.Counts(); lists == 0 && form == JSON {
-			t.Log("everything came by streaming lists")
+	}
+}
+
+// What was not recorded happens as well: objects that are made again are others with the same
+// content, those that are touched have another version, and those that are deleted are gone.
+func TestRewritten(t *testing.T) {
+	for _, form := range []Form{JSON, Protobuf} {
+		s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
+		server, cfg := served(t, s, Plan{}, form)
+		list := listed(t, s, cfg)
+		first := list()
+		if err := errors.Join(server.Churn(2), server.Touch(3*objects, objects/2), server.Forget(5)); err != nil {
+			t.Fatal(err)
 		}
-		h.Close()
-		cancel()
-		<-ended
+		latest := func() bool {
+			at := fmt.Sprint(corpus.Version(s) + server.Happened())
+			for _, o := range list() {
+				if o.GetResourceVersion() == at {
+					return true
+				}
+			}
+			return false
+		}
+		eventually(t, "churned", latest)
+		got := list()
+		uids, content := map[string]bool{}, map[string]bool{}
+		for _, o := range first {
+			uids[string(o.GetUID())] = true
+			content[o.(*corev1.Pod).Status.ContainerStatuses[0].ContainerID] = true
+		}
+		for key, o := range got {
+			uids[string(o.GetUID())] = true
+			pod := o.(*corev1.Pod)
+			if first[key] != nil || !content[pod.Status.ContainerStatuses[0].ContainerID] {
+				t.Errorf("%s is not a new object of an old content", key)
+			}
+		}
+		if len(got) != objects || len(uids) != 2*objects {
+			t.Errorf("%d objects, %d uids", len(got), len(uids))
+		}
+		if err := server.Delete(objects * 9 / 10); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "deleted", func() bool { return len(list()) == objects/10 })
+		if err := server.Play(1); err == nil {
+			t.Error("played what is not on the tape")
+		}
 	}
 }
 

@@ -1,0 +1,74 @@
+package contender
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-io/flyball/bench/corpus"
+)
+
+// listWatch is what client-go's clients do: the dynamic one, the one for metadata, and those that
+// are generated for Go types.
+func listWatch(o Options) (cache.ListerWatcher, error) {
+	switch o.View {
+	case Unstructured:
+		c, err := dynamic.NewForConfig(o.Config)
+		if err != nil {
+			return nil, err
+		}
+		return listing(c.Resource(o.Resource.GVR)), nil
+	case Metadata:
+		c, err := metadata.NewForConfig(o.Config)
+		if err != nil {
+			return nil, err
+		}
+		return listing(c.Resource(o.Resource.GVR)), nil
+	}
+	cfg, gv := rest.CopyConfig(o.Config), o.Resource.GVR.GroupVersion()
+	cfg.GroupVersion, cfg.APIPath, cfg.NegotiatedSerializer = &gv, "/apis", serializer.NewCodecFactory(corpus.Scheme).WithoutConversion()
+	if gv.Group == "" {
+		cfg.APIPath = "/api"
+	}
+	c, err := rest.RESTClientFor(cfg)
+	return listing(generated{c, o.Resource.GVR.Resource}), err
+}
+
+// lister is what the clients have in common; each has lists of a type of its own.
+type lister[L runtime.Object] interface {
+	List(ctx context.Context, o metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+}
+
+func listing[L runtime.Object](c lister[L]) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.List(ctx, o)
+		},
+		WatchFuncWithContext: c.Watch,
+	}
+}
+
+// generated does what generated clients do.
+type generated struct {
+	client   rest.Interface
+	resource string
+}
+
+var parameters = runtime.NewParameterCodec(corpus.Scheme)
+
+func (g generated) List(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return g.client.Get().Resource(g.resource).VersionedParams(&o, parameters).Do(ctx).Get()
+}
+
+func (g generated) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	return g.client.Get().Resource(g.resource).VersionedParams(&o, parameters).Watch(ctx)
+}

@@ -1,0 +1,79 @@
+package measure
+
+import (
+	"context"
+	"encoding/binary"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// arrivals are the events that a contender has handled. One goroutine tells of them, another asks.
+type arrivals struct {
+	first   int            // the version of event 0
+	times   []atomic.Int64 // when each was handled, by the wall clock; zero: not yet
+	initial atomic.Int64   // how often objects of the first list were told of
+	highest atomic.Int64   // the version of the last event so far
+	more    chan struct{}
+}
+
+func newArrivals(first, events int) *arrivals {
+	return &arrivals{first: first, times: make([]atomic.Int64, events), more: make(chan struct{}, 1)}
+}
+
+// tell notes that a version was handled.
+func (a *arrivals) tell(version string) {
+	now := time.Now().UnixNano()
+	v, _ := strconv.Atoi(version)
+	if v < a.first {
+		a.initial.Add(1)
+	} else {
+		if v < a.first+len(a.times) {
+			a.times[v-a.first].Store(now)
+		}
+		if int64(v) > a.highest.Load() {
+			a.highest.Store(int64(v))
+		}
+	}
+	select {
+	case a.more <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when a condition holds, or with the error for which the contender has ended.
+func (a *arrivals) await(ended context.Context, holds func() bool) error {
+	for !holds() {
+		select {
+		case <-a.more:
+		case <-ended.Done():
+			return context.Cause(ended)
+		}
+	}
+	return nil
+}
+
+// handled reports whether the events from one to before another have been handled.
+func (a *arrivals) handled(from, to int) func() bool {
+	return func() bool {
+		for from < to && a.times[from].Load() != 0 {
+			from++
+		}
+		return from >= to
+	}
+}
+
+func (a *arrivals) encode() []byte {
+	var b []byte
+	for i := range a.times {
+		b = binary.LittleEndian.AppendUint64(b, uint64(a.times[i].Load()))
+	}
+	return b
+}
+
+func decodeTimes(b []byte) (at []int64) {
+	for ; len(b) >= 8; b = b[8:] {
+		at = append(at, int64(binary.LittleEndian.Uint64(b)))
+	}
+	return at
+}

@@ -1,0 +1,48 @@
+package measure
+
+import "context"
+
+// blocking is how memory grows when a handler blocks, while others go on: the last of them has
+// handled all events.
+var blocking = stage{
+	name: "blocked", help: "a handler that blocks while events arrive", own: true,
+	cases:  []caseOf{{"growth while a handler is blocked", "MB"}},
+	change: func(j *job) { j.Blocked = true },
+	run: func(_ context.Context, n *session) error {
+		for _, command := range []string{"sync", "settled", "block"} {
+			if _, err := n.process.ask("%s", command); err != nil {
+				return err
+			}
+		}
+		before, err := n.process.ask("retained")
+		if err != nil {
+			return err
+		}
+		if err := n.server.Touch(n.setup.Blocked, n.setup.BlockedKeys); err != nil {
+			return err
+		}
+		if _, err := n.process.ask("reached %d", n.server.Happened()-1); err != nil {
+			return err
+		}
+		after, err := n.process.ask("retained")
+		if err != nil {
+			return err
+		}
+		n.set("growth while a handler is blocked", float64(after.Retained-before.Retained)/1e6)
+		return nil
+	},
+}
+
+// block has the handler block from now on.
+func (h *held) block(string, *report) error {
+	h.blocked.Store(true)
+	return nil
+}
+
+// pass is that handler. It counts what it is called with before that.
+func (h *held) pass() {
+	if h.blocked.Load() {
+		select {}
+	}
+	h.arrivals.tell("0")
+}

@@ -1,0 +1,31 @@
+package measure
+
+import "context"
+
+// churning is whether memory stays where it is when every object is deleted and another one made,
+// several times.
+var churning = stage{
+	name: "churn", help: "every object deleted and another one made, several times", own: true,
+	cases: []caseOf{{"retained after churn, of that after the first sync", "×"}},
+	run: func(_ context.Context, n *session) error {
+		if _, err := n.process.ask("sync"); err != nil {
+			return err
+		}
+		first, err := n.process.ask("retained")
+		if err != nil {
+			return err
+		}
+		if err := n.server.Churn(n.setup.Churn); err != nil {
+			return err
+		}
+		if _, err := n.process.ask("reached %d", n.server.Happened()-1); err != nil {
+			return err
+		}
+		last, err := n.process.ask("retained")
+		if err != nil {
+			return err
+		}
+		n.set("retained after churn, of that after the first sync", float64(last.Retained)/float64(first.Retained))
+		return nil
+	},
+}

@@ -1,0 +1,75 @@
+package measure
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// patience is how long an answer may take.
+const patience = 15 * time.Minute
+
+// process is a contender's, as Run sees it.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *json.Encoder
+	answers *json.Decoder
+}
+
+// start begins this program once more, as a contender. It ends with ctx, and when its input is
+// closed, so also when this process ends, however that may be.
+func start(ctx context.Context, j job) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.CommandContext(ctx, self)}
+	p.cmd.Env = append(os.Environ(), childEnv+"=1")
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.out, p.answers = json.NewEncoder(p.in), json.NewDecoder(bufio.NewReader(out))
+	return p, p.out.Encode(j)
+}
+
+// ask gives a command and waits for the answer.
+func (p *process) ask(format string, args ...any) (r report, err error) {
+	command := fmt.Sprintf(format, args...)
+	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer func() {
+		if !late.Stop() && err != nil {
+			err = fmt.Errorf("no answer within %s: %w", patience, err)
+		}
+	}()
+	if err := p.out.Encode(command); err != nil {
+		return r, fmt.Errorf("%s: %w", command, err)
+	}
+	if err := p.answers.Decode(&r); err != nil {
+		return r, fmt.Errorf("%s: %w", command, err)
+	}
+	if r.Error != "" {
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// end ends the process and waits for that.
+func (p *process) end() error {
+	p.in.Close()
+	return p.cmd.Wait()
+}

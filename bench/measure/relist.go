@@ -1,0 +1,41 @@
+package measure
+
+import "context"
+
+// relisting is what it costs that the server has forgotten what the contender has seen: the last
+// object changes unseen, the watch ends, the next one begins with a 410. It ends when a change has
+// been handled that came over the new watch, and so after everything that the list has brought.
+var relisting = stage{
+	name: "relist", help: "a list after a 410",
+	cases: []caseOf{
+		{"relist, CPU", "s"},
+		{"relist, peak memory more than before", "MB"},
+	},
+	run: func(ctx context.Context, n *session) error {
+		before, err := n.process.ask("usage")
+		if err != nil {
+			return err
+		}
+		n.peak = max(n.peak, before.Usage.Peak)
+		if before, err = n.process.ask("peak"); err != nil {
+			return err
+		}
+		watches := n.server.Watches()
+		if err := n.server.Forget(1); err != nil {
+			return err
+		}
+		if err := n.server.AwaitWatches(ctx, watches+1); err != nil {
+			return err
+		}
+		if err := n.server.Touch(1, 1); err != nil {
+			return err
+		}
+		after, err := n.process.ask("reached %d", n.server.Happened()-1)
+		if err != nil {
+			return err
+		}
+		n.set("relist, CPU", after.Usage.CPU-before.Usage.CPU)
+		n.set("relist, peak memory more than before", float64(after.Usage.Peak-before.Usage.RSS)/1e6)
+		return nil
+	},
+}

@@ -1,0 +1,83 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table prints the results for people: a ratio is Flyball's figure divided by the peer's.
+func (r *Results) Table(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n%s\n\n", r.Machine, r.Run)
+	rows := [][]string{{"case", "", "flyball", "client-go", "controller-runtime", "÷ CG", "÷ CR", "goal", ""}}
+	others := map[string]bool{}
+	for _, c := range r.Cases {
+		verdict := ""
+		if c.Met != nil {
+			verdict = map[bool]string{true: "met", false: "missed"}[*c.Met]
+		}
+		rows = append(rows, []string{c.Name, c.Unit, cell(c.Flyball, figure), cell(c.ClientGo, figure), cell(c.ControllerRuntime, figure), cell(c.RatioClientGo, ratio), cell(c.RatioControllerRuntime, ratio), c.Goal, verdict})
+		for name := range c.Others {
+			others[name] = true
+		}
+	}
+	if err := columns(out, rows); err != nil || len(others) == 0 {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(others))
+	fmt.Fprintf(out, "\nOther views and settings of the peers, and flyball divided by each:\n\n")
+	head := []string{"case", "", "flyball"}
+	for _, name := range names {
+		head = append(head, name, "÷")
+	}
+	rows = [][]string{head}
+	for _, c := range r.Cases {
+		if len(c.Others) == 0 {
+			continue
+		}
+		row := []string{c.Name, c.Unit, cell(c.Flyball, figure)}
+		for _, name := range names {
+			o, ok := c.Others[name]
+			if !ok {
+				row = append(row, "–", "")
+				continue
+			}
+			row = append(row, figure(o.Value), cell(o.Ratio, ratio))
+		}
+		rows = append(rows, row)
+	}
+	return columns(out, rows)
+}
+
+func cell(v *float64, format func(float64) string) string {
+	if v == nil {
+		return "–"
+	}
+	return format(*v)
+}
+
+// columns prints rows: names to the left, figures to the right.
+func columns(out io.Writer, rows [][]string) error {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len([]rune(r[0])))
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, r := range rows {
+		name := r[0] + strings.Repeat(" ", width-len([]rune(r[0])))
+		fmt.Fprintln(w, name+"\t"+strings.Join(r[1:], "\t")+"\t")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

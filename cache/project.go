@@ -1,0 +1,80 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+var _ client.Projector = (*Cache)(nil)
+
+// Project implements client.Projector: the fields are read from the bytes, no object is built.
+// Errors are those of Get, and *wire.ProjectionError.
+func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
+	in, e, err := c.entry(ctx, key, proto, o)
+	if err != nil {
+		return err
+	}
+	p, err := in.Projection(view)
+	if err != nil {
+		return err
+	}
+	return in.Project(e, p, view)
+}
+
+// ProjectList implements client.Projector. Errors are those of List, and *wire.ProjectionError.
+func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		h, err := c.reads(ctx, proto, o.Kind)
+		if err != nil {
+			yield(err)
+			return
+		}
+		p, err := h.shares[0].Informer().Projection(view)
+		if err != nil {
+			yield(err)
+			return
+		}
+		for f, err := range c.find(ctx, proto, o) {
+			if err == nil {
+				err = f.in.Project(f.entry, p, view)
+			}
+			if !yield(err) {
+				return
+			}
+		}
+	}
+}
+
+// IndexView declares an index of a kind by a function of a view, like IndexField, but without
+// building objects; see [client.Project]. The kind need not have a Go type.
+//
+//	cache.IndexView(c, podKind, "image", func(p *podImages) []string { … })
+//
+// Errors: *wire.ProjectionError, *store.IndexExistsError, store.ErrBadIndex.
+func IndexView[V any](c *Cache, gvk schema.GroupVersionKind, name string, f func(*V) []string) error {
+	if f == nil {
+		return fmt.Errorf("cache: index %q of %s: %w", name, gvk.Kind, store.ErrBadIndex)
+	}
+	index, err := informer.IndexViewFunc(c.goType(gvk), f)
+	if err != nil {
+		return fmt.Errorf("cache: index %q of %s: %w", name, gvk.Kind, err)
+	}
+	return c.index(gvk, name, index)
+}
+
+// goType is the Go type that the scheme has for a kind, or nil.
+func (c *Cache) goType(gvk schema.GroupVersionKind) reflect.Type {
+	if c.conn.Scheme == nil {
+		return nil
+	}
+	return c.conn.Scheme.AllKnownTypes()[gvk]
+}

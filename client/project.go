@@ -1,0 +1,168 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Projector is a [Reader] that reads a few fields of objects without building them. Programs read
+// through [Project] and [ProjectList], which know what to do with any other Reader, too.
+type Projector interface {
+	Reader
+	// Project reads a view of the object of the key into the struct that view points to, all of
+	// which is replaced and then belongs to the caller. proto names the kind, as into does for Get,
+	// and is not changed.
+	Project(ctx context.Context, key object.Key, proto object.Object, view any, o GetOptions) error
+	// ProjectList reads a view of each object that List yields with these options, into the one
+	// struct that view points to, and yields whether it could. An object of which no view can be
+	// read is an error that names it, and the sequence goes on; any other error ends it.
+	ProjectList(ctx context.Context, proto object.Object, view any, o ListOptions) iter.Seq[error]
+}
+
+// Project reads a few fields of the object of the key, those that the struct V has, which is called
+// a view:
+//
+//	type podView struct {
+//		Spec   struct{ NodeName string }
+//		Status struct{ Phase corev1.PodPhase }
+//	}
+//	pod, err := client.Project[corev1.Pod, podView](ctx, c, key)
+//
+// See [wire.Projection] for what a view may have; one that does not fit the kind is a
+// *[wire.ProjectionError] that names the field. T is the type of the kind; for a kind without one it
+// is unstructured.Unstructured, with [OfKind]. The view belongs to the caller.
+//
+// A cache reads a view of its bytes, many times faster than Get. From the server it saves building
+// the object, not sending it. Errors are those of [Get].
+func Project[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (V, error) {
+	var view, none V
+	o, err := NewGetOptions(opts...)
+	if err != nil {
+		return none, err
+	}
+	proto := P(new(T))
+	setKind(proto, o.Kind)
+	if p, ok := r.(Projector); ok {
+		err = p.Project(ctx, key, proto, &view, o)
+	} else if err = r.Get(ctx, key, proto, o); err == nil {
+		err = projectObject(proto, &view)
+	}
+	if err != nil {
+		return none, err
+	}
+	return view, nil
+}
+
+// ProjectList yields a view of each matching object; see [Project]:
+//
+//	for pod, err := range client.ProjectList[corev1.Pod, podView](ctx, c, client.InNamespace("web")) { … }
+//
+// Order and errors are those of [List].
+func ProjectList[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		var view, none V
+		o, err := NewListOptions(opts...)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		proto := P(new(T))
+		setKind(proto, o.Kind)
+		for err := range projectAll(ctx, r, proto, &view, o) {
+			one := view
+			if err != nil {
+				one = none
+			}
+			if !yield(one, err) {
+				return
+			}
+		}
+	}
+}
+
+func projectAll(ctx context.Context, r Reader, proto object.Object, view any, o ListOptions) iter.Seq[error] {
+	if p, ok := r.(Projector); ok {
+		return p.ProjectList(ctx, proto, view, o)
+	}
+	return func(yield func(error) bool) {
+		for obj, err := range r.List(ctx, proto, o) {
+			if err == nil {
+				err = projectObject(obj, view)
+			}
+			if !yield(err) {
+				return
+			}
+		}
+	}
+}
+
+// projectObject reads a view of an object that a reader has built.
+func projectObject(obj object.Object, view any) error {
+	var kind reflect.Type
+	if _, ok := obj.(*unstructured.Unstructured); !ok {
+		kind = reflect.TypeOf(obj)
+	}
+	p, err := wire.CompileProjection(kind, reflect.TypeOf(view))
+	if err != nil {
+		return err
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	b, _, err := wire.Encode(obj, gvk, wire.JSON)
+	if err != nil {
+		return err
+	}
+	return p.Read(wire.Raw{Kind: &wire.Kind{GVK: gvk}, Encoding: wire.JSON, Bytes: b}, view)
+}
+
+var _ Projector = (*Live)(nil)
+
+// Project implements [Projector].
+func (c *Live) Project(ctx context.Context, key object.Key, proto object.Object, view any, o GetOptions) error {
+	p, err := c.projection(verbGet, proto, view, o.Kind)
+	if err != nil {
+		return err
+	}
+	raw, err := c.fetch(ctx, key, proto, o)
+	if err != nil {
+		return err
+	}
+	return p.Read(raw, view)
+}
+
+// ProjectList implements [Projector]. Like List it holds one page as bytes.
+func (c *Live) ProjectList(ctx context.Context, proto object.Object, view any, o ListOptions) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		p, err := c.projection(verbList, proto, view, o.Kind)
+		if err != nil {
+			yield(err)
+			return
+		}
+		for item, err := range c.items(ctx, proto, o) {
+			if err == nil {
+				err = item.err
+			}
+			if err == nil {
+				err = p.Read(item.raw, view)
+			}
+			if !yield(err) {
+				return
+			}
+		}
+	}
+}
+
+// projection compiles a view before anything is asked for.
+func (c *Live) projection(verb string, proto object.Object, view any, asked schema.GroupVersionKind) (*wire.Projection, error) {
+	gvk, err := kindOf(verb, c.scheme, proto, asked)
+	if err != nil {
+		return nil, err
+	}
+	return c.wireKind(gvk, proto).Projection(view)
+}

@@ -1,0 +1,46 @@
+package decode
+
+import (
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// tables has a table for each type that values were read into; nil for types that have none.
+type tables[T any] struct {
+	recent [64]atomic.Pointer[recentTable[T]] // by the address of the type
+	all    sync.Map                           // reflect.Type → *T
+	make   func(reflect.Type) *T
+}
+
+type recentTable[T any] struct {
+	pointer unsafe.Pointer // the type of pointers to the type
+	table   *T
+}
+
+// find returns the table for what into points to, and where that is; nil if into is no pointer to
+// a value.
+func (ts *tables[T]) find(into any) (*T, unsafe.Pointer) {
+	b := (*box)(unsafe.Pointer(&into))
+	slot := &ts.recent[uintptr(b.t)/64%uintptr(len(ts.recent))]
+	if k := slot.Load(); k != nil && k.pointer == b.t && b.data != nil {
+		return k.table, b.data
+	}
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil, nil
+	}
+	table := ts.of(v.Type().Elem())
+	slot.Store(&recentTable[T]{b.t, table})
+	return table, v.UnsafePointer()
+}
+
+// of returns the table of a type.
+func (ts *tables[T]) of(t reflect.Type) *T {
+	table, ok := ts.all.Load(t)
+	if !ok {
+		table, _ = ts.all.LoadOrStore(t, ts.make(t))
+	}
+	return table.(*T)
+}

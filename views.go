@@ -1,0 +1,41 @@
+package flyball
+
+import (
+	"context"
+	"iter"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+)
+
+var _ client.Projector = (*reads)(nil)
+
+// Project implements client.Projector, from where Get reads.
+func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
+	if o.Subresource != "" || isVersion(o.ResourceVersion) {
+		return r.live.Project(ctx, key, proto, view, o)
+	}
+	err := r.cache.Project(ctx, key, proto, view, o)
+	if r.uncached(err, key.Namespace) {
+		return r.live.Project(ctx, key, proto, view, o)
+	}
+	return err
+}
+
+// ProjectList implements client.Projector, from where List reads.
+func (r *reads) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
+	if isVersion(o.ResourceVersion) {
+		return r.live.ProjectList(ctx, proto, view, o)
+	}
+	return func(yield func(error) bool) {
+		for err := range r.cache.ProjectList(ctx, proto, view, o) {
+			if r.uncached(err, o.Namespace) { // the first of the sequence, and its last
+				r.live.ProjectList(ctx, proto, view, o)(yield)
+				return
+			}
+			if !yield(err) {
+				return
+			}
+		}
+	}
+}
