@@ -16,10 +16,11 @@ type FIFO[V Value] struct {
 	woken  bool
 	closed bool
 	ready  signal
+	taken  signal
 }
 
 // NewFIFO returns an empty queue.
-func NewFIFO[V Value]() *FIFO[V] { return &FIFO[V]{ready: newSignal()} }
+func NewFIFO[V Value]() *FIFO[V] { return &FIFO[V]{ready: newSignal(), taken: newSignal()} }
 
 // Push takes in one change; see Core.Push. After Close it is ignored, as are the other pushes.
 func (f *FIFO[V]) Push(t Type, v V) {
@@ -73,6 +74,7 @@ func (f *FIFO[V]) TakeAll(ctx context.Context) ([]Delta[V], error) {
 		f.mu.Lock()
 		out, woken, closed := f.core.TakeAll(), f.woken, f.closed
 		f.woken = false
+		f.taken.set()
 		f.mu.Unlock()
 		switch {
 		case len(out) > 0 || woken:
@@ -84,6 +86,21 @@ func (f *FIFO[V]) TakeAll(ctx context.Context) ([]Delta[V], error) {
 	}
 }
 
+// Room waits until less than n slots are pending, the queue is closed, or ctx ends. Pushes never wait:
+// it is for one who has a long list at hand and need not go on with it before the first part was
+// taken. For one goroutine.
+func (f *FIFO[V]) Room(ctx context.Context, n int) {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		room := f.closed || len(f.core.pending) < n
+		f.mu.Unlock()
+		if room {
+			return
+		}
+		f.taken.wait(ctx)
+	}
+}
+
 // Close ends the queue: further pushes are ignored, what is pending is still handed out. It may
 // be called more than once.
 func (f *FIFO[V]) Close() {
@@ -91,6 +108,7 @@ func (f *FIFO[V]) Close() {
 	defer f.mu.Unlock()
 	f.closed = true
 	f.ready.set()
+	f.taken.set()
 }
 
 // Stats counts what is pending and what was done.

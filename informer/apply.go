@@ -10,11 +10,15 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// sink is what the reflector pushes into. It never blocks.
+// sink is what the reflector pushes into. It never blocks but for a list that comes in faster than
+// it is stored: then the rest of it waits in the connection, and not here.
 type sink struct {
 	in        *Informer
 	replacing bool
 }
+
+// listAhead is how many objects of a list may wait to be stored.
+const listAhead = 512
 
 func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 	s.replacing = true
@@ -23,6 +27,7 @@ func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 
 func (s *sink) Upsert(e *store.Entry) {
 	if s.replacing {
+		s.in.fifo.Room(s.in.running(), listAhead)
 		s.in.fifo.Push(delta.Replaced, e)
 		return
 	}
@@ -57,12 +62,23 @@ type applier struct {
 	relisting bool
 	reset     bool        // the relist is from a server that went back in time
 	wake      *time.Timer // for the next resync
+	tidy      *time.Timer // for what waits for readers
+	wait      time.Duration
+}
+
+func newApplier(in *Informer) *applier {
+	return &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake), tidy: time.AfterFunc(time.Hour, in.fifo.Wake)}
+}
+
+func (a *applier) stop() {
+	a.wake.Stop()
+	a.tidy.Stop()
 }
 
 // apply is the applier's goroutine.
 func (in *Informer) apply(ctx context.Context) error {
-	a := &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake)}
-	defer a.wake.Stop()
+	a := newApplier(in)
+	defer a.stop()
 	for {
 		batch, err := in.fifo.TakeAll(ctx)
 		if err != nil {
@@ -74,7 +90,24 @@ func (in *Informer) apply(ctx context.Context) error {
 		a.step(batch)
 		a.join()
 		a.resync(time.Now())
+		a.reclaim()
 	}
+}
+
+// reclaim gives memory back while there is nothing to apply, and has the applier woken again when
+// something waits for readers.
+func (a *applier) reclaim() {
+	if a.txn != nil {
+		return
+	}
+	for a.in.fifo.Stats().Depth == 0 && a.in.store.Reclaim() {
+	}
+	if a.in.store.Reclaimable() == 0 {
+		a.wait = 0
+		return
+	}
+	a.wait = min(max(2*a.wait, 100*time.Millisecond), 10*time.Second)
+	a.tidy.Reset(a.wait)
 }
 
 // step applies a batch. It becomes visible as a whole, except that a relist is a commit of its
@@ -149,13 +182,16 @@ func (a *applier) endReplace(version string) {
 	}
 }
 
-func (a *applier) tell(changes []store.Change) {
-	if len(changes) == 0 {
+func (a *applier) tell(changes store.Changes) {
+	if changes.Len() == 0 {
 		return
 	}
-	a.in.tidy(changes)
-	for _, r := range a.in.registered() {
-		r.offer(changes...)
+	regs := a.in.registered()
+	for c := range changes.All() {
+		a.in.tidy(c)
+		for _, r := range regs {
+			r.offer(c)
+		}
 	}
 }
 
@@ -176,7 +212,7 @@ func (a *applier) join() {
 	for _, r := range joining {
 		in.start(r)
 		for e := range snapshot.All() {
-			r.offer(store.Change{Key: e.Header().Key, New: e, Initial: true})
+			r.offer(store.Change{Key: e.Key(), New: e, Initial: true})
 		}
 		if in.HasSynced() {
 			r.listed()
@@ -198,7 +234,7 @@ func (a *applier) resync(now time.Time) {
 			r.nextResync = now.Add(r.resync)
 		} else if !now.Before(r.nextResync) {
 			for e := range a.in.store.Snapshot().All() {
-				r.offer(store.Change{Key: e.Header().Key, Old: e, New: e, Resync: true})
+				r.offer(store.Change{Key: e.Key(), Old: e, New: e, Resync: true})
 			}
 			r.nextResync = now.Add(r.resync)
 		}

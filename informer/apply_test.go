@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // rig is an informer without goroutines: what is pushed into the sink is applied by apply.
@@ -36,8 +36,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	b.sink = &sink{in: in}
-	b.a = &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake)}
-	t.Cleanup(func() { b.a.wake.Stop() })
+	b.a = newApplier(in)
+	t.Cleanup(b.a.stop)
 	if _, err := in.Subscribe("rig", func(c store.Change) {
 		what := "add"
 		switch {
@@ -71,9 +71,12 @@ func (b *rig) apply(t *testing.T) (told, seen string) {
 }
 
 func at(name, version string) *store.Entry {
-	e := object.Header{Key: object.Key{Name: name}, ResourceVersion: version}
-	e.UID = "uid"
-	return store.SetAside(e, nil)
+	e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
+		`{"metadata":{"name":%q,"uid":"uid","resourceVersion":%q}}`, name, version)})
+	if err != nil {
+		panic(err)
+	}
+	return e
 }
 
 // TestARelistIsSeenAtOnceOrNotAtAll: whatever batches it is taken in.

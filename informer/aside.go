@@ -31,50 +31,45 @@ func (in *Informer) SetAside() []Problem {
 }
 
 func (a *aside) problem(in *Informer) Problem {
-	h := a.entry.Header()
-	return Problem{Kind: in.o.Kind.GVK, Key: h.Key, ResourceVersion: h.ResourceVersion, Err: a.err}
+	return Problem{Kind: in.o.Kind.GVK, Key: a.entry.Key(), ResourceVersion: a.entry.ResourceVersion(), Err: a.err}
 }
 
 // aside notes that an entry cannot be used, and reports that the first time it is heard of this
 // version. Of an entry that is not the present one any more there is nothing to report.
 func (in *Informer) aside(e *store.Entry, cause error) {
-	h, a := e.Header(), &aside{entry: e, err: cause}
+	key, a := e.Key(), &aside{entry: e.Compact(), err: cause}
 	in.mu.Lock()
-	known := in.asides[h.Key]
-	present, _ := in.store.Snapshot().Lookup(h.Key)
-	first := present == e && (known == nil || known.entry != e)
+	known := in.asides[key]
+	view := in.store.View()
+	present, _ := view.Lookup(key)
+	view.Release()
+	first := present.Same(e) && (known == nil || !known.entry.Same(e))
 	if first {
-		in.asides[h.Key] = a
+		in.asides[key] = a
 	}
 	in.mu.Unlock()
 	if first {
-		in.log.Error("object set aside", "object", h.Key, "resourceVersion", h.ResourceVersion, "err", cause)
+		in.log.Error("object set aside", "object", key, "resourceVersion", e.ResourceVersion(), "err", cause)
 		in.problem(a.problem(in))
 	}
 }
 
-// tidy brings the list of what is set aside in step with changes that were applied.
-func (in *Informer) tidy(changes []store.Change) {
+// tidy brings the list of what is set aside in step with a change that was applied.
+func (in *Informer) tidy(c store.Change) {
 	in.mu.Lock()
-	if len(in.asides) > 0 {
-		for _, c := range changes {
-			if a := in.asides[c.Key]; a != nil && a.entry != c.New {
-				delete(in.asides, c.Key)
-			}
-		}
+	if a := in.asides[c.Key]; a != nil && !a.entry.Same(c.New) {
+		delete(in.asides, c.Key)
 	}
 	in.mu.Unlock()
-	for _, c := range changes {
-		if c.New != nil && c.New.Err() != nil {
-			in.aside(c.New, c.New.Err())
-		}
+	if c.New != nil && c.New.Err() != nil {
+		in.aside(c.New, c.New.Err())
 	}
 }
 
 // unusable makes the error for a reader who met an entry that cannot be used.
 func (in *Informer) unusable(e *store.Entry, cause error) error {
 	in.aside(e, cause)
-	return &store.SetAsideError{Resource: in.o.Kind.Resource.GroupResource(), Key: e.Header().Key, Err: cause}
+	return &store.SetAsideError{Resource: in.o.Kind.Resource.GroupResource(), Key: e.Key(), Err: cause}
 }
 
 // garbage reports something that came and does not even have a name.
@@ -88,7 +83,7 @@ func (in *Informer) garbage(p reflector.Problem) {
 func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 	p := Problem{Kind: in.o.Kind.GVK, Key: c.Key, Handler: r.name, Err: err}
 	if c.New != nil {
-		p.ResourceVersion = c.New.Header().ResourceVersion
+		p.ResourceVersion = c.New.ResourceVersion()
 	}
 	in.problem(p)
 	if !r.quiet.TryTake(time.Now()) {

@@ -161,6 +161,14 @@ func (in *Informer) Run(ctx context.Context) error {
 	return err
 }
 
+// running is the ctx of Run. It is for the goroutines of Run.
+func (in *Informer) running() context.Context {
+	if in.ctx == nil {
+		return context.Background()
+	}
+	return in.ctx
+}
+
 // Done is closed when the informer has stopped, or was given up without having run.
 func (in *Informer) Done() <-chan struct{} { return in.done }
 

@@ -122,7 +122,7 @@ func TestStoreAndIndexesComeFirst(t *testing.T) {
 			}
 			value := c.New.Header().Labels["value"]
 			found, err := snapshot.Index("value", value)
-			if err != nil || !slices.Contains(slices.Collect(found), c.New) {
+			if err != nil || !slices.ContainsFunc(slices.Collect(found), c.New.Same) {
 				t.Errorf("%s: not in the index under %s (%v)", c.Key, value, err)
 			}
 			seen++

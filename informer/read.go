@@ -43,14 +43,15 @@ func (in *Informer) Snapshot() (*store.Snapshot, error) {
 // cluster-scoped kind. Errors: *NotSyncedError, *NamespaceError, *client.NotFound,
 // *store.SetAsideError.
 func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
-	snapshot, err := in.Snapshot()
-	if err != nil {
-		return nil, err
+	if !in.HasSynced() {
+		return nil, in.notSynced()
 	}
 	if err := in.holds(key.Namespace); err != nil {
 		return nil, err
 	}
-	e, ok := snapshot.Lookup(key)
+	view := in.store.View()
+	e, ok := view.Lookup(key)
+	view.Release()
 	if !ok {
 		if in.o.Kind.ClusterScoped {
 			key.Namespace = ""
@@ -92,10 +93,11 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	}
 	return func(yield func(*store.Entry) bool) {
 		for e := range all {
-			h := e.Header()
-			unknown := e.Err() != nil && h.UID == "" // its header could not be read
-			matches := anyLabels || unknown || q.Labels.Matches(labels.Set(h.Labels))
-			if matches && (q.Name == "" || q.Name == h.Name) && !yield(e) {
+			if q.Name != "" && q.Name != e.Key().Name {
+				continue
+			}
+			unknown := e.Err() != nil && e.UID() == "" // its header could not be read
+			if (anyLabels || unknown || q.Labels.Matches(labels.Set(e.Header().Labels))) && !yield(e) {
 				return
 			}
 		}

@@ -134,20 +134,18 @@ func (r *Registration) Stats() Stats {
 	return s
 }
 
-// offer hands changes to the registration, on the applier's goroutine: a source is called, a
-// handler finds them in its backlog.
-func (r *Registration) offer(changes ...store.Change) {
+// offer hands a change to the registration, on the applier's goroutine: a source is called, a
+// handler finds it in its backlog, where it costs no more than what is packed.
+func (r *Registration) offer(c store.Change) {
 	if r.backlog == nil {
-		for _, c := range changes {
-			if !r.deliver(c) {
-				return
-			}
-		}
+		r.deliver(c)
 		return
 	}
-	for _, c := range changes {
-		r.backlog.Push(delta.Change[*store.Entry](c))
+	c.Old, c.New, c.Last = c.Old.Compact(), c.New.Compact(), c.Last.Compact()
+	if c.Resync {
+		c.Old = c.New
 	}
+	r.backlog.Push(delta.Change[*store.Entry](c))
 }
 
 // listed says that every initial add has been offered. It is called once.

@@ -35,19 +35,21 @@ func (a *applier) prepare(e *store.Entry) *store.Entry {
 	if e == nil || e.Err() != nil || a.in.o.Transform == nil {
 		return e
 	}
-	h := e.Header()
-	if held, ok := a.in.store.Snapshot().Lookup(h.Key); ok && !a.reset && sameVersion(held.Header(), h) {
+	view := a.in.store.View()
+	held, ok := view.Lookup(e.Key())
+	view.Release()
+	if ok && !a.reset && sameVersion(held, e) {
 		return held
 	}
 	prepared, err := a.in.prepare(e)
 	if err != nil {
-		return store.SetAside(*h, err)
+		return store.SetAside(*e.Header(), err)
 	}
 	return prepared
 }
 
-func sameVersion(a, b *object.Header) bool {
-	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.ResourceVersion != ""
+func sameVersion(a, b *store.Entry) bool {
+	return a.UID() == b.UID() && a.ResourceVersion() == b.ResourceVersion() && a.ResourceVersion() != ""
 }
 
 func (in *Informer) prepare(e *store.Entry) (*store.Entry, error) {

@@ -69,8 +69,8 @@ func TestHandlerViewModel(t *testing.T) {
 			txn := in.store.Begin()
 			step(txn)
 			changes := txn.Commit()
-			in.tidy(changes)
-			for _, c := range changes {
+			for c := range changes.All() {
+				in.tidy(c)
 				backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
 			}
 		}

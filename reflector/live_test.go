@@ -203,7 +203,9 @@ func TestLiveFaults(t *testing.T) {
 	must(t, p.Restart(t.Context()))
 	put("b", "1")
 	awaitTruth(t, "after a restart", c, sink, r, ns)
-	if s := r.State(); s.Relists[reflector.First] != 1 || len(s.Relists) != 1 {
+	s := r.State()
+	delete(s.Relists, reflector.Expired) // a server that has just started may not know our version
+	if s.Relists[reflector.First] != 1 || len(s.Relists) != 1 {
 		t.Errorf("after a restart: %+v", s)
 	}
 

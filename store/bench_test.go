@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 const benchObjects = 100_000
 
-func benchEntry(i, version int) *Entry {
-	return &Entry{
-		header: object.Header{
-			Key:             object.Key{Namespace: unique.Make(fmt.Sprintf("namespace-%d", i%50)).Value(), Name: fmt.Sprintf("deployment-5f6d8c7b9-%06d", i)},
-			UID:             types.UID(fmt.Sprintf("b3c1e7a2-0000-4000-8000-%012d", i)),
-			ResourceVersion: fmt.Sprint(version),
-			Labels:          map[string]string{"app": fmt.Sprintf("app-%d", i%1000)},
-		},
-		raw: wire.Raw{Bytes: make([]byte, 16)},
+func benchEntry(i, version int, labels ...map[string]string) *Entry {
+	h := object.Header{
+		Key:             object.Key{Namespace: unique.Make(fmt.Sprintf("namespace-%d", i%50)).Value(), Name: fmt.Sprintf("deployment-5f6d8c7b9-%06d", i)},
+		UID:             types.UID(fmt.Sprintf("b3c1e7a2-0000-4000-8000-%012d", i)),
+		ResourceVersion: fmt.Sprint(version),
+		Labels:          map[string]string{"app": fmt.Sprintf("app-%d", i%1000)},
 	}
+	if len(labels) > 0 {
+		h.Labels = labels[0]
+	}
+	return entry(h)
 }
 
 // benchStore holds 100,000 objects under two indexes: 1,000 values and 50.
@@ -49,11 +49,10 @@ func BenchmarkPut(b *testing.B) {
 	for _, batch := range []int{1, 10, 100, 10_000} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			s := benchStore(b)
-			entries := make([]*Entry, benchObjects)
+			entries := make([]*Entry, 4*benchObjects)
 			for i := range entries {
-				entries[i] = benchEntry(i*7919%benchObjects, 0)
+				entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1)
 			}
-			version := benchObjects
 			b.ReportAllocs()
 			txn := s.Begin()
 			for i := 0; b.Loop(); i++ {
@@ -61,10 +60,7 @@ func BenchmarkPut(b *testing.B) {
 					txn.Commit()
 					txn = s.Begin()
 				}
-				e := *entries[i%benchObjects]
-				version++
-				e.header.ResourceVersion = fmt.Sprint(version)
-				txn.Put(&e)
+				txn.Put(entries[i%len(entries)])
 			}
 			txn.Commit()
 		})
@@ -76,12 +72,11 @@ func BenchmarkPutMoves(b *testing.B) {
 	for _, batch := range []int{1, 100} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			s := benchStore(b)
-			entries := make([]*Entry, benchObjects)
-			for i := range entries {
-				entries[i] = benchEntry(i*7919%benchObjects, 0)
-			}
 			labels := [2]map[string]string{{"app": "app-1"}, {"app": "app-999"}}
-			version := benchObjects
+			entries := make([]*Entry, 4*benchObjects)
+			for i := range entries {
+				entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1, labels[i/benchObjects%2])
+			}
 			b.ReportAllocs()
 			txn := s.Begin()
 			for i := 0; b.Loop(); i++ {
@@ -89,11 +84,7 @@ func BenchmarkPutMoves(b *testing.B) {
 					txn.Commit()
 					txn = s.Begin()
 				}
-				e := *entries[i%benchObjects]
-				version++
-				e.header.ResourceVersion = fmt.Sprint(version)
-				e.header.Labels = labels[i/benchObjects%2]
-				txn.Put(&e)
+				txn.Put(entries[i%len(entries)])
 			}
 			txn.Commit()
 		})
@@ -144,7 +135,7 @@ func BenchmarkGet(b *testing.B) {
 	s := benchStore(b)
 	keys := make([]object.Key, benchObjects)
 	for i := range keys {
-		keys[i] = benchEntry(i*7919%benchObjects, 0).header.Key
+		keys[i] = benchEntry(i*7919%benchObjects, 0).key
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

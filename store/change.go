@@ -1,6 +1,10 @@
 package store
 
-import "github.com/flyball-io/flyball/object"
+import (
+	"iter"
+
+	"github.com/flyball-io/flyball/object"
+)
 
 // Change is what happened to one key between two published states of the store.
 //
@@ -34,6 +38,84 @@ type Change struct {
 func (c Change) Deleted() bool { return c.New == nil }
 
 // Replaced reports whether one object went and another of the same name came.
-func (c Change) Replaced() bool {
-	return c.Old != nil && c.New != nil && c.Old.header.UID != c.New.header.UID
+func (c Change) Replaced() bool { return c.Old != nil && c.New != nil && !c.Old.SameUID(c.New) }
+
+// Changes are what a Commit changed. They are there to be looked at until the next Begin: a list of
+// any length costs a few bytes for each, and the entries are made as they are yielded.
+type Changes struct {
+	first   []Change
+	notes   []note
+	implied bool // all in the new state are new; notes are of others
+	initial bool
+	was, is *Snapshot
+}
+
+// Len is how many there are.
+func (c Changes) Len() int {
+	n := len(c.first)
+	if c.implied {
+		n += c.is.Len()
+	}
+	for _, note := range c.notes {
+		if !c.implied || note.flags&noteGone != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// All yields them, in their order. Each time the entries are made anew.
+func (c Changes) All() iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for _, ch := range c.first {
+			if !yield(ch) {
+				return
+			}
+		}
+		for _, n := range c.notes {
+			if c.implied && n.flags&noteGone == 0 {
+				continue // below, among the others
+			}
+			if !yield(c.change(n)) {
+				return
+			}
+		}
+		if !c.implied {
+			return
+		}
+		for slot := range c.is.keys.All() {
+			if !yield(c.change(note{slot: slot})) {
+				return
+			}
+		}
+	}
+}
+
+// change is what a note says.
+func (c Changes) change(n note) Change {
+	ch := Change{
+		Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
+	}
+	if !n.unseen {
+		ch.Old = c.was.entry(n.slot)
+	}
+	switch {
+	case n.flags&noteGone != 0:
+		if ch.Last = n.last; ch.Last == nil {
+			ch.Last = ch.Old
+		}
+		ch.Key = ch.Last.key
+	case ch.Resync:
+		ch.New = c.is.entry(n.slot)
+		ch.Old, ch.Key = ch.New, ch.New.key
+	default:
+		if ch.New = n.fresh; ch.New == nil || c.is.asides.Get(n.slot) != nil {
+			ch.New = c.is.entry(n.slot)
+		}
+		ch.Key = ch.New.key
+	}
+	if ch.Old != nil && ch.Old.aside == nil {
+		ch.Old.key = ch.Key // the same strings
+	}
+	return ch
 }

@@ -30,7 +30,7 @@ func sum(entries iter.Seq[*Entry]) (n int, hash uint64) {
 }
 
 func sumOne(e *Entry) uint64 {
-	return maphash.Comparable(seed, [3]string{e.header.Key.String(), e.header.ResourceVersion, e.header.Labels["app"]})
+	return maphash.Comparable(seed, [3]string{e.key.String(), e.ResourceVersion(), e.Header().Labels["app"]})
 }
 
 // Contracts 1 and 4: readers at full speed beside a writer; whichever snapshot they catch equals
@@ -45,7 +45,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		hash uint64
 	}
 	var models sync.Map // version → expected
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	models.Store(uint64(1), expected{})
 
@@ -88,8 +88,8 @@ func TestReadersBesideAWriter(t *testing.T) {
 						return
 					}
 					for e := range seq {
-						if e.header.Labels["app"] != v {
-							t.Errorf("%s is %q under %q", e.header.Key, e.header.Labels["app"], v)
+						if e.Header().Labels["app"] != v {
+							t.Errorf("%s is %q under %q", e.key, e.Header().Labels["app"], v)
 							return
 						}
 						got.n, got.hash = got.n+1, got.hash+sumOne(e)
@@ -116,12 +116,12 @@ func TestReadersBesideAWriter(t *testing.T) {
 		for j := range 40 {
 			e := at(fmt.Sprintf("n%d/p%d u@%d app=%c", r.IntN(3), r.IntN(200), i*100+j+1, 'a'+r.IntN(5)))
 			if r.IntN(4) == 0 && !relist {
-				txn.Delete(e.header.Key, nil)
-				delete(model, e.header.Key)
+				txn.Delete(e.key, nil)
+				delete(model, e.key)
 				continue
 			}
 			txn.Put(e)
-			model[e.header.Key] = e
+			model[e.key] = e
 		}
 		txn.Sweep()
 		var want expected
@@ -147,7 +147,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 
 // An iteration that is held open holds nobody up, and goes on over the state it began with.
 func TestIterationHeldOpen(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
 	var want []string
@@ -182,7 +182,7 @@ func TestIterationHeldOpen(t *testing.T) {
 
 // AddIndex from many goroutines while the writer writes: each is built over exactly what is there.
 func TestIndexesAddedBesideAWriter(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -215,7 +215,7 @@ func TestIndexesAddedBesideAWriter(t *testing.T) {
 
 // A second writer waits for the first.
 func TestOneTxnAtATime(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -228,8 +228,8 @@ func TestOneTxnAtATime(t *testing.T) {
 					continue
 				}
 				txn.Put(at(fmt.Sprintf("q-%d-%d u@1", i, j)))
-				if changes := txn.Commit(); len(changes) != 2 {
-					t.Errorf("%d changes", len(changes))
+				if changes := txn.Commit(); changes.Len() != 2 {
+					t.Errorf("%d changes", changes.Len())
 				}
 				if s.Snapshot().Len() < n+2 {
 					t.Error("a commit was lost")
@@ -245,7 +245,7 @@ func TestOneTxnAtATime(t *testing.T) {
 
 // What is replaced or deleted is let go, by the trees and by the transaction.
 func TestMemoryIsReleased(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	const n = 3000
 	var gone []weak.Pointer[Entry]

@@ -1,9 +1,9 @@
 package store
 
 import (
-	"github.com/tidwall/btree"
+	"bytes"
 
-	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/internal/cow"
 )
 
 // Cond is a condition on indexes, made by Is, And and Or. It is immutable, belongs to no store and
@@ -11,8 +11,8 @@ import (
 type Cond interface {
 	// check reports an index that s does not have.
 	check(s *Snapshot) error
-	// open starts a walk over the keys that meet the condition. check has passed.
-	open(s *Snapshot) cursor
+	// open starts a walk over the slots that meet the condition. check has passed.
+	open(s *state) cursor
 }
 
 // Is is met by the objects that an index finds under value.
@@ -52,20 +52,21 @@ func checkAll(conds []Cond, s *Snapshot) error {
 	return nil
 }
 
-func (c is) open(s *Snapshot) cursor {
-	return &found{it: s.find(c.index).postings.tree.Iter(), value: c.value}
+func (c is) open(s *state) cursor {
+	p, _ := s.index(c.index).found.tree.Get(posting{value: c.value})
+	return &found{s: s, slots: p.slots}
 }
 
-func (c and) open(s *Snapshot) cursor {
+func (c and) open(s *state) cursor {
 	if len(c) == 0 {
-		return &everything{it: s.objects.tree.Iter()}
+		return &found{s: s, slots: s.keys}
 	}
-	return all(openAll(c, s))
+	return all{s, openAll(c, s)}
 }
 
-func (c or) open(s *Snapshot) cursor { return anyOf(openAll(c, s)) }
+func (c or) open(s *state) cursor { return anyOf{s, openAll(c, s)} }
 
-func openAll(conds []Cond, s *Snapshot) []cursor {
+func openAll(conds []Cond, s *state) []cursor {
 	cursors := make([]cursor, len(conds))
 	for i, c := range conds {
 		if c == nil {
@@ -76,87 +77,83 @@ func openAll(conds []Cond, s *Snapshot) []cursor {
 	return cursors
 }
 
-// cursor walks over keys in their order.
+// cursor walks over slots in the order of their keys. Who calls it has a Pin.
 type cursor interface {
-	// seek returns the first key that is not before from, or if past, that is behind it; false if
-	// there is none. What is asked for must not go backwards from call to call.
-	seek(from object.Key, past bool) (object.Key, bool)
+	// seek returns the first slot whose key is not before from, or if past, that is behind it; false
+	// if there is none. What is asked for must not go backwards from call to call.
+	seek(from []byte, past bool) (slot uint32, ok bool)
 }
 
-// found walks over the postings of one value.
+// found walks over what is sorted by key: the objects of one value, or all.
 type found struct {
-	it    btree.IterG[posting]
-	value string
-	at    object.Key
-	on    bool // at is where the walk stands
+	s     *state
+	slots cow.Tree
+	it    cow.Iter
+	on    bool // it stands somewhere
 	ended bool
 }
 
-func (c *found) seek(from object.Key, past bool) (object.Key, bool) {
-	for step := 0; !c.ended; step++ {
-		if c.on && !before(c.at, from) && !(past && c.at == from) {
-			return c.at, true
-		}
-		var ok bool
-		if c.on && step != 1 { // one step on, as that is often enough; then a jump; then one step past from
-			ok = c.it.Next()
-		} else {
-			ok = c.it.Seek(posting{c.value, from})
-		}
-		c.move(ok)
-	}
-	return object.Key{}, false
-}
-
-func (c *found) move(ok bool) {
-	if ok {
-		if p := c.it.Item(); p.value == c.value {
-			c.at, c.on = p.key, true
-			return
+func (c *found) seek(from []byte, past bool) (uint32, bool) {
+	if !c.on && !c.ended {
+		c.it = c.slots.Iter()
+		c.move(c.it.Seek(c.s.at(from)))
+	} else if c.behind(from, past) {
+		c.move(c.it.Next()) // as that is often enough; if not, a jump
+		if c.behind(from, past) {
+			c.move(c.it.Seek(c.s.at(from)))
 		}
 	}
-	c.ended = true
+	if c.behind(from, past) { // it stands at from
+		c.move(c.it.Next())
+	}
+	if c.ended {
+		return 0, false
+	}
+	return c.it.ID(), true
 }
 
-// everything walks over all objects.
-type everything struct{ it btree.IterG[record] }
-
-func (c *everything) seek(from object.Key, past bool) (object.Key, bool) {
-	ok := c.it.Seek(record{key: from})
-	if ok && past && c.it.Item().key == from {
-		ok = c.it.Next()
+// behind reports whether it stands before what is asked for.
+func (c *found) behind(from []byte, past bool) bool {
+	if c.ended {
+		return false
 	}
-	if !ok {
-		return object.Key{}, false
-	}
-	return c.it.Item().key, true
+	order := bytes.Compare(c.s.key(c.it.ID()), from)
+	return order < 0 || past && order == 0
 }
 
-// all walks over the keys that every one of several cursors has. They leap over each other, so
-// the work is bounded by the one with the fewest keys.
-type all []cursor
+func (c *found) move(ok bool) { c.on, c.ended = ok, !ok }
 
-func (c all) seek(from object.Key, past bool) (object.Key, bool) {
-	key, ok := c[0].seek(from, past)
-	for agree := 1; ok && agree < len(c); {
-		var next object.Key
-		next, ok = c[agree].seek(key, false)
+// all walks over the slots that every one of several cursors has. They leap over each other, so
+// the work is bounded by the one with the fewest.
+type all struct {
+	s  *state
+	of []cursor
+}
+
+func (c all) seek(from []byte, past bool) (uint32, bool) {
+	slot, ok := c.of[0].seek(from, past)
+	for agree := 1; ok && agree < len(c.of); {
+		var next uint32
+		next, ok = c.of[agree].seek(c.s.key(slot), false)
 		agree++
-		if ok && next != key {
-			key, ok = c[0].seek(next, false)
+		if ok && next != slot {
+			slot, ok = c.of[0].seek(c.s.key(next), false)
 			agree = 1
 		}
 	}
-	return key, ok
+	return slot, ok
 }
 
-// anyOf walks over the keys that at least one of several cursors has, each once.
-type anyOf []cursor
+// anyOf walks over the slots that at least one of several cursors has, each once.
+type anyOf struct {
+	s  *state
+	of []cursor
+}
 
-func (c anyOf) seek(from object.Key, past bool) (first object.Key, ok bool) {
-	for _, each := range c {
-		if key, has := each.seek(from, past); has && (!ok || before(key, first)) {
-			first, ok = key, true
+func (c anyOf) seek(from []byte, past bool) (first uint32, ok bool) {
+	for _, each := range c.of {
+		if slot, has := each.seek(from, past); has && (!ok || bytes.Compare(c.s.key(slot), c.s.key(first)) < 0) {
+			first, ok = slot, true
 		}
 	}
 	return first, ok

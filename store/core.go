@@ -1,10 +1,13 @@
 package store
 
 import (
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/cow"
+	"github.com/flyball-io/flyball/internal/heap"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -15,42 +18,50 @@ type Options struct {
 	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
+	// Check compares each record with what it was made of, when it is written and at random later,
+	// and overwrites the memory of records that have gone. It costs time and memory: for tests. The
+	// build tag flyball_check turns it on everywhere.
+	Check bool
 }
 
 // Core is the store without its lock: the published Snapshot, and at most one open transaction.
 // Store wraps it and says what each call means; see Txn. It is for one goroutine at a time, but
-// the Snapshots it gives out are for any number.
+// the Snapshots it gives out are for any number, until what they show and newer ones do not is
+// given back by Reclaim.
 type Core struct {
 	opts      Options
+	heap      *heap.Heap
+	packing   packing
 	published *Snapshot
 	work      *work
-	// touched is the index of work.changes; kept here to be used again.
-	touched map[object.Key]int
+	slots     uint32   // that were ever used
+	free      []uint32 // those that are not
 	// asides are changes made by AddIndex, which the next Commit reports.
 	asides []Change
 	// high is the highest resourceVersion of any state committed, since the last reset.
-	high  string
+	high  version
 	stale uint64
+	// left are records that no state has from some version on, oldest first.
+	left        []leaving
+	buf, packed []byte // of the record at hand
+	held        Entry  // see peek
+	check       *check
 }
 
-// work is an open transaction.
-type work struct {
-	state
-	changes []Change
-	high    string
-	dirty   bool // state differs from what is published
-	// Of a relist: the keys listed so far (nil outside of one), whether it was whole, whether the
-	// server went back, and whether what did not change is to be reported too.
-	listed    map[object.Key]struct{}
-	whole     bool
-	reset     bool
-	unchanged bool
+// leaving are records that states before a version have, and that one has no more.
+type leaving struct {
+	version uint64
+	refs    []heap.Ref
 }
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, touched: map[object.Key]int{}}
-	c.published = &Snapshot{state: newState(), opts: &c.opts}
+	c := &Core{opts: opts}
+	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
+		c.check = newCheck()
+	}
+	c.heap = heap.New(heap.Options{GoHeap: c.opts.Check, Poison: c.opts.Check})
+	c.published = &Snapshot{state: state{heap: c.heap}, opts: &c.opts}
 	return c
 }
 
@@ -60,25 +71,57 @@ func (c *Core) Snapshot() *Snapshot { return c.published }
 // Begin opens a transaction and discards one that is open.
 func (c *Core) Begin() {
 	c.Discard()
-	c.work = &work{state: c.published.fork(), high: c.high}
+	c.work = &work{
+		state: c.published.fork(), owner: new(cow.Owner), high: c.high,
+		noted: map[uint32]int{}, gone: map[object.Key]uint32{}, dead: map[object.Key]int{},
+	}
 }
 
 // Discard gives up the open transaction, if there is one.
 func (c *Core) Discard() {
-	c.work = nil
-	if len(c.touched) > 1024 {
-		c.touched = map[object.Key]int{} // a map never shrinks
+	w := c.work
+	if w == nil {
+		return
 	}
-	clear(c.touched)
+	c.work = nil
+	c.packing.undo(w)
+	for _, ref := range w.made {
+		c.drop(ref)
+	}
+	c.free = append(c.free, w.taken...)
+}
+
+// drop frees a record that nobody but those who look at it now can name.
+func (c *Core) drop(ref heap.Ref) {
+	if c.check != nil {
+		c.check.drop(ref)
+	}
+	c.heap.Free(ref)
+}
+
+// Reclaim frees the records that no state has that was published at or after version from, and does
+// some compaction. It reports whether there is more to do at once.
+func (c *Core) Reclaim(from uint64) (more bool) {
+	n := 0
+	for ; n < len(c.left) && c.left[n].version <= from; n++ {
+		for _, ref := range c.left[n].refs {
+			c.drop(ref)
+		}
+	}
+	c.left = slices.Delete(c.left, 0, n)
+	return c.heap.Step(0)
 }
 
 // Replace opens a relist within the transaction; see Txn.Replace.
 func (c *Core) Replace(reset bool) {
-	if w := c.work; w != nil {
-		w.listed, w.reset = map[object.Key]struct{}{}, reset
-		if reset {
-			w.high = ""
-		}
+	w := c.work
+	if w == nil {
+		return
+	}
+	w.relisting, w.listed, w.reset = true, nil, reset
+	w.first = !c.published.synced && w.keys.Len() == 0 && len(w.notes) == 0 && !reset
+	if reset {
+		w.high = version{}
 	}
 }
 
@@ -95,45 +138,84 @@ func (c *Core) Put(e *Entry) {
 	if w == nil {
 		return
 	}
-	key := e.header.Key
-	old, had := w.get(key)
+	slot, had := w.find(e.key)
 	anew := false // what was known before is not compared
-	if w.listed != nil {
-		_, listed := w.listed[key]
-		anew = w.reset && !listed
-		w.listed[key] = struct{}{}
+	if w.relisting {
+		anew = w.reset && !(had && w.listed.has(slot))
 	}
-	at, touched := c.touched[key]
-	switch {
-	case anew:
-	case had:
-		switch judge(old.entry, e) {
+	listed := func(slot uint32) {
+		if w.relisting {
+			w.listed.add(slot)
+		}
+	}
+	verdict := newer
+	if had {
+		listed(slot)
+		verdict = judge(c.peek(slot), e)
+	} else if at, ok := c.noteOf(e.key); ok && judge(w.notes[at].final(c.published), e) == stale {
+		verdict = stale // deleted in this transaction
+	}
+	if !anew {
+		switch verdict {
 		case stale:
 			c.stale++
 			return
 		case same:
-			c.unchanged(old.entry)
+			c.reportUnchanged(slot)
 			return
 		}
-	case touched && judge(w.changes[at].Last, e) == stale: // deleted in this transaction
-		c.stale++
-		return
 	}
-	e, t := termsOf(w.indexes, e, old.terms)
-	if had && !anew && e.aside != nil && judge(old.entry, e) == same {
-		c.unchanged(old.entry) // it was set aside, and its index still fails
-		return
+	e, terms := termsOf(w.indexes, e)
+	if had && !anew && e.aside != nil {
+		if judge(c.peek(slot), e) == same {
+			c.reportUnchanged(slot) // it was set aside, and its index still fails
+			return
+		}
 	}
-	w.set(old, record{key: key, entry: e, terms: t})
-	w.dirty = true
-	w.saw(&e.header)
-	c.note(Change{Key: key, Old: old.entry, New: e, Reset: w.reset})
+	if !had {
+		slot = c.slotFor(e.key)
+		listed(slot)
+	}
+	stored := c.write(slot, e)
+	if !had {
+		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
+	}
+	for i := range w.indexes {
+		w.indexes[i].set(&w.state, w.owner, slot, terms.at(i))
+	}
+	m := e.record.meta()
+	w.high.see(&m)
+	if w.first && !had && len(w.dead) == 0 {
+		if _, ok := w.noted[slot]; !ok {
+			return
+		}
+	}
+	n := c.note(slot, e.key)
+	n.flags, n.fresh, n.last = n.flags&noteReset, nil, nil
+	if w.reset {
+		n.flags |= noteReset
+	}
+	if len(w.notes) < mostFresh {
+		n.fresh = stored
+	}
 }
 
-// unchanged reports an object that is as it was, if that was asked for.
-func (c *Core) unchanged(e *Entry) {
+// mostFresh is how many entries a transaction keeps at hand; those of others are loaded again.
+const mostFresh = 512
+
+// peek is the entry of a slot, to be compared, until the next Put, Delete or peek.
+func (c *Core) peek(slot uint32) *Entry {
+	if a := c.work.asides.Get(slot); a != nil {
+		return a
+	}
+	_, _, c.held.record = c.work.stored(slot)
+	return &c.held
+}
+
+// reportUnchanged reports an object that is as it was, if that was asked for.
+func (c *Core) reportUnchanged(slot uint32) {
 	if c.work.unchanged {
-		c.Resync(e.header.Key)
+		c.resync(slot)
 	}
 }
 
@@ -142,12 +224,18 @@ func (c *Core) Resync(key object.Key) {
 	if c.work == nil {
 		return
 	}
-	if _, ok := c.touched[key]; ok {
+	if slot, ok := c.work.find(key); ok {
+		c.resync(slot)
+	}
+}
+
+func (c *Core) resync(slot uint32) {
+	w := c.work
+	if _, ok := w.noted[slot]; ok || w.first {
 		return
 	}
-	if r, ok := c.work.get(key); ok {
-		c.note(Change{Key: key, Old: r.entry, New: r.entry, Resync: true})
-	}
+	w.noted[slot] = len(w.notes)
+	w.notes = append(w.notes, note{slot: slot, flags: noteResync})
 }
 
 // Delete is Txn.Delete.
@@ -156,107 +244,174 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	if w == nil {
 		return
 	}
-	old, had := w.get(key)
+	slot, had := w.find(key)
 	if !had {
 		c.deleteUnseen(key, last)
 		return
 	}
+	if last != nil {
+		m := last.record.meta()
+		w.high.see(&m)
+		if held := c.peek(slot); !held.SameUID(last) && judgeVersions(held, last) == stale {
+			c.stale++ // an incarnation before the one that lives
+			return
+		}
+		last = c.packLast(slot, last)
+	}
+	c.remove(slot, key, last)
+}
+
+// packLast is the final state of an object in the form in which others may hold it for long.
+func (c *Core) packLast(slot uint32, last *Entry) *Entry {
+	if last.aside != nil || last.raw == nil {
+		return last
+	}
+	_, id, _ := c.work.stored(slot)
+	t := c.work.templates.Get(id)
+	return c.packing.loose(last, t)
+}
+
+// remove takes out an object that is there.
+func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
+	w := c.work
 	missed := last == nil
-	if missed {
-		last = old.entry // of a past that is no more, after a reset
-	} else {
-		w.saw(&last.header)
+	if _, noted := w.noted[slot]; missed && (noted || c.published.records.Get(slot) == 0) {
+		last = w.load(slot, &key) // not what is published
 	}
-	if !old.entry.header.Same(&last.header) && judgeVersions(old.entry, last) == stale {
-		c.stale++ // an incarnation before the one that lives
-		return
+	for i := range w.indexes {
+		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.unset(old)
+	w.keys.Delete(w.owner, w.at(w.key(slot)))
+	c.leave(slot)
+	w.gone[key] = slot
 	w.dirty = true
-	c.note(Change{Key: key, Old: old.entry, Last: last, Missed: missed, Reset: w.reset})
+	n := c.note(slot, key)
+	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone, nil, last
+	if missed {
+		n.flags |= noteMissed
+	}
+	if w.reset {
+		n.flags |= noteReset
+	}
 }
 
 // deleteUnseen reports an object that came and went, unless that is old news.
 func (c *Core) deleteUnseen(key object.Key, last *Entry) {
+	w := c.work
 	if last == nil {
 		return
 	}
-	if at, ok := c.touched[key]; ok {
-		if ch := &c.work.changes[at]; judgeVersions(ch.Last, last) == newer {
-			ch.Last, ch.Missed = last, false
+	if at, ok := c.noteOf(key); ok {
+		if n := &w.notes[at]; judgeVersions(n.final(c.published), last) == newer {
+			n.last, n.flags = c.packing.loose(last, nil), n.flags&^noteMissed
 		}
 		return
 	}
 	// Within a transaction keys are not in the order of the stream, between transactions they are.
-	if order, ok := object.CompareVersions(last.header.ResourceVersion, c.high); ok && order <= 0 {
+	m := last.record.meta()
+	if c.high.covers(&m) {
 		c.stale++
 		return
 	}
-	c.work.saw(&last.header)
-	c.note(Change{Key: key, Last: last, Reset: c.work.reset})
+	w.high.see(&m)
+	w.dead[key] = len(w.notes)
+	n := note{unseen: true, flags: noteGone, last: c.packing.loose(last, nil)}
+	if w.reset {
+		n.flags |= noteReset
+	}
+	w.notes = append(w.notes, n)
 }
 
-// note adds ch to the changes of the transaction. If its key changed before in it, the two are one.
-func (c *Core) note(ch Change) {
+// noteOf is the note of a key that is not there.
+func (c *Core) noteOf(key object.Key) (at int, ok bool) {
 	w := c.work
-	at, ok := c.touched[ch.Key]
-	if !ok {
-		c.touched[ch.Key] = len(w.changes)
-		w.changes = append(w.changes, ch)
-		return
+	if slot, gone := w.gone[key]; gone {
+		at, ok = w.noted[slot]
+		return at, ok
 	}
-	was := &w.changes[at]
-	ch.Old, ch.Reset = was.Old, ch.Reset || was.Reset
-	*was = ch
+	at, ok = w.dead[key]
+	return at, ok
+}
+
+// note is that of a slot and its key, to be changed.
+func (c *Core) note(slot uint32, key object.Key) *note {
+	w := c.work
+	if at, ok := w.noted[slot]; ok {
+		return &w.notes[at]
+	}
+	if at, ok := w.dead[key]; ok {
+		delete(w.dead, key)
+		w.noted[slot] = at
+		w.notes[at].slot, w.notes[at].unseen = slot, false
+		return &w.notes[at]
+	}
+	w.noted[slot] = len(w.notes)
+	w.notes = append(w.notes, note{slot: slot})
+	return &w.notes[len(w.notes)-1]
+}
+
+// final is the last state of what is gone.
+func (n *note) final(published *Snapshot) *Entry {
+	if n.last != nil {
+		return n.last
+	}
+	return published.load(n.slot, nil)
 }
 
 // Sweep is Txn.Sweep.
 func (c *Core) Sweep() {
 	w := c.work
-	if w == nil || w.listed == nil {
+	if w == nil || !w.relisting {
 		return
 	}
-	var gone []object.Key
-	w.objects.tree.Scan(func(r record) bool {
-		if _, ok := w.listed[r.key]; !ok {
-			gone = append(gone, r.key)
+	var gone []uint32
+	for slot := range w.keys.All() {
+		if !w.listed.has(slot) {
+			gone = append(gone, slot)
 		}
-		return true
-	})
-	for _, key := range gone {
-		c.Delete(key, nil)
 	}
-	w.listed, w.whole, w.reset = nil, true, false
+	for _, slot := range gone {
+		c.remove(slot, keyString(w.key(slot)), nil)
+	}
+	w.listed, w.relisting, w.whole, w.reset = nil, false, true, false
 }
 
 // Commit is Txn.Commit.
-func (c *Core) Commit() []Change {
+func (c *Core) Commit() Changes {
 	w := c.work
-	changes := c.asides
+	changes := Changes{first: c.asides}
 	c.asides = nil
-	if w == nil || w.listed != nil {
+	if w == nil || w.relisting {
 		c.Discard()
 		return changes
 	}
+	c.work = nil
 	if w.whole {
-		slices.SortStableFunc(w.changes, func(a, b Change) int { return goneFirst(a) - goneFirst(b) })
-		if !c.published.synced {
-			for i := range w.changes {
-				w.changes[i].Initial = true
-			}
+		slices.SortStableFunc(w.notes, func(a, b note) int { return goneFirst(a) - goneFirst(b) })
+	}
+	changes.notes, changes.was = w.notes, c.published
+	changes.initial = w.whole && !c.published.synced
+	changes.implied = w.first && w.whole
+	if w.dirty || w.whole {
+		c.packing.settle(w)
+		c.publish(w.state, c.published.synced || w.whole)
+		for _, slot := range w.gone {
+			c.free = append(c.free, slot)
+		}
+		if len(w.left) > 0 {
+			c.left = append(c.left, leaving{c.published.version, w.left})
 		}
 	}
-	if w.dirty || w.whole {
-		c.publish(w.state, c.published.synced || w.whole)
-	}
+	changes.is = c.published
 	c.high = w.high
-	changes = append(changes, w.changes...)
-	c.Discard()
+	if c.check != nil {
+		c.check.all(c)
+	}
 	return changes
 }
 
-func goneFirst(c Change) int {
-	if c.Deleted() {
+func goneFirst(n note) int {
+	if n.flags&noteGone != 0 {
 		return 0
 	}
 	return 1
@@ -266,10 +421,13 @@ func (c *Core) publish(s state, synced bool) {
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
 }
 
-// saw keeps the highest version seen.
-func (w *work) saw(h *object.Header) {
-	order, ok := object.CompareVersions(h.ResourceVersion, w.high)
-	if ok && order > 0 || !ok && w.high == "" {
-		w.high = h.ResourceVersion
+// entries yields the entry of every slot of a snapshot, in no order, to the writer.
+func (s *state) entries() iter.Seq2[uint32, *Entry] {
+	return func(yield func(uint32, *Entry) bool) {
+		for slot := range s.records.All() {
+			if !yield(slot, s.load(slot, nil)) {
+				return
+			}
+		}
 	}
 }

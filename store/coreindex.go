@@ -1,25 +1,28 @@
 package store
 
-// prepared is what an index function said about entries before the index was added.
-type prepared map[*Entry]answer
+import (
+	"github.com/flyball-io/flyball/internal/cow"
+	"github.com/flyball-io/flyball/internal/heap"
+)
+
+// prepared is what an index function said about records before the index was added.
+type prepared map[heap.Ref]answer
 
 type answer struct {
 	values []string
-	aside  *Entry // stands for the entry if the function failed
+	err    error
 }
 
-// ask asks the index about e, once.
-func (p prepared) ask(d *definition, e *Entry) answer {
-	if e.aside != nil {
+// ask asks the index about the record of a slot, once.
+func (p prepared) ask(d *definition, s *state, slot uint32, load func(uint32) *Entry) answer {
+	if s.asides.Get(slot) != nil {
 		return answer{}
 	}
-	a, ok := p[e]
+	ref := s.records.Get(slot)
+	a, ok := p[ref]
 	if !ok {
-		var err error
-		if a.values, err = d.values(e); err != nil {
-			a.aside = SetAside(e.header, err)
-		}
-		p[e] = a
+		a.values, a.err = d.values(load(slot))
+		p[ref] = a
 	}
 	return a
 }
@@ -33,7 +36,7 @@ func (c *Core) checkIndex(d *definition) error {
 	if d.name == "" || d.fn == nil {
 		return ErrBadIndex
 	}
-	if c.published.find(d.name) != nil {
+	if c.published.index(d.name) != nil {
 		return &IndexExistsError{Resource: c.opts.Resource, Index: d.name}
 	}
 	return nil
@@ -43,37 +46,41 @@ func (c *Core) addIndex(d *definition, p prepared) error {
 	if err := c.checkIndex(d); err != nil {
 		return err
 	}
-	classify := func(e *Entry) ([]string, *Entry) {
-		a := p.ask(d, e)
-		return a.values, a.aside
-	}
-	s := c.published.fork()
-	s.addIndex(d, classify, func(e, aside *Entry) {
-		c.asides = append(c.asides, Change{Key: e.header.Key, Old: e, New: aside})
-		c.replaceOld(e, aside)
+	s, o := c.published.fork(), new(cow.Owner)
+	s.addIndex(o, d, p, func(e, aside *Entry) {
+		c.asides = append(c.asides, Change{Key: e.key, Old: e, New: aside})
 	})
 	c.publish(s, c.published.synced)
-	if c.work != nil {
-		c.work.addIndex(d, classify, c.replaceNew)
+	if w := c.work; w != nil {
+		w.addIndex(w.owner, d, p, func(*Entry, *Entry) { w.dirty = true })
 	}
 	return nil
 }
 
-// replaceOld makes the open transaction start from aside where it started from e.
-func (c *Core) replaceOld(e, aside *Entry) {
-	if at, ok := c.touched[e.header.Key]; ok {
-		if ch := &c.work.changes[at]; ch.Old == e {
-			ch.Old = aside
+// addIndex builds an index over what is there. replaced is called for each object that is set aside
+// by it.
+func (s *state) addIndex(o *cow.Owner, d *definition, p prepared, replaced func(e, aside *Entry)) {
+	s.indexes = append(s.indexes, index{definition: d, found: newTable(postingBefore)})
+	var failed []uint32
+	load := func(slot uint32) *Entry { return s.load(slot, nil) }
+	for slot := range s.keys.All() {
+		a := p.ask(d, s, slot, load)
+		if a.err != nil {
+			failed = append(failed, slot)
+			continue
 		}
+		s.indexes[len(s.indexes)-1].set(s, o, slot, a.values)
 	}
-}
-
-// replaceNew makes the open transaction end at aside where it ended at e.
-func (c *Core) replaceNew(e, aside *Entry) {
-	if at, ok := c.touched[e.header.Key]; ok {
-		if ch := &c.work.changes[at]; ch.New == e {
-			ch.New = aside
+	for _, slot := range failed {
+		e := s.load(slot, nil)
+		aside := SetAside(*e.Header(), p.ask(d, s, slot, load).err)
+		for i := range s.indexes {
+			s.indexes[i].set(s, o, slot, nil)
 		}
+		s.asides.Set(o, slot, aside)
+		s.aside++
+		s.bytes -= e.record.size()
+		replaced(e, aside)
 	}
 }
 

@@ -1,41 +1,149 @@
 package store
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+	"time"
 	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Entry is one state of one object. It is immutable: an update makes a new Entry, and whoever
-// holds an old one may go on reading it.
+// Entry is one state of one object. It is immutable and needs no store: an update makes a new one,
+// and whoever holds an old one may go on reading it. Entries got one after the other for one state
+// are different pointers; see [Entry.Same].
+//
+// One that a store gave out holds the object packed, in some hundred bytes: what is said of the
+// object beyond its key is read from them when it is asked for.
 type Entry struct {
-	header object.Header
-	raw    wire.Raw
+	key    object.Key
+	record record // with the object, packed, if it came from a store
+	kind   *wire.Kind
+	// template is what the object is packed against; nil: nothing.
+	template *template
+	// raw is the object as it came, while it is at hand; nil: unpack it.
+	raw    []byte
+	header atomic.Pointer[object.Header] // nil: not needed so far
 	aside  error
 }
 
+var (
+	ownersSeed   = maphash.MakeSeed()
+	errNamespace = errors.New("the namespace holds a zero byte")
+)
+
 // NewEntry scans the header of an object and keeps its bytes, which the entry owns from then on.
 // An error means that the header could not be read.
-//
-// Objects of one namespace share the string of its name, so that comparing their keys does not
-// look at it.
 func NewEntry(raw wire.Raw) (*Entry, error) {
-	h, err := raw.Header()
+	h, d, err := raw.Scan()
 	if err != nil {
 		return nil, err
 	}
+	if strings.IndexByte(h.Namespace, 0) >= 0 {
+		return nil, &wire.DecodeError{Key: h.Key, Field: "metadata.namespace", Err: errNamespace}
+	}
 	h.Namespace = unique.Make(h.Namespace).Value()
-	return &Entry{header: h, raw: raw}, nil
+	e := &Entry{key: h.Key, kind: raw.Kind, raw: raw.Bytes}
+	e.record = appendRecord(make([]byte, 0, 96+len(h.Namespace)+len(h.Name)), &h, raw.Encoding, digest{d, digestOwners(h.Owners)})
+	e.header.Store(&h)
+	return e, nil
+}
+
+func digestOwners(owners []object.Owner) (sum uint64) {
+	for i := range owners {
+		sum = sum*31 + maphash.Comparable(ownersSeed, owners[i])
+	}
+	return sum
 }
 
 // SetAside makes an entry that stands for an object that cannot be used: cause says why. The
 // header holds what could be learned about it, the key at least. It is reported where the object
 // is read, and replaced when the object changes.
-func SetAside(h object.Header, cause error) *Entry { return &Entry{header: h, aside: cause} }
+func SetAside(h object.Header, cause error) *Entry {
+	e := &Entry{key: h.Key, aside: cause}
+	e.record = appendRecord(nil, &h, 0, digest{Owners: digestOwners(h.Owners)})
+	e.header.Store(&h)
+	return e
+}
 
-// Header is the scanned metadata. It is shared: read only.
-func (e *Entry) Header() *object.Header { return &e.header }
+// Key is what the object is found by.
+func (e *Entry) Key() object.Key { return e.key }
+
+// UID is that of the object.
+func (e *Entry) UID() types.UID {
+	m := e.record.meta()
+	return m.uidText()
+}
+
+// ResourceVersion is that of the object.
+func (e *Entry) ResourceVersion() string {
+	m := e.record.meta()
+	return m.versionText()
+}
+
+// Generation is that of the object.
+func (e *Entry) Generation() int64 { return e.record.meta().generation }
+
+// Deleting reports whether the object has been asked to go and waits for its finalizers.
+func (e *Entry) Deleting() bool { return e.record[0]&flagDeleting != 0 }
+
+// Digest tells whether parts of two states of an object differ, without looking at them.
+func (e *Entry) Digest() wire.Digest { return e.record.meta().digest.Digest }
+
+// Same reports whether two entries are of one state of one object: of the same key, uid and
+// resourceVersion, and both set aside or neither.
+func (e *Entry) Same(other *Entry) bool {
+	if e == other || e == nil || other == nil {
+		return e == other
+	}
+	if e.key != other.key || (e.aside != nil) != (other.aside != nil) {
+		return false
+	}
+	a, b := e.record.meta(), other.record.meta()
+	const kinds = flagUUID | flagNumber
+	return a.flags&kinds == b.flags&kinds && bytes.Equal(a.uid, b.uid) && bytes.Equal(a.version, b.version)
+}
+
+// SameUID reports whether two entries are of one incarnation of an object, as far as can be known:
+// one that could not be read may have no uid.
+func (e *Entry) SameUID(other *Entry) bool {
+	a, b := e.record.meta(), other.record.meta()
+	return sameUID(&a, &b)
+}
+
+// Header is the metadata. It is shared: read only. The first call on an entry that came from a
+// store may have to unpack the object, for some microseconds.
+func (e *Entry) Header() *object.Header {
+	if h := e.header.Load(); h != nil {
+		return h
+	}
+	m := e.record.meta()
+	p := e.template.known(&m.digest)
+	if p == nil {
+		h, err := e.Raw().Header()
+		if err != nil {
+			panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
+		}
+		p = &parts{m.digest, h.Labels, h.Annotations, h.Owners}
+		e.template.learn(p)
+	}
+	h := &object.Header{
+		Key: e.key, UID: m.uidText(), ResourceVersion: m.versionText(), Generation: m.generation,
+		Labels: p.labels, Annotations: p.annotations, Owners: p.owners,
+	}
+	if m.flags&flagDeleting != 0 {
+		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
+	}
+	e.header.Store(h)
+	return h
+}
 
 // Err is the cause for which the object was set aside, or nil.
 func (e *Entry) Err() error { return e.aside }
@@ -46,11 +154,62 @@ func (e *Entry) Decode(into object.Object) error {
 	if e.aside != nil {
 		return e.aside
 	}
-	return e.raw.Decode(into)
+	m := e.record.meta()
+	if e.raw != nil {
+		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Decode(into)
+	}
+	b, err := e.unpack(m.object)
+	if err != nil {
+		return err
+	}
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.DecodeOwned(into)
 }
 
-// Raw is the object as it came over the wire: read only. It is empty for an entry that was set aside.
-func (e *Entry) Raw() wire.Raw { return e.raw }
+// Raw is the object as it came over the wire: read only. It is empty for an entry that was set
+// aside. What comes from a store is unpacked with each call.
+func (e *Entry) Raw() wire.Raw {
+	if e.aside != nil {
+		return wire.Raw{}
+	}
+	m := e.record.meta()
+	b := e.raw
+	if b == nil {
+		var err error
+		if b, err = e.unpack(m.object); err != nil {
+			panic(err)
+		}
+	}
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}
+}
 
-// size is what the entry counts for in Stats.Bytes.
-func (e *Entry) size() int { return len(e.raw.Bytes) }
+// unpack makes the bytes of the object, the caller's.
+func (e *Entry) unpack(object []byte) ([]byte, error) {
+	b, err := e.template.unpack(nil, object)
+	if err != nil {
+		return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.key, err)
+	}
+	return b, nil
+}
+
+// Compact is the same state without what is kept for the next moments only: for who holds many
+// entries, and for long. Of nil it is nil.
+func (e *Entry) Compact() *Entry {
+	if e == nil || e.aside != nil || e.raw == nil && e.header.Load() == nil {
+		return e
+	}
+	if len(e.record.meta().object) == 0 {
+		return e // it did not come from a store
+	}
+	return &Entry{key: e.key, record: e.record, kind: e.kind, template: e.template}
+}
+
+// parts are the parts of a header that many objects of one template share.
+type parts struct {
+	of                  digest
+	labels, annotations map[string]string
+	owners              []object.Owner
+}
+
+func (p *parts) is(d *digest) bool {
+	return p.of.Labels == d.Labels && p.of.Annotations == d.Annotations && p.of.Owners == d.Owners
+}

@@ -34,7 +34,7 @@ func Example() {
 	txn = s.Begin()
 	txn.Put(pod("web", "5", "node-a"))
 	txn.Delete(object.Key{Namespace: "default", Name: "db"}, pod("db", "6", "node-b"))
-	for _, c := range txn.Commit() {
+	for c := range txn.Commit().All() {
 		switch {
 		case c.Old == nil:
 			fmt.Println(c.Key, "appeared")

@@ -42,60 +42,29 @@ func (d *definition) values(e *Entry) (values []string, err error) {
 	return values, nil
 }
 
-// terms are the values of one object in every index that holds it. They are kept with the object,
-// so that taking it out of the indexes does not depend on a function of the user's.
-type terms []struct {
-	index  *definition
-	values []string
-}
+// terms are the values of one object in each index of a state; nil: none in any.
+type terms [][]string
 
-func (t *terms) of(d *definition) []string {
-	if t != nil {
-		for i := range *t {
-			if (*t)[i].index == d {
-				return (*t)[i].values
-			}
-		}
+func (t terms) at(i int) []string {
+	if i >= len(t) {
+		return nil
 	}
-	return nil
+	return t[i]
 }
 
 // termsOf asks every index about an entry. If one fails, the entry returned stands for the object
-// instead, set aside. The terms it had before are used again if they are the same still.
-func termsOf(indexes []index, e *Entry, before *terms) (*Entry, *terms) {
+// instead, set aside.
+func termsOf(indexes []index, e *Entry) (*Entry, terms) {
 	if e.aside != nil || len(indexes) == 0 {
 		return e, nil
 	}
-	var t terms
-	changed := before == nil
+	t := make(terms, len(indexes))
 	for i := range indexes {
-		d := indexes[i].definition
-		values, err := d.values(e)
+		values, err := indexes[i].values(e)
 		if err != nil {
-			return SetAside(e.header, err), nil
+			return SetAside(*e.Header(), err), nil
 		}
-		if was := before.of(d); slices.Equal(was, values) {
-			values = was
-		} else {
-			changed = true
-		}
-		t = t.with(d, values)
+		t[i] = values
 	}
-	switch {
-	case len(t) == 0:
-		return e, nil
-	case !changed && len(t) == len(*before):
-		return e, before
-	}
-	return e, &t
-}
-
-func (t terms) with(d *definition, values []string) terms {
-	if len(values) == 0 {
-		return t
-	}
-	return append(t, struct {
-		index  *definition
-		values []string
-	}{d, values})
+	return e, t
 }

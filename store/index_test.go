@@ -14,7 +14,7 @@ import (
 // byApps finds an entry under each part of its label app, which is separated by dots. It fails on
 // "bad" and panics on "panic".
 func byApps(e *Entry) ([]string, error) {
-	app, ok := e.header.Labels["app"]
+	app, ok := e.Header().Labels["app"]
 	switch {
 	case !ok:
 		return nil, nil
@@ -52,7 +52,7 @@ func under(t *testing.T, snap *Snapshot, name string) string {
 }
 
 func TestIndexFollowsItsObjects(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", byApps)
 	for _, step := range []struct{ script, want string }{
 		{"+a u1@1 app=web", "web: a"},
@@ -72,7 +72,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 
 // Contract 1: an older snapshot has its own indexes.
 func TestIndexBelongsToItsSnapshot(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", byApps)
 	commit(s, "+a u1@1 app=web", "+b u2@1 app=web")
 	before := s.Snapshot()
@@ -86,7 +86,7 @@ func TestIndexBelongsToItsSnapshot(t *testing.T) {
 }
 
 func TestIndexAddedLater(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
 	before := s.Snapshot()
 	mustIndex(t, s, "app", byApps)
@@ -112,7 +112,7 @@ func TestIndexAddedLater(t *testing.T) {
 
 // An index added while a relist is open is in the state before it and in the one after it.
 func TestIndexAddedWithinARelist(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
 	txn := s.Begin()
 	do(txn, "[", "+a u1@4 app=db", "+c u5@5 app=web", "+bad u3@3 app=bad", "+worse u6@6 app=bad")
@@ -132,7 +132,7 @@ func TestIndexAddedWithinARelist(t *testing.T) {
 }
 
 func TestIndexRemoved(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", byApps)
 	commit(s, "+a u1@1 app=web")
 	txn := s.Begin()
@@ -145,7 +145,7 @@ func TestIndexRemoved(t *testing.T) {
 	if s.Snapshot().HasIndex("app") {
 		t.Error("still there")
 	}
-	mustIndex(t, s, "app", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+	mustIndex(t, s, "app", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@4 app=web", "xb")
 	if got, want := under(t, s.Snapshot(), "app"), "a: a; c: c"; got != want {
 		t.Errorf("added again: %s, want %s", got, want)
@@ -153,7 +153,7 @@ func TestIndexRemoved(t *testing.T) {
 }
 
 func TestIndexErrors(t *testing.T) {
-	s := New(Options{Resource: pods})
+	s := New(Options{Resource: pods, Check: true})
 	mustIndex(t, s, "app", byApps)
 	snap := s.Snapshot()
 	var exists *IndexExistsError
@@ -181,8 +181,8 @@ func TestIndexErrors(t *testing.T) {
 func TestFailingIndexSetsAside(t *testing.T) {
 	for _, how := range []string{"bad", "panic"} {
 		t.Run(how, func(t *testing.T) {
-			s := New(Options{Resource: pods})
-			mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+			s := New(Options{Resource: pods, Check: true})
+			mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 			mustIndex(t, s, "app", byApps)
 			commit(s, "+a u1@1 app=web", "+b u2@2 app=web")
 			if got, want := show(commit(s, "+a u1@3 app="+how)), "a: u1@1 > u1@3!"; got != want {
@@ -216,8 +216,8 @@ func TestFailingIndexSetsAside(t *testing.T) {
 }
 
 func TestFailingIndexAddedLater(t *testing.T) {
-	s := New(Options{})
-	mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.header.Name}, nil })
+	s := New(Options{Check: true})
+	mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
 	mustIndex(t, s, "app", byApps)
 	if e, _ := s.Snapshot().Lookup(object.Key{Name: "a"}); e.Err() == nil {
@@ -236,7 +236,7 @@ func TestFailingIndexAddedLater(t *testing.T) {
 
 // What a transaction says of a key follows on what AddIndex said of it.
 func TestFailingIndexAddedWithinATxn(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	commit(s, "+a u1@1 app=bad")
 	txn := s.Begin()
 	do(txn, "+a u1@2 app=bad", "+a u1@3 app=web")
@@ -247,7 +247,7 @@ func TestFailingIndexAddedWithinATxn(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", byApps)
 	mustIndex(t, s, "tier", ByLabel("tier"))
 	commit(s, "+n/a u1@1 app=web tier=front", "+n/b u2@1 app=web.db tier=back", "+m/c u3@1 app=db tier=back",
@@ -286,7 +286,7 @@ func TestConditions(t *testing.T) {
 
 // An And costs by its smallest part: what is skipped is leapt over.
 func TestAndLeaps(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Check: true})
 	mustIndex(t, s, "app", byApps)
 	txn := s.Begin()
 	for i := range 20_000 {
@@ -300,19 +300,20 @@ func TestAndLeaps(t *testing.T) {
 	snap := s.Snapshot()
 	for _, cond := range []Cond{And(Is("app", "web"), Is("app", "rare")), And(Is("app", "rare"), Is("app", "web"))} {
 		steps := 0
-		counted := counting{cond.open(snap), &steps}
+		counted := counting{cond.open(&snap.state), &steps}
 		if all, ok := counted.cursor.(all); ok {
-			for i := range all {
-				all[i] = counting{all[i], &steps}
+			for i := range all.of {
+				all.of[i] = counting{all.of[i], &steps}
 			}
 		}
 		var got []string
-		for from, past := (object.Key{}), false; ; past = true {
-			key, ok := counted.seek(from, past)
+		for from, past := []byte(nil), false; ; past = true {
+			slot, ok := counted.seek(from, past)
 			if !ok {
 				break
 			}
-			got, from = append(got, key.Name), key
+			from = snap.key(slot)
+			got = append(got, keyString(from).Name)
 		}
 		if want := []string{"p00077", "p05077", "p10077", "p15077"}; !slices.Equal(got, want) {
 			t.Errorf("%v: %v, want %v", cond, got, want)
@@ -328,14 +329,16 @@ type counting struct {
 	n *int
 }
 
-func (c counting) seek(from object.Key, past bool) (object.Key, bool) {
+func (c counting) seek(from []byte, past bool) (uint32, bool) {
 	*c.n++
 	return c.cursor.seek(from, past)
 }
 
 func TestReadyIndexFuncs(t *testing.T) {
-	e := at("ns/a u1@1 app=web")
-	e.header.Owners = []object.Owner{{UID: "o1"}, {UID: "o2"}}
+	e := entry(object.Header{
+		Key: object.Key{Namespace: "ns", Name: "a"}, UID: "u1", ResourceVersion: "1", Labels: map[string]string{"app": "web"},
+		Owners: []object.Owner{{UID: "o1"}, {UID: "o2"}},
+	})
 	none := at("a u1@1")
 	for _, test := range []struct {
 		name string

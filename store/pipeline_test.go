@@ -102,7 +102,7 @@ type event struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{}),
+	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{Check: true}),
 		went: map[object.Key]*store.Entry{}, reported: map[object.Key]*store.Entry{}}
 	for i := range m.handlers {
 		m.handlers[i] = &handler{t: t, shown: map[object.Key]*store.Entry{}}

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"iter"
+	"runtime"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -16,6 +19,7 @@ type Snapshot struct {
 	opts    *Options
 	version uint64
 	synced  bool
+	taken   atomic.Bool // someone may hold it
 }
 
 // Version counts the states published before this one. It has nothing to do with resourceVersions.
@@ -26,7 +30,7 @@ func (s *Snapshot) Version() uint64 { return s.version }
 func (s *Snapshot) Synced() bool { return s.synced }
 
 // Len is the number of objects, those set aside included.
-func (s *Snapshot) Len() int { return s.objects.tree.Len() }
+func (s *Snapshot) Len() int { return s.keys.Len() }
 
 // Lookup returns the entry under key, set aside or not, and whether there is one. For a
 // cluster-scoped kind the namespace of the key is ignored.
@@ -34,8 +38,25 @@ func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 	if s.opts.ClusterScoped {
 		key.Namespace = ""
 	}
-	r, ok := s.get(key)
-	return r.entry, ok
+	pin := s.heap.Pin()
+	defer pin.Release()
+	defer runtime.KeepAlive(s) // it keeps the records that are asked for
+	slot, ok := s.find(key)
+	if !ok {
+		return nil, false
+	}
+	return s.load(slot, &key), true
+}
+
+// entry is that of a slot; nil if there is none.
+func (s *Snapshot) entry(slot uint32) *Entry {
+	pin := s.heap.Pin()
+	defer pin.Release()
+	defer runtime.KeepAlive(s)
+	if s.records.Get(slot) == 0 {
+		return nil
+	}
+	return s.load(slot, nil)
 }
 
 // Get returns the entry under key, ready to be decoded.
@@ -59,7 +80,7 @@ func (s *Snapshot) SetAsideError(e *Entry) error {
 	if e.aside == nil {
 		return nil
 	}
-	return &SetAsideError{Resource: s.opts.Resource, Key: e.header.Key, Err: e.aside}
+	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.aside}
 }
 
 // All yields every entry, in the order of keys; those set aside too.
@@ -70,7 +91,7 @@ func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
 	if namespace == "" {
 		return func(yield func(*Entry) bool) {
 			for e := range s.All() {
-				if e.header.Namespace != "" || !yield(e) {
+				if e.key.Namespace != "" || !yield(e) {
 					return
 				}
 			}
@@ -90,23 +111,21 @@ func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
 func (s *Snapshot) Where(cond Cond) (iter.Seq[*Entry], error) { return s.Select(Query{Where: cond}) }
 
 // HasIndex reports whether there is an index of that name.
-func (s *Snapshot) HasIndex(name string) bool { return s.find(name) != nil }
+func (s *Snapshot) HasIndex(name string) bool { return s.index(name) != nil }
 
 // IndexValues yields the values under which an index finds anything, sorted, each once. The error
 // is *UnknownIndexError.
 func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
-	x := s.find(name)
+	x := s.index(name)
 	if x == nil {
 		return nil, &UnknownIndexError{Resource: s.opts.Resource, Index: name}
 	}
 	return func(yield func(string) bool) {
-		it := x.postings.tree.Iter()
-		for ok := it.First(); ok; {
-			value := it.Item().value
-			if !yield(value) {
+		it := x.found.tree.Iter()
+		for ok := it.First(); ok; ok = it.Next() {
+			if !yield(it.Item().value) {
 				return
 			}
-			ok = it.Seek(posting{value: value + "\x00"})
 		}
 	}, nil
 }
@@ -129,20 +148,21 @@ type Query struct {
 // these few. An And costs by its smallest part.
 func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 	if q.Where == nil {
-		return s.scan(q), nil
+		q.Where = And()
 	}
 	if err := q.Where.check(s); err != nil {
 		return nil, err
 	}
 	return func(yield func(*Entry) bool) {
-		c := q.Where.open(s)
-		from, past := q.start()
+		walk := q.Where.open(&s.state)
+		namespace := appendKey(nil, object.Key{Namespace: q.Namespace})
+		from, past := namespace, false
+		if after := appendKey(nil, q.After); q.After != (object.Key{}) && bytes.Compare(after, namespace) >= 0 {
+			from, past = after, true
+		}
 		for {
-			key, ok := c.seek(from, past)
-			if !ok || q.Namespace != "" && key.Namespace != q.Namespace {
-				return
-			}
-			if r, ok := s.get(key); ok && !yield(r.entry) {
+			e, key := s.next(walk, from, past)
+			if e == nil || q.Namespace != "" && !bytes.HasPrefix(key, namespace) || !yield(e) {
 				return
 			}
 			from, past = key, true
@@ -150,27 +170,21 @@ func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 	}, nil
 }
 
-// start is the first key that q can select; past says that it must be one behind that.
-func (q Query) start() (from object.Key, past bool) {
-	first := object.Key{Namespace: q.Namespace}
-	if before(q.After, first) {
-		return first, false
+// next makes one step of a walk, and returns what it came to and the key of that.
+func (s *Snapshot) next(walk cursor, from []byte, past bool) (*Entry, []byte) {
+	pin := s.heap.Pin()
+	defer pin.Release()
+	defer runtime.KeepAlive(s)
+	slot, ok := walk.seek(from, past)
+	if !ok {
+		return nil, nil
 	}
-	return q.After, q.After != object.Key{}
+	e := s.load(slot, nil)
+	return e, e.record.key() // a copy of its own
 }
 
-// scan is Select without a condition.
+// scan is Select without a condition on indexes.
 func (s *Snapshot) scan(q Query) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		from, past := q.start()
-		s.objects.tree.Ascend(record{key: from}, func(r record) bool {
-			if past && r.key == from {
-				return true
-			}
-			if q.Namespace != "" && r.key.Namespace != q.Namespace {
-				return false
-			}
-			return yield(r.entry)
-		})
-	}
+	all, _ := s.Select(q) // it is the condition that could be wrong
+	return all
 }

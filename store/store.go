@@ -1,19 +1,22 @@
 package store
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/flyball-io/flyball/object"
 )
 
-// Store is a Core that goroutines share. Reads take a Snapshot and never wait. Changes are made
-// in a Txn, of which there is one at a time; indexes can be added and removed at any moment, also
-// while a Txn is open. Use New.
+// Store is a Core that goroutines share. Reads take a Snapshot or a View and never wait. Changes are
+// made in a Txn, of which there is one at a time; indexes can be added and removed at any moment,
+// also while a Txn is open. Use New.
 type Store struct {
 	writer  sync.Mutex // held while a Txn is open
 	mu      sync.Mutex // held during one call on core
 	core    *Core
+	takers  takers
+	swap    sync.Mutex // held for the moment in which a Snapshot is published, or taken
 	current atomic.Pointer[Snapshot]
 }
 
@@ -24,16 +27,62 @@ func New(opts Options) *Store {
 	return s
 }
 
-// Snapshot is the state published last. It never changes and may be held for as long as wanted;
-// it keeps the memory of the states in it.
-func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
+// Snapshot is the state published last. It never changes and may be held for as long as wanted; it
+// keeps the memory of the states in it, until the garbage collector finds that nobody has it.
+func (s *Store) Snapshot() *Snapshot {
+	if snap := s.current.Load(); snap.taken.Load() {
+		return snap
+	}
+	s.swap.Lock()
+	defer s.swap.Unlock()
+	snap := s.current.Load()
+	s.takers.take(snap)
+	return snap
+}
+
+// View is the state published last, for a short while. Release it.
+func (s *Store) View() View {
+	hold := s.core.heap.Hold()
+	return View{s.current.Load(), hold}
+}
 
 // do runs one step of the core and publishes what came of it.
 func (s *Store) do(step func(*Core)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	step(s.core)
+	s.publish()
+}
+
+func (s *Store) publish() {
+	s.swap.Lock()
+	defer s.swap.Unlock()
 	s.current.Store(s.core.Snapshot())
+}
+
+// Reclaim gives back what was freed, in steps of some microseconds, and reports whether there is
+// more to do at once. Every Begin does some; call it when there is nothing to write, until it returns
+// false, and again after a while if Reclaimable says that something waits for readers. It does
+// nothing while a Txn is open.
+func (s *Store) Reclaim() (more bool) {
+	if !s.writer.TryLock() {
+		return false
+	}
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.Reclaim(s.takers.oldest())
+}
+
+// Reclaimable are the bytes that wait until readers of older states have gone.
+func (s *Store) Reclaimable() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.core.heap.Stats().Waiting
+	for _, l := range s.core.left {
+		n += int64(len(l.refs)) * 256 // about
+	}
+	return n
 }
 
 // AddIndex adds a named index and builds it over what is there; readers see it whole or not at
@@ -51,10 +100,12 @@ func (s *Store) AddIndex(name string, fn IndexFunc) error {
 		return err
 	}
 	answers := prepared{}
-	for e := range s.Snapshot().All() {
-		answers.ask(d, e)
+	snap := s.Snapshot()
+	for slot := range snap.records.All() {
+		answers.ask(d, &snap.state, slot, snap.entry)
 	}
 	s.do(func(c *Core) { err = c.addIndex(d, answers) })
+	runtime.KeepAlive(snap) // until then no record has the name of another one
 	return err
 }
 
@@ -71,6 +122,13 @@ type Stats struct {
 	Objects int
 	// Bytes is the length of all objects as they came over the wire.
 	Bytes int64
+	// Held is the memory that the store takes for them, in bytes: what lies outside the Go heap, and
+	// an estimate of what lies in it.
+	Held int64
+	// OffHeap is the part of Held that lies outside the Go heap.
+	OffHeap int64
+	// Templates is how many objects others are held as their difference from.
+	Templates int
 	// SetAside is how many of Objects cannot be used.
 	SetAside int
 	// StaleIgnored is how many states and deletions were older than what was known.
@@ -80,10 +138,19 @@ type Stats struct {
 // Stats counts, as of the state published last.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
-	ignored := s.core.stale
-	s.mu.Unlock()
-	snap := s.Snapshot()
-	return Stats{Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.aside, StaleIgnored: ignored}
+	defer s.mu.Unlock()
+	c := s.core
+	snap := c.published
+	st := Stats{
+		Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.aside, StaleIgnored: c.stale,
+		OffHeap: c.heap.Stats().Held, Templates: c.packing.templates(),
+	}
+	const slot = 4 + 6 // in the table of records and in a sorted tree
+	st.Held = st.OffHeap + c.packing.held + int64(snap.Len()*slot)
+	for i := range snap.indexes {
+		st.Held += int64(snap.Len()*(8+6) + snap.indexes[i].found.tree.Len()*160)
+	}
+	return st
 }
 
 // Txn changes a store: readers see all of it at once, after Commit, or nothing. It is for one
@@ -95,7 +162,10 @@ type Txn struct {
 // Begin opens a transaction. While another one is open it waits for the end of that.
 func (s *Store) Begin() *Txn {
 	s.writer.Lock()
-	s.do((*Core).Begin)
+	s.do(func(c *Core) {
+		c.Reclaim(s.takers.oldest())
+		c.Begin()
+	})
 	return &Txn{s}
 }
 
@@ -149,11 +219,13 @@ func (t *Txn) Sweep() { t.do((*Core).Sweep) }
 // that differs, or was resynced, or came and went: in the order in which the keys were first
 // touched, and after a relist deletions before everything else. First of all come the objects
 // that AddIndex set aside since the last Commit. The changes of the first relist are Initial.
-func (t *Txn) Commit() []Change {
+//
+// The changes are to be looked at before the next Begin.
+func (t *Txn) Commit() Changes {
 	if t.s == nil {
-		return nil
+		return Changes{}
 	}
-	var changes []Change
+	var changes Changes
 	t.s.do(func(c *Core) { changes = c.Commit() })
 	t.end()
 	return changes

@@ -1,6 +1,6 @@
 package store
 
-import "github.com/flyball-io/flyball/object"
+import "bytes"
 
 // verdict is how a state stands to the one that is held.
 type verdict int
@@ -13,7 +13,7 @@ const (
 
 // judge compares e with what is held of the same key.
 func judge(held, e *Entry) verdict {
-	if !held.header.Same(&e.header) {
+	if !held.SameUID(e) {
 		return newer
 	}
 	v := judgeVersions(held, e)
@@ -25,11 +25,11 @@ func judge(held, e *Entry) verdict {
 
 // judgeVersions compares by resourceVersion alone. Where that says nothing, the later one is newer.
 func judgeVersions(held, e *Entry) verdict {
-	was, is := held.header.ResourceVersion, e.header.ResourceVersion
-	if was == is && is != "" {
+	was, is := held.record.meta(), e.record.meta()
+	if was.flags&flagNumber == is.flags&flagNumber && bytes.Equal(was.version, is.version) && len(is.version) > 0 {
 		return same
 	}
-	if order, ok := object.CompareVersions(is, was); ok && order < 0 {
+	if order, ok := compareVersions(&is, &was); ok && order < 0 {
 		return stale
 	}
 	return newer

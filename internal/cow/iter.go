@@ -1,0 +1,94 @@
+package cow
+
+// Iter walks over a version of a Tree that nobody changes. Seek first.
+type Iter struct {
+	t    *Tree
+	path []step
+}
+
+type step struct {
+	n  *node
+	at int
+}
+
+// Iter returns one that stands nowhere.
+func (t *Tree) Iter() Iter { return Iter{t: t} }
+
+// First goes to the first number; false if there is none.
+func (i *Iter) First() bool {
+	i.path = i.path[:0]
+	if i.t.root == nil {
+		return false
+	}
+	i.down(i.t.root)
+	return true
+}
+
+func (i *Iter) down(n *node) {
+	for {
+		i.path = append(i.path, step{n, 0})
+		if n.kids == nil {
+			return
+		}
+		n = n.kids[0]
+	}
+}
+
+// Seek goes to the first number that does not come before what is sought; false if there is none.
+func (i *Iter) Seek(p Probe) bool {
+	i.path = i.path[:0]
+	n := i.t.root
+	if n == nil {
+		return false
+	}
+	for {
+		at, same := n.floor(p)
+		if n.kids != nil {
+			at = max(at, 0)
+			i.path = append(i.path, step{n, at})
+			n = n.kids[at]
+			continue
+		}
+		if !same {
+			at++
+		}
+		if i.path = append(i.path, step{n, at}); at < len(n.ids) {
+			return true
+		}
+		i.path[len(i.path)-1].at--
+		return i.Next()
+	}
+}
+
+// Next goes one further; false if there is nothing. Then the walk has ended.
+func (i *Iter) Next() bool {
+	for len(i.path) > 0 {
+		s := &i.path[len(i.path)-1]
+		if s.at++; s.at < len(s.n.ids) {
+			if s.n.kids != nil {
+				i.down(s.n.kids[s.at])
+			}
+			return true
+		}
+		i.path = i.path[:len(i.path)-1]
+	}
+	return false
+}
+
+// ID is the number that it stands at.
+func (i *Iter) ID() uint32 {
+	s := i.path[len(i.path)-1]
+	return s.n.ids[s.at]
+}
+
+// All yields all numbers, in order.
+func (t *Tree) All() func(yield func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		i := t.Iter()
+		for ok := i.First(); ok; ok = i.Next() {
+			if !yield(i.ID()) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build flyball_check
+
+package store
+
+const alwaysCheck = true

@@ -1,0 +1,290 @@
+package store
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/pack"
+)
+
+// packing chooses templates, and packs. It belongs to the writer.
+//
+// Objects of one controller are nearly the same, and so are those of one name in several
+// namespaces: they are a group, and the second of them to come makes its template. Until then, and
+// for those who stay alone, there is the template of their shape: of all that have the same label and
+// annotation keys. A template of a group is kept as its difference from that of its shape.
+type packing struct {
+	packer pack.Packer
+	groups map[uint64]group
+	sweep  int // the number of groups at which those without a template are forgotten
+	// users counts, for each id, the records of the published state; freed are ids to use again.
+	users []int32
+	freed []uint32
+	held  int64 // bytes of all templates in use
+
+	recent [64]recent
+}
+
+// recent is a template as the packer wants it: with an index.
+type recent struct {
+	of *template
+	t  *pack.Template
+}
+
+// group is what is known of objects that may be packed against one another.
+type group struct {
+	template *template
+	first    uint32 // slot of the first that came, plus one
+	usual    uint32 // bytes of a record
+	worse    uint8  // records in a row that were much larger
+	useless  uint8  // records that were no smaller with the template than without
+}
+
+const (
+	mostShape  = 64 << 10 // bytes of a template that is made for a shape
+	plainUsers = 32       // users from which on a template is kept unpacked
+	aged       = 16       // records that are much larger, after which a template is replaced
+	hopeless   = 4        // records for which a template was useless, after which it is not tried
+	retry      = 64
+)
+
+var groupSeed = maphash.MakeSeed()
+
+// shapeOf tells objects apart that have little in common.
+func shapeOf(h *object.Header, m *meta) uint64 {
+	sum := uint64(len(h.Labels))<<32 | uint64(len(h.Annotations))<<8 | uint64(m.flags&flagJSON)
+	for k := range h.Labels {
+		sum += maphash.String(groupSeed, k)
+	}
+	for k := range h.Annotations {
+		sum += 31 * maphash.String(groupSeed, k)
+	}
+	return sum
+}
+
+// groupOf is the group of an object within its shape.
+func groupOf(h *object.Header, shape uint64) uint64 {
+	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
+		return shape ^ maphash.String(groupSeed, string(o.UID))
+	}
+	return shape ^ 3*maphash.String(groupSeed, h.Name)
+}
+
+// pack appends the object of e, packed, to dst, and returns the template that it needs, if any.
+func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
+	h, m := e.Header(), e.record.meta()
+	shape := shapeOf(h, &m)
+	key := groupOf(h, shape)
+	if p.groups == nil {
+		p.groups = map[uint64]group{}
+	}
+	of, common := p.groups[key], p.groups[shape]
+	switch {
+	case common.first == 0:
+		common.first = slot + 1
+	case common.template == nil && common.first != slot+1 && len(e.raw) <= mostShape:
+		common.template = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape)
+	}
+	switch {
+	case of.first == 0:
+		of.first = slot + 1
+	case of.template == nil && of.first != slot+1:
+		of.template = p.make(e.raw, key, common.template)
+	}
+	g := &of
+	if of.template == nil {
+		g = &common
+	}
+	at, t := len(dst), g.template
+	dst = p.against(g, dst, e.raw)
+	if !pack.UsesTemplate(dst[at:]) {
+		t = nil
+	}
+	if t != nil {
+		p.use(w, t)
+		if t.shared.Load() == nil {
+			t.learn(&parts{m.digest, h.Labels, h.Annotations, h.Owners})
+		}
+	}
+	p.groups[shape], p.groups[key] = common, of
+	if len(p.groups) > p.sweep {
+		p.forget(w)
+	}
+	return dst, t
+}
+
+// loose packs an entry that is not to be stored: against t, which may be nil.
+func (p *packing) loose(e *Entry, t *template) *Entry {
+	if e.aside != nil || e.raw == nil {
+		return e
+	}
+	var with *pack.Template
+	if t != nil {
+		with = p.indexed(t)
+	}
+	front := e.record.front()
+	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
+	packed := &Entry{key: e.key, record: r, kind: e.kind, template: t, raw: e.raw}
+	packed.header.Store(e.header.Load())
+	return packed
+}
+
+// make returns a template of b, kept as its difference from its parent if that is small.
+func (p *packing) make(b []byte, group uint64, parent *template) *template {
+	if parent != nil {
+		if r := p.packer.Append(nil, p.indexed(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
+			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
+		}
+	}
+	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
+}
+
+// against packs b against the template of a group, and learns from what comes of it.
+func (p *packing) against(g *group, dst, b []byte) []byte {
+	if g.template == nil {
+		return p.packer.Append(dst, nil, b)
+	}
+	if g.useless >= hopeless {
+		if g.useless++; g.useless == retry {
+			g.useless = hopeless - 1
+		}
+		return p.packer.Append(dst, nil, b)
+	}
+	at := len(dst)
+	dst = p.packer.Append(dst, p.indexed(g.template), b)
+	n := len(dst) - at
+	if n > len(b)/2 {
+		end := len(dst)
+		dst = p.packer.Append(dst, nil, b)
+		if alone := len(dst) - end; alone <= n {
+			copy(dst[at:], dst[end:])
+			dst = dst[:at+alone]
+			g.useless++
+		} else {
+			dst = dst[:end]
+		}
+	} else {
+		g.useless = 0
+	}
+	switch {
+	case g.usual == 0:
+		g.usual = uint32(n)
+	case n > 2*int(g.usual)+64:
+		if g.worse++; g.worse >= aged {
+			*g = group{} // what comes now is of another kind
+		}
+	default:
+		g.worse = 0
+		g.usual = uint32((7*int(g.usual) + n) / 8)
+	}
+	return dst
+}
+
+// indexed is a template as the packer wants it.
+func (p *packing) indexed(t *template) *pack.Template {
+	r := &p.recent[t.group%uint64(len(p.recent))]
+	if r.of != t {
+		if r.t != nil {
+			p.packer.Release(r.t)
+		}
+		plain, err := t.plain(nil)
+		if err != nil {
+			panic(err) // it was packed here
+		}
+		*r = recent{t, pack.NewTemplate(plain)}
+	}
+	return r.t
+}
+
+// use sees to it that the state has the template in its table, and counts a record.
+func (p *packing) use(w *work, t *template) {
+	if t.id == 0 || w.templates.Get(t.id) != t {
+		t.id = p.name()
+		w.templates.Set(w.owner, t.id, t)
+		w.named = append(w.named, t.id)
+		p.held += t.held()
+	}
+	w.count(t.id, 1)
+}
+
+// name is a free id.
+func (p *packing) name() uint32 {
+	if n := len(p.freed); n > 0 {
+		id := p.freed[n-1]
+		p.freed = p.freed[:n-1]
+		return id
+	}
+	if len(p.users) == 0 {
+		p.users = append(p.users, 0) // 0 names nothing
+	}
+	p.users = append(p.users, 0)
+	return uint32(len(p.users) - 1)
+}
+
+// settle counts what a transaction did, before it is published: templates without users go, and
+// those with many are unpacked.
+func (p *packing) settle(w *work) {
+	for _, id := range w.named {
+		w.count(id, 0)
+	}
+	for id, n := range w.uses {
+		p.users[id] += n
+		t := w.templates.Get(id)
+		switch {
+		case p.users[id] == 0:
+			w.templates.Set(w.owner, id, nil)
+			p.drop(t)
+			p.freed = append(p.freed, id)
+		case p.users[id] >= plainUsers:
+			p.unpacked(t)
+		}
+	}
+}
+
+func (p *packing) unpacked(t *template) {
+	b := t.body.Load()
+	if b.parent == nil {
+		return
+	}
+	plain, err := t.plain(make([]byte, 0, b.size))
+	if err != nil {
+		panic(err)
+	}
+	p.held -= t.held()
+	t.body.Store(&body{bytes: plain, size: b.size})
+	p.held += t.held()
+}
+
+// drop forgets a template that no state to come has.
+func (p *packing) drop(t *template) {
+	p.held -= t.held()
+	if g, ok := p.groups[t.group]; ok && g.template == t {
+		delete(p.groups, t.group)
+	}
+	if r := &p.recent[t.group%uint64(len(p.recent))]; r.of == t {
+		p.packer.Release(r.t)
+		*r = recent{}
+	}
+}
+
+// undo forgets what a transaction did that is discarded.
+func (p *packing) undo(w *work) {
+	for _, id := range w.named {
+		p.drop(w.templates.Get(id))
+		p.freed = append(p.freed, id)
+	}
+}
+
+// forget takes out the groups of those who stayed alone.
+func (p *packing) forget(w *work) {
+	for key, g := range p.groups {
+		if g.template == nil || w.templates.Get(g.template.id) != g.template {
+			delete(p.groups, key)
+		}
+	}
+	p.sweep = 2*len(p.groups) + 32<<10
+}
+
+// templates counts those in use.
+func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"github.com/flyball-io/flyball/internal/cow"
+)
+
+// index is what one index holds in one state of the store.
+type index struct {
+	*definition
+	found table[posting]
+	terms cow.Table[*term] // of each slot that it holds
+}
+
+// posting are the objects that an index finds under a value.
+type posting struct {
+	value string
+	term  *term // of those that have this value alone
+	slots cow.Tree
+}
+
+func postingBefore(a, b posting) bool { return a.value < b.value }
+
+// table is a sorted tree that is copied before it is changed, if someone else may hold it.
+type table[T any] struct {
+	tree   *btree.BTreeG[T]
+	shared bool
+}
+
+// degree is that of the trees of values: nodes of 15 to 31 items.
+const degree = 16
+
+func newTable[T any](less func(a, b T) bool) table[T] {
+	return table[T]{tree: btree.NewBTreeGOptions(less, btree.Options{Degree: degree, NoLocks: true})}
+}
+
+// own returns the tree, to be changed. Copying one is O(1): nodes are copied as they change.
+func (t *table[T]) own() *btree.BTreeG[T] {
+	if t.shared {
+		t.tree, t.shared = t.tree.Copy(), false
+	}
+	return t.tree
+}
+
+// index returns the index of that name, or nil.
+func (s *state) index(name string) *index {
+	for i := range s.indexes {
+		if s.indexes[i].name == name {
+			return &s.indexes[i]
+		}
+	}
+	return nil
+}
+
+// removeIndex drops an index; false if there is none of that name.
+func (s *state) removeIndex(name string) bool {
+	for i := range s.indexes {
+		if s.indexes[i].name == name {
+			s.indexes = slices.Concat(s.indexes[:i], s.indexes[i+1:])
+			return true
+		}
+	}
+	return false
+}
+
+// term are the values under which an index has an object: sorted, each once. They are kept so that
+// taking it out of the index does not depend on a function of the user's.
+type term struct{ values []string }
+
+func (t *term) of() []string {
+	if t == nil {
+		return nil
+	}
+	return t.values
+}
+
+// term is the one of these values: shared, if it is a single one that others have.
+func (x *index) term(values []string) *term {
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) == 1 {
+		if p, ok := x.found.tree.Get(posting{value: values[0]}); ok && p.term != nil {
+			return p.term
+		}
+	}
+	return &term{values}
+}
+
+// set changes the values of a slot, whose record is in its place. Only what differs is touched.
+func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
+	was := x.terms.Get(slot).of()
+	if slices.Equal(was, values) {
+		return
+	}
+	is := x.term(values)
+	x.terms.Set(o, slot, is)
+	at := s.at(s.key(slot))
+	for add := is.of(); len(was) > 0 || len(add) > 0; {
+		switch {
+		case len(add) == 0 || len(was) > 0 && was[0] < add[0]:
+			x.remove(o, was[0], at)
+			was = was[1:]
+		case len(was) == 0 || add[0] < was[0]:
+			x.add(o, add[0], is, slot, at)
+			add = add[1:]
+		default:
+			was, add = was[1:], add[1:]
+		}
+	}
+}
+
+func (x *index) add(o *cow.Owner, value string, t *term, slot uint32, at cow.Probe) {
+	found := x.found.own()
+	p, ok := found.Get(posting{value: value})
+	if !ok {
+		p.value = value
+	}
+	if p.term == nil && len(t.values) == 1 {
+		p.term = t
+	}
+	p.slots.Insert(o, slot, at)
+	found.Set(p)
+}
+
+func (x *index) remove(o *cow.Owner, value string, at cow.Probe) {
+	found := x.found.own()
+	p, _ := found.Get(posting{value: value})
+	p.slots.Delete(o, at)
+	if p.slots.Len() == 0 {
+		found.Delete(p)
+		return
+	}
+	found.Set(p)
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/flyball-io/flyball/internal/cow"
+	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// work is an open transaction.
+type work struct {
+	state
+	owner *cow.Owner
+	dirty bool // state differs from what is published
+	high  version
+
+	// Of a relist: the slots listed so far, whether it was whole, whether the server went back, and
+	// whether what did not change is to be reported too.
+	relisting bool
+	listed    bits
+	whole     bool
+	reset     bool
+	unchanged bool
+	// first says that what is put needs no note: it is the first list, and all of it is new.
+	first bool
+
+	notes []note
+	noted map[uint32]int        // of slots: the place in notes
+	dead  map[object.Key]int    // of keys that never had a slot: likewise
+	gone  map[object.Key]uint32 // slots of what was deleted
+
+	made  []heap.Ref // records that were written
+	left  []heap.Ref // records that this state has no more
+	taken []uint32   // slots that were free
+	named []uint32   // ids of templates that were free
+	uses  map[uint32]int32
+}
+
+// note is what a transaction did with a key, so far. What was before is what is published.
+type note struct {
+	slot   uint32
+	flags  uint8
+	unseen bool   // there was never a slot
+	fresh  *Entry // the newest state, if it is at hand
+	last   *Entry // the final one, if it is not what is published
+}
+
+const (
+	noteGone = 1 << iota
+	noteMissed
+	noteResync
+	noteReset
+)
+
+// bits is a set of slots.
+type bits []uint64
+
+func (b bits) has(i uint32) bool { return int(i/64) < len(b) && b[i/64]&(1<<(i%64)) != 0 }
+
+func (b *bits) add(i uint32) {
+	for int(i/64) >= len(*b) {
+		*b = append(*b, 0)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+// count adds to the users of a template.
+func (w *work) count(id uint32, n int32) {
+	if w.uses == nil {
+		w.uses = map[uint32]int32{}
+	}
+	w.uses[id] += n
+}
+
+// kindOf is the place of a kind among those of the state.
+func (w *work) kindOf(k *wire.Kind) uint64 {
+	for i, have := range w.kinds {
+		if have == k || have != nil && k != nil && *have == *k {
+			return uint64(i)
+		}
+	}
+	w.kinds = append(w.kinds, k)
+	return uint64(len(w.kinds) - 1)
+}
+
+// write makes e the state of a slot, and returns it as it was stored.
+func (c *Core) write(slot uint32, e *Entry) *Entry {
+	w := c.work
+	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
+	stored := e
+	if e.aside == nil {
+		packed, t := c.packing.pack(w, c.packed[:0], slot, e)
+		c.packed = packed
+		var id uint32
+		if t != nil {
+			id = t.id
+		}
+		b = binary.AppendUvarint(b, uint64(id))
+		at := len(b)
+		b = append(append(b, e.record.front()...), packed...)
+		stored = &Entry{key: e.key, record: append(make(record, 0, len(b)-at), b[at:]...), kind: e.kind, template: t, raw: e.raw}
+		stored.header.Store(e.header.Load())
+	} else {
+		b = append(append(b, 0), e.record...)
+	}
+	c.buf = b
+	ref, err := c.heap.Put(b)
+	if err != nil {
+		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // 16 GiB of packed objects
+	}
+	if c.check != nil {
+		c.check.put(ref, stored)
+	}
+	w.made = append(w.made, ref)
+	c.leave(slot)
+	w.records.Set(w.owner, slot, ref)
+	if e.aside != nil {
+		w.asides.Set(w.owner, slot, stored)
+		w.aside++
+	} else {
+		w.bytes += int64(len(e.raw))
+	}
+	w.dirty = true
+	return stored
+}
+
+// leave takes the record of a slot out of the state, if it has one.
+func (c *Core) leave(slot uint32) {
+	w := c.work
+	ref := w.records.Get(slot)
+	if ref == 0 {
+		return
+	}
+	_, id, r := w.stored(slot)
+	if id != 0 {
+		w.count(id, -1)
+	}
+	if w.asides.Get(slot) != nil {
+		w.asides.Set(w.owner, slot, nil)
+		w.aside--
+	} else {
+		w.bytes -= r.size()
+	}
+	w.left = append(w.left, ref)
+	w.records.Set(w.owner, slot, 0)
+}
+
+// slotFor gives a key a slot: the one that it had when the transaction began, if it had one.
+func (c *Core) slotFor(key object.Key) uint32 {
+	w := c.work
+	if slot, ok := w.gone[key]; ok {
+		delete(w.gone, key)
+		return slot
+	}
+	slot := c.slots
+	if n := len(c.free); n > 0 {
+		slot = c.free[n-1]
+		c.free = c.free[:n-1]
+	} else {
+		c.slots++
+	}
+	w.taken = append(w.taken, slot)
+	return slot
+}
