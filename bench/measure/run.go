@@ -79,7 +79,7 @@ func Run(ctx context.Context, s Setup) (*Results, error) {
 // measure takes one contender through everything.
 func (s Setup) measure(ctx context.Context, full string, name contender.Name) (f *figures, wire int, err error) {
 	_, form := s.of(name)
-	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), replay.Plan{Events: s.Events + s.Paced}, form, func(done, of int) {
+	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), replay.Plan{Events: s.changes()}, form, func(done, of int) {
 		s.Log("recording %d of %d", done, of)
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func (s Setup) job(name contender.Name, tape *replay.Tape) job {
 	c := s.corpus()
 	j := job{
 		Name: name, Resource: c.Resource(), View: view, Best: s.Best, Keep: s.Keep, Type: tape.ContentType(),
-		Objects: c.Len(), First: tape.Version() + 1, Events: s.Events + s.Paced, Reading: s.Reading,
+		Objects: c.Len(), First: tape.Version() + 1, Events: s.changes(), Reading: s.Reading,
 	}
 	for n := range 512 {
 		o := c.At(n * 7919 % c.Len())

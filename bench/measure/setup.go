@@ -144,6 +144,16 @@ func (s Setup) corpus() corpus.Corpus {
 	return s.Spec
 }
 
+// changes is how many have to be on the tape.
+func (s Setup) changes() int {
+	for _, st := range []stage{updates, pacing, pathing} {
+		if s.wanted(st.name) {
+			return s.Events + s.Paced
+		}
+	}
+	return 0
+}
+
 // hasProtobuf reports whether the kind has that form: those of k8s.io/api do.
 func (s Setup) hasProtobuf() bool {
 	o, err := corpus.Scheme.New(s.corpus().Resource().GVK)

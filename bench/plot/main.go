@@ -1,0 +1,137 @@
+// Command plot measures what holding objects costs over how many there are, and draws it:
+//
+//	go run -C bench ./plot -o holding.svg
+//
+// With -save it keeps the figures, with -from it draws those that were kept.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/flyball-io/flyball/bench/contender"
+	"github.com/flyball-io/flyball/bench/measure"
+	"github.com/flyball-io/flyball/bench/progress"
+	"github.com/flyball-io/flyball/bench/replay"
+)
+
+const usage = `Usage: go run -C bench ./plot -o FILE [flags]
+
+Measures, for each number of Pods, the memory that they hold and the CPU until they are there, as
+compare does with -cases hold, and draws both. A million Pods take 7 GB of disk, once, for what the
+server sends.
+
+Flags:
+`
+
+func main() {
+	measure.Contend()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, os.Args[1:], os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "plot: interrupted")
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "plot:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, log io.Writer) error {
+	f := flag.NewFlagSet("plot", flag.ContinueOnError)
+	f.SetOutput(log)
+	f.Usage = func() {
+		fmt.Fprint(log, usage)
+		f.PrintDefaults()
+	}
+	sizes := f.String("sizes", "1000,3000,10000,30000,100000,300000,1000000", "numbers of objects, separated by commas")
+	peers := f.Int("peers", 100_000, "measure the peers up to so many: they need 2.5 GB of memory for each 100,000")
+	owners := f.Int("owners", 50, "among how many owners the Pods are shared out")
+	out := f.String("o", "", "`file` for the picture (SVG)")
+	save := f.String("save", "", "`file` for the figures (JSON)")
+	from := f.String("from", "", "`file` with figures that were saved: nothing is measured")
+	tapes := f.String("tapes", "", "`folder` of the encoded objects (default in the user's cache folder)")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case f.NArg() > 0:
+		return fmt.Errorf("there are no arguments, but %q; see -help", f.Args())
+	case *out == "":
+		return errors.New("-o: a file for the picture is missing; see -help")
+	}
+	var all []*measure.Results
+	var err error
+	if *from != "" {
+		all, err = load(*from)
+	} else {
+		all, err = holding(ctx, *sizes, *peers, *owners, *tapes, log)
+	}
+	if err != nil {
+		return err
+	}
+	if *save != "" {
+		b, err := json.MarshalIndent(all, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(*save, append(b, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	picture, err := draw(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*out, picture, 0o644)
+}
+
+func load(file string) (all []*measure.Results, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return all, nil
+}
+
+// holding measures each size.
+func holding(ctx context.Context, sizes string, peers, owners int, tapes string, log io.Writer) (all []*measure.Results, err error) {
+	if tapes, err = replay.Dir(tapes); err != nil {
+		return nil, err
+	}
+	show := progress.New(log)
+	defer show.End()
+	for text := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-sizes: %q is not a number of objects", text)
+		}
+		s := measure.Defaults()
+		s.Spec.Objects, s.Spec.Owners, s.Tapes, s.Cases = n, owners, tapes, []string{"hold"}
+		s.Contenders = []string{contender.Flyball}
+		if n <= peers {
+			s.Contenders = append(contender.Libraries(), "controller-runtime-metadata")
+		}
+		s.Log = func(format string, args ...any) { show.Log(fmt.Sprintf("%7d objects: ", n)+format, args...) }
+		r, err := measure.Run(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("%d objects: %w", n, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
