@@ -8,6 +8,20 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
+// Header returns the metadata of the object of the key, and decodes nothing. It is shared: read
+// only. Errors are those of Get.
+func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Key, opts ...client.GetOption) (*object.Header, error) {
+	o, err := client.NewGetOptions(opts...)
+	if err != nil {
+		return nil, err
+	}
+	_, e, err := c.entry(ctx, key, client.Prototype[T, P](o.Kind), o)
+	if err != nil {
+		return nil, err
+	}
+	return e.Header(), nil
+}
+
 // Headers yields the metadata of what a List with these options yields, in the same order, and
 // decodes nothing. So it is cheap enough for handlers, which are called with every change:
 //
@@ -22,7 +36,7 @@ func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...clie
 			yield(nil, err)
 			return
 		}
-		for f, err := range c.find(ctx, P(new(T)), o) {
+		for f, err := range c.find(ctx, client.Prototype[T, P](o.Kind), o) {
 			var h *object.Header
 			if err == nil {
 				h = f.entry.Header()

@@ -126,8 +126,18 @@ func TestProject(t *testing.T) {
 			}
 		}
 
+		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"}); err != nil || h.Name != "p1" || h.Labels["app"] != "web" {
+			t.Errorf("header: %v %v", h, err)
+		}
+		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p4"}); h != nil || !is[*client.NotFound](err) {
+			t.Errorf("header of what is not there: %v %v", h, err)
+		}
+
 		// Of metadata there are views of the metadata.
 		meta := client.OfKind(kind("Node"))
+		if h, err := cache.Header[metav1.PartialObjectMetadata](ctx, c, object.Key{Name: "n1"}, meta); err != nil || h.Name != "n1" {
+			t.Errorf("header: %v %v", h, err)
+		}
 		if v, err := client.Project[metav1.PartialObjectMetadata, name](ctx, c, object.Key{Name: "n1"}, meta); err != nil || v.Metadata.Name != "n1" {
 			t.Errorf("%+v %v", v, err)
 		}
