@@ -2,8 +2,10 @@
 //
 //	informer ── store.Change ──► Predicate ── true ──► handler ──► requests
 //
-// The ready-made predicates read the scanned header of an object and never decode one. Typed
-// predicates ([New]) decode, which costs some ten microseconds for each change.
+// The ready-made predicates never decode an object: they compare what the cache keeps of it, which
+// are its version, its generation and digests of its labels, annotations, spec and status, and read
+// its header where that is not enough. Typed predicates ([New]) decode, which costs some ten
+// microseconds for each change.
 //
 // A predicate saves work; it never decides what is right. So whatever cannot be judged passes: an
 // object that was set aside or cannot be decoded, one object that took the name of another, and,

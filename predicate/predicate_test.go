@@ -42,7 +42,12 @@ func entry(t *testing.T, p *corev1.Pod) *store.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+	return entryOf(t, wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+}
+
+func entryOf(t testing.TB, raw wire.Raw) *store.Entry {
+	t.Helper()
+	e, err := store.NewEntry(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +75,7 @@ func owned(p *corev1.Pod) {
 }
 func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(100, 0)} }
 func running(p *corev1.Pod)  { p.Status.Phase = corev1.PodRunning }
+func bound(p *corev1.Pod)    { p.Spec.NodeName = "n" }
 
 // Every header predicate against every way an object can change.
 func TestHeaderPredicates(t *testing.T) {
@@ -79,6 +85,8 @@ func TestHeaderPredicates(t *testing.T) {
 		p    predicate.Predicate
 	}{
 		{"generation", predicate.GenerationChanged()},
+		{"spec", predicate.SpecChanged()},
+		{"status", predicate.StatusChanged()},
 		{"labels", predicate.LabelsChanged()},
 		{"annotations", predicate.AnnotationsChanged()},
 		{"note", predicate.AnnotationsChanged("other", "note")},
@@ -107,13 +115,14 @@ func TestHeaderPredicates(t *testing.T) {
 		c    store.Change
 		want string // the predicates that pass it
 	}{
-		{"created", change(t, nil, pod()), "generation labels annotations note x app tier owners version deletion selector namespace"},
-		{"created with another label", change(t, nil, pod(otherLabel)), "generation labels annotations note x app tier owners version deletion namespace"},
-		{"deleted", change(t, pod(), nil), "generation labels annotations note x app tier owners version deletion selector namespace"},
-		{"came and went", gone, "generation labels annotations note x app tier owners version deletion selector namespace"},
-		{"re-created with nothing else changed", change(t, pod(), pod(uid)), "generation labels annotations note x app tier owners version deletion selector namespace"},
-		{"status only", change(t, pod(), pod(version("2"), running)), "version selector namespace"},
-		{"spec", change(t, pod(), pod(version("2"), generation)), "generation version selector namespace"},
+		{"created", change(t, nil, pod()), "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
+		{"created with another label", change(t, nil, pod(otherLabel)), "generation spec status labels annotations note x app tier owners version deletion namespace"},
+		{"deleted", change(t, pod(), nil), "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
+		{"came and went", gone, "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
+		{"re-created with nothing else changed", change(t, pod(), pod(uid)), "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
+		{"status only", change(t, pod(), pod(version("2"), running)), "status version selector namespace"},
+		{"generation", change(t, pod(), pod(version("2"), generation)), "generation version selector namespace"},
+		{"spec", change(t, pod(), pod(version("2"), generation, bound)), "generation spec version selector namespace"},
 		{"label goes", change(t, pod(), pod(version("2"), noLabels)), "labels app version selector namespace"},
 		{"label comes", change(t, pod(otherLabel), pod(version("2"))), "labels app version selector namespace"},
 		{"annotation", change(t, pod(), pod(version("2"), annotated)), "annotations note version selector namespace"},
@@ -121,8 +130,8 @@ func TestHeaderPredicates(t *testing.T) {
 		{"adopted", change(t, pod(), pod(version("2"), owned)), "owners version selector namespace"},
 		{"asked to go", change(t, pod(), pod(version("2"), deleting)), "version deletion selector namespace"},
 		{"resync", resync, "selector namespace"},
-		{"the server went back", reset, "generation labels annotations note x app tier owners version deletion selector namespace"},
-		{"set aside", aside, "generation labels annotations note x app tier owners version deletion selector nil-selector namespace"},
+		{"the server went back", reset, "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
+		{"set aside", aside, "generation spec status labels annotations note x app tier owners version deletion selector nil-selector namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := map[string]bool{}

@@ -1,0 +1,243 @@
+package predicate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/predicate"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// sample is a kind in one encoding, and how to make and change objects of it.
+type sample struct {
+	name string
+	kind *wire.Kind
+	enc  wire.Encoding
+	new  func(*rapid.T) object.Object
+	// change changes the spec, the status or what is instead of the spec, or nothing.
+	change func(*rapid.T, object.Object)
+	// parts are the spec, or what stands for it, and the status.
+	parts func(object.Object) (spec, status any)
+}
+
+var text = rapid.StringMatching("[ab]?")
+
+func samples() []sample {
+	types := scheme.New()
+	newPod := func(t *rapid.T) object.Object {
+		return &corev1.Pod{Spec: corev1.PodSpec{NodeName: text.Draw(t, "node")}}
+	}
+	changePod := func(t *rapid.T, o object.Object) {
+		p := o.(*corev1.Pod)
+		p.Spec.NodeName = text.Draw(t, "node")
+		p.Status.Message = text.Draw(t, "message")
+	}
+	podParts := func(o object.Object) (any, any) { return o.(*corev1.Pod).Spec, o.(*corev1.Pod).Status }
+	newMap := func(*rapid.T) object.Object { return &corev1.ConfigMap{} }
+	changeMap := func(t *rapid.T, o object.Object) {
+		m := o.(*corev1.ConfigMap)
+		m.Data = map[string]string{"k": text.Draw(t, "value")}
+		if rapid.Bool().Draw(t, "binary") {
+			m.BinaryData = map[string][]byte{"b": {1}}
+		}
+	}
+	mapParts := func(o object.Object) (any, any) {
+		m := o.(*corev1.ConfigMap)
+		return [2]any{m.Data, m.BinaryData}, nil
+	}
+	thing := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+	newThing := func(*rapid.T) object.Object {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetGroupVersionKind(thing)
+		return u
+	}
+	changeThing := func(t *rapid.T, o object.Object) {
+		u := o.(*unstructured.Unstructured).Object
+		for _, name := range []string{"spec", "status"} {
+			if rapid.Bool().Draw(t, name) {
+				u[name] = map[string]any{"x": text.Draw(t, "x")}
+			}
+		}
+	}
+	thingParts := func(o object.Object) (any, any) {
+		u := o.(*unstructured.Unstructured).Object
+		return u["spec"], u["status"]
+	}
+	podKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Scheme: types}
+	mapKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: types}
+	return []sample{
+		{"Pod", podKind, wire.Protobuf, newPod, changePod, podParts},
+		{"Pod", podKind, wire.JSON, newPod, changePod, podParts},
+		{"ConfigMap", mapKind, wire.Protobuf, newMap, changeMap, mapParts},
+		{"ConfigMap", mapKind, wire.JSON, newMap, changeMap, mapParts},
+		{"Thing", &wire.Kind{GVK: thing}, wire.JSON, newThing, changeThing, thingParts},
+	}
+}
+
+func (s sample) entry(t *rapid.T, o object.Object) *store.Entry {
+	var b []byte
+	var err error
+	if s.enc == wire.Protobuf {
+		b, err = o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	} else {
+		b, err = json.Marshal(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := store.NewEntry(wire.Raw{Kind: s.kind, Encoding: s.enc, Bytes: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// decoded is the object of an entry.
+func (s sample) decoded(t *rapid.T, e *store.Entry) object.Object {
+	into := s.new(t)
+	if err := e.Decode(into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// Each predicate says of a change what the decoded objects say, whether the entries are as they
+// came or from a store, which packs them.
+func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
+	deleted := metav1.Unix(100, 0)
+	for _, s := range samples() {
+		t.Run(fmt.Sprint(s.name, " ", s.enc), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				meta := func(o object.Object, version string) {
+					o.SetName("a")
+					o.SetUID("u")
+					o.SetResourceVersion(version)
+					o.SetGeneration(int64(rapid.IntRange(1, 2).Draw(t, "generation")))
+					labels := rapid.MapOfN(rapid.SampledFrom([]string{"x", "y"}), text, 0, 2)
+					o.SetLabels(labels.Draw(t, "labels"))
+					o.SetAnnotations(labels.Draw(t, "annotations"))
+					if rapid.Bool().Draw(t, "deleted") {
+						o.SetDeletionTimestamp(&deleted)
+					}
+				}
+				was := s.new(t)
+				meta(was, "1")
+				s.change(t, was)
+				is := was.DeepCopyObject().(object.Object)
+				meta(is, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "version"))
+				s.change(t, is)
+
+				old, new := s.entry(t, was), s.entry(t, is)
+				if rapid.Bool().Draw(t, "packed") {
+					old, new = throughStore(t, old), throughStore(t, new)
+				}
+				was, is = s.decoded(t, old), s.decoded(t, new)
+				spec, status := s.parts(was)
+				spec2, status2 := s.parts(is)
+				has := func(m map[string]string, name string) string {
+					v, ok := m[name]
+					return fmt.Sprint(v, ok)
+				}
+				for name, c := range map[string]struct {
+					p    predicate.Predicate
+					want bool
+				}{
+					"generation":  {predicate.GenerationChanged(), was.GetGeneration() != is.GetGeneration()},
+					"version":     {predicate.ResourceVersionChanged(), was.GetResourceVersion() != is.GetResourceVersion()},
+					"deletion":    {predicate.DeletionRequested(), (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)},
+					"spec":        {predicate.SpecChanged(), !reflect.DeepEqual(spec, spec2)},
+					"status":      {predicate.StatusChanged(), !reflect.DeepEqual(status, status2)},
+					"labels":      {predicate.LabelsChanged(), !reflect.DeepEqual(was.GetLabels(), is.GetLabels())},
+					"annotations": {predicate.AnnotationsChanged(), !reflect.DeepEqual(was.GetAnnotations(), is.GetAnnotations())},
+					"label x":     {predicate.LabelsChanged("x"), has(was.GetLabels(), "x") != has(is.GetLabels(), "x")},
+					"annotation y": {predicate.AnnotationsChanged("z", "y"),
+						has(was.GetAnnotations(), "y") != has(is.GetAnnotations(), "y")},
+				} {
+					got, err := c.p.Match(store.Change{Key: old.Header().Key, Old: old, New: new})
+					if err != nil || got != c.want {
+						t.Errorf("%s: %v, %v, want %v", name, got, err, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// throughStore is an entry as a store gives it out.
+func throughStore(t *rapid.T, e *store.Entry) *store.Entry {
+	s := store.New(store.Options{})
+	txn := s.Begin()
+	txn.Put(e)
+	txn.Commit()
+	out, ok := s.Snapshot().Lookup(e.Header().Key)
+	if !ok {
+		t.Fatal("the store has lost it")
+	}
+	return out
+}
+
+// Where only metadata is watched nothing is known of spec and status: updates pass. Where an object
+// is known to have neither they do not.
+func TestSpecOfMetadataIsNotKnown(t *testing.T) {
+	for _, only := range []bool{false, true} {
+		kind := &wire.Kind{GVK: podKind.GVK, Scheme: runtime.NewScheme(), MetadataOnly: only}
+		at := func(version string) *store.Entry {
+			return entryOf(t, wire.Raw{Kind: kind, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
+				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u","resourceVersion":%q,"labels":{"a":"b"}}}`, version)})
+		}
+		c := store.Change{Old: at("1"), New: at("2")}
+		for name, p := range map[string]predicate.Predicate{"spec": predicate.SpecChanged(), "status": predicate.StatusChanged()} {
+			if got, err := p.Match(c); err != nil || got != only {
+				t.Errorf("metadata only %v: %s: %v, %v", only, name, got, err)
+			}
+		}
+		if got, err := predicate.LabelsChanged().Match(c); err != nil || got {
+			t.Errorf("labels: %v, %v", got, err)
+		}
+	}
+}
+
+// No predicate decodes, or builds a header where digests say enough.
+func BenchmarkChanged(b *testing.B) {
+	kind := &wire.Kind{GVK: podKind.GVK, Scheme: scheme.New()}
+	of := func(version string) *store.Entry {
+		p := pod()
+		p.ResourceVersion = version
+		random := rand.New(rand.NewSource(1))
+		for i := range 200 {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprint(i), Image: fmt.Sprint(random.Int63())})
+		}
+		raw, err := p.Marshal()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return entryOf(b, wire.Raw{Kind: kind, Encoding: wire.Protobuf, Bytes: raw})
+	}
+	c := store.Change{Old: of("1"), New: of("2")}
+	for name, p := range map[string]predicate.Predicate{
+		"generation": predicate.GenerationChanged(), "spec": predicate.SpecChanged(), "labels": predicate.LabelsChanged(),
+		"annotation": predicate.AnnotationsChanged("example.com/x"), "version": predicate.ResourceVersionChanged(),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Match(c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
