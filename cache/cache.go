@@ -37,6 +37,10 @@ type Options struct {
 	// By default they are cut from every object as it arrives: what is read has none. They are half
 	// of most objects, and writing one without them leaves those on the server as they are.
 	KeepManagedFields bool
+	// MemoryBudget is how many bytes each kind should hold at most, all of its watches together;
+	// KindOptions may name another. A kind that holds more says so, and goes on: it drops nothing
+	// and refuses nothing. See [informer.Budget]. Zero or negative: none.
+	MemoryBudget int64
 	// Configure may change the options of each informer before it is made; see
 	// [informer.FactoryOptions]. It comes after everything else. Nil: none.
 	Configure func(*informer.Options)
@@ -62,6 +66,8 @@ type KindOptions struct {
 	// KeepManagedFields keeps metadata.managedFields of this kind, whatever Options.KeepManagedFields
 	// says: for a program that looks at who set which field.
 	KeepManagedFields bool
+	// MemoryBudget replaces Options.MemoryBudget. Zero: that. Negative: none.
+	MemoryBudget int64
 	// OpenOnRead lets the first read open the kind, and wait until it has synced or the ctx of the
 	// read ends. It stays open. There is no such option for all kinds at once.
 	OpenOnRead bool
@@ -74,6 +80,7 @@ type Cache struct {
 	o       Options
 	special map[schema.GroupVersionKind]KindOptions
 	factory *informer.Factory
+	budgets sync.Map // of *informer.Budget, by kind
 
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*held
@@ -124,6 +131,7 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 func (c *Cache) configure(o *informer.Options) {
 	special := c.special[o.Kind.GVK]
 	o.KeepManagedFields = c.o.KeepManagedFields || special.KeepManagedFields
+	o.Budget = c.budget(o.Kind.GVK)
 	if !o.Selection.MetadataOnly {
 		o.Transform = special.Transform
 	}

@@ -52,3 +52,38 @@ func Example() {
 	// two <nil>
 	// cache: /v1, Kind=Secret is not held: nobody has opened it
 }
+
+// How much memory the cache takes for what, and whether that is more than was meant.
+func ExampleCache_Stats() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	cluster := newCluster()
+	cluster.server("Pod", "").Put(pod("web", "one", "node-1"))
+	cluster.server("Pod", "").Put(pod("web", "two", "node-2"))
+	c, err := cache.New(cluster.connection(), cache.Options{MemoryBudget: 100 << 20})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pods, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	fmt.Println("synced:", c.WaitForSync(ctx) == nil)
+
+	stats := c.Stats()
+	for _, k := range stats.Kinds {
+		fmt.Printf("%s: %d objects, budget %d MiB, over it: %v\n", k.Kind.Kind, k.Objects, k.Budget.Bytes>>20, k.Budget.Over)
+	}
+	fmt.Println("all kinds:", stats.Total.Objects)
+	stop()
+	<-ended
+	// Output:
+	// synced: true
+	// Pod: 2 objects, budget 100 MiB, over it: false
+	// all kinds: 2
+}

@@ -79,6 +79,7 @@ func (a *applier) stop() {
 func (in *Informer) apply(ctx context.Context) error {
 	a := newApplier(in)
 	defer a.stop()
+	defer in.unweigh()
 	for {
 		batch, err := in.fifo.TakeAll(ctx)
 		if err != nil {
@@ -91,6 +92,7 @@ func (in *Informer) apply(ctx context.Context) error {
 		a.join()
 		a.resync(time.Now())
 		a.reclaim()
+		in.weigh()
 	}
 }
 

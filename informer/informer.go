@@ -37,10 +37,13 @@ type Options struct {
 	// programs look at them. Writing an object without them leaves those on the server as they are.
 	// Where Reflector has an Intake of one's own, that decides.
 	KeepManagedFields bool
+	// Budget is how much memory this informer, and others with the same one, should hold. It bounds
+	// nothing, and what is over it is told. Nil: none.
+	Budget *Budget
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
-	// OnProblem is told of each version of an object that cannot be used, once, and of each panic
-	// of a source or handler, beside the log. It may be called from several goroutines, and must
+	// OnProblem is told of each version of an object that cannot be used, once, of each panic of a
+	// source or handler, and when Budget is passed, beside the log. It may be called from several goroutines, and must
 	// not block. Nil: none.
 	OnProblem func(Problem)
 	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
@@ -67,6 +70,8 @@ type Informer struct {
 	regs    []*Registration // replaced, never changed in place
 	joining []*Registration // added while running; the applier takes them over
 	asides  map[object.Key]*aside
+
+	weight int64 // of the store, as it counts in the budget; it belongs to the applier
 }
 
 // phase is where the life of an Informer stands.

@@ -68,11 +68,13 @@ type Figures struct {
 	Queue delta.Stats
 	// Handlers adds up those who are registered now, handlers and sources; Oldest is the longest.
 	Handlers Stats
+	// Budget is how Options.Budget and what is held of it compare, by all informers that share it.
+	Budget BudgetState
 }
 
 // Figures returns the present ones.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats()}
+	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats(), Budget: in.o.Budget.State()}
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

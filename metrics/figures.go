@@ -36,7 +36,10 @@ var (
 	agedDesc       = desc("flyball_workqueue_aged_total", "Requests that were taken ahead of higher priorities, since they had waited for so long.", byController)
 
 	objectsDesc   = desc("flyball_cache_objects", "Objects in the cache.", byKind)
-	bytesDesc     = desc("flyball_cache_bytes", "Length of the objects in the cache as they came over the wire.", byKind)
+	wireDesc      = desc("flyball_cache_wire_bytes", "Length of the objects in the cache as they came over the wire, without what was cut.", byKind)
+	heldDesc      = desc("flyball_cache_held_bytes", "Memory that holds the objects in the cache, on and off the heap of the Go runtime.", byKind)
+	templatesDesc = desc("flyball_cache_templates", "Objects in the cache that others are stored as a difference from.", byKind)
+	overDesc      = desc("flyball_cache_over_budget", "1 while more memory holds the kind than its budget says; 0 while less does, or it has no budget.", byKind)
 	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that cannot be used.", byKind)
 	syncedDesc    = desc("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
 	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind lists or follows the server, 0 while one cannot.", byKind)
@@ -90,8 +93,9 @@ func (s *scrape) controller(name string, c Working) {
 // kind is what all watches of a kind come to.
 type kind struct {
 	objects, aside, queued, backlog    int
-	bytes                              int64
-	synced, healthy                    bool
+	templates                          int
+	wire, held                         int64
+	synced, healthy, over              bool
 	heard                              time.Time // by the watch that heard least; zero: one heard nothing
 	silent                             bool      // one has heard nothing yet
 	behind                             time.Duration
@@ -118,7 +122,10 @@ func (s *scrape) caches(all []cache.Watch) {
 func (k *kind) add(w cache.Watch) {
 	state, f := w.State.Watch, w.Figures
 	k.objects += f.Store.Objects
-	k.bytes += f.Store.Bytes
+	k.wire += f.Store.Bytes
+	k.held += f.Store.Held
+	k.templates += f.Store.Templates
+	k.over = k.over || f.Budget.Over
 	k.aside += w.State.SetAside
 	k.queued += f.Queue.Depth
 	k.synced = k.synced && w.State.Synced
@@ -143,7 +150,10 @@ func (k *kind) add(w cache.Watch) {
 
 func (s *scrape) kind(name string, k *kind) {
 	s.gauge(objectsDesc, float64(k.objects), name)
-	s.gauge(bytesDesc, float64(k.bytes), name)
+	s.gauge(wireDesc, float64(k.wire), name)
+	s.gauge(heldDesc, float64(k.held), name)
+	s.gauge(templatesDesc, float64(k.templates), name)
+	s.gauge(overDesc, truth(k.over), name)
 	s.gauge(asideDesc, float64(k.aside), name)
 	s.gauge(syncedDesc, truth(k.synced), name)
 	s.gauge(healthyDesc, truth(k.healthy), name)
