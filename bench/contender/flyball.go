@@ -9,13 +9,13 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
 )
 
 type flyballs struct {
 	o      Options
+	proto  corpus.Object // names the kind
 	run    func(context.Context) error
 	cache  *cache.Cache
 	handle *cache.Handle
@@ -25,7 +25,7 @@ func newFlyball(o Options) (Contender, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	f := &flyballs{o: o}
+	f := &flyballs{o: o, proto: o.blank()}
 	build := f.buildCache
 	if o.Reconcile {
 		build = f.buildManager
@@ -37,7 +37,7 @@ func newFlyball(o Options) (Contender, error) {
 		return nil, err
 	}
 	var err error
-	if f.handle, err = f.cache.Open(context.Background(), o.blank(), informer.Selection{}); err != nil {
+	if f.handle, err = f.cache.Open(context.Background(), f.proto, informer.Selection{}); err != nil {
 		return nil, err
 	}
 	if o.Blocked != nil {
@@ -79,7 +79,7 @@ func (f *flyballs) buildManager(co cache.Options) error {
 		f.o.OnEvent(obj.GetResourceVersion())
 		return reconcile.Result{}, nil
 	})
-	_, err = controller.New(mgr, "bench", r, controller.Options{}, controller.ForObject(f.o.blank()))
+	_, err = controller.New(mgr, "bench", r, controller.Options{}, controller.ForObject(f.proto))
 	return err
 }
 
@@ -87,9 +87,9 @@ func (f *flyballs) changed(ch store.Change) {
 	switch {
 	case ch.Initial:
 	case ch.New != nil:
-		f.o.OnEvent(ch.New.Header().ResourceVersion)
+		f.o.OnEvent(ch.New.ResourceVersion())
 	case ch.Last != nil:
-		f.o.OnEvent(ch.Last.Header().ResourceVersion)
+		f.o.OnEvent(ch.Last.ResourceVersion())
 	}
 }
 
@@ -99,52 +99,11 @@ func (f *flyballs) Run(ctx context.Context) error { return f.run(ctx) }
 // WaitForSync implements Contender.
 func (f *flyballs) WaitForSync(ctx context.Context) error { return f.cache.WaitForSync(ctx) }
 
-// Get implements Contender.
-func (f *flyballs) Get(key object.Key) error {
-	return f.cache.Get(context.Background(), key, f.o.blank(), client.GetOptions{})
-}
-
-// ByIndex implements Contender.
-func (f *flyballs) ByIndex(value string) (int, error) {
-	return f.list(client.MatchingFields{indexPath(f.o.Resource): value})
-}
-
-// ByLabel implements Contender.
-func (f *flyballs) ByLabel(namespace, value string) (int, error) {
-	return f.list(client.InNamespace(namespace), client.MatchingLabels{AppLabel: value})
-}
-
-func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
-	o, err := client.NewListOptions(opts...)
-	if err != nil {
-		return 0, err
-	}
-	for _, err := range f.cache.List(context.Background(), f.o.blank(), o) {
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-// Header reads the metadata, which nobody may change.
-func (f *flyballs) Header(key object.Key) error {
-	e, err := f.handle.Informer().Entry(key)
-	if err == nil {
-		_ = e.Header().Labels
-	}
-	return err
-}
-
-// Shared is Header: its cheapest read is a shared one.
-func (f *flyballs) Shared(key object.Key) error { return f.Header(key) }
-
 // Held implements Contender.
 func (f *flyballs) Held() int64 {
 	var held int64
 	for _, w := range f.cache.Watches() {
-		held += offHeap(w.Figures.Store)
+		held += w.Figures.Store.OffHeap
 	}
 	return held
 }

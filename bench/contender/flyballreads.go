@@ -1,0 +1,100 @@
+package contender
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+)
+
+// Get implements Contender.
+func (f *flyballs) Get(key object.Key) error {
+	return f.cache.Get(context.Background(), key, f.o.blank(), client.GetOptions{})
+}
+
+// ByIndex implements Contender.
+func (f *flyballs) ByIndex(value string) (int, error) {
+	return f.list(client.MatchingFields{indexPath(f.o.Resource): value})
+}
+
+// ByLabel implements Contender.
+func (f *flyballs) ByLabel(namespace, value string) (int, error) {
+	return f.list(client.InNamespace(namespace), client.MatchingLabels{AppLabel: value})
+}
+
+func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
+	o, err := client.NewListOptions(opts...)
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range f.cache.List(context.Background(), f.proto, o) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// Header reads the metadata, which nobody may change.
+func (f *flyballs) Header(key object.Key) error {
+	e, err := f.handle.Informer().Entry(key)
+	if err == nil {
+		_ = e.Header().Labels
+	}
+	return err
+}
+
+// Shared is Header: its cheapest read is a shared one.
+func (f *flyballs) Shared(key object.Key) error { return f.Header(key) }
+
+// podView and anyView are three fields of a Pod, and of any object.
+type podView struct {
+	Spec   struct{ NodeName string }
+	Status struct {
+		Phase corev1.PodPhase
+		PodIP string
+	}
+}
+
+type anyView struct {
+	Metadata struct {
+		Name       string
+		Generation int64
+		Labels     map[string]string
+	}
+}
+
+// Project reads three fields.
+func (f *flyballs) Project(key object.Key) error {
+	if f.o.Resource.GVK == pods && f.o.View != Metadata {
+		var view podView
+		return f.cache.Project(context.Background(), key, f.proto, &view, client.GetOptions{})
+	}
+	var view anyView
+	return f.cache.Project(context.Background(), key, f.proto, &view, client.GetOptions{})
+}
+
+// block adds the handler that blocks, of the Go type that the kind is held as.
+func (f *flyballs) block() error {
+	inf := f.handle.Informer()
+	switch f.proto.(type) {
+	case *corev1.Pod:
+		return addBlocked[corev1.Pod](inf, f.o.Blocked)
+	case *unstructured.Unstructured:
+		return addBlocked[unstructured.Unstructured](inf, f.o.Blocked)
+	}
+	return addBlocked[metav1.PartialObjectMetadata](inf, f.o.Blocked)
+}
+
+func addBlocked[T any, P object.Ptr[T]](inf *informer.Informer, block func()) error {
+	_, err := informer.AddHandler[T, P](inf, informer.Handler[T]{
+		OnAdd: func(*T, bool) { block() }, OnUpdate: func(_, _ *T) { block() }, OnDelete: func(*T, bool) { block() },
+	}, informer.HandlerOptions{Name: "blocked"})
+	return err
+}
