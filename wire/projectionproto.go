@@ -117,14 +117,15 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 		return n.readEntry(d, msg, p)
 	}
 	c := cursor{b: msg}
-	for c.next() {
-		if c.num >= len(n.members) {
+	for {
+		c.i = n.pass(msg, c.i)
+		if !c.next() {
+			return c.err
+		}
+		if c.num >= len(n.members) || n.members[c.num] == nil {
 			continue
 		}
 		m := n.members[c.num]
-		if m == nil {
-			continue
-		}
 		for i := range m.targets {
 			if t := &m.targets[i]; t.grow != nil {
 				t.grow(unsafe.Add(p, t.offset), c)
@@ -134,7 +135,38 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 			return err
 		}
 	}
-	return c.err
+}
+
+// pass passes over the fields from i on that nobody wants, as far as that is simple: strings, bytes
+// and messages with tags and lengths of up to two bytes, and small numbers. That is most of what
+// there is.
+func (n *protoNode) pass(b []byte, i int) int {
+	for i+4 <= len(b) {
+		tag, at := uint(b[i]), i+1
+		if tag >= 0x80 {
+			tag, at = tag&0x7f|uint(b[i+1])<<7, i+2
+		}
+		if num := tag >> 3; num < uint(len(n.members)) && n.members[num] != nil || num == 0 || num >= 1<<11 {
+			return i
+		}
+		size := int(b[at])
+		switch at++; {
+		case tag&7 == uint(typeVarint) && size < 0x80:
+			size = 0
+		case tag&7 != uint(typeBytes):
+			return i
+		case size >= 0x80:
+			size, at = size&0x7f|int(b[at])<<7, at+1
+			if size >= 1<<14 {
+				return i
+			}
+		}
+		if size > len(b)-at {
+			return i
+		}
+		i = at + size
+	}
+	return i
 }
 
 // readEntry reads an entry of a map, key = 1 and value = 2, if it is one that is wanted.
@@ -202,13 +234,12 @@ func (m *protoMember) reset(p unsafe.Pointer) {
 	}
 }
 
-// following counts the fields at and behind the cursor that have its number.
+// following counts the fields at the cursor and right behind it that have its number, which are most
+// often all there are.
 func following(c cursor) int {
 	n, num := 1, c.num
-	for c.next() {
-		if c.num == num {
-			n++
-		}
+	for c.next() && c.num == num {
+		n++
 	}
 	return n
 }
