@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -115,4 +118,25 @@ func TestMistakes(t *testing.T) {
 	if _, err := parse([]string{"-help"}, &help); err == nil || !strings.Contains(help.String(), "relist") {
 		t.Errorf("%v\n%s", err, &help)
 	}
+}
+
+// When it is interrupted it ends, with its contenders: Run waits for each.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	log := writer(func(b []byte) {
+		if bytes.Contains(b, []byte("2,000 a second")) {
+			cancel()
+		}
+	})
+	args := append(slices.Clone(small), "-cases", "paced", "-contenders", "flyball", "-objects", "2", "-kind", "events", "-tapes", t.TempDir())
+	if err := compare(ctx, append(args, "-paced", "20000"), io.Discard, log); !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) {
+	w(b)
+	return len(b), nil
 }
