@@ -113,39 +113,6 @@ func (r *jsonReader) str() (string, error) {
 	return string(unquote(v)), nil
 }
 
-// strings reads an object of strings into a new map, nil if there are none.
-func (r *jsonReader) strings() (map[string]string, error) {
-	var m map[string]string
-	err := r.object(func(name []byte) error {
-		key := string(name)
-		value, err := r.str()
-		if err != nil {
-			return err
-		}
-		if m == nil {
-			m = make(map[string]string)
-		}
-		m[key] = value
-		return nil
-	})
-	return m, err
-}
-
-// boolean reads true or false. A null is false.
-func (r *jsonReader) boolean() (bool, error) {
-	t, err := r.d.ReadToken()
-	if err != nil {
-		return false, err
-	}
-	switch t.Kind() {
-	case 't':
-		return true, nil
-	case 'f', 'n':
-		return false, nil
-	}
-	return false, fmt.Errorf("want true or false, got %s", kindOf(t.Kind()))
-}
-
 // end fails unless nothing but space is left.
 func (r *jsonReader) end() error {
 	if len(bytes.TrimLeft(r.b[r.offset():], " \t\r\n")) > 0 {
