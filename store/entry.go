@@ -156,13 +156,13 @@ func (e *Entry) Decode(into object.Object) error {
 	}
 	m := e.record.meta()
 	if e.raw != nil {
-		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Decode(into)
+		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked().Decode(into)
 	}
 	b, err := e.unpack(m.object)
 	if err != nil {
 		return err
 	}
-	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.DecodeOwned(into)
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked().DecodeOwned(into)
 }
 
 // Raw is the object as it came over the wire: read only. It is empty for an entry that was set
@@ -179,7 +179,7 @@ func (e *Entry) Raw() wire.Raw {
 			panic(err)
 		}
 	}
-	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked()
 }
 
 // unpack makes the bytes of the object, the caller's.
