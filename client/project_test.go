@@ -79,7 +79,8 @@ func TestProjectList(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods", inTurn(podList("5", "t1", "a", "b"), podList("5", "", "c"), podList("5", "", "d")))
 	f.on("GET /apis/example.com/v1/widgets", text(200, "application/json", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":[
-		{"metadata":{"name":"a"},"spec":{"n":1}},{"metadata":{"name":"b"},"spec":{"n":"x"}},{"metadata":{"name":"c"}}]}`))
+		{"metadata":{"name":"a"},"spec":{"n":1}},{"metadata":{"name":"b"},"spec":{"n":"x"}},{"metadata":{"name":"c"}},
+		{"kind":"Pod","apiVersion":"v1","metadata":{"name":"d"}}]}`))
 	c := f.client(Options{})
 	type name struct{ Metadata struct{ Name string } }
 	var got []string
@@ -101,7 +102,7 @@ func TestProjectList(t *testing.T) {
 		name
 		Spec struct{ N *int }
 	}
-	good, bad := 0, 0
+	good, bad, other := 0, 0, 0
 	for v, err := range ProjectList[unstructured.Unstructured, widget](t.Context(), c, OfKind(widgetGVK)) {
 		switch {
 		case err == nil:
@@ -109,14 +110,16 @@ func TestProjectList(t *testing.T) {
 			if (v.Spec.N == nil) != (v.Metadata.Name == "c") {
 				t.Errorf("%+v", v)
 			}
+		case is[*wire.KindError](err):
+			other++
 		case is[*wire.DecodeError](err) && v == (widget{}):
 			bad++
 		default:
 			t.Error(v, err)
 		}
 	}
-	if good != 2 || bad != 1 {
-		t.Errorf("%d views and %d errors", good, bad)
+	if good != 2 || bad != 1 || other != 1 {
+		t.Errorf("%d views, %d errors and %d of another kind", good, bad, other)
 	}
 
 	type wrong struct{ Spec struct{ NodName string } }

@@ -69,7 +69,7 @@ func (m *memory) take(b *block, n int) unsafe.Pointer {
 		if n >= most {
 			return s.make(b, n)
 		}
-		s.left = max(n, min(most, n+1+1+int(b.hint.Load())-int(s.used)))
+		s.left = max(n, min(most, n+1+int(b.hint.Load())-int(s.used)))
 		s.next = s.make(b, s.left)
 	}
 	p := s.next
@@ -116,9 +116,11 @@ func (m *memory) open(b *block, guess int) growing {
 	}
 	most := int(slabBytes / max(b.size, 1))
 	if guess < most {
-		guess = max(guess, min(most, 1+int(b.hint.Load())-int(s.used)), min(most, 4))
+		guess = max(guess, min(most, 1+int(b.hint.Load())-int(s.used)))
 	}
-	guess = max(guess, 1)
+	if guess == 0 { // nothing is known
+		guess = max(min(most, 4), 1)
+	}
 	return growing{b, s.make(b, guess), guess}
 }
 

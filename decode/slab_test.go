@@ -46,22 +46,35 @@ func TestSlab(t *testing.T) {
 	}
 }
 
-// The next object of the same shape takes what it needs at once.
+// The next object of the same shape takes what it needs at once, and no more.
 func TestSlabHint(t *testing.T) {
 	all := blocks{}
-	b := all.block(reflect.TypeFor[uint64]())
-	m := memory{slabs: make([]slab, 1)}
-	object := func() float64 {
-		return testing.AllocsPerRun(1, func() {
-			for range 20 {
-				m.take(b, 1)
+	words, envs := all.block(reflect.TypeFor[uint64]()), all.block(reflect.TypeFor[corev1.EnvVar]())
+	m := memory{slabs: make([]slab, len(all))}
+	object := func() {
+		for range 20 {
+			m.take(words, 1)
+		}
+		for _, n := range []int{3, 5, 1} { // lists of these lengths
+			g := m.open(envs, n)
+			for n > g.cap {
+				m.grow(&g)
 			}
-			m.end()
-		})
+			m.close(g, n)
+		}
+	}
+	for range 2 { // the second makes the makers
+		object()
+		m.end()
+	}
+	if pieces := testing.AllocsPerRun(1, func() { object(); m.end() }); pieces != 2 {
+		t.Errorf("%v pieces of memory for values of two types", pieces)
 	}
 	object()
-	if n := object(); n != 1 {
-		t.Errorf("%v allocations for 20 numbers", n)
+	for _, s := range m.slabs {
+		if s.left != 0 {
+			t.Errorf("%d values too many", s.left)
+		}
 	}
 }
 

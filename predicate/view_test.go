@@ -21,6 +21,7 @@ type phaseView struct {
 
 func TestViewChanged(t *testing.T) {
 	p := predicate.ViewChanged[phaseView]()
+	_ = phaseView{note: p}
 	aside := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod()),
 		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),

@@ -4,8 +4,9 @@
 //
 //	list body  ──> List.Next ──> Raw ─┬─> Header        the metadata the framework needs
 //	watch body ──> Watch.Next ─> Raw ─┼─> Path.Values   single fields, for indexes
-//	               (type, status,     ├─> CutManagedFields
-//	                bookmark)         └─> Decode        an object that belongs to the caller
+//	               (type, status,     ├─> Project       the fields of a struct, for views
+//	                bookmark)         ├─> CutManagedFields
+//	                                  └─> Decode        an object that belongs to the caller
 //
 // Two encodings are read, JSON and Kubernetes protobuf. The bytes of a [Raw] are those of the
 // object itself: the protobuf envelope is taken off.

@@ -23,6 +23,7 @@ import (
 //	FuzzWatchProtobuf   FuzzWatchJSON    watch frames
 //	FuzzHeaderProtobuf  FuzzHeaderJSON   header scan, beside the decoder
 //	FuzzPathProtobuf    FuzzPathJSON     values of field paths, beside the decoder
+//	FuzzProjectProtobuf FuzzProjectJSON  views, beside the decoder
 //	FuzzCutProtobuf     FuzzCutJSON      CutManagedFields, beside the decoder
 //	FuzzPathSyntax      FuzzParseObject
 //

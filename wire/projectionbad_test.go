@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authnv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,12 +102,48 @@ func TestProjectMergesProtobuf(t *testing.T) {
 		1, msg(1, "a", 3, "n", 11, msg(1, "app", 2, "1"), 9, msg(1, 5), 8, msg(1, 7)),
 		2, msg(10, "node-1", 25, 3, 2, msg(1, "first"), 14, msg(2, 8, 4, 1), 32, msg(1, "cpu", 2, msg(1, "1"))),
 		3, msg(1, "Running"),
-		1, msg(1, "b", 11, msg(1, "y", 2, "2"), 11, msg(2, "3", 1, "app"), 9, msg(2, 7), 11, msg(1, "example.com/tier"), 14, "f"),
-		2, msg(25, 4, 2, msg(1, "second", 2, "i", 6, msg(3, 80), 6, msg(3, 81)), 14, msg(4, 2), 14, msg(4, []byte{3, 4, 5}), 32, msg(1, "cpu", 2, msg(1, "2"))),
-		2, msg(1, msg(1, "v", 2, msg(19, msg(1, msg(1, "cm")))), 18, msg(1, msg(1, msg(2, msg(1, 1)))), 18, msg(1, msg(1, msg(2, msg(1, 2))))),
+		1, msg(1, "b", 11, msg(1, "y", 2, "2"), 11, msg(2, "3", 1, "app"), 9, msg(2, 7), 11, msg(1, "example.com/tier"), 14, "f", 8, ""),
+		2, msg(25, 1<<40+4, 2, msg(1, "second", 2, "i", 6, msg(3, 80), 6, msg(3, 81)), 14, msg(4, 2), 14, msg(4, []byte{3, 4, 5}), 32, msg(1, "cpu", 2, msg(1, "2")), 5000, "far", 5000, 7),
+		2, msg(1, msg(1, "v", 2, msg(19, msg(1, msg(1, "cm")))), 18, msg(1, msg(2, msg(1, 1))), 18, msg(1, msg(2, msg(1, 2))), 77, strings.Repeat("long", 10_000)),
 		77, "unknown", 3, msg(2, msg(1, "Ready", 4, "")),
 	)
 	checkPodView(t, wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: in})
+}
+
+// Of equal keys of a map the last one counts, with nothing of those before.
+func TestProjectEqualKeys(t *testing.T) {
+	slices := &wire.Kind{GVK: resourcev1.SchemeGroupVersion.WithKind("ResourceSlice"), Scheme: types}
+	one, text := int64(1), "x"
+	var device []byte
+	for _, a := range []resourcev1.DeviceAttribute{{IntValue: &one}, {StringValue: &text}} {
+		d := resourcev1.Device{Name: "d", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"a": a}}
+		b, err := d.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		device = append(device, b...)
+	}
+	in := wire.Raw{Kind: slices, Encoding: wire.Protobuf, Bytes: msg(2, msg(6, device))}
+	type attr struct {
+		Int    *int64  `json:"int"`
+		String *string `json:"string"`
+	}
+	var v struct {
+		Spec struct {
+			Devices []struct {
+				Attributes map[string]attr
+				A          attr `field:"attributes[a]"`
+				B          attr `field:"attributes[b]"`
+			}
+		}
+	}
+	if err := in.Project(&v); err != nil {
+		t.Fatal(err)
+	}
+	want := attr{String: &text}
+	if d := v.Spec.Devices; len(d) != 1 || !reflect.DeepEqual(d[0].A, want) || !reflect.DeepEqual(d[0].Attributes["a"], want) || d[0].B != (attr{}) {
+		t.Errorf("%+v", v)
+	}
 }
 
 // TestProjectJSON has what is special about JSON, with and without a Go type of the kind.
@@ -270,6 +307,7 @@ func TestProjectBadObjects(t *testing.T) {
 		{new(podView), pods, wire.Protobuf, msg(2, msg(32, msg(1, "cpu", 2, msg(1, "x")))), "spec.overhead"},
 		{new(podView), pods, wire.Protobuf, msg(1, msg(8, msg(1, "x"))), "metadata.creationTimestamp"},
 		{new(podView), pods, wire.Protobuf, []byte{0x12, 0x80}, ""},
+		{new(podView), pods, wire.Protobuf, []byte{2, 1, 'x', 0x12, 2, 0x52, 0}, ""},
 		{new(podView), pods, 0, nil, ""},
 		{new(labels), things, wire.Protobuf, msg(1, msg(1, "a")), ""},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// FuzzProjectProtobuf and FuzzProjectJSON compare views with the decoded object.
+// fuzzProject compares views with the decoded object.
 func fuzzProject(f *testing.F, enc wire.Encoding) {
 	f.Add(raw(f, enc, pods, smallPod()).Bytes)
 	f.Add(raw(f, enc, pods, bigPod(1)).Bytes)

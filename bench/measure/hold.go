@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -24,6 +25,9 @@ var holding = stage{
 		synced, err := n.process.ask("sync")
 		if err != nil {
 			return err
+		}
+		if p := n.server.Protocol(); p == 2 != n.setup.TLS {
+			return fmt.Errorf("HTTP/%d was spoken", p)
 		}
 		n.set("CPU until synced", synced.Usage.CPU-n.idle.CPU)
 		n.set("time until synced", float64(synced.Usage.At-n.idle.At)/1e9)

@@ -44,6 +44,7 @@ type Server struct {
 	cut     int           // how often all watches were ended
 	listed  int
 	watches int
+	proto   int // the major version of HTTP of the last request
 }
 
 // happening is one event.
@@ -215,6 +216,13 @@ func (s *Server) AwaitWatches(ctx context.Context, n int) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// Protocol is the major version of HTTP that the last request had.
+func (s *Server) Protocol() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proto
 }
 
 // Lists is how many lists, and pages of lists, were asked for.

@@ -15,6 +15,9 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.proto = r.ProtoMajor
+	s.mu.Unlock()
 	if r.URL.Path == "/version" {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"major":"1","minor":"37","gitVersion":"v1.37.2","platform":"linux/amd64"}`)
