@@ -76,6 +76,9 @@ func SetAside(h object.Header, cause error) *Entry {
 // Key is what the object is found by.
 func (e *Entry) Key() object.Key { return e.key }
 
+// Kind says what the object is; nil for an entry that was set aside.
+func (e *Entry) Kind() *wire.Kind { return e.kind }
+
 // UID is that of the object.
 func (e *Entry) UID() types.UID {
 	m := e.record.meta()
@@ -127,7 +130,11 @@ func (e *Entry) Header() *object.Header {
 	m := e.record.meta()
 	p := e.template.known(&m.digest)
 	if p == nil {
-		h, err := e.Raw().Header()
+		var h object.Header
+		err := e.Read(func(raw wire.Raw) (err error) {
+			h, err = raw.Header()
+			return err
+		})
 		if err != nil {
 			panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
 		}
