@@ -158,7 +158,7 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 			p.meta = list.Meta()
 			return p, nil
 		case err == nil || one:
-			p.items = append(p.items, item{raw, err})
+			p.items = append(p.items, item{raw.Clone(), err})
 		default:
 			return nil, streamError(t.call, resp, err)
 		}

@@ -111,7 +111,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
-		o.Reflector.Intake = func(raw wire.Raw) *store.Entry { return reflector.Intake(wire.CutManagedFields(raw)) }
+		o.Reflector.Intake = func(raw wire.Raw) *store.Entry { return reflector.Own(wire.CutManagedFields(raw)) }
 	}
 	if o.Reflector.Logger == nil {
 		o.Reflector.Logger = in.log

@@ -27,7 +27,9 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 	if e.Err() != nil {
 		return in.unusable(e, e.Err())
 	}
-	err := run.Safely("project", func() error { return p.Read(e.Raw(), view) })
+	err := run.Safely("project", func() error {
+		return e.Read(func(raw wire.Raw) error { return p.Read(raw, view) })
+	})
 	if err = in.mismatch(view, err); err == nil {
 		return nil
 	}
@@ -80,7 +82,7 @@ func IndexViewFunc[V any](t reflect.Type, f func(*V) []string) (store.IndexFunc,
 func viewIndex[V any](f func(*V) []string) store.IndexFunc {
 	return func(e *store.Entry) ([]string, error) {
 		view := new(V)
-		if err := e.Raw().Project(view); err != nil {
+		if err := e.Read(func(raw wire.Raw) error { return raw.Project(view) }); err != nil {
 			return nil, err
 		}
 		return f(view), nil

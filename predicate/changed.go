@@ -64,7 +64,7 @@ func digestsDiffer(part func(wire.Digest) uint64) Predicate {
 	return changed(func(old, new *store.Entry) bool {
 		was, is := part(old.Digest()), part(new.Digest())
 		if was == 0 && is == 0 {
-			kind := new.Raw().Kind
+			kind := new.Kind()
 			return kind != nil && kind.MetadataOnly
 		}
 		return was != is

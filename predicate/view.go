@@ -5,6 +5,7 @@ import (
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // ViewChanged passes updates that changed one of the fields that the struct V has; see
@@ -31,10 +32,10 @@ func (viewChanged[V]) Match(c store.Change) (bool, error) {
 		return false, nil
 	}
 	var old, new V
-	if err := c.Old.Raw().Project(&old); err != nil {
+	if err := c.Old.Read(func(raw wire.Raw) error { return raw.Project(&old) }); err != nil {
 		return true, err
 	}
-	if err := c.New.Raw().Project(&new); err != nil {
+	if err := c.New.Read(func(raw wire.Raw) error { return raw.Project(&new) }); err != nil {
 		return true, err
 	}
 	return !reflect.DeepEqual(&old, &new), nil

@@ -30,8 +30,8 @@ type Source interface {
 // Options say how a Reflector works. The zero value works. They are read by New.
 type Options struct {
 	Config
-	// Intake makes the entry of each object that comes in, once for each version. It must not
-	// return nil, and must not block. Nil: [Intake].
+	// Intake makes the entry of each object that comes in, once for each version. The bytes are lent
+	// for the call. It must not return nil, and must not block. Nil: [Intake].
 	Intake func(wire.Raw) *store.Entry
 	// Limiter is shared among those who shall not list all at a time. Nil: no limit.
 	Limiter *Limiter
@@ -44,9 +44,12 @@ type Options struct {
 	Rand func() float64
 }
 
-// Intake makes an entry of an object. One whose header cannot be read is set aside, with as much
-// of its key as could be learned.
-func Intake(raw wire.Raw) *store.Entry {
+// Intake makes an entry of an object, with a copy of its bytes. One whose header cannot be read is
+// set aside, with as much of its key as could be learned.
+func Intake(raw wire.Raw) *store.Entry { return Own(raw.Clone()) }
+
+// Own is Intake of bytes that are the entry's from then on.
+func Own(raw wire.Raw) *store.Entry {
 	e, err := store.NewEntry(raw)
 	if err != nil {
 		return aside(err)

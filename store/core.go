@@ -9,6 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/pack"
 )
 
 // Options of a store. The zero value works.
@@ -56,7 +57,7 @@ type leaving struct {
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}

@@ -76,6 +76,9 @@ func SetAside(h object.Header, cause error) *Entry {
 // Key is what the object is found by.
 func (e *Entry) Key() object.Key { return e.key }
 
+// Kind says what the object is; nil for an entry that was set aside.
+func (e *Entry) Kind() *wire.Kind { return e.kind }
+
 // UID is that of the object.
 func (e *Entry) UID() types.UID {
 	m := e.record.meta()
@@ -127,7 +130,11 @@ func (e *Entry) Header() *object.Header {
 	m := e.record.meta()
 	p := e.template.known(&m.digest)
 	if p == nil {
-		h, err := e.Raw().Header()
+		var h object.Header
+		err := e.Read(func(raw wire.Raw) (err error) {
+			h, err = raw.Header()
+			return err
+		})
 		if err != nil {
 			panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
 		}
@@ -156,13 +163,13 @@ func (e *Entry) Decode(into object.Object) error {
 	}
 	m := e.record.meta()
 	if e.raw != nil {
-		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Decode(into)
+		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked().Decode(into)
 	}
 	b, err := e.unpack(m.object)
 	if err != nil {
 		return err
 	}
-	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.DecodeOwned(into)
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked().DecodeOwned(into)
 }
 
 // Raw is the object as it came over the wire: read only. It is empty for an entry that was set
@@ -179,7 +186,7 @@ func (e *Entry) Raw() wire.Raw {
 			panic(err)
 		}
 	}
-	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}
+	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked()
 }
 
 // unpack makes the bytes of the object, the caller's.

@@ -38,5 +38,11 @@ func ByOwnerUID(e *Entry) ([]string, error) {
 // ByPath finds objects by the values that a field path leads to, as text; those where it leads
 // nowhere not at all. The path must be compiled for the kind of the store.
 func ByPath(path *wire.Path) IndexFunc {
-	return func(e *Entry) ([]string, error) { return path.Values(e.Raw()) }
+	return func(e *Entry) (values []string, err error) {
+		err = e.Read(func(raw wire.Raw) (err error) {
+			values, err = path.Values(raw)
+			return err
+		})
+		return values, err
+	}
 }

@@ -42,10 +42,11 @@ type group struct {
 }
 
 const (
-	mostShape  = 64 << 10 // bytes of a template that is made for a shape
-	plainUsers = 32       // users from which on a template is kept unpacked
-	aged       = 16       // records that are much larger, after which a template is replaced
-	hopeless   = 4        // records for which a template was useless, after which it is not tried
+	mostIndex  = 512 << 10 // bytes of the indexes of all templates of a store
+	mostShape  = 64 << 10  // bytes of a template that is made for a shape
+	plainUsers = 32        // users from which on a template is kept unpacked
+	aged       = 16        // records that are much larger, after which a template is replaced
+	hopeless   = 4         // records for which a template was useless, after which it is not tried
 	retry      = 64
 )
 
@@ -80,24 +81,29 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 		p.groups = map[uint64]group{}
 	}
 	of, common := p.groups[key], p.groups[shape]
+	own := false // a template is made of e itself, which says nothing about others
 	switch {
 	case common.first == 0:
 		common.first = slot + 1
 	case common.template == nil && common.first != slot+1 && len(e.raw) <= mostShape:
-		common.template = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape)
+		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape), true
 	}
 	switch {
 	case of.first == 0:
 		of.first = slot + 1
 	case of.template == nil && of.first != slot+1:
-		of.template = p.make(e.raw, key, common.template)
+		of.template, own = p.make(e.raw, key, common.template), true
 	}
 	g := &of
 	if of.template == nil {
 		g = &common
 	}
 	at, t := len(dst), g.template
-	dst = p.against(g, dst, e.raw)
+	if own {
+		dst = p.packer.Append(dst, p.indexed(t), e.raw)
+	} else {
+		dst = p.against(g, dst, e.raw)
+	}
 	if !pack.UsesTemplate(dst[at:]) {
 		t = nil
 	}
@@ -160,7 +166,9 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
-			g.useless++
+			if g.useless++; g.useless == hopeless {
+				p.unindex(g.template)
+			}
 		} else {
 			dst = dst[:end]
 		}
@@ -262,6 +270,11 @@ func (p *packing) drop(t *template) {
 	if g, ok := p.groups[t.group]; ok && g.template == t {
 		delete(p.groups, t.group)
 	}
+	p.unindex(t)
+}
+
+// unindex gives the index of a template back, until it is needed again.
+func (p *packing) unindex(t *template) {
 	if r := &p.recent[t.group%uint64(len(p.recent))]; r.of == t {
 		p.packer.Release(r.t)
 		*r = recent{}

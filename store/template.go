@@ -1,7 +1,6 @@
 package store
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -27,8 +26,6 @@ type body struct {
 	parent *template
 }
 
-var scratches = sync.Pool{New: func() any { return new([]byte) }}
-
 func newTemplate(b body, group uint64) *template {
 	t := &template{group: group}
 	t.body.Store(&b)
@@ -53,16 +50,14 @@ func (t *template) unpack(dst, object []byte) ([]byte, error) {
 	if b.parent == nil {
 		return pack.Unpack(dst, b.bytes, object)
 	}
-	scratch := scratches.Get().(*[]byte)
-	defer scratches.Put(scratch)
-	plain, err := t.plain((*scratch)[:0])
-	if err != nil {
-		return nil, err
-	}
-	if *scratch = plain; cap(plain) > 1<<20 {
-		*scratch = nil
-	}
-	return pack.Unpack(dst, plain, object)
+	err := borrow(func(scratch []byte) ([]byte, error) {
+		plain, err := t.plain(scratch)
+		if err == nil {
+			dst, err = pack.Unpack(dst, plain, object)
+		}
+		return plain, err
+	})
+	return dst, err
 }
 
 // known are the parts of a header with this digest, if the template has seen them.

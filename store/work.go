@@ -86,6 +86,9 @@ func (w *work) kindOf(k *wire.Kind) uint64 {
 	return uint64(len(w.kinds) - 1)
 }
 
+// mostKept is the size up to which buffers are kept for the next record.
+const mostKept = 64 << 10
+
 // write makes e the state of a slot, and returns it as it was stored.
 func (c *Core) write(slot uint32, e *Entry) *Entry {
 	w := c.work
@@ -106,10 +109,12 @@ func (c *Core) write(slot uint32, e *Entry) *Entry {
 	} else {
 		b = append(append(b, 0), e.record...)
 	}
-	c.buf = b
 	ref, err := c.heap.Put(b)
 	if err != nil {
 		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // 16 GiB of packed objects
+	}
+	if c.buf = b[:0]; cap(c.buf) > mostKept {
+		c.buf, c.packed = nil, nil
 	}
 	if c.check != nil {
 		c.check.put(ref, stored)

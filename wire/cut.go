@@ -5,7 +5,7 @@ import (
 )
 
 // CutManagedFields returns the object without metadata.managedFields, in new bytes; the bytes of r
-// stay as they are. If there is nothing to cut, or the object cannot be read, it returns r itself.
+// stay as they are. An object that cannot be read is returned as it is, in new bytes, too.
 func CutManagedFields(r Raw) Raw {
 	var cut []byte
 	switch r.Encoding {
@@ -15,7 +15,7 @@ func CutManagedFields(r Raw) Raw {
 		cut = cutJSON(r)
 	}
 	if cut == nil {
-		return r
+		return r.Clone()
 	}
 	r.Bytes = cut
 	return r

@@ -20,8 +20,8 @@ func TestCutManagedFields(t *testing.T) {
 			if !bytes.Equal(before, r.Bytes) {
 				t.Fatal("the bytes were changed")
 			}
-			if len(in.ManagedFields) == 0 && &cut.Bytes[0] != &r.Bytes[0] {
-				t.Error("nothing to cut, and yet new bytes")
+			if &cut.Bytes[0] == &r.Bytes[0] {
+				t.Error("the bytes are shared")
 			}
 			if len(cut.Bytes) != cap(cut.Bytes) && len(in.ManagedFields) > 0 {
 				t.Errorf("%d bytes in %d", len(cut.Bytes), cap(cut.Bytes))
@@ -65,7 +65,7 @@ func TestCutManagedFieldsOfJSON(t *testing.T) {
 func TestCutManagedFieldsLeavesGarbage(t *testing.T) {
 	in := append(msg(1, msg(1, "a", 17, "x")), 0x12, 0x7f)
 	got := wire.CutManagedFields(wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: in})
-	if &got.Bytes[0] != &in[0] {
+	if !bytes.Equal(got.Bytes, in) {
 		t.Error("garbage was edited")
 	}
 }

@@ -47,8 +47,8 @@ func NewList(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*L
 	return l, nil
 }
 
-// Next returns the next object, in the order of the list. Its bytes are new memory of exactly
-// their size and belong to the receiver. Next blocks on the body only.
+// Next returns the next object, in the order of the list. Its bytes are lent, until the next call: to
+// keep them, see [Raw.Clone]. Next blocks on the body only.
 //
 // After the last object the error is [io.EOF], but only if the whole list was sound to its end: a
 // list of the wrong kind may say so late. A *[DecodeError] concerns one object (in JSON, one that

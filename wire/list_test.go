@@ -42,7 +42,7 @@ func drain(t testing.TB, in io.Reader, contentType string, kind *wire.Kind, lim 
 			}
 			return raws, l.Meta(), bad, err
 		}
-		raws = append(raws, r)
+		raws = append(raws, r.Clone())
 	}
 }
 

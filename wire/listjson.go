@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +11,7 @@ import (
 
 // jsonList reads an object with members apiVersion, kind, metadata and items, in any order.
 type jsonList struct {
+	buf              []byte // of the item
 	s                *jsonStream
 	kind             *Kind
 	state            jsonListState
@@ -78,7 +77,11 @@ func (l *jsonList) item() (Raw, error) {
 	if err != nil {
 		return Raw{}, err
 	}
-	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: slices.Clip(bytes.Clone(v)), checked: true}
+	b := append(l.buf[:0], v...)
+	if l.buf = b; cap(b) > keepBuffer {
+		l.buf = nil
+	}
+	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: b, checked: true}
 	return raw, raw.foreign()
 }
 

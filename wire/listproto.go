@@ -61,7 +61,7 @@ func (l *protoList) next() (Raw, error) {
 				return Raw{}, l.s.syntax(err)
 			}
 		case num == 2:
-			b, err := l.s.full(size)
+			b, err := l.s.lend(size)
 			if err != nil {
 				return Raw{}, err
 			}

@@ -96,8 +96,8 @@ func isMetaVersion(apiVersion string) bool {
 
 func isStatus(apiVersion, kind string) bool { return kind == "Status" && apiVersion == "v1" }
 
-// Raw is one object as it came over the wire. The bytes are never changed once the Raw is made
-// and may be kept; whoever reads them must not write to them.
+// Raw is one object as it came over the wire. Whoever reads the bytes must not write to them; how
+// long they stay is said by whoever gave them.
 type Raw struct {
 	Kind     *Kind
 	Encoding Encoding
@@ -111,5 +111,11 @@ type Raw struct {
 // with other bytes then is not defined, but for that nothing breaks.
 func (r Raw) Checked() Raw {
 	r.checked = true
+	return r
+}
+
+// Clone is r with bytes of its own.
+func (r Raw) Clone() Raw {
+	r.Bytes = append(make([]byte, 0, len(r.Bytes)), r.Bytes...)
 	return r
 }

@@ -36,6 +36,7 @@ type protoStream struct {
 	r     *bufio.Reader
 	n     int64 // bytes taken so far
 	limit int64
+	buf   []byte // see lend
 }
 
 func newProtoStream(body io.Reader, lim Limits) protoStream {
@@ -47,7 +48,24 @@ func (s *protoStream) full(n int64) ([]byte, error) {
 	if n > s.limit {
 		return nil, &TooLargeError{Size: n, Limit: s.limit}
 	}
-	b := make([]byte, n)
+	return s.read(make([]byte, n))
+}
+
+// keepBuffer is the largest buffer that is kept from one object to the next.
+const keepBuffer = 64 << 10
+
+// lend is full into memory that the next call takes again.
+func (s *protoStream) lend(n int64) ([]byte, error) {
+	if n > keepBuffer || n > s.limit {
+		return s.full(n)
+	}
+	if int64(cap(s.buf)) < n {
+		s.buf = make([]byte, n+n/4)
+	}
+	return s.read(s.buf[:n:n])
+}
+
+func (s *protoStream) read(b []byte) ([]byte, error) {
 	k, err := io.ReadFull(s.r, b)
 	s.n += int64(k)
 	return b, s.cut(err)

@@ -42,8 +42,8 @@ func eventType(name []byte) (EventType, error) {
 // Frame is one watch event.
 type Frame struct {
 	Type EventType
-	// Object is what was added, modified or deleted. Its bytes belong to the receiver. It is empty
-	// for Error.
+	// Object is what was added, modified or deleted. Its bytes are lent, until the next call of Next:
+	// to keep them, see [Raw.Clone]. It is empty for Error.
 	Object Raw
 	// Status says why the server ends the watch. It is set for Error only.
 	Status *metav1.Status

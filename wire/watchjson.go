@@ -11,6 +11,7 @@ import (
 type jsonWatch struct {
 	s    *jsonStream
 	kind *Kind
+	buf  []byte // of the object
 }
 
 func (w *jsonWatch) next() (EventType, Raw, error) {
@@ -42,8 +43,10 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 			if err != nil {
 				return 0, Raw{}, err
 			}
-			object = make([]byte, len(v))
-			copy(object, v)
+			object = append(w.buf[:0], v...)
+			if w.buf = object; cap(w.buf) > keepBuffer {
+				w.buf = nil
+			}
 		default:
 			if err := w.s.skip(); err != nil {
 				return 0, Raw{}, err

@@ -13,11 +13,7 @@ type protoWatch struct {
 	s    protoStream
 	kind *Kind
 	head [4]byte
-	buf  []byte // of the frame; the object is copied out of it
 }
-
-// keepBuffer is the largest buffer that is kept from one frame to the next.
-const keepBuffer = 64 << 10
 
 func (w *protoWatch) next() (EventType, Raw, error) {
 	k, err := io.ReadFull(w.s.r, w.head[:])
@@ -29,21 +25,10 @@ func (w *protoWatch) next() (EventType, Raw, error) {
 		return 0, Raw{}, w.s.cut(err)
 	}
 	size := int64(binary.BigEndian.Uint32(w.head[:]))
-	if size > w.s.limit {
-		return 0, Raw{}, &TooLargeError{Size: size, Limit: w.s.limit}
-	}
 	start := w.s.n
-	if int64(cap(w.buf)) < size {
-		w.buf = make([]byte, size)
-	}
-	frame := w.buf[:size]
-	if size > keepBuffer {
-		w.buf = nil
-	}
-	k, err = io.ReadFull(w.s.r, frame)
-	w.s.n += int64(k)
+	frame, err := w.s.lend(size)
 	if err != nil {
-		return 0, Raw{}, w.s.cut(err)
+		return 0, Raw{}, err
 	}
 	t, raw, err := w.event(frame)
 	if bad := (badFrame{}); errors.As(err, &bad) {
@@ -91,7 +76,5 @@ func (w *protoWatch) event(frame []byte) (EventType, Raw, error) {
 		}
 		return t, Raw{}, raw.failed("", wrong)
 	}
-	raw.Bytes = make([]byte, len(e.raw))
-	copy(raw.Bytes, e.raw)
 	return t, raw, nil
 }

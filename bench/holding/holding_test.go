@@ -1,0 +1,113 @@
+// Package holding is what a store alone costs: records, templates, indexes.
+package holding
+
+import (
+	"encoding/json"
+	"flag"
+	"runtime"
+	"testing"
+
+	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var objects = flag.Int("objects", 20_000, "how many objects a store holds")
+
+type sample struct {
+	name string
+	spec corpus.Spec
+	keep bool // managedFields
+}
+
+func samples() []sample {
+	pods := corpus.Spec{Kind: "pods", Objects: *objects, Owners: 50, ManagedFields: true, Seed: 1}
+	all := []sample{{"pods", pods, false}, {"pods-managed", pods, true}}
+	pods.Owners = max(*objects/20, 1)
+	all = append(all, sample{"pods-many-owners", pods, false})
+	for _, k := range []string{"nodes", "configmaps", "secrets", "deployments", "events", "widgets"} {
+		n := *objects
+		if k == "configmaps" || k == "secrets" {
+			n = max(n/20, 1)
+		}
+		all = append(all, sample{k, corpus.Spec{Kind: k, Objects: n, Owners: 50, ManagedFields: true, Seed: 1}, false})
+	}
+	return all
+}
+
+// raw is an object as it comes.
+func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
+	o := s.spec.Changed(i, change)
+	raw := wire.Raw{Kind: k, Encoding: wire.Protobuf}
+	var err error
+	if m, ok := o.(interface{ Marshal() ([]byte, error) }); ok {
+		raw.Bytes, err = m.Marshal()
+	} else {
+		raw.Encoding = wire.JSON
+		o.GetObjectKind().SetGroupVersionKind(k.GVK)
+		raw.Bytes, err = json.Marshal(o)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return raw
+}
+
+func (s sample) entry(b *testing.B, raw wire.Raw) *store.Entry {
+	if !s.keep {
+		raw = wire.CutManagedFields(raw)
+	}
+	e, err := store.NewEntry(raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+func heapNow() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkList puts a whole first list into a store, per object, and says what it holds then.
+func BenchmarkList(b *testing.B) {
+	for _, s := range samples() {
+		b.Run(s.name, func(b *testing.B) {
+			k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
+			raws := make([]wire.Raw, s.spec.Len())
+			for i := range raws {
+				raws[i] = s.raw(b, k, i, 0)
+			}
+			var st store.Stats
+			var before, after uint64
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				before = heapNow()
+				b.StartTimer()
+				held := store.New(store.Options{})
+				txn := held.Begin()
+				txn.Replace()
+				for _, raw := range raws {
+					txn.Put(s.entry(b, raw))
+				}
+				txn.Sweep()
+				txn.Commit()
+				b.StopTimer()
+				after = heapNow()
+				st = held.Stats()
+				b.StartTimer()
+			}
+			n := float64(len(raws))
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
+			b.ReportMetric(float64(st.Bytes)/n, "wire-B/object")
+			b.ReportMetric(float64(st.OffHeap)/n, "offheap-B/object")
+			b.ReportMetric(float64(after-before)/n, "goheap-B/object")
+			b.ReportMetric(float64(st.Templates), "templates")
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/flyball-io/flyball/wire"
+)
+
+// scratches are bytes that objects are unpacked into for a moment.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+// mostPooled is the size up to which they are kept.
+const mostPooled = 1 << 20
+
+// borrow calls f with memory that is its own until it returns; f returns it, grown if need be.
+func borrow(f func(scratch []byte) ([]byte, error)) error {
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	b, err := f((*scratch)[:0])
+	if cap(b) > mostPooled {
+		b = nil
+	}
+	if b != nil {
+		*scratch = b
+	}
+	return err
+}
+
+// Read calls f with the object as it came over the wire, and returns what f does. The bytes are good
+// until f returns, and read only; nothing of them may be kept. It saves the memory that [Entry.Raw]
+// makes with each call. It fails for an entry that was set aside, with the cause.
+func (e *Entry) Read(f func(wire.Raw) error) error {
+	if e.aside != nil {
+		return e.aside
+	}
+	m := e.record.meta()
+	raw := wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked()
+	if e.raw != nil {
+		return f(raw)
+	}
+	return borrow(func(scratch []byte) ([]byte, error) {
+		b, err := e.template.unpack(scratch, m.object)
+		if err != nil {
+			return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.key, err)
+		}
+		raw.Bytes = b
+		return b, f(raw)
+	})
+}
