@@ -13,16 +13,17 @@ import (
 // All operations take O(log n) at most in the number of delayed items and of priorities in use,
 // and constant time otherwise.
 type Core[K comparable, V any] struct {
-	opts    Options[K, V]
-	entries index[K, V] // everything delayed, ready or in flight
-	pool    pool[K, V]
-	delayed heap[*entry[K, V]]
-	ready   ready[K, V]
-	running list[K, V] // in flight, by the time they were handed out
+	opts          Options[K, V]
+	entries[K, V]      // everything delayed, ready or in flight
+	batch[K, V]        // adds to be applied
+	delayed       heap // by when they are due
+	ready         ready
+	running       list // in flight, by the time they were handed out
 
 	started  bool
 	epoch    time.Time // the first time seen; times are kept as nanoseconds since
 	latest   int64
+	lookAt   int64  // when to look whether there is too much room
 	sequence uint64 // of delayed adds: first come, first served when due together
 	down     bool
 	agedLast bool // the last hand-out was by age
@@ -40,9 +41,9 @@ func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Core[K, V]{opts: opts, entries: newIndex[K, V]()}
+	c := &Core[K, V]{opts: opts}
+	c.entries.init()
 	c.ready.init()
-	c.running.which = byTime
 	return c, nil
 }
 
@@ -50,82 +51,95 @@ func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 func (c *Core[K, V]) Add(key K, o AddOptions[V], now time.Time) { c.add(key, o, c.since(now)) }
 
 func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
-	if c.down {
+	if c.down || c.postpone(key, o, t) {
 		return
 	}
-	t = c.advance(t)
-	hash, e := c.entries.find(key)
+	c.settle()
+	c.apply(key, c.hash(key), o, t)
+}
+
+func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
+	t = c.pass(t)
+	n := c.find(key, hash)
 	delay, backoff := max(0, int64(o.After)), int64(0)
 	if o.RateLimited {
-		backoff = c.backoff(e, key, t)
+		backoff = c.backoff(n, key, t)
 		delay = max(delay, backoff)
 	}
 
-	switch {
-	case e == nil:
-		e = c.pool.take(c.entries.used + 1)
-		e.key, e.hash, e.value, e.priority = key, hash, o.Value, o.Priority
-		c.entries.insert(e)
-	case e.place == nowhere: // in flight, nothing pending yet
-		e.value, e.priority = o.Value, o.Priority
-	default:
-		e.value = c.opts.Merge(e.value, o.Value)
-		if o.Priority > e.priority {
-			c.raise(e, o.Priority)
+	if n == 0 {
+		n = c.insert(key, hash)
+	}
+	e, d := c.node(n), c.cell(n)
+	if e.place == nowhere {
+		d.value, d.priority = o.Value, o.Priority
+	} else {
+		d.value = c.opts.Merge(d.value, o.Value)
+		if o.Priority > d.priority {
+			d.priority = o.Priority
+			if e.place == isReady && !e.inFlight {
+				c.ready.raise(c.nodes, n, o.Priority) // to the end of its level; the stamp stays
+			}
 		}
 	}
-	if e.retryAt <= t {
-		e.retryAt = later(t, backoff)
+	if d.retryAt <= t {
+		d.retryAt = later(t, backoff)
 	}
 
 	switch {
 	case e.place == isReady:
 	case delay == 0:
 		if e.place == isDelayed {
-			c.delayed.remove(e)
+			c.delayed.remove(n)
 		}
-		c.admit(e, t)
+		c.admit(n, t)
 	case e.place == isDelayed:
-		if due := later(t, delay); due < e.due {
-			e.due = due
-			c.delayed.fix(e)
+		if due := later(t, delay); due < c.delayed.rank(n) {
+			c.delayed.hurry(n, due)
 		}
 	default:
 		c.sequence++
-		e.place, e.due, e.sequence = isDelayed, later(t, delay), c.sequence
-		c.delayed.push(e)
+		e.place = isDelayed
+		c.delayed.push(n, later(t, delay), c.sequence)
 	}
 }
 
 // Get hands out the next item, which is in flight until Done. It reports false when nothing is
 // ready; after ShutDown that stays so once nothing is in flight.
-func (c *Core[K, V]) Get(now time.Time) (Item[K, V], bool) { return c.get(c.since(now)) }
+func (c *Core[K, V]) Get(now time.Time) (item Item[K, V], ok bool) {
+	ok = c.get(c.since(now), &item)
+	return item, ok
+}
 
-func (c *Core[K, V]) get(t int64) (Item[K, V], bool) {
-	t = c.advance(t)
-	e := c.next(t)
-	if e == nil {
-		return Item[K, V]{}, false
+// get fills item, which is zero.
+func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
+	c.settle()
+	t = c.pass(t)
+	n := c.next(t)
+	if n == 0 {
+		return false
 	}
-	c.ready.remove(e)
-	item := Item[K, V]{Key: e.key, Value: e.value, Priority: e.priority, Waited: time.Duration(t - e.stamp)}
+	c.ready.remove(c.nodes, n)
+	e, d := c.node(n), c.cell(n)
+	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, d.priority, time.Duration(t-e.stamp)
 	var none V
-	e.value, e.place, e.inFlight, e.stamp = none, nowhere, true, t
-	c.running.append(e)
+	d.value, e.place, e.inFlight, e.stamp = none, nowhere, true, t
+	c.running.append(c.nodes, n)
 	c.inFlight++
 	c.startSum += t
 	if c.opts.Observer != nil {
 		c.opts.Observer.ObserveWait(item.Waited)
 	}
-	return item, true
+	c.foresee()
+	return true
 }
 
 // next chooses what to hand out at t: the front of the highest level, or, at most every second
 // time, the item that has been ready for longest if it has waited MaxWait.
-func (c *Core[K, V]) next(t int64) *entry[K, V] {
+func (c *Core[K, V]) next(t int64) number {
 	front := c.ready.front()
-	oldest := c.ready.all.head
-	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-oldest.stamp < int64(c.opts.MaxWait) {
+	oldest := c.ready.eldest(c.nodes)
+	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
 		c.agedLast = false
 		return front
 	}
@@ -137,27 +151,40 @@ func (c *Core[K, V]) next(t int64) *entry[K, V] {
 // Done says that the work on key has ended. If the key was added meanwhile it is ready again as
 // of now. Done of a key that is not in flight does nothing.
 func (c *Core[K, V]) Done(key K, now time.Time) {
-	if e := c.working(key); e != nil {
-		c.done(e, c.since(now))
+	c.settle()
+	if n := c.working(key); n != 0 {
+		c.done(n, c.since(now))
 	}
 }
 
-// working is the entry of a key in flight.
-func (c *Core[K, V]) working(key K) *entry[K, V] {
-	if _, e := c.entries.find(key); e != nil && e.inFlight {
-		return e
+// working is the entry of a key in flight. It looks at the few that are so for longest before it
+// hashes the key.
+func (c *Core[K, V]) working(key K) number {
+	n := c.running.head
+	for range 4 {
+		if n == 0 {
+			return 0
+		}
+		if c.cell(n).key == key {
+			return n
+		}
+		n = c.node(n).links.next
 	}
-	return nil
+	if n = c.find(key, c.hash(key)); n != 0 && c.node(n).inFlight {
+		return n
+	}
+	return 0
 }
 
-// timeless reports whether the end of the work on e depends on no clock.
-func (c *Core[K, V]) timeless(e *entry[K, V]) bool {
-	return e.place == nowhere && c.opts.Observer == nil
+// timeless reports whether the end of the work on n depends on no clock.
+func (c *Core[K, V]) timeless(n number) bool {
+	return c.node(n).place == nowhere && c.opts.Observer == nil
 }
 
-func (c *Core[K, V]) done(e *entry[K, V], t int64) {
+func (c *Core[K, V]) done(n number, t int64) {
 	t = c.advance(t)
-	c.running.remove(e)
+	c.running.remove(c.nodes, n)
+	e := c.node(n)
 	e.inFlight = false
 	c.inFlight--
 	c.startSum -= e.stamp
@@ -167,17 +194,18 @@ func (c *Core[K, V]) done(e *entry[K, V], t int64) {
 	switch e.place {
 	case isReady:
 		e.stamp = t
-		c.ready.append(e)
+		c.ready.append(c.nodes, n, c.cell(n).priority)
 	case nowhere:
-		c.release(e)
+		c.release(n)
 	}
 }
 
 // Forget clears what the rate limiter knows of key. The queue itself does not change.
 func (c *Core[K, V]) Forget(key K) {
+	c.settle()
 	c.opts.RateLimiter.Forget(key)
-	if _, e := c.entries.find(key); e != nil {
-		e.retryAt = 0
+	if n := c.find(key, c.hash(key)); n != 0 {
+		c.cell(n).retryAt = 0
 	}
 }
 
@@ -186,7 +214,8 @@ func (c *Core[K, V]) NumRequeues(key K) int { return c.opts.RateLimiter.NumReque
 
 // Len is the number of items that are ready: what is delayed or in flight is not in it.
 func (c *Core[K, V]) Len(now time.Time) int {
-	c.advance(c.since(now))
+	c.settle()
+	c.pass(c.since(now))
 	return c.ready.n
 }
 
@@ -200,10 +229,11 @@ func (c *Core[K, V]) NextDue() (time.Time, bool) {
 }
 
 func (c *Core[K, V]) nextDue() (int64, bool) {
-	if len(c.delayed) == 0 {
+	c.settle()
+	if len(c.delayed.items) == 0 {
 		return 0, false
 	}
-	return c.delayed[0].due, true
+	return c.delayed.items[0].rank, true
 }
 
 // ShutDown ends all adding and drops what is delayed at now. What is ready, or was added while
@@ -212,18 +242,20 @@ func (c *Core[K, V]) ShutDown(now time.Time) {
 	if c.down {
 		return
 	}
+	c.settle()
 	c.advance(c.since(now))
 	c.down = true
-	for _, e := range c.delayed {
-		e.place = nowhere
-		if !e.inFlight {
-			c.release(e)
+	delayed := c.delayed.items
+	c.delayed = heap{}
+	for _, r := range delayed {
+		c.node(r.n).place = nowhere
+		if !c.node(r.n).inFlight {
+			c.release(r.n)
 		} else {
 			var none V
-			e.value = none
+			c.cell(r.n).value = none
 		}
 	}
-	c.delayed = nil
 }
 
 // ShuttingDown reports whether ShutDown was called.
@@ -244,51 +276,51 @@ func (c *Core[K, V]) since(now time.Time) int64 {
 // at is the time t nanoseconds after the epoch.
 func (c *Core[K, V]) at(t int64) time.Time { return c.epoch.Add(time.Duration(t)) }
 
+// pass is advance, where no entry is being looked at: their numbers may change.
+func (c *Core[K, V]) pass(t int64) int64 {
+	t = c.advance(t)
+	if t >= c.lookAt {
+		c.look()
+	}
+	return t
+}
+
 // advance sets the clock to t, makes ready what has come due, and returns what the clock says.
 func (c *Core[K, V]) advance(t int64) int64 {
 	c.latest = max(c.latest, t)
-	for len(c.delayed) > 0 && c.delayed[0].due <= c.latest {
-		e := c.delayed[0]
-		c.delayed.remove(e)
-		c.admit(e, e.due)
+	for len(c.delayed.items) > 0 && c.delayed.items[0].rank <= c.latest {
+		first := c.delayed.items[0]
+		c.delayed.remove(first.n)
+		c.admit(first.n, first.rank)
 	}
 	return c.latest
 }
 
-// admit makes e ready as of stamp; if it is in flight it joins the ready ones on Done.
-func (c *Core[K, V]) admit(e *entry[K, V], stamp int64) {
+// admit makes n ready as of stamp; if it is in flight it joins the ready ones on Done.
+func (c *Core[K, V]) admit(n number, stamp int64) {
 	c.adds++
+	e := c.node(n)
 	e.place = isReady
 	if !e.inFlight {
 		e.stamp = stamp
-		c.ready.append(e)
+		c.ready.append(c.nodes, n, c.cell(n).priority)
 	}
-}
-
-// raise gives a pending entry a higher priority. If it is ready it goes to the end of its level,
-// and keeps its stamp.
-func (c *Core[K, V]) raise(e *entry[K, V], priority int) {
-	if e.place == isReady && !e.inFlight {
-		c.ready.raise(e, priority)
-		return
-	}
-	e.priority = priority
 }
 
 // backoff counts a failure of key and returns its delay, or the rest of a backoff that an
 // immediate add cut.
-func (c *Core[K, V]) backoff(e *entry[K, V], key K, t int64) int64 {
+func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
 	c.retries++
-	if e != nil && e.inFlight && e.retryAt > t {
-		return e.retryAt - t
+	if n != 0 && c.node(n).inFlight && c.cell(n).retryAt > t {
+		return c.cell(n).retryAt - t
 	}
 	return max(0, int64(c.opts.RateLimiter.When(key, c.at(t))))
 }
 
-func (c *Core[K, V]) release(e *entry[K, V]) {
-	c.entries.remove(e)
-	if c.pool.give(e, c.entries.used) {
-		c.entries, c.delayed = newIndex[K, V](), nil
+func (c *Core[K, V]) release(n number) {
+	if c.entries.release(n) {
+		c.delayed = heap{}
+		c.ready.init()
 	}
 }
 

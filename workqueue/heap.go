@@ -1,61 +1,116 @@
 package workqueue
 
-// heap is a binary heap of things that know their own place in it, least first.
-type heap[T node[T]] []T
-
-type node[T any] interface {
-	before(T) bool
-	at() *int32
+// heap is a 4-ary heap of numbers, least rank first, and of equal ranks least turn first. It knows
+// where each number stands.
+type heap struct {
+	items []ranked
+	place []uint32 // of a number that is in the heap, in items
 }
 
-func (h *heap[T]) push(x T) {
-	*x.at() = int32(len(*h))
-	*h = append(*h, x)
-	h.fix(x)
+type ranked struct {
+	rank int64
+	turn uint64
+	n    number
 }
 
-func (h *heap[T]) remove(x T) {
-	s := *h
-	i, last := int(*x.at()), len(s)-1
-	moved := s[last]
-	var none T
-	s[last] = none
-	*h = s[:last]
-	if i != last {
-		(*h)[i] = moved
-		*moved.at() = int32(i)
-		h.fix(moved)
+func (r *ranked) before(o *ranked) bool {
+	return r.rank < o.rank || r.rank == o.rank && r.turn < o.turn
+}
+
+// first is the least number, zero when there is none.
+func (h *heap) first() number {
+	if len(h.items) == 0 {
+		return 0
+	}
+	return h.items[0].n
+}
+
+// rank is that of n, which must be in the heap.
+func (h *heap) rank(n number) int64 { return h.items[h.place[n]].rank }
+
+// push puts n in, which must not be there.
+func (h *heap) push(n number, rank int64, turn uint64) {
+	for int(n) >= len(h.place) {
+		h.place = append(h.place, 0)
+	}
+	h.items = append(h.items, ranked{})
+	h.up(len(h.items)-1, ranked{rank, turn, n})
+}
+
+// remove takes n out, which must be there.
+func (h *heap) remove(n number) {
+	i, last := int(h.place[n]), len(h.items)-1
+	moved := h.items[last]
+	h.items = h.items[:last]
+	if i < last {
+		h.set(i, moved)
 	}
 }
 
-// fix moves x to its place after its order has changed.
-func (h *heap[T]) fix(x T) {
-	s := *h
-	i := int(*x.at())
+// hurry lowers the rank of n, which must be in the heap.
+func (h *heap) hurry(n number, rank int64) {
+	i := int(h.place[n])
+	r := h.items[i]
+	r.rank = rank
+	h.up(i, r)
+}
+
+// rename lets the place of from be that of to.
+func (h *heap) rename(from, to number) {
+	i := h.place[from]
+	h.items[i].n, h.place[to] = to, i // to is lower, so there is a place
+}
+
+// set puts r at i or where it belongs from there.
+func (h *heap) set(i int, r ranked) {
+	if i > 0 && r.before(&h.items[(i-1)/4]) {
+		h.up(i, r)
+	} else {
+		h.down(i, r)
+	}
+}
+
+func (h *heap) up(i int, r ranked) {
 	for i > 0 {
-		parent := (i - 1) / 2
-		if !x.before(s[parent]) {
+		parent := (i - 1) / 4
+		if !r.before(&h.items[parent]) {
 			break
 		}
-		s[i] = s[parent]
-		*s[i].at() = int32(i)
+		h.put(i, h.items[parent])
 		i = parent
 	}
+	h.put(i, r)
+}
+
+func (h *heap) down(i int, r ranked) {
 	for {
-		child := 2*i + 1
-		if child >= len(s) {
+		child := 4*i + 1
+		if child >= len(h.items) {
 			break
 		}
-		if child+1 < len(s) && s[child+1].before(s[child]) {
-			child++
+		four := h.items[child:min(child+4, len(h.items))]
+		least := 0
+		for k := range four {
+			if four[k].before(&four[least]) {
+				least = k
+			}
 		}
-		if !s[child].before(x) {
+		if !four[least].before(&r) {
 			break
 		}
-		s[i] = s[child]
-		*s[i].at() = int32(i)
-		i = child
+		h.put(i, four[least])
+		i = child + least
 	}
-	s[i] = x
-	*x.at() = int32(i)
+	h.put(i, r)
+}
+
+func (h *heap) put(i int, r ranked) {
+	h.items[i] = r
+	h.place[r.n] = uint32(i)
+}
+
+// cut lets go of the room for numbers above last, which are not in the heap.
+func (h *heap) cut(last number) {
+	h.items = append(make([]ranked, 0, len(h.items)), h.items...)
+	h.place = append(make([]uint32, 0, last+1), h.place[:min(int(last)+1, len(h.place))]...)
 }

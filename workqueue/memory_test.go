@@ -116,15 +116,97 @@ func TestMemoryOfABurstIsReturned(t *testing.T) {
 	}
 	for range 3 {
 		burst(100_000)
-		if core.pool.size < 100_000 || core.pool.size > 101_000 {
-			t.Errorf("room for %d after a burst of 100,000", core.pool.size)
+		if core.room() < 100_000 || core.room() > 101_000 {
+			t.Errorf("room for %d after a burst of 100,000", core.room())
 		}
 	}
 	burst(1)
-	if core.pool.size > 1024 {
-		t.Errorf("room for %d when only one is needed", core.pool.size)
+	if core.room() > 1024 {
+		t.Errorf("room for %d when only one is needed", core.room())
 	}
 	burst(10)
+}
+
+// A burst beside which a few keys stay for ever is forgotten, too, and those few are not.
+func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
+	core, err := NewCore(Options[int, int]{MaxWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	const burst, stay = 100_000, 300
+	for k := range burst {
+		core.Add(k, AddOptions[int]{Value: k, Priority: k % 3}, now)
+	}
+	for range burst {
+		item, _ := core.Get(now)
+		if item.Key%(burst/stay) == 0 { // all over the memory
+			core.Add(item.Key, AddOptions[int]{Value: -item.Key, After: time.Hour}, now)
+		}
+		core.Done(item.Key, now)
+	}
+	for range 2 {
+		if room := core.room(); room < burst {
+			t.Errorf("room for %d at once after a burst of %d", room, burst)
+		}
+		now = now.Add(50 * time.Second)
+		core.Stats(now)
+	}
+	now = now.Add(time.Minute)
+	s := core.Stats(now)
+	if room := core.room(); room > 1024 || cap(core.ready.ages) > 1024 || cap(core.delayed.place) > 1024 {
+		t.Errorf("room for %d, %d ages and %d places, when %d wait", room, cap(core.ready.ages), cap(core.delayed.place), s.Delayed)
+	}
+	if s.Delayed < stay || s.Delayed > stay+1 {
+		t.Errorf("%d are delayed", s.Delayed)
+	}
+	now = now.Add(time.Hour)
+	for range s.Delayed {
+		item, ok := core.Get(now)
+		if !ok || item.Value != -item.Key || item.Key%(burst/stay) != 0 {
+			t.Fatalf("handed out %+v, %v", item, ok)
+		}
+		core.Done(item.Key, now)
+	}
+}
+
+// An item that nobody gets to does not make the queue remember those that pass it.
+func TestWhatPassesALowPriorityTakesNoMemory(t *testing.T) {
+	core, err := NewCore(Options[int, struct{}]{MaxWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	core.Add(-1, AddOptions[struct{}]{Priority: -1}, now)
+	for k := range 100_000 {
+		core.Add(k, AddOptions[struct{}]{}, now)
+		item, _ := core.Get(now)
+		core.Done(item.Key, now)
+	}
+	if room := cap(core.ready.ages); room > 128 {
+		t.Errorf("room for the ages of %d, with one ready", room)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	q, err := New(Options[string, struct{}]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	some := []Add[string, struct{}]{{Key: "b"}, {Key: "c", AddOptions: AddOptions[struct{}]{Priority: 9}}}
+	n := testing.AllocsPerRun(1000, func() {
+		q.AddWith("a", AddOptions[struct{}]{Priority: 3, After: 1})
+		q.Add("a")
+		q.AddAll(some)
+		for range 3 {
+			item, _ := q.Get(ctx)
+			q.Done(item.Key)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
 
 func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
@@ -147,7 +229,7 @@ func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
 		core.Get(now)
 		core.Get(now)
 	}
-	if levels, order := len(core.ready.levels), len(core.ready.order); levels > 1 || order > 0 {
+	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.recent) || order > 0 {
 		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
 	}
 }

@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sort"
 	"testing"
@@ -245,8 +246,11 @@ func checkCore(t *rapid.T, operations *int) {
 	}
 	now := func() time.Time { return epoch.Add(m.now) }
 	core.Stats(now()) // time begins
+	if rapid.Bool().Draw(t, "eager") {
+		core.Eager()
+	}
 
-	keys := rapid.IntRange(0, 11)
+	keys := rapid.IntRange(0, rapid.SampledFrom([]int{11, 11, 500}).Draw(t, "last key"))
 	some := rapid.IntRange(0, 3)
 	priorities := rapid.SampledFrom([]int{0, 0, 0, 1, 2, -1})
 	delays := rapid.SampledFrom([]time.Duration{0, 0, -ms, ms, ms, 2 * ms, 5 * ms, 50 * ms})
@@ -281,6 +285,38 @@ func checkCore(t *rapid.T, operations *int) {
 		"add2": func(t *rapid.T) { add(keys.Draw(t, "key"), addOptions{}) },
 		"addDelayed": func(t *rapid.T) {
 			add(keys.Draw(t, "key"), addOptions{Priority: priorities.Draw(t, "priority"), After: delays.Draw(t, "delay")})
+		},
+		"addMany": func(t *rapid.T) { // with nothing between them that looks at the queue
+			rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+			one := keys.Draw(t, "one of them")
+			for range rapid.IntRange(2, 200).Draw(t, "how many") {
+				*operations++
+				key := rnd.IntN(one + 12)
+				switch rnd.IntN(12) {
+				case 0:
+					m.pass(m.now + time.Duration(rnd.IntN(int(2*ms))))
+					add(key, addOptions{Priority: rnd.IntN(20)})
+				case 1:
+					add(key, addOptions{After: time.Duration(rnd.IntN(int(5 * ms)))})
+				case 2:
+					add(key, addOptions{RateLimited: true})
+				default:
+					add(key, addOptions{Priority: rnd.IntN(3)})
+				}
+			}
+		},
+		"getMany": func(t *rapid.T) {
+			for range rapid.IntRange(2, 100).Draw(t, "how many") {
+				*operations++
+				get(t)
+			}
+		},
+		"doneMany": func(t *rapid.T) {
+			for _, key := range working() {
+				*operations++
+				core.Done(key, now())
+				m.done(key)
+			}
 		},
 		"fail": func(t *rapid.T) {
 			o := addOptions{Priority: priorities.Draw(t, "priority"), RateLimited: true}

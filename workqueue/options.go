@@ -16,7 +16,8 @@ const defaultMaxWait = time.Minute
 // works. They are read once, by New.
 type Options[K comparable, V any] struct {
 	// Merge combines the value that waits with the one just added for the same key. It is called
-	// under the queue's lock: it must be quick and must not call the queue. Nil keeps the newer.
+	// under the queue's lock: it must be quick and must not call the queue. That may be later than
+	// the add, but before anybody sees the item. Nil keeps the newer.
 	Merge func(old, new V) V
 
 	// RateLimiter delays adds that are RateLimited. The queue owns it. Nil: DefaultLimiter.
@@ -68,6 +69,12 @@ type AddOptions[V any] struct {
 	RateLimited bool
 	// Value is merged with the value that waits for the key, if any.
 	Value V
+}
+
+// Add is a key and how it is added, for AddAll.
+type Add[K comparable, V any] struct {
+	Key K
+	AddOptions[V]
 }
 
 // Item is what Get hands out. It belongs to the caller; the queue keeps only the key, until Done.

@@ -1,106 +1,160 @@
 package workqueue
 
-// ready holds the ready items: a list for each priority in use, a heap over those lists, and one
-// list of all by the time they became ready.
-type ready[K comparable, V any] struct {
+// ready holds the ready items: a list for each priority in use, a heap over those lists, and the
+// order in which all of them became ready.
+type ready struct {
 	n      int
-	all    list[K, V]
-	levels map[int]*level[K, V]
-	order  heap[*level[K, V]]
-	recent *level[K, V] // the one entered or emptied last; only this may be empty
+	ages   []number // oldest first; what is ready no more is still there until room is needed
+	oldest int      // none of ages before it is ready
+	levels []level  // by number; 0 is none
+	unused []uint32
+	find   map[int]uint32 // the levels by priority
+	order  heap           // the levels with items, and some that had, highest priority first
+	// recent are levels by the lowest bits of their priority, so that most need no look into the
+	// map. A level without items lives only here.
+	recent [16]uint32
 }
 
 // level is the ready items of one priority, in the order in which they entered it.
-type level[K comparable, V any] struct {
+type level struct {
 	priority int
-	items    list[K, V]
-	slot     int32
+	items    list
+	ordered  bool // it is in the heap
 }
 
-func (l *level[K, V]) before(m *level[K, V]) bool { return l.priority > m.priority }
-func (l *level[K, V]) at() *int32                 { return &l.slot }
-
-func (r *ready[K, V]) init() {
-	r.levels = map[int]*level[K, V]{}
-	r.all.which = byTime
+func (r *ready) init() {
+	*r = ready{levels: make([]level, 1), find: map[int]uint32{}}
 }
 
-// front is the first item of the highest priority, nil when nothing is ready.
-func (r *ready[K, V]) front() *entry[K, V] {
-	if len(r.order) == 0 {
-		return nil
-	}
-	return r.order[0].items.head
-}
-
-// append adds e at the end of its level and of all. Stamps must not fall.
-func (r *ready[K, V]) append(e *entry[K, V]) {
-	r.n++
-	r.all.append(e)
-	r.enter(e)
-}
-
-func (r *ready[K, V]) remove(e *entry[K, V]) {
-	r.n--
-	r.all.remove(e)
-	r.leave(e)
-}
-
-func (r *ready[K, V]) raise(e *entry[K, V], priority int) {
-	r.leave(e)
-	e.priority = priority
-	r.enter(e)
-}
-
-func (r *ready[K, V]) enter(e *entry[K, V]) {
-	l := r.recent
-	if l == nil || l.priority != e.priority {
-		l = r.open(e.priority)
-	}
-	if l.items.head == nil {
-		r.order.push(l)
-	}
-	e.level = l
-	l.items.append(e)
-}
-
-// open finds or makes the level of a priority other than that of recent.
-func (r *ready[K, V]) open(priority int) *level[K, V] {
-	l := r.levels[priority]
-	if l == nil {
-		if l = r.spare(); l == nil {
-			l = &level[K, V]{}
+// front is the first item of the highest priority, zero when nothing is ready.
+func (r *ready) front() number {
+	for {
+		at := r.order.first()
+		if l := &r.levels[at]; l.items.head != 0 || at == 0 {
+			return l.items.head
 		}
-		l.priority = priority
-		r.levels[priority] = l
-	} else {
-		r.spare()
-	}
-	r.recent = l
-	return l
-}
-
-func (r *ready[K, V]) leave(e *entry[K, V]) {
-	l := e.level
-	e.level = nil
-	l.items.remove(e)
-	if l.items.head != nil {
-		return
-	}
-	r.order.remove(l)
-	if r.recent != l {
-		r.spare()
-		r.recent = l
+		r.levels[at].ordered = false
+		r.order.remove(at)
 	}
 }
 
-// spare gives up the empty level, if there is one, and returns it.
-func (r *ready[K, V]) spare() *level[K, V] {
-	l := r.recent
-	if l == nil || l.items.head != nil {
-		return nil
+// eldest is the item that has been ready for longest, zero when nothing is ready.
+func (r *ready) eldest(s nodes) number {
+	for ; r.oldest < len(r.ages); r.oldest++ {
+		if n := r.ages[r.oldest]; s.at(n).isAge(r.oldest) {
+			return n
+		}
 	}
-	delete(r.levels, l.priority)
-	r.recent = nil
-	return l
+	return 0
+}
+
+// append adds n at the end of its level and of all. Stamps must not fall.
+func (r *ready) append(s nodes, n number, priority int) {
+	if len(r.ages) == cap(r.ages) {
+		r.makeRoom(s)
+	}
+	s.at(n).age = uint32(len(r.ages))
+	r.ages = append(r.ages, n)
+	r.n++
+	r.enter(s, n, priority)
+}
+
+// makeRoom drops from ages what is ready no more, into twice the room unless half of it is enough.
+func (r *ready) makeRoom(s nodes) {
+	ages := r.ages[:0]
+	if 2*r.n > cap(r.ages) {
+		ages = make([]number, 0, max(64, 2*cap(r.ages)))
+	}
+	r.pack(s, ages)
+}
+
+// cut lets go of the room that is not needed.
+func (r *ready) cut(s nodes) { r.pack(s, make([]number, 0, 2*r.n)) }
+
+// pack moves those of ages that are ready to the front of other memory, or of the same.
+func (r *ready) pack(s nodes, ages []number) {
+	old := r.ages
+	for i := r.oldest; i < len(old); i++ {
+		if e := s.at(old[i]); e.isAge(i) {
+			e.age = uint32(len(ages))
+			ages = append(ages, old[i])
+		}
+	}
+	r.ages, r.oldest = ages, 0
+}
+
+// remove takes n out. Its node must still say that it is ready.
+func (r *ready) remove(s nodes, n number) {
+	r.leave(s, n)
+	if r.n--; r.n == 0 {
+		r.ages, r.oldest = r.ages[:0], 0
+	}
+}
+
+// raise moves n to the end of another level.
+func (r *ready) raise(s nodes, n number, priority int) {
+	r.leave(s, n)
+	r.enter(s, n, priority)
+}
+
+// rename puts n in the place of the number that had its node before.
+func (r *ready) rename(s nodes, n number) {
+	e := s.at(n)
+	r.ages[e.age] = n
+	r.levels[e.level].items.rename(s, n)
+}
+
+func (r *ready) enter(s nodes, n number, priority int) {
+	at := r.recent[priority&15]
+	if r.levels[at].priority != priority || at == 0 {
+		at = r.open(priority)
+	}
+	l := &r.levels[at]
+	if !l.ordered {
+		l.ordered = true
+		r.order.push(at, ^int64(priority), 0)
+	}
+	s.at(n).level = at
+	l.items.append(s, n)
+}
+
+// open finds or makes the level of a priority that is not a recent one, and makes it one.
+func (r *ready) open(priority int) uint32 {
+	at := r.find[priority]
+	if at == 0 {
+		if last := len(r.unused) - 1; last >= 0 {
+			at = r.unused[last]
+			r.unused = r.unused[:last]
+		} else {
+			at = uint32(len(r.levels))
+			r.levels = append(r.levels, level{})
+		}
+		r.levels[at] = level{priority: priority}
+		r.find[priority] = at
+	}
+	r.remember(at)
+	return at
+}
+
+func (r *ready) leave(s nodes, n number) {
+	at := s.at(n).level
+	l := &r.levels[at]
+	l.items.remove(s, n)
+	if l.items.head == 0 && r.recent[l.priority&15] != at {
+		r.remember(at)
+	}
+}
+
+// remember makes a level a recent one, and gives up the one that was so, if that has no items.
+func (r *ready) remember(at uint32) {
+	recent := &r.recent[r.levels[at].priority&15]
+	was := *recent
+	*recent = at
+	if l := &r.levels[was]; was != 0 && l.items.head == 0 {
+		if l.ordered {
+			r.order.remove(was)
+		}
+		delete(r.find, l.priority)
+		r.unused = append(r.unused, was)
+	}
 }

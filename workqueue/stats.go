@@ -41,17 +41,18 @@ type Stats struct {
 
 // Stats takes constant time.
 func (c *Core[K, V]) Stats(now time.Time) Stats {
-	t := c.advance(c.since(now))
+	c.settle()
+	t := c.pass(c.since(now))
 	s := Stats{
 		Adds: c.adds, Retries: c.retries, Aged: c.agedTotal,
-		Depth: c.ready.n, Delayed: len(c.delayed), InFlight: c.inFlight,
+		Depth: c.ready.n, Delayed: len(c.delayed.items), InFlight: c.inFlight,
 		Unfinished: time.Duration(int64(c.inFlight)*t - c.startSum),
 	}
-	if e := c.ready.all.head; e != nil {
-		s.OldestWaiting = time.Duration(t - e.stamp)
+	if n := c.ready.eldest(c.nodes); n != 0 {
+		s.OldestWaiting = time.Duration(t - c.node(n).stamp)
 	}
-	if e := c.running.head; e != nil {
-		s.LongestRunning = time.Duration(t - e.stamp)
+	if n := c.running.head; n != 0 {
+		s.LongestRunning = time.Duration(t - c.node(n).stamp)
 	}
 	return s
 }

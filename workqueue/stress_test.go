@@ -59,6 +59,11 @@ func TestParkedGetsAreReleased(t *testing.T) {
 // Producers, delays, retries, priorities, and workers some of whose Gets give up: no key is with
 // two workers at once, and after the last change of a key one more hand-out starts.
 func TestNothingIsLostOrDoubled(t *testing.T) {
+	t.Run("usual", func(t *testing.T) { nothingIsLostOrDoubled(t, false) })
+	t.Run("eager", func(t *testing.T) { nothingIsLostOrDoubled(t, true) })
+}
+
+func nothingIsLostOrDoubled(t *testing.T, eager bool) {
 	const keys, producers, workersN, changes = 50, 4, 8, 3000
 	var version, seen [keys]atomic.Int64
 	var busy [keys]atomic.Bool
@@ -71,6 +76,9 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if eager {
+		q.Eager()
 	}
 	work := func(rnd *rand.Rand, item workqueue.Item[int, int64]) {
 		k := item.Key
@@ -118,7 +126,11 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				if rnd.IntN(3) == 0 {
 					o.After = time.Duration(rnd.IntN(300)) * time.Microsecond
 				}
-				q.AddWith(k, o)
+				if rnd.IntN(2) == 0 {
+					q.AddWith(k, o)
+				} else {
+					q.AddAll([]workqueue.Add[int, int64]{{Key: k, AddOptions: o}})
+				}
 			}
 		})
 	}

@@ -1,0 +1,124 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-io/flyball/workqueue"
+)
+
+func TestAddAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newStrings(t, workqueue.Options[string, string]{
+			Merge: func(old, new string) string { return old + new },
+		})
+		start := time.Now()
+		q.Add("b")
+		q.AddAll([]workqueue.Add[string, string]{
+			{Key: "a", AddOptions: addOptions{Value: "1"}},
+			{Key: "b", AddOptions: addOptions{Value: "2"}},
+			{Key: "late", AddOptions: addOptions{After: time.Second}},
+			{Key: "first", AddOptions: addOptions{Priority: 1}},
+			{Key: "a", AddOptions: addOptions{Value: "3"}},
+		})
+		q.AddAll(nil)
+		var got []string
+		for range 3 {
+			item, _ := q.Get(t.Context())
+			got = append(got, item.Key+item.Value)
+		}
+		if want := "first b2 a13"; strings.Join(got, " ") != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+		at(t, start, time.Second, parkGet(t.Context(), q), "late")
+		q.ShutDown()
+		q.AddAll([]workqueue.Add[string, string]{{Key: "z"}})
+		if n := q.Len(); n != 0 {
+			t.Errorf("%d added after ShutDown", n)
+		}
+	})
+}
+
+// Every parked Get gets one of what is added together.
+func TestAddAllServesParkedGets(t *testing.T) {
+	for _, eager := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newStrings(t, workqueue.Options[string, string]{})
+			if eager {
+				q.Eager()
+			}
+			var gets []<-chan string
+			for range 3 {
+				gets = append(gets, parkGet(t.Context(), q))
+			}
+			q.AddAll([]workqueue.Add[string, string]{{Key: "a"}, {Key: "b"}, {Key: "c"}, {Key: "d"}})
+			seen := map[string]bool{}
+			for _, get := range gets {
+				seen[<-get] = true
+			}
+			if len(seen) != 3 || seen["-"] || q.Len() != 1 {
+				t.Errorf("handed out %v, %d wait", seen, q.Len())
+			}
+		})
+	}
+}
+
+// What was put off is seen by everything that asks, as of the time it was added.
+func TestPutOffAdds(t *testing.T) {
+	for name, ask := range map[string]func(q *workqueue.Queue[string, string]) bool{
+		"Len":   func(q *workqueue.Queue[string, string]) bool { return q.Len() == 3 },
+		"Stats": func(q *workqueue.Queue[string, string]) bool { s := q.Stats(); return s.Depth == 3 && s.Adds == 3 },
+		"Get": func(q *workqueue.Queue[string, string]) bool {
+			item, ok := q.Get(context.Background())
+			return ok && item.Key == "1" && item.Waited == 3*time.Second
+		},
+		"ShutDown": func(q *workqueue.Queue[string, string]) bool { q.ShutDown(); return q.Len() == 3 },
+		"Retry": func(q *workqueue.Queue[string, string]) bool {
+			q.Retry(workqueue.Item[string, string]{Key: "1"})
+			return q.NumRequeues("1") == 1 && q.Len() == 3
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newStrings(t, workqueue.Options[string, string]{})
+				q.Eager()
+				for i := range 3 {
+					q.Add(fmt.Sprint(i + 1))
+					time.Sleep(time.Second)
+				}
+				q.Add("1")
+				if !ask(q) {
+					t.Error("not seen")
+				}
+			})
+		})
+	}
+}
+
+// A Merge that panics loses nothing of what others have added.
+func TestMergePanics(t *testing.T) {
+	q := newStrings(t, workqueue.Options[string, string]{
+		Merge: func(string, string) string { panic("no") },
+	})
+	q.Eager()
+	for _, k := range []string{"a", "b", "b", "c"} {
+		q.Add(k)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		q.Len()
+	}()
+	for _, want := range []string{"a", "b", "c"} {
+		if item, ok := q.Get(t.Context()); !ok || item.Key != want {
+			t.Errorf("got %+v, %v, want %s", item, ok, want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package workqueue
+
+import "hash/maphash"
+
+// entries are all the keys a core knows, in pages, with the table that finds them.
+type entries[K comparable, V any] struct {
+	limits limits
+	seed   maphash.Seed
+	table  table
+	nodes  nodes
+	cells  cells[K, V]
+	free   list   // by byTime
+	fresh  number // the least number never given
+	peak   int    // the most in use since none was, or since the last look
+
+}
+
+func (x *entries[K, V]) init() {
+	x.limits, x.seed = usual, maphash.MakeSeed()
+	x.letGo()
+}
+
+func (x *entries[K, V]) letGo() {
+	x.nodes, x.cells, x.free, x.fresh = nil, nil, list{}, 1
+	x.table.reset(2)
+}
+
+func (x *entries[K, V]) node(n number) *node       { return x.nodes.at(n) }
+func (x *entries[K, V]) cell(n number) *cell[K, V] { return x.cells.at(n) }
+
+func (x *entries[K, V]) hash(key K) uint32 { return uint32(maphash.Comparable(x.seed, key)) }
+
+// find returns the entry of a key with that hash, zero if there is none.
+func (x *entries[K, V]) find(key K, hash uint32) number {
+	tag := tagOf(hash)
+	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
+		g := &x.table.groups[at]
+		for w := range g.tags {
+			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
+				if n := g.entries[4*w+slotOf(m)]; n != 0 && x.cell(n).key == key {
+					return n
+				}
+			}
+		}
+		if g.hasFree() {
+			return 0
+		}
+	}
+}
+
+// insert makes an entry for a key that has none. Nothing is pending yet.
+func (x *entries[K, V]) insert(key K, hash uint32) number {
+	if size, full := x.table.full(); full {
+		x.rehash(size)
+	}
+	n := x.free.head
+	if n != 0 {
+		x.free.remove(x.nodes, n)
+	} else {
+		n = x.fresh
+		if int(n/pageSize) == len(x.nodes) {
+			x.nodes = append(x.nodes, new([pageSize]node))
+			x.cells = append(x.cells, new([pageSize]cell[K, V]))
+		}
+		x.fresh++
+	}
+	x.table.insert(hash, n)
+	x.peak = max(x.peak, x.table.used)
+	e := x.node(n)
+	e.hash, e.known = hash, true
+	x.cell(n).key = key
+	return n
+}
+
+// rehash moves all that is in use to a table of size groups.
+func (x *entries[K, V]) rehash(size int) {
+	const ahead = 16
+	x.table.reset(size)
+	for n := number(1); n < x.fresh; n++ {
+		if n+ahead < x.fresh {
+			x.table.expect(x.node(n + ahead).hash)
+		}
+		if e := x.node(n); e.known {
+			x.table.insert(e.hash, n)
+		}
+	}
+}
+
+// release forgets the key of n. It reports whether all memory was let go: when no entry is in use
+// and the last busy time needed far fewer than there are. So one burst does not cost memory for
+// ever, and bursts that come again do not allocate again.
+func (x *entries[K, V]) release(n number) bool {
+	e := x.node(n)
+	e.known = false
+	*x.cell(n) = cell[K, V]{}
+	x.table.remove(e.hash, n)
+	x.free.prepend(x.nodes, n)
+	if x.table.used > 0 {
+		return false
+	}
+	peak := x.peak
+	x.peak = 0
+	if room := x.room(); room <= x.limits.keep || room <= 4*peak {
+		x.free, x.fresh = list{}, 1 // in order again: neighbours in time are neighbours in memory
+		return false
+	}
+	x.letGo()
+	return true
+}
+
+// cut lets go of the room behind the number last. All numbers up to that are in use.
+func (x *entries[K, V]) cut(last number) {
+	pages := int(last)/pageSize + 1
+	x.nodes = append(make(nodes, 0, pages), x.nodes[:pages]...)
+	x.cells = append(make(cells[K, V], 0, pages), x.cells[:pages]...)
+	x.free, x.fresh = list{}, last+1
+	size := 2
+	for 4*size < int(last) {
+		size *= 2
+	}
+	x.rehash(size)
+}
+
+// room is for how many entries memory is held.
+func (x *entries[K, V]) room() int { return pageSize * len(x.nodes) }

@@ -1,0 +1,8 @@
+//go:build !amd64 && !arm64
+
+package workqueue
+
+import "unsafe"
+
+func prefetch(unsafe.Pointer)                                                  {}
+func prefetch4(unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}
