@@ -135,6 +135,7 @@ func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 	}
 	now := time.Unix(0, 0)
 	const burst, stay = 100_000, 300
+	core.Add(-1, AddOptions[int]{Priority: -1}, now) // is ready all the time
 	for k := range burst {
 		core.Add(k, AddOptions[int]{Value: k, Priority: k % 3}, now)
 	}

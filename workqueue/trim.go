@@ -34,9 +34,9 @@ func (c *Core[K, V]) trim() {
 		}
 		c.move(n, hole)
 	}
-	c.cut(used)
+	c.ready.cut(c.nodes) // looks at numbers that are no more in use: they must still have nodes
 	c.delayed.cut(used)
-	c.ready.cut(c.nodes)
+	c.cut(used)
 }
 
 // move gives the entry from the free number to.
