@@ -20,7 +20,7 @@ type sink struct {
 // How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
 // where an object that changes again takes no more room.
 const (
-	listAhead  = 512
+	listAhead  = 128
 	watchAhead = 4096
 )
 

@@ -19,6 +19,10 @@ type Options struct {
 	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
+	// Recycle is given the bytes of entries that were put, when they are packed and nobody was given
+	// the entry: whoever sets it must not use entries any more that were put. Nil: they are left to
+	// the garbage collector.
+	Recycle func([]byte)
 	// Check compares each record with what it was made of, when it is written and at random later,
 	// and overwrites the memory of records that have gone. It costs time and memory: for tests. The
 	// build tag flyball_check turns it on everywhere.
@@ -163,6 +167,7 @@ func (c *Core) Put(e *Entry) {
 			return
 		case same:
 			c.reportUnchanged(slot)
+			c.recycle(e)
 			return
 		}
 	}
@@ -177,7 +182,9 @@ func (c *Core) Put(e *Entry) {
 		slot = c.slotFor(e.key)
 		listed(slot)
 	}
-	stored := c.write(slot, e)
+	_, noted := w.noted[slot]
+	implied := w.first && !had && len(w.dead) == 0 && !noted
+	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
 	if !had {
 		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
 	}
@@ -186,18 +193,25 @@ func (c *Core) Put(e *Entry) {
 	}
 	m := e.record.meta()
 	w.high.see(&m)
-	if w.first && !had && len(w.dead) == 0 {
-		if _, ok := w.noted[slot]; !ok {
-			return
-		}
+	if implied {
+		c.recycle(e)
+		return
 	}
 	n := c.note(slot, e.key)
-	n.flags, n.fresh, n.last = n.flags&noteReset, nil, nil
+	n.flags, n.fresh, n.last = n.flags&noteReset, stored, nil
 	if w.reset {
 		n.flags |= noteReset
 	}
-	if len(w.notes) < mostFresh {
-		n.fresh = stored
+	if stored == nil {
+		c.recycle(e)
+	}
+}
+
+// recycle gives the bytes of an entry back that nobody has.
+func (c *Core) recycle(e *Entry) {
+	if c.opts.Recycle != nil && e.raw != nil {
+		c.opts.Recycle(e.raw)
+		e.raw = nil
 	}
 }
 

@@ -57,7 +57,7 @@ func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
 
 func (s sample) entry(b *testing.B, raw wire.Raw) *store.Entry {
 	if !s.keep {
-		raw = wire.CutManagedFields(raw)
+		raw = wire.CutManagedFields(nil, raw)
 	}
 	e, err := store.NewEntry(raw)
 	if err != nil {
