@@ -37,6 +37,7 @@ type Core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
+	guesses   guesses
 	published *Snapshot
 	work      *work
 	slots     uint32   // that were ever used
@@ -61,7 +62,7 @@ type leaving struct {
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}, guesses: newGuesses()}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
@@ -143,7 +144,7 @@ func (c *Core) Put(e *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := w.find(e.key)
+	slot, had := c.find(e.key)
 	anew := false // what was known before is not compared
 	if w.relisting {
 		anew = w.reset && !(had && w.listed.has(slot))
@@ -186,7 +187,9 @@ func (c *Core) Put(e *Entry) {
 	implied := w.first && !had && len(w.dead) == 0 && !noted
 	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
 	if !had {
-		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
+		key := w.key(slot)
+		w.keys.Insert(w.owner, slot, w.at(key))
+		c.guesses.put(key, slot, w.keys.Len())
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, terms.at(i))
@@ -239,7 +242,7 @@ func (c *Core) Resync(key object.Key) {
 	if c.work == nil {
 		return
 	}
-	if slot, ok := c.work.find(key); ok {
+	if slot, ok := c.find(key); ok {
 		c.resync(slot)
 	}
 }
@@ -259,7 +262,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := w.find(key)
+	slot, had := c.find(key)
 	if !had {
 		c.deleteUnseen(key, last)
 		return
@@ -296,7 +299,9 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.keys.Delete(w.owner, w.at(w.key(slot)))
+	k := w.key(slot)
+	w.keys.Delete(w.owner, w.at(k))
+	c.guesses.drop(k)
 	c.leave(slot)
 	w.gone[key] = slot
 	w.dirty = true
