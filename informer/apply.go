@@ -10,15 +10,19 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// sink is what the reflector pushes into. It never blocks but for a list that comes in faster than
-// it is stored: then the rest of it waits in the connection, and not here.
+// sink is what the reflector pushes into. It blocks only while so much waits to be stored that the
+// rest had better wait in the connection: what waits is not packed yet.
 type sink struct {
 	in        *Informer
 	replacing bool
 }
 
-// listAhead is how many objects of a list may wait to be stored.
-const listAhead = 512
+// How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
+// where an object that changes again takes no more room.
+const (
+	listAhead  = 128
+	watchAhead = 4096
+)
 
 func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 	s.replacing = true
@@ -31,10 +35,14 @@ func (s *sink) Upsert(e *store.Entry) {
 		s.in.fifo.Push(delta.Replaced, e)
 		return
 	}
+	s.in.fifo.Room(s.in.running(), watchAhead)
 	s.in.fifo.Push(delta.Updated, e)
 }
 
-func (s *sink) Delete(last *store.Entry) { s.in.fifo.Push(delta.Deleted, last) }
+func (s *sink) Delete(last *store.Entry) {
+	s.in.fifo.Room(s.in.running(), watchAhead)
+	s.in.fifo.Push(delta.Deleted, last)
+}
 
 func (s *sink) EndReplace(version string) {
 	s.replacing = false

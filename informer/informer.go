@@ -91,14 +91,11 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	case o.Kind.GVK.Kind == "":
 		return nil, fmt.Errorf("informer: Options.Kind has no kind")
 	}
+	so := store.Options{Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped}
 	in := &Informer{
-		o:    o,
-		log:  o.Logger,
-		fifo: delta.NewFIFO[*store.Entry](),
-		store: store.New(store.Options{
-			Resource:      o.Kind.Resource.GroupResource(),
-			ClusterScoped: o.Kind.ClusterScoped,
-		}),
+		o:      o,
+		log:    o.Logger,
+		fifo:   delta.NewFIFO[*store.Entry](),
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
 		asides: make(map[object.Key]*aside),
@@ -111,8 +108,14 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
-		o.Reflector.Intake = func(raw wire.Raw) *store.Entry { return reflector.Own(wire.CutManagedFields(raw)) }
+		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
+		spare := &spare{}
+		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {
+			return reflector.Own(wire.CutManagedFields(spare.take(), raw))
+		}
+		so.Recycle = spare.give
 	}
+	in.store = store.New(so)
 	if o.Reflector.Logger == nil {
 		o.Reflector.Logger = in.log
 	}

@@ -97,7 +97,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 				continue
 			}
 			unknown := e.Err() != nil && e.UID() == "" // its header could not be read
-			if (anyLabels || unknown || q.Labels.Matches(labels.Set(e.Header().Labels))) && !yield(e) {
+			if (anyLabels || unknown || q.Labels.Matches(labels.Set(e.Labels()))) && !yield(e) {
 				return
 			}
 		}

@@ -139,7 +139,7 @@ type selected struct{ labels.Selector }
 
 func (s selected) Match(c store.Change) (bool, error) {
 	for _, e := range []*store.Entry{c.New, c.Old, c.Last} {
-		if e != nil && (e.Err() != nil || s.Matches(labels.Set(e.Header().Labels))) {
+		if e != nil && (e.Err() != nil || s.Matches(labels.Set(e.Labels()))) {
 			return true, nil
 		}
 	}

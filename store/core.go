@@ -19,6 +19,10 @@ type Options struct {
 	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
+	// Recycle is given the bytes of entries that were put, when they are packed and nobody was given
+	// the entry: whoever sets it must not use entries any more that were put. Nil: they are left to
+	// the garbage collector.
+	Recycle func([]byte)
 	// Check compares each record with what it was made of, when it is written and at random later,
 	// and overwrites the memory of records that have gone. It costs time and memory: for tests. The
 	// build tag flyball_check turns it on everywhere.
@@ -33,6 +37,7 @@ type Core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
+	guesses   guesses
 	published *Snapshot
 	work      *work
 	slots     uint32   // that were ever used
@@ -57,7 +62,7 @@ type leaving struct {
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}, guesses: newGuesses()}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
@@ -139,7 +144,7 @@ func (c *Core) Put(e *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := w.find(e.key)
+	slot, had := c.find(e.key)
 	anew := false // what was known before is not compared
 	if w.relisting {
 		anew = w.reset && !(had && w.listed.has(slot))
@@ -163,6 +168,7 @@ func (c *Core) Put(e *Entry) {
 			return
 		case same:
 			c.reportUnchanged(slot)
+			c.recycle(e)
 			return
 		}
 	}
@@ -177,27 +183,38 @@ func (c *Core) Put(e *Entry) {
 		slot = c.slotFor(e.key)
 		listed(slot)
 	}
-	stored := c.write(slot, e)
+	_, noted := w.noted[slot]
+	implied := w.first && !had && len(w.dead) == 0 && !noted
+	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
 	if !had {
-		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
+		key := w.key(slot)
+		w.keys.Insert(w.owner, slot, w.at(key))
+		c.guesses.put(key, slot, w.keys.Len())
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, terms.at(i))
 	}
 	m := e.record.meta()
 	w.high.see(&m)
-	if w.first && !had && len(w.dead) == 0 {
-		if _, ok := w.noted[slot]; !ok {
-			return
-		}
+	if implied {
+		c.recycle(e)
+		return
 	}
 	n := c.note(slot, e.key)
-	n.flags, n.fresh, n.last = n.flags&noteReset, nil, nil
+	n.flags, n.fresh, n.last = n.flags&noteReset, stored, nil
 	if w.reset {
 		n.flags |= noteReset
 	}
-	if len(w.notes) < mostFresh {
-		n.fresh = stored
+	if stored == nil {
+		c.recycle(e)
+	}
+}
+
+// recycle gives the bytes of an entry back that nobody has.
+func (c *Core) recycle(e *Entry) {
+	if c.opts.Recycle != nil && e.raw != nil {
+		c.opts.Recycle(e.raw)
+		e.raw = nil
 	}
 }
 
@@ -225,7 +242,7 @@ func (c *Core) Resync(key object.Key) {
 	if c.work == nil {
 		return
 	}
-	if slot, ok := c.work.find(key); ok {
+	if slot, ok := c.find(key); ok {
 		c.resync(slot)
 	}
 }
@@ -245,7 +262,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := w.find(key)
+	slot, had := c.find(key)
 	if !had {
 		c.deleteUnseen(key, last)
 		return
@@ -282,7 +299,9 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.keys.Delete(w.owner, w.at(w.key(slot)))
+	k := w.key(slot)
+	w.keys.Delete(w.owner, w.at(k))
+	c.guesses.drop(k)
 	c.leave(slot)
 	w.gone[key] = slot
 	w.dirty = true

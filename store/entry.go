@@ -128,28 +128,49 @@ func (e *Entry) Header() *object.Header {
 		return h
 	}
 	m := e.record.meta()
-	p := e.template.known(&m.digest)
-	if p == nil {
-		var h object.Header
-		err := e.Read(func(raw wire.Raw) (err error) {
-			h, err = raw.Header()
-			return err
-		})
-		if err != nil {
-			panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
-		}
-		p = &parts{m.digest, h.Labels, h.Annotations, h.Owners}
-		e.template.learn(p)
+	labels, one := known(&e.template.parts().labels, m.digest.Labels)
+	annotations, two := known(&e.template.parts().annotations, m.digest.Annotations)
+	owners, three := known(&e.template.parts().owners, m.digest.Owners)
+	if !one || !two || !three {
+		h := e.scan(&m)
+		e.header.Store(h)
+		return h
 	}
 	h := &object.Header{
 		Key: e.key, UID: m.uidText(), ResourceVersion: m.versionText(), Generation: m.generation,
-		Labels: p.labels, Annotations: p.annotations, Owners: p.owners,
+		Labels: labels, Annotations: annotations, Owners: owners,
 	}
 	if m.flags&flagDeleting != 0 {
 		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
 	}
 	e.header.Store(h)
 	return h
+}
+
+// Labels are those of the object: shared, read only. Mostly they cost less than the Header.
+func (e *Entry) Labels() map[string]string {
+	if h := e.header.Load(); h != nil {
+		return h.Labels
+	}
+	if labels, ok := known(&e.template.parts().labels, e.record.meta().digest.Labels); ok {
+		return labels
+	}
+	return e.Header().Labels
+}
+
+// scan reads the header of an object that was read before, and has the template learn from it.
+func (e *Entry) scan(m *meta) *object.Header {
+	var h object.Header
+	err := e.Read(func(raw wire.Raw) (err error) {
+		h, err = raw.Header()
+		return err
+	})
+	if err != nil {
+		panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
+	}
+	h.Key = e.key
+	e.template.parts().learn(&m.digest, &h)
+	return &h
 }
 
 // Err is the cause for which the object was set aside, or nil.
@@ -208,15 +229,4 @@ func (e *Entry) Compact() *Entry {
 		return e // it did not come from a store
 	}
 	return &Entry{key: e.key, record: e.record, kind: e.kind, template: e.template}
-}
-
-// parts are the parts of a header that many objects of one template share.
-type parts struct {
-	of                  digest
-	labels, annotations map[string]string
-	owners              []object.Owner
-}
-
-func (p *parts) is(d *digest) bool {
-	return p.of.Labels == d.Labels && p.of.Annotations == d.Annotations && p.of.Owners == d.Owners
 }

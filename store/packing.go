@@ -109,8 +109,8 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 	}
 	if t != nil {
 		p.use(w, t)
-		if t.shared.Load() == nil {
-			t.learn(&parts{m.digest, h.Labels, h.Annotations, h.Owners})
+		if t.shared.labels.Load() == nil {
+			t.shared.learn(&m.digest, h)
 		}
 	}
 	p.groups[shape], p.groups[key] = common, of

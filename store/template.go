@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/pack"
 )
 
@@ -11,7 +12,7 @@ import (
 // long as anyone can need it.
 type template struct {
 	body   atomic.Pointer[body]
-	shared atomic.Pointer[parts]
+	shared parts
 
 	// The writer's.
 	group uint64
@@ -60,20 +61,52 @@ func (t *template) unpack(dst, object []byte) ([]byte, error) {
 	return dst, err
 }
 
-// known are the parts of a header with this digest, if the template has seen them.
-func (t *template) known(d *digest) *parts {
-	if t == nil {
-		return nil
-	}
-	if p := t.shared.Load(); p != nil && p.is(d) {
-		return p
-	}
-	return nil
+// parts are the parts of headers that many objects of one template share: those seen last.
+type parts struct {
+	labels, annotations atomic.Pointer[part[map[string]string]]
+	owners              atomic.Pointer[part[[]object.Owner]]
 }
 
-func (t *template) learn(p *parts) {
-	if t != nil {
-		t.shared.Store(p)
+// part is one of them, and the digest that it has.
+type part[T any] struct {
+	digest uint64
+	value  T
+}
+
+// noParts are those of no template: nobody has learned them.
+var noParts parts
+
+func (t *template) parts() *parts {
+	if t == nil {
+		return &noParts
+	}
+	return &t.shared
+}
+
+// known is the part with this digest, if it is the one seen last. One without a digest is absent.
+func known[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
+	if digest == 0 {
+		return value, true
+	}
+	if last := p.Load(); last != nil && last.digest == digest {
+		return last.value, true
+	}
+	return value, false
+}
+
+// learn keeps the parts of a header, but for those that it has.
+func (p *parts) learn(d *digest, h *object.Header) {
+	if p == &noParts {
+		return
+	}
+	if _, ok := known(&p.labels, d.Labels); !ok {
+		p.labels.Store(&part[map[string]string]{d.Labels, h.Labels})
+	}
+	if _, ok := known(&p.annotations, d.Annotations); !ok {
+		p.annotations.Store(&part[map[string]string]{d.Annotations, h.Annotations})
+	}
+	if _, ok := known(&p.owners, d.Owners); !ok {
+		p.owners.Store(&part[[]object.Owner]{d.Owners, h.Owners})
 	}
 }
 

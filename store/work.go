@@ -89,8 +89,9 @@ func (w *work) kindOf(k *wire.Kind) uint64 {
 // mostKept is the size up to which buffers are kept for the next record.
 const mostKept = 64 << 10
 
-// write makes e the state of a slot, and returns it as it was stored.
-func (c *Core) write(slot uint32, e *Entry) *Entry {
+// write makes e the state of a slot, and returns it as it was stored; or nil, if keep is false and
+// nothing need be kept of it.
+func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	w := c.work
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
@@ -104,8 +105,10 @@ func (c *Core) write(slot uint32, e *Entry) *Entry {
 		b = binary.AppendUvarint(b, uint64(id))
 		at := len(b)
 		b = append(append(b, e.record.front()...), packed...)
-		stored = &Entry{key: e.key, record: append(make(record, 0, len(b)-at), b[at:]...), kind: e.kind, template: t, raw: e.raw}
-		stored.header.Store(e.header.Load())
+		if stored = nil; keep || c.check != nil {
+			stored = &Entry{key: e.key, record: append(make(record, 0, len(b)-at), b[at:]...), kind: e.kind, template: t, raw: e.raw}
+			stored.header.Store(e.header.Load())
+		}
 	} else {
 		b = append(append(b, 0), e.record...)
 	}

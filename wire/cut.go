@@ -4,25 +4,34 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CutManagedFields returns the object without metadata.managedFields, in new bytes; the bytes of r
-// stay as they are. An object that cannot be read is returned as it is, in new bytes, too.
-func CutManagedFields(r Raw) Raw {
+// CutManagedFields returns the object without metadata.managedFields, in the memory of dst if there
+// is room, else in new memory of just the size. The bytes of r stay as they are. An object that cannot
+// be read is returned as it is.
+func CutManagedFields(dst []byte, r Raw) Raw {
 	var cut []byte
 	switch r.Encoding {
 	case Protobuf:
-		cut = cutProtobuf(r.Bytes)
+		cut = cutProtobuf(dst, r.Bytes)
 	case JSON:
-		cut = cutJSON(r)
+		cut = cutJSON(dst, r)
 	}
 	if cut == nil {
-		return r.Clone()
+		cut = append(room(dst, len(r.Bytes)), r.Bytes...)
 	}
 	r.Bytes = cut
 	return r
 }
 
+// room is memory of n bytes, without content.
+func room(dst []byte, n int) []byte {
+	if cap(dst) >= n {
+		return dst[:0]
+	}
+	return make([]byte, 0, n)
+}
+
 // cutProtobuf returns nil if there is nothing to cut.
-func cutProtobuf(msg []byte) []byte {
+func cutProtobuf(dst, msg []byte) []byte {
 	size, found := 0, false // of the message after the cut
 	c := cursor{b: msg}
 	for start := 0; c.next(); start = c.i {
@@ -42,7 +51,7 @@ func cutProtobuf(msg []byte) []byte {
 	if c.err != nil || !found {
 		return nil
 	}
-	out := make([]byte, 0, size)
+	out := room(dst, size)
 	c = cursor{b: msg}
 	for start := 0; c.next(); start = c.i {
 		if c.num != metaField {
@@ -79,7 +88,7 @@ func keptMeta(meta []byte) (size int, ok bool) {
 }
 
 // cutJSON returns nil if there is nothing to cut.
-func cutJSON(raw Raw) []byte {
+func cutJSON(dst []byte, raw Raw) []byte {
 	b := raw.Bytes
 	if !raw.checked && checkJSON(b) != nil {
 		return nil
@@ -101,7 +110,7 @@ func cutJSON(raw Raw) []byte {
 	for _, s := range spans {
 		size -= s[1] - s[0]
 	}
-	out, from := make([]byte, 0, size), 0
+	out, from := room(dst, size), 0
 	for _, s := range spans {
 		out = append(out, b[from:s[0]]...)
 		from = s[1]

@@ -16,7 +16,7 @@ func TestCutManagedFields(t *testing.T) {
 			randomObjects(seed).Fill(in)
 			r := raw(t, enc, pods, in)
 			before := bytes.Clone(r.Bytes)
-			cut := wire.CutManagedFields(r)
+			cut := wire.CutManagedFields(nil, r)
 			if !bytes.Equal(before, r.Bytes) {
 				t.Fatal("the bytes were changed")
 			}
@@ -54,7 +54,7 @@ func TestCutManagedFieldsOfJSON(t *testing.T) {
 			if c.want == "" {
 				c.want = c.in
 			}
-			got := wire.CutManagedFields(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(c.in)})
+			got := wire.CutManagedFields(nil, wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(c.in)})
 			if string(got.Bytes) != c.want {
 				t.Errorf("got %s, want %s", got.Bytes, c.want)
 			}
@@ -64,7 +64,7 @@ func TestCutManagedFieldsOfJSON(t *testing.T) {
 
 func TestCutManagedFieldsLeavesGarbage(t *testing.T) {
 	in := append(msg(1, msg(1, "a", 17, "x")), 0x12, 0x7f)
-	got := wire.CutManagedFields(wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: in})
+	got := wire.CutManagedFields(nil, wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: in})
 	if !bytes.Equal(got.Bytes, in) {
 		t.Error("garbage was edited")
 	}

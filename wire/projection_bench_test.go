@@ -51,7 +51,7 @@ func benchProject[V any](b *testing.B, r wire.Raw) {
 
 // BenchmarkProject has views beside the header, the whole object, and a deep copy of it.
 func BenchmarkProject(b *testing.B) {
-	pod, widget := wire.CutManagedFields(raw(b, wire.Protobuf, pods, bigPod(1))), bigWidget()
+	pod, widget := wire.CutManagedFields(nil, raw(b, wire.Protobuf, pods, bigPod(1))), bigWidget()
 	b.Run("pod/3 fields", func(b *testing.B) { benchProject[threeFields](b, pod) })
 	b.Run("pod/3 fields and labels", func(b *testing.B) {
 		benchProject[struct {
@@ -68,7 +68,7 @@ func BenchmarkProject(b *testing.B) {
 		benchProject[threeFields](b, raw(b, wire.Protobuf, pods, bigPod(1)))
 	})
 	b.Run("pod/json", func(b *testing.B) {
-		benchProject[threeFields](b, wire.CutManagedFields(raw(b, wire.JSON, pods, bigPod(1))))
+		benchProject[threeFields](b, wire.CutManagedFields(nil, raw(b, wire.JSON, pods, bigPod(1))))
 	})
 	b.Run("widget/3 fields", func(b *testing.B) { benchProject[widgetView](b, widget) })
 	for name, r := range map[string]wire.Raw{"pod": pod, "widget": widget} {

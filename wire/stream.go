@@ -29,7 +29,7 @@ func (l Limits) frame() int64 {
 }
 
 // readBuffer is how much of a body is read ahead.
-const readBuffer = 16 << 10
+const readBuffer = 64 << 10
 
 // protoStream reads protobuf fields off a body, without holding more than one of them.
 type protoStream struct {

@@ -4,6 +4,7 @@ package holding
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -56,7 +57,7 @@ func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
 
 func (s sample) entry(b *testing.B, raw wire.Raw) *store.Entry {
 	if !s.keep {
-		raw = wire.CutManagedFields(raw)
+		raw = wire.CutManagedFields(nil, raw)
 	}
 	e, err := store.NewEntry(raw)
 	if err != nil {
@@ -108,6 +109,44 @@ func BenchmarkList(b *testing.B) {
 			b.ReportMetric(float64(st.OffHeap)/n, "offheap-B/object")
 			b.ReportMetric(float64(after-before)/n, "goheap-B/object")
 			b.ReportMetric(float64(st.Templates), "templates")
+		})
+	}
+}
+
+// BenchmarkUpdate is one change of an object, from its bytes to the change that is told, in commits
+// of different sizes.
+func BenchmarkUpdate(b *testing.B) {
+	s := samples()[0]
+	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
+	held := store.New(store.Options{})
+	txn := held.Begin()
+	txn.Replace()
+	for i := range s.spec.Len() {
+		txn.Put(s.entry(b, s.raw(b, k, i, 0)))
+	}
+	txn.Sweep()
+	txn.Commit()
+	raws := make([]wire.Raw, 20_000)
+	for i := range raws {
+		raws[i] = s.raw(b, k, i*7919%s.spec.Len(), i+1)
+	}
+	for _, batch := range []int{1, 64} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			b.ReportAllocs()
+			txn := held.Begin()
+			for i := 0; b.Loop(); i++ {
+				txn.Put(s.entry(b, raws[i%len(raws)]))
+				if i%batch != 0 {
+					continue
+				}
+				for c := range txn.Commit().All() {
+					if c.New == nil {
+						b.Fatal(c.Key)
+					}
+				}
+				txn = held.Begin()
+			}
+			txn.Discard()
 		})
 	}
 }

@@ -49,7 +49,7 @@ func (n *node) floor(p Probe) (at int, same bool) {
 // Get finds what is sought.
 func (t *Tree) Get(p Probe) (uint32, bool) {
 	n := t.root
-	if n == nil {
+	if n == nil || p(t.last()) < 0 {
 		return 0, false
 	}
 	for {
@@ -62,6 +62,15 @@ func (t *Tree) Get(p Probe) (uint32, bool) {
 		}
 		n = n.kids[at]
 	}
+}
+
+// last is the last number of a tree that has one.
+func (t *Tree) last() uint32 {
+	n := t.root
+	for n.kids != nil {
+		n = n.kids[len(n.kids)-1]
+	}
+	return n.ids[len(n.ids)-1]
 }
 
 // own returns a node that o may change.
@@ -109,7 +118,10 @@ func (t *Tree) Insert(o *Owner, id uint32, p Probe) {
 // insert returns the node that stands for n, and one that stands right of it if it was full. last
 // says that nothing stands right of n.
 func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *node, added bool) {
-	at, same := n.floor(p)
+	at, same := len(n.ids)-1, false
+	if !last || p(n.ids[at]) >= 0 { // what comes sorted goes to the end
+		at, same = n.floor(p)
+	}
 	n = n.own(o)
 	if n.kids == nil {
 		if same {
