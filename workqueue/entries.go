@@ -59,8 +59,7 @@ func (x *entries[K, V]) insert(key K, hash uint32) number {
 	} else {
 		n = x.fresh
 		if int(n/pageSize) == len(x.nodes) {
-			x.nodes = append(x.nodes, new([pageSize]node))
-			x.cells = append(x.cells, new([pageSize]cell[K, V]))
+			x.grow()
 		}
 		x.fresh++
 	}
@@ -70,6 +69,20 @@ func (x *entries[K, V]) insert(key K, hash uint32) number {
 	e.hash, e.known = hash, true
 	x.cell(n).key = key
 	return n
+}
+
+// grow adds a page, or several to a core that has many.
+func (x *entries[K, V]) grow() {
+	if len(x.nodes) < 8 {
+		x.nodes = append(x.nodes, new([pageSize]node))
+		x.cells = append(x.cells, new([pageSize]cell[K, V]))
+		return
+	}
+	n, c := new([8][pageSize]node), new([8][pageSize]cell[K, V])
+	for i := range n {
+		x.nodes = append(x.nodes, &n[i])
+		x.cells = append(x.cells, &c[i])
+	}
 }
 
 // rehash moves all that is in use to a table of size groups.
