@@ -6,7 +6,8 @@ import "unsafe"
 const batchSize = 16
 
 // batch is adds that are applied together. In a large table each look-up waits for memory, and
-// the look-ups of a batch wait at the same time.
+// the look-ups of a batch wait at the same time. They keep the time at which they were added, and
+// whatever depends on them comes after settle, so that nobody can tell the difference.
 type batch[K comparable, V any] struct {
 	added   []added[K, V]
 	applied int // how many of added
@@ -27,17 +28,18 @@ func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
 	if len(c.added) == batchSize {
 		c.settle()
 	}
+	hash := c.hash(key) // first: it panics for what cannot be compared
 	if c.added == nil {
 		c.added = make([]added[K, V], 0, batchSize)
 	}
 	c.added = c.added[:len(c.added)+1]
 	a := &c.added[len(c.added)-1]
-	a.key, a.hash, a.o, a.t = key, c.hash(key), o, t
-	c.table.expect(a.hash)
+	a.key, a.hash, a.o, a.t = key, hash, o, t
+	c.table.expect(hash)
 	return true
 }
 
-// settle applies what was postponed. Whatever depends on the adds comes after it.
+// settle applies what was postponed. Every operation but another add calls it first.
 func (c *Core[K, V]) settle() {
 	if len(c.added) > 0 {
 		c.applyAll()

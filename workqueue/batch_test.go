@@ -122,3 +122,29 @@ func TestMergePanics(t *testing.T) {
 		}
 	}
 }
+
+// A key that cannot be compared panics with who adds it, and leaves nothing.
+func TestKeyThatCannotBeCompared(t *testing.T) {
+	for _, eager := range []bool{false, true} {
+		q, err := workqueue.New(workqueue.Options[any, struct{}]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if eager {
+			q.Eager()
+		}
+		q.Add(1)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			q.Add([]int{1})
+		}()
+		q.Add(2)
+		if n := q.Len(); n != 2 {
+			t.Errorf("%d wait, want 2", n)
+		}
+	}
+}

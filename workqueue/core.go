@@ -11,7 +11,7 @@ import (
 // so the order of hand-out does not depend on when anybody looks.
 //
 // All operations take O(log n) at most in the number of delayed items and of priorities in use,
-// and constant time otherwise.
+// and constant time otherwise; but for those that now and then grow or trim the whole.
 type Core[K comparable, V any] struct {
 	opts          Options[K, V]
 	entries[K, V]      // everything delayed, ready or in flight
