@@ -55,7 +55,7 @@ fuzz:
 	  done; done
 
 models:
-	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model' -v ./delta ./store ./workqueue
+	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Operations' -v ./delta ./store ./workqueue
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
 scale:

@@ -1,0 +1,268 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// long is n, or all with FLYBALL_LONG.
+func long(n, all int) int {
+	if os.Getenv("FLYBALL_LONG") != "" {
+		return all
+	}
+	return n
+}
+
+// things makes objects that are like others of their owner, and now and then like no other.
+type maker struct {
+	r       *rand.Rand
+	version int
+}
+
+func (m *maker) object(key int) (object.Key, []byte) {
+	m.version++
+	owner := key % 37
+	k := object.Key{Namespace: fmt.Sprintf("ns-%d", owner%5), Name: fmt.Sprintf("thing-%d-%05d", owner, key)}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Thing","metadata":{"namespace":%q,"name":%q,"uid":"0b54e1f7-1111-4000-8000-%012d","resourceVersion":"%d","labels":{"app":"a%d"}`,
+		k.Namespace, k.Name, key, m.version, owner)
+	if owner%3 != 0 {
+		fmt.Fprintf(&b, `,"ownerReferences":[{"apiVersion":"v1","kind":"Set","name":"s%d","uid":"u%d","controller":true}]`, owner, owner)
+	}
+	fmt.Fprintf(&b, `},"spec":{"node":"n%d","image":"registry.example.org/shop/app-%d@sha256:%016x","args":[`, m.r.IntN(9), owner, m.r.Uint64())
+	for i := range owner % 11 {
+		fmt.Fprintf(&b, `"--flag-%d=%d",`, i, i*owner)
+	}
+	b.WriteString(`""]`)
+	if m.r.IntN(50) == 0 { // nothing like the others
+		b.WriteString(`,"data":"`)
+		for range m.r.IntN(4000) {
+			b.WriteByte(byte('a' + m.r.IntN(26)))
+		}
+		b.WriteString(`"`)
+	}
+	b.WriteString("}}")
+	return k, b.Bytes()
+}
+
+func (m *maker) entry(t testing.TB, raw []byte) *Entry {
+	e, err := NewEntry(wire.Raw{Kind: things, Encoding: wire.JSON, Bytes: bytes.Clone(raw)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// A store says what a plain map says, whatever happens, and so does every snapshot that was held.
+// With FLYBALL_LONG: ten million operations.
+func TestOperations(t *testing.T) {
+	const keys = 3000
+	ops := long(60_000, 10_000_000)
+	m := &maker{r: rand.New(rand.NewPCG(1, uint64(ops)))}
+	s := New(Options{Recycle: func(b []byte) { clear(b) }})
+	mustIndex(t, s, "app", ByLabel("app"))
+	model := map[object.Key][]byte{}
+	type kept struct {
+		snap  *Snapshot
+		model map[object.Key][]byte
+	}
+	var snaps []kept
+	check := func(snap *Snapshot, model map[object.Key][]byte) {
+		n := 0
+		for e := range snap.All() {
+			n++
+			if want := model[e.Key()]; !bytes.Equal(e.Raw().Bytes, want) {
+				t.Fatalf("%s:\n%s, want\n%s", e.Key(), e.Raw().Bytes, want)
+			}
+		}
+		if n != len(model) || snap.Len() != n {
+			t.Fatalf("%d objects, want %d", n, len(model))
+		}
+	}
+	start := time.Now()
+	for done := 0; done < ops; {
+		txn := s.Begin()
+		next := model
+		relist := m.r.IntN(400) == 0
+		if relist {
+			txn.Replace()
+			next = map[object.Key][]byte{}
+		}
+		n := 1 + m.r.IntN(8)
+		if relist {
+			n = m.r.IntN(keys)
+		}
+		undo := map[object.Key][]byte{}
+		for range n {
+			done++
+			i := m.r.IntN(keys)
+			key, raw := m.object(i)
+			if _, ok := undo[key]; !ok && !relist {
+				undo[key] = model[key]
+			}
+			if was := model[key]; relist && was != nil && m.r.IntN(2) == 0 {
+				raw = was // unchanged
+			} else if !relist && m.r.IntN(3) == 0 {
+				txn.Delete(key, nil)
+				delete(next, key)
+				continue
+			}
+			if old, ok := next[key]; relist && ok {
+				raw = old
+			}
+			txn.Put(m.entry(t, raw))
+			next[key] = raw
+		}
+		if m.r.IntN(20) == 0 {
+			txn.Discard()
+			for key, raw := range undo {
+				if raw == nil {
+					delete(model, key)
+				} else {
+					model[key] = raw
+				}
+			}
+			continue
+		}
+		if relist {
+			txn.Sweep()
+		}
+		for c := range txn.Commit().All() {
+			if c.New != nil && !bytes.Equal(c.New.Raw().Bytes, next[c.Key]) {
+				t.Fatalf("%s is told as\n%s, want\n%s", c.Key, c.New.Raw().Bytes, next[c.Key])
+			}
+		}
+		model = next
+		for range 2 { // reads
+			done++
+			key, _ := m.object(m.r.IntN(keys))
+			view := s.View()
+			e, ok := view.Lookup(key)
+			view.Release()
+			if want := model[key]; ok != (want != nil) || ok && !bytes.Equal(e.Raw().Bytes, want) {
+				t.Fatalf("%s: %v", key, ok)
+			}
+		}
+		if m.r.IntN(500) == 0 {
+			snaps = append(snaps, kept{s.Snapshot(), maps.Clone(model)})
+		}
+		if len(snaps) > 6 || len(snaps) > 0 && m.r.IntN(3000) == 0 {
+			i := m.r.IntN(len(snaps))
+			check(snaps[i].snap, snaps[i].model)
+			snaps = append(snaps[:i], snaps[i+1:]...)
+		}
+		if m.r.IntN(5000) == 0 {
+			check(s.Snapshot(), model)
+			for s.Reclaim() {
+			}
+		}
+	}
+	for _, k := range snaps {
+		check(k.snap, k.model)
+	}
+	check(s.Snapshot(), model)
+	t.Logf("%d operations in %v; %+v", ops, time.Since(start).Round(time.Second), s.Stats())
+}
+
+// What nobody holds any more is given back.
+func TestMemoryComesBack(t *testing.T) {
+	m := &maker{r: rand.New(rand.NewPCG(2, 2))}
+	s := New(Options{})
+	const n = 20_000
+	put := func(from, to int) {
+		txn := s.Begin()
+		for i := from; i < to; i++ {
+			_, raw := m.object(i)
+			txn.Put(m.entry(t, raw))
+		}
+		txn.Commit()
+	}
+	put(0, n)
+	full := s.Stats().OffHeap
+	func() {
+		snap := s.Snapshot()
+		txn := s.Begin()
+		for i := range n * 9 / 10 {
+			key, _ := m.object(i)
+			txn.Delete(key, nil)
+		}
+		txn.Commit()
+		for s.Reclaim() {
+		}
+		if held := s.Stats().OffHeap; held < full*9/10 {
+			t.Errorf("%d of %d bytes, and a snapshot is held", held, full)
+		}
+		if snap.Len() != n {
+			t.Error(snap.Len())
+		}
+	}()
+	deadline := time.Now().Add(30 * time.Second)
+	for s.Stats().OffHeap > full/5 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d bytes are held, %d wait", s.Stats().OffHeap, full, s.Reclaimable())
+		}
+		runtime.GC()
+		for s.Reclaim() {
+		}
+		runtime.Gosched()
+	}
+}
+
+// Readers at full speed beside a writer see whole objects only, and never one whose memory went:
+// in this store what was freed is overwritten.
+func TestReadersSeeWholeObjects(t *testing.T) {
+	const keys = 2000
+	m := &maker{r: rand.New(rand.NewPCG(3, 3))}
+	s := New(Options{Check: true})
+	raws := make([][]byte, keys)
+	txn := s.Begin()
+	for i := range keys {
+		_, raws[i] = m.object(i)
+		txn.Put(m.entry(t, raws[i]))
+	}
+	txn.Commit()
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for !stop.Load() {
+				for e := range s.Snapshot().InNamespace("ns-3") {
+					raw := string(e.Raw().Bytes)
+					if !strings.Contains(raw, `"name":"`+e.Key().Name+`"`) || !strings.HasSuffix(raw, "}}") {
+						t.Errorf("%s reads %q", e.Key(), raw)
+						return
+					}
+					if h := e.Header(); h.Labels["app"] == "" || h.ResourceVersion == "" {
+						t.Errorf("%s has the header %+v", e.Key(), h)
+					}
+				}
+			}
+		})
+	}
+	for range long(20_000, 500_000) / 8 {
+		txn := s.Begin()
+		for range 8 {
+			key, raw := m.object(m.r.IntN(keys))
+			if m.r.IntN(5) == 0 {
+				txn.Delete(key, nil)
+			} else {
+				txn.Put(m.entry(t, raw))
+			}
+		}
+		txn.Commit()
+	}
+	stop.Store(true)
+	readers.Wait()
+}
