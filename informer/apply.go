@@ -20,8 +20,8 @@ type sink struct {
 // How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
 // where an object that changes again takes no more room.
 const (
-	listAhead  = 128
-	watchAhead = 4096
+	listAhead  = 256
+	watchAhead = 1024
 )
 
 func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {

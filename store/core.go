@@ -91,6 +91,13 @@ func (c *Core) Discard() {
 	}
 	c.work = nil
 	c.packing.undo(w)
+	if w.first { // nothing was there before
+		for _, ref := range w.records.All() {
+			c.drop(ref)
+		}
+		w.made = w.left
+		c.slots, c.free, w.taken = 0, nil, nil
+	}
 	for _, ref := range w.made {
 		c.drop(ref)
 	}
@@ -125,7 +132,7 @@ func (c *Core) Replace(reset bool) {
 		return
 	}
 	w.relisting, w.listed, w.reset = true, nil, reset
-	w.first = !c.published.synced && w.keys.Len() == 0 && len(w.notes) == 0 && !reset
+	w.first = w.first || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.notes) == 0 && !reset
 	if reset {
 		w.high = version{}
 	}
@@ -187,9 +194,7 @@ func (c *Core) Put(e *Entry) {
 	implied := w.first && !had && len(w.dead) == 0 && !noted
 	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
 	if !had {
-		key := w.key(slot)
-		w.keys.Insert(w.owner, slot, w.at(key))
-		c.guesses.put(key, slot, w.keys.Len())
+		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, terms.at(i))

@@ -26,7 +26,10 @@ func (c *Core) find(key object.Key) (slot uint32, ok bool) {
 	if slot, ok = c.guesses.slots[c.guesses.hash(k)]; ok && w.records.Get(slot) != 0 && bytes.Equal(w.key(slot), k) {
 		return slot, true
 	}
-	return w.keys.Get(w.at(k))
+	if slot, ok = w.keys.Get(w.at(k)); ok {
+		c.guesses.put(k, slot, w.keys.Len())
+	}
+	return slot, ok
 }
 
 // put notes the slot of a key. n is how many keys there are.

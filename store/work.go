@@ -122,7 +122,9 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	if c.check != nil {
 		c.check.put(ref, stored)
 	}
-	w.made = append(w.made, ref)
+	if !w.first {
+		w.made = append(w.made, ref)
+	}
 	c.leave(slot)
 	w.records.Set(w.owner, slot, ref)
 	if e.aside != nil {
@@ -170,6 +172,8 @@ func (c *Core) slotFor(key object.Key) uint32 {
 	} else {
 		c.slots++
 	}
-	w.taken = append(w.taken, slot)
+	if !w.first {
+		w.taken = append(w.taken, slot)
+	}
 	return slot
 }

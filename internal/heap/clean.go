@@ -13,8 +13,9 @@ const (
 
 // cleaner moves what is alive out of one chunk after the other.
 type cleaner struct {
-	victim  int // -1: none
-	at      int // where the next record begins in it
+	idle    bool // it is the work of Step
+	victim  int  // -1: none
+	at      int  // where the next record begins in it
 	copying bool
 	to      uint32 // the place that the record at hand is copied to
 	copied  int    // bytes of it
@@ -50,6 +51,8 @@ func (h *Heap) Step(max int) (more bool) {
 	if max <= 0 || max > maxStep {
 		max = maxStep
 	}
+	h.clean.idle = true
+	defer func() { h.clean.idle = false }()
 	h.advance()
 	h.step(max)
 	h.advance()
@@ -125,8 +128,15 @@ func (h *Heap) retire(i int) {
 	h.clean.retired = append(h.clean.retired, retiree{chunk: i, pin: h.pins.now.Load()})
 }
 
-// wasteful reports whether so much is dead that cleaning pays.
-func (h *Heap) wasteful() bool { return h.used-h.live > max(h.live/4, slackBytes) }
+// wasteful reports whether so much is dead that cleaning pays: a fifth while something is written,
+// half of that when there is nothing else to do.
+func (h *Heap) wasteful() bool {
+	share := 4
+	if h.clean.idle {
+		share = 9
+	}
+	return h.used-h.live > max(h.live/share, slackBytes)
+}
 
 // pick is the chunk of which the largest part is dead; -1 for none.
 func (h *Heap) pick() int {

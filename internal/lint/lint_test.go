@@ -32,7 +32,7 @@ var floors = []map[string]string{
 		"pack":    "bytes as their difference from others",
 
 		"internal/heap": "bytes outside the Go heap",
-		"internal/cow": "versions that share what did not change",
+		"internal/cow":  "versions that share what did not change",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",
