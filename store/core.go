@@ -1,7 +1,6 @@
 package store
 
 import (
-	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -444,15 +443,4 @@ func goneFirst(n note) int {
 
 func (c *Core) publish(s state, synced bool) {
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
-}
-
-// entries yields the entry of every slot of a snapshot, in no order, to the writer.
-func (s *state) entries() iter.Seq2[uint32, *Entry] {
-	return func(yield func(uint32, *Entry) bool) {
-		for slot := range s.records.All() {
-			if !yield(slot, s.load(slot, nil)) {
-				return
-			}
-		}
-	}
 }
