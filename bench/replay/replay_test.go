@@ -123,7 +123,7 @@ func listed(t *testing.T, s corpus.Spec, cfg *rest.Config) func() map[string]cor
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := flycache.New(informer.Connect(live), flycache.Options{})
+	c, err := flycache.New(informer.Connect(live), flycache.Options{KeepManagedFields: true})
 	if err != nil {
 		t.Fatal(err)
 	}
