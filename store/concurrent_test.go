@@ -36,7 +36,7 @@ func sumOne(e *Entry) uint64 {
 // Contracts 1 and 4: readers at full speed beside a writer; whichever snapshot they catch equals
 // the model at its version, in the objects and in every index.
 func TestReadersBesideAWriter(t *testing.T) {
-	commits := 300
+	commits := 150
 	if os.Getenv("FLYBALL_LONG") != "" {
 		commits = 3000
 	}

@@ -69,7 +69,7 @@ func (m *maker) entry(t testing.TB, raw []byte) *Entry {
 // With FLYBALL_LONG: ten million operations.
 func TestOperations(t *testing.T) {
 	const keys = 3000
-	ops := long(60_000, 10_000_000)
+	ops := long(15_000, 10_000_000)
 	m := &maker{r: rand.New(rand.NewPCG(1, uint64(ops)))}
 	s := New(Options{Recycle: func(b []byte) { clear(b) }})
 	mustIndex(t, s, "app", ByLabel("app"))
@@ -180,7 +180,7 @@ func TestOperations(t *testing.T) {
 func TestMemoryComesBack(t *testing.T) {
 	m := &maker{r: rand.New(rand.NewPCG(2, 2))}
 	s := New(Options{})
-	const n = 20_000
+	const n = 8_000
 	put := func(from, to int) {
 		txn := s.Begin()
 		for i := from; i < to; i++ {
@@ -251,7 +251,7 @@ func TestReadersSeeWholeObjects(t *testing.T) {
 			}
 		})
 	}
-	for range long(20_000, 500_000) / 8 {
+	for range long(6_000, 500_000) / 8 {
 		txn := s.Begin()
 		for range 8 {
 			key, raw := m.object(m.r.IntN(keys))
