@@ -111,9 +111,8 @@ func (c *Core) drop(ref heap.Ref) {
 	c.heap.Free(ref)
 }
 
-// Reclaim frees the records that no state has that was published at or after version from, and does
-// some compaction. It reports whether there is more to do at once.
-func (c *Core) Reclaim(from uint64) (more bool) {
+// release frees the records that no state has that was published at or after version from.
+func (c *Core) release(from uint64) {
 	n := 0
 	for ; n < len(c.left) && c.left[n].version <= from; n++ {
 		for _, ref := range c.left[n].refs {
@@ -121,6 +120,12 @@ func (c *Core) Reclaim(from uint64) (more bool) {
 		}
 	}
 	c.left = slices.Delete(c.left, 0, n)
+}
+
+// Reclaim frees the records that no state has that was published at or after version from, and does
+// some compaction. It reports whether there is more to do at once.
+func (c *Core) Reclaim(from uint64) (more bool) {
+	c.release(from)
 	return c.heap.Step(0)
 }
 
@@ -205,10 +210,7 @@ func (c *Core) Put(e *Entry) {
 		return
 	}
 	n := c.note(slot, e.key)
-	n.flags, n.fresh, n.last = n.flags&noteReset, stored, nil
-	if w.reset {
-		n.flags |= noteReset
-	}
+	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
 	if stored == nil {
 		c.recycle(e)
 	}
@@ -285,12 +287,8 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 
 // packLast is the final state of an object in the form in which others may hold it for long.
 func (c *Core) packLast(slot uint32, last *Entry) *Entry {
-	if last.aside != nil || last.raw == nil {
-		return last
-	}
 	_, id, _ := c.work.stored(slot)
-	t := c.work.templates.Get(id)
-	return c.packing.loose(last, t)
+	return c.packing.loose(last, c.work.templates.Get(id))
 }
 
 // remove takes out an object that is there.
@@ -310,12 +308,9 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	w.gone[key] = slot
 	w.dirty = true
 	n := c.note(slot, key)
-	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone, nil, last
+	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone|w.marks(), nil, last
 	if missed {
 		n.flags |= noteMissed
-	}
-	if w.reset {
-		n.flags |= noteReset
 	}
 }
 
@@ -339,11 +334,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry) {
 	}
 	w.high.see(&m)
 	w.dead[key] = len(w.notes)
-	n := note{unseen: true, flags: noteGone, last: c.packing.loose(last, nil)}
-	if w.reset {
-		n.flags |= noteReset
-	}
-	w.notes = append(w.notes, n)
+	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil)})
 }
 
 // noteOf is the note of a key that is not there.

@@ -219,6 +219,13 @@ func (e *Entry) unpack(object []byte) ([]byte, error) {
 	return b, nil
 }
 
+// packed is the same state with a record that holds the object, packed against t.
+func (e *Entry) packed(r record, t *template) *Entry {
+	p := &Entry{key: e.key, record: r, kind: e.kind, template: t, raw: e.raw}
+	p.header.Store(e.header.Load())
+	return p
+}
+
 // Compact is the same state without what is kept for the next moments only: for who holds many
 // entries, and for long. Of nil it is nil.
 func (e *Entry) Compact() *Entry {

@@ -131,9 +131,7 @@ func (p *packing) loose(e *Entry, t *template) *Entry {
 	}
 	front := e.record.front()
 	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
-	packed := &Entry{key: e.key, record: r, kind: e.kind, template: t, raw: e.raw}
-	packed.header.Store(e.header.Load())
-	return packed
+	return e.packed(r, t)
 }
 
 // make returns a template of b, kept as its difference from its parent if that is small.

@@ -61,8 +61,8 @@ func (s *Store) publish() {
 }
 
 // Reclaim gives back what was freed, in steps of some microseconds, and reports whether there is
-// more to do at once. Every Begin does some; call it when there is nothing to write, until it returns
-// false, and again after a while if Reclaimable says that something waits for readers. It does
+// more to do at once. Writing does what it must; call it when there is nothing to write, until it
+// returns false, and again after a while if Reclaimable says that something waits for readers. It does
 // nothing while a Txn is open.
 func (s *Store) Reclaim() (more bool) {
 	if !s.writer.TryLock() {
@@ -163,7 +163,7 @@ type Txn struct {
 func (s *Store) Begin() *Txn {
 	s.writer.Lock()
 	s.do(func(c *Core) {
-		c.Reclaim(s.takers.oldest())
+		c.release(s.takers.oldest())
 		c.Begin()
 	})
 	return &Txn{s}

@@ -55,6 +55,14 @@ const (
 	noteReset
 )
 
+// marks are the flags of every note of now.
+func (w *work) marks() uint8 {
+	if w.reset {
+		return noteReset
+	}
+	return 0
+}
+
 // bits is a set of slots.
 type bits []uint64
 
@@ -106,8 +114,7 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 		at := len(b)
 		b = append(append(b, e.record.front()...), packed...)
 		if stored = nil; keep || c.check != nil {
-			stored = &Entry{key: e.key, record: append(make(record, 0, len(b)-at), b[at:]...), kind: e.kind, template: t, raw: e.raw}
-			stored.header.Store(e.header.Load())
+			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}
 	} else {
 		b = append(append(b, 0), e.record...)
