@@ -6,15 +6,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/flyball-io/flyball/bench/command"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/bench/measure"
@@ -24,18 +22,9 @@ import (
 
 func main() {
 	measure.Contend()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := compare(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "compare: interrupted")
-		os.Exit(130)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "compare:", err)
-		os.Exit(1)
-	}
+	command.Main("compare", "interrupted", func(ctx context.Context) error {
+		return compare(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	})
 }
 
 // options are what the command line says.

@@ -13,11 +13,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/flyball-io/flyball/bench/command"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/measure"
 	"github.com/flyball-io/flyball/bench/progress"
@@ -35,17 +34,9 @@ Flags:
 
 func main() {
 	measure.Contend()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "plot: interrupted")
-		os.Exit(130)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "plot:", err)
-		os.Exit(1)
-	}
+	command.Main("plot", "interrupted", func(ctx context.Context) error {
+		return run(ctx, os.Args[1:], os.Stderr)
+	})
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {

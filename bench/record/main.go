@@ -11,13 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-io/flyball/bench/command"
 	"github.com/flyball-io/flyball/bench/progress"
 )
 
@@ -35,17 +34,9 @@ Flags:
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "record: interrupted; nothing was written")
-		os.Exit(130)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "record:", err)
-		os.Exit(1)
-	}
+	command.Main("record", "interrupted; nothing was written", func(ctx context.Context) error {
+		return run(ctx, os.Args[1:], os.Stderr)
+	})
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {

@@ -1,0 +1,28 @@
+// Package command is what the programs of this module have in common.
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Main runs a program until it ends or is told to, and then ends the process if that was no success:
+// with 130 after a signal, of which interrupted is told, and with 1 after an error.
+func Main(name, interrupted string, run func(context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx); {
+	case errors.Is(err, flag.ErrHelp):
+	case ctx.Err() != nil:
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, interrupted)
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
