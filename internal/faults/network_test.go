@@ -64,13 +64,16 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 	}})
 	r.during(func() {
 		ends := func(s reflector.State) int { return s.Restarts[reflector.Ended] }
+		breaks := func(s reflector.State) int { return s.Restarts[reflector.Broken] }
 		r.await("ends of watches", func(s reflector.State) bool { return ends(s) >= 4 })
 		for range 3 {
-			broken := r.watch().Restarts[reflector.Broken]
-			proxy.Reset()
-			r.await("a break", func(s reflector.State) bool {
-				return s.Restarts[reflector.Broken] > broken && s.Phase == reflector.Synced
-			})
+			broken := breaks(r.watch())
+			for breaks(r.watch()) == broken { // between two watches there is nothing to break
+				ended := ends(r.watch())
+				proxy.Reset()
+				r.await("a break, or an end", func(s reflector.State) bool { return breaks(s) > broken || ends(s) > ended })
+			}
+			r.await("sync", func(s reflector.State) bool { return s.Phase == reflector.Synced })
 		}
 	})
 	r.nothingLost()
