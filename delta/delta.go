@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// ErrClosed is returned by FIFO.TakeAll and Backlog.Next when the queue was closed and nothing
+// ErrClosed is returned by FIFO.Wait and Backlog.Next when the queue was closed and nothing
 // more will come.
 var ErrClosed = errors.New("delta: queue closed")
 

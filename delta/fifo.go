@@ -9,7 +9,7 @@ import (
 )
 
 // FIFO is a Core that goroutines share: whoever pushes never blocks, and one consumer waits in
-// TakeAll. Use NewFIFO.
+// Wait for something to take. Use NewFIFO.
 type FIFO[V Value] struct {
 	mu     sync.Mutex
 	core   Core[V]
@@ -25,6 +25,18 @@ func NewFIFO[V Value]() *FIFO[V] { return &FIFO[V]{ready: newSignal(), taken: ne
 // Push takes in one change; see Core.Push. After Close it is ignored, as are the other pushes.
 func (f *FIFO[V]) Push(t Type, v V) {
 	f.do(func(now time.Time) { f.core.Push(now, t, v) })
+}
+
+// Pass counts a change that need not wait here, because nothing is pending and the one who would push
+// it does himself what TakeAll is for. It reports false, and counts nothing, if something is pending.
+func (f *FIFO[V]) Pass() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || len(f.core.pending) > 0 {
+		return false
+	}
+	f.core.stats.Pushed++
+	return true
 }
 
 // Sync asks for another look at key; see Core.Sync.
@@ -47,7 +59,7 @@ func (f *FIFO[V]) AbortReplace() {
 	f.do(func(now time.Time) { f.core.AbortReplace(now) })
 }
 
-// Wake makes the waiting TakeAll, or the next one, return even if nothing is pending.
+// Wake makes the waiting Wait, or the next one, return even if nothing is pending.
 func (f *FIFO[V]) Wake() {
 	f.do(func(time.Time) { f.woken = true })
 }
@@ -63,27 +75,35 @@ func (f *FIFO[V]) do(push func(now time.Time)) {
 	f.ready.set()
 }
 
-// TakeAll waits until something is pending, or Wake was called, and hands out all of it, in
-// order; the slice is the caller's. When ctx ends first it returns context.Cause(ctx). When the
-// queue was closed and everything was handed out it returns ErrClosed. For one consumer.
-func (f *FIFO[V]) TakeAll(ctx context.Context) ([]Delta[V], error) {
+// Wait returns nil when something is pending, or when Wake was called since the last Wait. When ctx
+// ends first it returns context.Cause(ctx). When the queue was closed and everything was taken it
+// returns ErrClosed. For one consumer.
+func (f *FIFO[V]) Wait(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		f.mu.Lock()
-		out, woken, closed := f.core.TakeAll(), f.woken, f.closed
+		some, closed := f.woken || len(f.core.pending) > 0, f.closed
 		f.woken = false
-		f.taken.set()
 		f.mu.Unlock()
 		switch {
-		case len(out) > 0 || woken:
-			return out, nil
+		case some:
+			return nil
 		case closed:
-			return nil, ErrClosed
+			return ErrClosed
 		}
 		f.ready.wait(ctx)
 	}
+}
+
+// TakeAll hands out everything pending, in order; see Core.TakeAll.
+func (f *FIFO[V]) TakeAll() []Delta[V] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := f.core.TakeAll()
+	f.taken.set()
+	return out
 }
 
 // Room waits until less than n slots are pending, the queue is closed, or ctx ends. Pushes never wait:

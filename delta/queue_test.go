@@ -25,7 +25,13 @@ func podAt(name, version string) *pod {
 	return &pod{object.Header{Key: object.Key{Namespace: "default", Name: name}, UID: "u", ResourceVersion: version}}
 }
 
-func TestTakeAllWaits(t *testing.T) {
+// take waits, and takes what is pending.
+func take(ctx context.Context, f *delta.FIFO[*pod]) ([]delta.Delta[*pod], error) {
+	err := f.Wait(ctx)
+	return f.TakeAll(), err
+}
+
+func TestWaitWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := delta.NewFIFO[*pod]()
 		go func() {
@@ -33,37 +39,54 @@ func TestTakeAllWaits(t *testing.T) {
 			f.Push(delta.Added, podAt("a", "1"))
 		}()
 		start := time.Now()
-		got, err := f.TakeAll(t.Context())
+		got, err := take(t.Context(), f)
 		if err != nil || len(got) != 1 || time.Since(start) != time.Minute {
 			t.Errorf("got %v, %v after %s", got, err, time.Since(start))
 		}
 	})
 }
 
-func TestTakeAllEnds(t *testing.T) {
+func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := delta.NewFIFO[*pod]()
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go cancel(cause)
-		if _, err := f.TakeAll(ctx); err != cause {
+		if _, err := take(ctx, f); err != cause {
 			t.Errorf("got %v, want the cause", err)
 		}
 		f.Wake()
-		if got, err := f.TakeAll(t.Context()); len(got) != 0 || err != nil {
+		if got, err := take(t.Context(), f); len(got) != 0 || err != nil {
 			t.Errorf("woken: %v, %v", got, err)
 		}
 		f.Push(delta.Added, podAt("a", "1"))
 		f.Close()
 		f.Close()
 		f.Push(delta.Added, podAt("b", "1"))
-		if got, err := f.TakeAll(t.Context()); len(got) != 1 || err != nil {
+		if got, err := take(t.Context(), f); len(got) != 1 || err != nil {
 			t.Errorf("after Close: %v, %v, want what was pending", got, err)
 		}
-		if _, err := f.TakeAll(t.Context()); err != delta.ErrClosed {
+		if _, err := take(t.Context(), f); err != delta.ErrClosed {
 			t.Errorf("got %v, want ErrClosed", err)
 		}
 	})
+}
+
+// What need not wait is counted, and does not overtake what waits.
+func TestPass(t *testing.T) {
+	f := delta.NewFIFO[*pod]()
+	if !f.Pass() || f.Stats().Pushed != 1 || f.Stats().Depth != 0 {
+		t.Errorf("nothing waits: %+v", f.Stats())
+	}
+	f.Push(delta.Added, podAt("a", "1"))
+	if f.Pass() || f.Stats().Pushed != 2 {
+		t.Errorf("something waits: %+v", f.Stats())
+	}
+	f.TakeAll()
+	f.Close()
+	if f.Pass() {
+		t.Error("passed when closed")
+	}
 }
 
 func TestCloseReleasesWaiters(t *testing.T) {
@@ -71,7 +94,7 @@ func TestCloseReleasesWaiters(t *testing.T) {
 		f, b := delta.NewFIFO[*pod](), delta.NewBacklog[*pod]()
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := f.TakeAll(t.Context()); err != delta.ErrClosed {
+			if _, err := take(t.Context(), f); err != delta.ErrClosed {
 				t.Errorf("FIFO: %v", err)
 			}
 		})
@@ -117,7 +140,7 @@ func TestPushersNeverLose(t *testing.T) {
 	go func() { wg.Wait(); f.Close() }()
 	newest := map[object.Key]string{}
 	for {
-		batch, err := f.TakeAll(t.Context())
+		batch, err := take(t.Context(), f)
 		if err != nil {
 			break
 		}
@@ -146,8 +169,7 @@ func ExampleFIFO() {
 	f.Push(delta.Updated, podAt("web", "3"))
 	f.Push(delta.Deleted, podAt("db", "4"))
 
-	batch, _ := f.TakeAll(context.Background())
-	for _, d := range batch {
+	for _, d := range f.TakeAll() {
 		fmt.Println(d.Type, d.Key, "at", d.Value.header.ResourceVersion)
 	}
 	// Output:
@@ -178,7 +200,7 @@ func BenchmarkFIFO(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		f.Push(delta.Updated, pods[i%len(pods)])
 		if i%1000 == 999 {
-			f.TakeAll(b.Context())
+			f.TakeAll()
 		}
 	}
 }

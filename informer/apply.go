@@ -3,68 +3,18 @@ package informer
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
-	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
 
-// sink is what the reflector pushes into. It blocks only while so much waits to be stored that the
-// rest had better wait in the connection: what waits is not packed yet.
-type sink struct {
-	in        *Informer
-	replacing bool
-}
-
-// How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
-// where an object that changes again takes no more room.
-const (
-	listAhead  = 256
-	watchAhead = 1024
-)
-
-func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
-	s.replacing = true
-	s.in.fifo.BeginReplace(reset)
-}
-
-func (s *sink) Upsert(e *store.Entry) {
-	if s.replacing {
-		s.in.fifo.Room(s.in.running(), listAhead)
-		s.in.fifo.Push(delta.Replaced, e)
-		return
-	}
-	s.in.fifo.Room(s.in.running(), watchAhead)
-	s.in.fifo.Push(delta.Updated, e)
-}
-
-func (s *sink) Delete(last *store.Entry) {
-	s.in.fifo.Room(s.in.running(), watchAhead)
-	s.in.fifo.Push(delta.Deleted, last)
-}
-
-func (s *sink) EndReplace(version string) {
-	s.replacing = false
-	s.in.fifo.EndReplace(version)
-}
-
-func (s *sink) AbortReplace() {
-	s.replacing = false
-	s.in.fifo.AbortReplace()
-}
-
-// Report passes on what has no name. What has one follows as an entry that is set aside, and is
-// reported when the store has it.
-func (s *sink) Report(p reflector.Problem) {
-	if p.Key.Name == "" {
-		s.in.garbage(p)
-	}
-}
-
-// applier owns the writing side of the store. It runs on one goroutine.
+// applier owns the writing side of the store, for whoever has its turn: its goroutine, which takes
+// what waits in the FIFO, or the one that reads the watch, for a change that need not wait.
 type applier struct {
-	in *Informer
+	in   *Informer
+	turn sync.Mutex
 	// txn is open between two batches only while a relist comes in.
 	txn       *store.Txn
 	relisting bool
@@ -72,6 +22,9 @@ type applier struct {
 	wake      *time.Timer // for the next resync
 	tidy      *time.Timer // for what waits for readers
 	wait      time.Duration
+	tidying   bool // tidy is set
+	stopped   bool
+	one       [1]delta.Delta[*store.Entry]
 }
 
 func newApplier(in *Informer) *applier {
@@ -79,34 +32,69 @@ func newApplier(in *Informer) *applier {
 }
 
 func (a *applier) stop() {
+	a.turn.Lock()
+	defer a.turn.Unlock()
 	a.wake.Stop()
 	a.tidy.Stop()
+	if a.txn != nil {
+		a.txn.Discard()
+		a.txn = nil
+	}
+	a.stopped = true
+	a.in.unweigh()
 }
 
-// apply is the applier's goroutine.
-func (in *Informer) apply(ctx context.Context) error {
-	a := newApplier(in)
+// run is the applier's goroutine. It ends with ctx.
+func (a *applier) run(ctx context.Context) error {
 	defer a.stop()
-	defer in.unweigh()
-	for {
-		batch, err := in.fifo.TakeAll(ctx)
-		if err != nil {
-			if a.txn != nil {
-				a.txn.Discard()
-			}
-			return nil // ctx has ended
-		}
-		a.step(batch)
-		a.join()
-		a.resync(time.Now())
-		a.reclaim()
-		in.weigh()
+	for a.in.fifo.Wait(ctx) == nil {
+		a.round()
+	}
+	return nil
+}
+
+// round applies what waits, and does what is to be done at times.
+func (a *applier) round() {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.step(a.in.fifo.TakeAll())
+	a.join()
+	a.resync(time.Now())
+	a.reclaim()
+	a.in.weigh()
+}
+
+// now applies one change, unless something waits that came before it or somebody has the turn.
+func (a *applier) now(t delta.Type, e *store.Entry) bool {
+	if !a.turn.TryLock() {
+		return false
+	}
+	defer a.turn.Unlock()
+	if a.stopped || a.relisting || !a.in.fifo.Pass() {
+		return false
+	}
+	a.one[0] = delta.Delta[*store.Entry]{Type: t, Key: e.Key(), Value: e}
+	a.step(a.one[:])
+	clear(a.one[:])
+	a.in.weigh()
+	a.tidySoon(tidyPause)
+	return true
+}
+
+// tidyPause is the least time between two looks at what may be given back.
+const tidyPause = 100 * time.Millisecond
+
+func (a *applier) tidySoon(pause time.Duration) {
+	if !a.tidying {
+		a.tidying = true
+		a.tidy.Reset(pause)
 	}
 }
 
 // reclaim gives memory back while there is nothing to apply, and has the applier woken again when
 // something waits for readers.
 func (a *applier) reclaim() {
+	a.tidying = false
 	if a.txn != nil {
 		return
 	}
@@ -116,8 +104,8 @@ func (a *applier) reclaim() {
 		a.wait = 0
 		return
 	}
-	a.wait = min(max(2*a.wait, 100*time.Millisecond), 10*time.Second)
-	a.tidy.Reset(a.wait)
+	a.wait = min(max(2*a.wait, tidyPause), 10*time.Second)
+	a.tidySoon(a.wait)
 }
 
 // step applies a batch. It becomes visible as a whole, except that a relist is a commit of its

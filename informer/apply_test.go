@@ -22,6 +22,15 @@ type rig struct {
 	a    *applier
 	told []string
 	bad  []Problem
+	busy bool // the applier is at something else whenever a change comes
+}
+
+func (b *rig) meanwhile(do func()) {
+	if b.busy {
+		b.a.turn.Lock()
+		defer b.a.turn.Unlock()
+	}
+	do()
 }
 
 func newRig(t *testing.T) *rig {
@@ -37,6 +46,7 @@ func newRig(t *testing.T) *rig {
 	}
 	b.sink = &sink{in: in}
 	b.a = newApplier(in)
+	in.applier = b.a
 	t.Cleanup(b.a.stop)
 	if _, err := in.Subscribe("rig", func(c store.Change) {
 		what := "add"
@@ -56,12 +66,7 @@ func newRig(t *testing.T) *rig {
 // apply applies what is pending, and returns what the source was told and the names that readers see.
 func (b *rig) apply(t *testing.T) (told, seen string) {
 	t.Helper()
-	b.in.fifo.Wake()
-	batch, err := b.in.fifo.TakeAll(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.a.step(batch)
+	b.a.step(b.in.fifo.TakeAll())
 	var names []string
 	for e := range b.in.store.Snapshot().All() {
 		names = append(names, e.Header().Name)
@@ -79,9 +84,17 @@ func at(name, version string) *store.Entry {
 	return e
 }
 
-// TestARelistIsSeenAtOnceOrNotAtAll: whatever batches it is taken in.
+// TestARelistIsSeenAtOnceOrNotAtAll: whatever batches it is taken in, and whoever applies it.
 func TestARelistIsSeenAtOnceOrNotAtAll(t *testing.T) {
-	b := newRig(t)
+	t.Run("applied by the reader where it can be", func(t *testing.T) { relists(t, newRig(t)) })
+	t.Run("applied by the applier", func(t *testing.T) {
+		b := newRig(t)
+		b.busy = true
+		relists(t, b)
+	})
+}
+
+func relists(t *testing.T, b *rig) {
 	for _, step := range []struct {
 		name       string
 		do         func()
@@ -108,12 +121,48 @@ func TestARelistIsSeenAtOnceOrNotAtAll(t *testing.T) {
 		{"nothing", func() {}, "", "d f", true},
 		{"the kind is not served any more", func() { b.BeginReplace(false, reflector.KindGone); b.EndReplace("") }, "delete d, delete f", "", true},
 	} {
-		step.do()
+		b.meanwhile(step.do)
 		told, seen := b.apply(t)
 		if told != step.told || seen != step.seen || b.in.HasSynced() != step.synced {
 			t.Errorf("%s: told %q, want %q; readers see %q, want %q; synced %v", step.name, told, step.told, seen, step.seen, b.in.HasSynced())
 		}
 	}
+}
+
+// TestWhatComesAloneIsAppliedAtOnce: unless it would overtake something, or has to wait its turn.
+func TestWhatComesAloneIsAppliedAtOnce(t *testing.T) {
+	b := newRig(t)
+	said := func(want string) {
+		t.Helper()
+		if got := strings.Join(b.told, ", "); got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		b.told = nil
+	}
+	b.BeginReplace(false, reflector.First)
+	b.Upsert(at("a", "1"))
+	b.EndReplace("1")
+	b.Upsert(at("a", "2")) // behind the list, which nobody has taken
+	said("")
+	b.apply(t)
+	b.Upsert(at("a", "3"))
+	said("update a")
+	b.Delete(at("a", "4"))
+	said("delete a")
+	b.a.turn.Lock()
+	b.Upsert(at("b", "5"))
+	b.a.turn.Unlock()
+	b.Upsert(at("b", "6")) // merged with the one that waits
+	said("")
+	b.apply(t)
+	b.Upsert(at("b", "7"))
+	said("update b")
+	if s := b.in.fifo.Stats(); s.Pushed != 7 || s.Depth != 0 {
+		t.Errorf("%+v, want every change counted", s)
+	}
+	b.a.stop()
+	b.Upsert(at("b", "8"))
+	said("")
 }
 
 func TestAKindThatIsNotServedIsNotSynced(t *testing.T) {

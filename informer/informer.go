@@ -28,7 +28,7 @@ type Options struct {
 	// Indexes are there from the start, by their names; see Index for others. Nil: none.
 	Indexes map[string]store.IndexFunc
 	// Transform changes each incoming version of an object before anyone sees it: once for each
-	// version, on the applier's goroutine, never for an object that was found missing, whose last
+	// version, one at a time, never for an object that was found missing, whose last
 	// state went through it already. The object is of the kind's Go type, or unstructured if it
 	// has none. If it fails or panics the object is set aside. Nil: none.
 	Transform func(object.Object) error
@@ -55,13 +55,14 @@ type Options struct {
 // Informer keeps one selection of one kind in a store and tells those who registered what
 // changes. It runs once. All methods may be called from any goroutine.
 type Informer struct {
-	o      Options
-	log    *slog.Logger
-	watch  *reflector.Reflector
-	fifo   *delta.FIFO[*store.Entry]
-	store  *store.Store
-	synced chan struct{}
-	done   chan struct{} // closed when phase becomes stopped
+	o       Options
+	log     *slog.Logger
+	watch   *reflector.Reflector
+	applier *applier
+	fifo    *delta.FIFO[*store.Entry]
+	store   *store.Store
+	synced  chan struct{}
+	done    chan struct{} // closed when phase becomes stopped
 
 	mu      sync.Mutex
 	phase   phase
@@ -150,13 +151,13 @@ func (in *Informer) Run(ctx context.Context) error {
 	}
 	in.phase = running
 	group, ctx := run.New(ctx)
-	in.group, in.ctx = group, ctx
+	in.group, in.ctx, in.applier = group, ctx, newApplier(in)
 	for _, r := range in.regs {
 		in.start(r)
 	}
 	in.mu.Unlock()
 
-	group.Go("apply "+in.o.Kind.GVK.Kind, in.apply)
+	group.Go("apply "+in.o.Kind.GVK.Kind, in.applier.run)
 	group.Go("watch "+in.o.Kind.GVK.Kind, in.watch.Run)
 	err := group.Wait()
 
@@ -190,13 +191,13 @@ func (in *Informer) abandon() {
 	}
 }
 
-// Subscribe adds a source: a function that is called on the applier's goroutine for every
-// change, none merged, after the store has it. It must not block; what it may do is look at
+// Subscribe adds a source: a function that is called for every change, none merged, after the store
+// has it: one call at a time, on the goroutine that applied the change. It must not block; what it may do is look at
 // headers, decode if it must, and put something into a queue. A panic in it is isolated and
 // reported.
 //
 // Added while the informer runs, it is first given an Initial add for everything in the store,
-// on the same goroutine, so that nothing is missed or seen twice. Once the ctx of Run has ended it
+// between two changes, so that nothing is missed or seen twice. Once the ctx of Run has ended it
 // is ErrStopped.
 func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registration, error) {
 	if call == nil {

@@ -20,7 +20,7 @@ type Registration struct {
 	resync time.Duration // 0: never
 
 	// backlog is what a handler was not shown yet; nil for a source, which is called on the
-	// applier's goroutine.
+	// goroutine that applies.
 	backlog *delta.Backlog[*store.Entry]
 
 	// nextResync belongs to the applier.
@@ -134,7 +134,7 @@ func (r *Registration) Stats() Stats {
 	return s
 }
 
-// offer hands a change to the registration, on the applier's goroutine: a source is called, a
+// offer hands a change to the registration, as it is applied: a source is called, a
 // handler finds it in its backlog, where it costs no more than what is packed.
 func (r *Registration) offer(c store.Change) {
 	if r.backlog == nil {

@@ -67,6 +67,8 @@ type Watch struct {
 // object is a Status for Error. A *DecodeError comes with the type.
 type eventReader interface {
 	next() (EventType, Raw, error)
+	// buffered is how much of the next events was read ahead.
+	buffered() int
 }
 
 // NewWatch reads the body of a watch of this kind. The body belongs to the Watch, also after an
@@ -106,6 +108,9 @@ func (w *Watch) Next() (Frame, error) {
 	}
 	return f, err
 }
+
+// Buffered is how many bytes of the next events were read ahead. More may have arrived.
+func (w *Watch) Buffered() int { return w.events.buffered() }
 
 // Close closes the body. It may be called twice.
 func (w *Watch) Close() error { return w.body.Close() }

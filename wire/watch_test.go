@@ -145,6 +145,26 @@ func TestWatchOfStockSerializers(t *testing.T) {
 	})
 }
 
+func TestWatchBuffered(t *testing.T) {
+	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
+		in, ends := stockWatch(t, enc, story()[:2]...)
+		w, err := wire.NewWatch(io.NopCloser(bytes.NewReader(in)), watchType(enc), pods, wire.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for i, end := range ends {
+			if _, err := w.Next(); err != nil {
+				t.Fatal(err)
+			}
+			// A line ends behind an event of JSON.
+			if n := w.Buffered(); (n > 1) != (i == 0) || n > len(in)-end+1 {
+				t.Errorf("%d bytes ahead after event %d, %d are left", n, i, len(in)-end)
+			}
+		}
+	})
+}
+
 func TestWatchCutAnywhere(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		in, ends := stockWatch(t, enc, event{"ADDED", typedPod(1)}, event{"BOOKMARK", bookmark("5", nil)})

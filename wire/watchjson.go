@@ -14,6 +14,8 @@ type jsonWatch struct {
 	buf  []byte // of the object
 }
 
+func (w *jsonWatch) buffered() int { return len(w.s.d.UnreadBuffer()) }
+
 func (w *jsonWatch) next() (EventType, Raw, error) {
 	t, err := w.s.token()
 	if err != nil {

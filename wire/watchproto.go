@@ -37,6 +37,8 @@ func (w *protoWatch) next() (EventType, Raw, error) {
 	return t, raw, err
 }
 
+func (w *protoWatch) buffered() int { return w.s.r.Buffered() }
+
 // badFrame marks the errors of a frame that is garbage.
 type badFrame struct{ error }
 
