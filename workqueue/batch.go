@@ -63,7 +63,5 @@ func (c *Core[K, V]) foresee() {
 	}
 	then := c.node(c.ready.front()).links.next
 	d := c.cell(then)
-	prefetch(unsafe.Pointer(c.node(then)))
-	prefetch(unsafe.Pointer(d))
-	prefetch(unsafe.Pointer(&d.retryAt))
+	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.retryAt))
 }

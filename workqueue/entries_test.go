@@ -51,6 +51,9 @@ func TestComingAndGoingTakesNoSlots(t *testing.T) {
 		x.release(x.insert(hot, hash))
 		x.insert(key, x.hash(key)) // takes the number that hot had
 	}
+	for range 10_000 {
+		x.release(x.insert(hot, hash)) // has the same number again and again
+	}
 	x.insert(hot, hash)
 	slots := 0
 	for i := range x.table.groups {
