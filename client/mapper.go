@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +58,7 @@ func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error
 	var m *meta.RESTMapping
 	if gvk.Version == "" || gvk.Version == runtime.APIVersionInternal {
 		var err error
-		if m, err = d.all().RESTMapping(gvk.GroupKind()); err != nil {
+		if m, err = d.all().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 			return nil, err
 		}
 	} else if m = d.mapping(gvk); m == nil {
@@ -245,7 +244,7 @@ func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 
 // ResourceSingularizer implements [meta.RESTMapper].
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
-	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(strings.ToLower(resource)) })
+	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 
 // noResource is the cause of a [NotServed] whose resource answered 404.
