@@ -287,7 +287,7 @@ func causeOf(c store.Change, kind schema.GroupVersionKind) reconcile.Cause {
 		cause.Trigger = reconcile.Updated
 	}
 	if e != nil {
-		cause.ResourceVersion = e.Header().ResourceVersion
+		cause.ResourceVersion = e.ResourceVersion()
 	}
 	return cause
 }
