@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -108,15 +107,6 @@ func endpointProblem(err error) string {
 		return "it does not speak TLS, the configuration says https"
 	}
 	return ""
-}
-
-// discoveryError types what client-go's discovery says.
-func (l *link) discoveryError(ctx context.Context, err error) error {
-	call := Call{Verb: verbDiscover}
-	if s := apierrors.APIStatus(nil); errors.As(err, &s) {
-		return statusError(call, s.Status(), 0)
-	}
-	return connectionError(ctx, ctx, call, l.base, err)
 }
 
 // maxStatus bounds what is read of an answer that is an error.

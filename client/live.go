@@ -103,9 +103,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 		return nil, &BadConfig{Source: "rest.Config", cause: err}
 	}
 	if o.Mapper == nil {
-		if o.Mapper, err = newMapper(cfg, l.transport, l.discoveryError); err != nil {
-			return nil, &BadConfig{Source: "rest.Config", cause: err}
-		}
+		o.Mapper = newMapper(l)
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,

@@ -3,19 +3,12 @@ package client
 import (
 	"context"
 	"errors"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/flyball-io/flyball/backoff"
 )
@@ -29,7 +22,7 @@ import (
 //
 // The methods of [meta.RESTMapper] have no ctx and wait for up to discoveryTimeout.
 type Mapper struct {
-	discover func(context.Context) (*restmapperInput, error)
+	discover func(context.Context) (*served, error)
 
 	mu      sync.Mutex
 	known   *discovered // nil: nothing yet
@@ -40,8 +33,6 @@ type Mapper struct {
 
 var _ meta.RESTMapper = (*Mapper)(nil)
 
-const discoveryTimeout = 32 * time.Second
-
 // flight is one discovery that others may wait for.
 type flight struct {
 	done chan struct{}
@@ -51,103 +42,45 @@ type flight struct {
 	abandoned bool
 }
 
-// discovered is the result of one discovery.
+// discovered is the result of one discovery, and what was worked out of it. It is used under the
+// lock of the Mapper.
 type discovered struct {
-	meta.RESTMapper
-	input    restmapperInput
-	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far, under the lock of the Mapper
+	*served
+	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far
+	full     meta.RESTMapper                               // nil: not needed yet
 }
 
-func (d *discovered) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	if m, ok := d.mappings[gvk]; ok {
+// only finds a kind in its version, or in none: then in the one that the server prefers.
+func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m := d.mappings[gvk]; m != nil {
 		return m, nil
 	}
-	m, err := d.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err == nil {
-		d.mappings[gvk] = m
+	var m *meta.RESTMapping
+	if gvk.Version == "" || gvk.Version == runtime.APIVersionInternal {
+		var err error
+		if m, err = d.all().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+			return nil, err
+		}
+	} else if m = d.mapping(gvk); m == nil {
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
-	return m, err
+	d.mappings[gvk] = m
+	return m, nil
 }
 
-// restmapperInput is what discovery found, by group, and the group versions that failed.
-type restmapperInput struct {
-	groups map[string]*restmapper.APIGroupResources
-	failed map[schema.GroupVersion]error
+// all answers what only does not. Programs that never ask so do without.
+func (d *discovered) all() meta.RESTMapper {
+	if d.full == nil {
+		d.full = d.mapper()
+	}
+	return d.full
 }
 
-func newMapper(cfg *rest.Config, rt http.RoundTripper, typed func(context.Context, error) error) (*Mapper, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS, cfg.RateLimiter, cfg.WarningHandler = -1, nil, rest.NoWarnings{}
-	dc, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: discoveryTimeout})
-	if err != nil {
-		return nil, err
-	}
+func newMapper(l *link) *Mapper {
 	return &Mapper{
-		refresh: backoff.Bucket{Rate: 1, Burst: 10},
-		suspect: map[schema.GroupVersionResource]bool{},
-		discover: func(ctx context.Context) (*restmapperInput, error) {
-			in, err := discoverAll(ctx, dc)
-			if err != nil {
-				return nil, typed(ctx, err)
-			}
-			return in, nil
-		},
-	}, nil
-}
-
-func discoverAll(ctx context.Context, dc *discovery.DiscoveryClient) (*restmapperInput, error) {
-	groups, lists, err := dc.ServerGroupsAndResourcesWithContext(ctx)
-	in := &restmapperInput{groups: map[string]*restmapper.APIGroupResources{}}
-	if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
-		in.failed = partial.Groups
-	} else if err != nil {
-		return nil, err
-	}
-	resources := map[string][]metav1.APIResource{}
-	for _, l := range lists {
-		resources[l.GroupVersion] = l.APIResources
-	}
-	for _, g := range groups {
-		found := &restmapper.APIGroupResources{Group: *g, VersionedResources: map[string][]metav1.APIResource{}}
-		for _, v := range g.Versions {
-			if rs, ok := resources[v.GroupVersion]; ok {
-				found.VersionedResources[v.Version] = rs
-			}
-		}
-		in.groups[g.Name] = found
-	}
-	return in, nil
-}
-
-// keep takes over from old what this discovery failed to learn.
-func (in *restmapperInput) keep(old *discovered) {
-	if old == nil {
-		return
-	}
-	for gv := range in.failed {
-		was, ok := old.input.groups[gv.Group]
-		if !ok || was.VersionedResources[gv.Version] == nil {
-			continue
-		}
-		now, ok := in.groups[gv.Group]
-		if !ok {
-			in.groups[gv.Group] = was
-			continue
-		}
-		if now.VersionedResources[gv.Version] == nil {
-			now.VersionedResources[gv.Version] = was.VersionedResources[gv.Version]
-		}
-	}
-}
-
-func (in *restmapperInput) mapper() *discovered {
-	groups := make([]*restmapper.APIGroupResources, 0, len(in.groups))
-	for _, name := range slices.Sorted(maps.Keys(in.groups)) {
-		groups = append(groups, in.groups[name])
-	}
-	return &discovered{
-		RESTMapper: restmapper.NewDiscoveryRESTMapper(groups), input: *in,
-		mappings: map[schema.GroupVersionKind]*meta.RESTMapping{},
+		refresh:  backoff.Bucket{Rate: 1, Burst: 10},
+		suspect:  map[schema.GroupVersionResource]bool{},
+		discover: newDiscovery(l).all,
 	}
 }
 
@@ -157,7 +90,7 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
 		var err error
-		found, err = d.mapping(gvk)
+		found, err = d.only(gvk)
 		if err == nil && m.suspect[found.Resource] {
 			return errSuspect
 		}
@@ -172,8 +105,8 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known != nil {
-		if down, ok := m.known.input.failed[gvk.GroupVersion()]; ok {
-			err = errors.Join(err, down)
+		if v := m.known.version(gvk.GroupVersion()); v != nil && v.err != nil {
+			err = errors.Join(err, v.err)
 		}
 	}
 	return nil, &NotServed{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
@@ -240,7 +173,7 @@ func (m *Mapper) discoverLocked(ctx context.Context) error {
 	f := &flight{done: make(chan struct{})}
 	m.running = f
 	m.mu.Unlock()
-	in, err := m.discover(ctx)
+	now, err := m.discover(ctx)
 	m.mu.Lock()
 	f.err, f.abandoned = err, err != nil && ctx.Err() != nil
 	m.running = nil
@@ -248,22 +181,22 @@ func (m *Mapper) discoverLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.keep(m.known)
-	m.known = in.mapper()
+	if m.known != nil {
+		now.keep(m.known.served)
+	}
+	m.known = &discovered{served: now, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	clear(m.suspect)
 	return nil
 }
 
-const verbDiscover = "discover"
-
 // query is ask for the methods without ctx.
-func query[R any](m *Mapper, f func(meta.RESTMapper) (R, error)) (R, error) {
+func query[R any](m *Mapper, f func(*discovered) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
 	var r R
 	err := m.ask(ctx, func(d *discovered) error {
 		var err error
-		r, err = f(d.RESTMapper)
+		r, err = f(d)
 		return err
 	})
 	return r, err
@@ -271,37 +204,47 @@ func query[R any](m *Mapper, f func(meta.RESTMapper) (R, error)) (R, error) {
 
 // KindFor implements [meta.RESTMapper].
 func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return query(m, func(r meta.RESTMapper) (schema.GroupVersionKind, error) { return r.KindFor(resource) })
+	return query(m, func(d *discovered) (schema.GroupVersionKind, error) { return d.all().KindFor(resource) })
 }
 
 // KindsFor implements [meta.RESTMapper].
 func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return query(m, func(r meta.RESTMapper) ([]schema.GroupVersionKind, error) { return r.KindsFor(resource) })
+	return query(m, func(d *discovered) ([]schema.GroupVersionKind, error) { return d.all().KindsFor(resource) })
 }
 
 // ResourceFor implements [meta.RESTMapper].
 func (m *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return query(m, func(r meta.RESTMapper) (schema.GroupVersionResource, error) { return r.ResourceFor(input) })
+	return query(m, func(d *discovered) (schema.GroupVersionResource, error) { return d.all().ResourceFor(input) })
 }
 
 // ResourcesFor implements [meta.RESTMapper].
 func (m *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return query(m, func(r meta.RESTMapper) ([]schema.GroupVersionResource, error) { return r.ResourcesFor(input) })
+	return query(m, func(d *discovered) ([]schema.GroupVersionResource, error) { return d.all().ResourcesFor(input) })
 }
 
 // RESTMapping implements [meta.RESTMapper].
 func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return query(m, func(r meta.RESTMapper) (*meta.RESTMapping, error) { return r.RESTMapping(gk, versions...) })
+	return query(m, func(d *discovered) (*meta.RESTMapping, error) {
+		if len(versions) != 1 {
+			return d.all().RESTMapping(gk, versions...)
+		}
+		found, err := d.only(gk.WithVersion(versions[0]))
+		if err != nil {
+			return nil, err
+		}
+		own := *found
+		return &own, nil
+	})
 }
 
 // RESTMappings implements [meta.RESTMapper].
 func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return query(m, func(r meta.RESTMapper) ([]*meta.RESTMapping, error) { return r.RESTMappings(gk, versions...) })
+	return query(m, func(d *discovered) ([]*meta.RESTMapping, error) { return d.all().RESTMappings(gk, versions...) })
 }
 
 // ResourceSingularizer implements [meta.RESTMapper].
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
-	return query(m, func(r meta.RESTMapper) (string, error) { return r.ResourceSingularizer(strings.ToLower(resource)) })
+	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 
 // noResource is the cause of a [NotServed] whose resource answered 404.

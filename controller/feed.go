@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/object"
@@ -35,8 +37,10 @@ type feed[R comparable] struct {
 	report *reporter
 
 	ctx     context.Context    // of handlers; set before the first call
-	calls   sync.Mutex         // makes the calls of the handler one after another
 	handler handler.Handler[R] // bound; set before the first call
+	calls   sync.Mutex         // makes the calls of the handler one after another
+	gather  gather[R]          // guarded by calls
+	add     func(R)            // is caused
 
 	mu     sync.Mutex
 	sub    Subscription
@@ -51,11 +55,13 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &feed[R]{
+	f := &feed[R]{
 		running: r, source: s, again: again, handler: s.handler,
 		opened: make(chan struct{}),
 		report: newReporter(r.name, r.o, r.logger, s.String()),
-	}, nil
+	}
+	f.add = f.caused
+	return f, nil
 }
 
 // failedKept is how many changes of a key are kept apart for the handler to be called with again.
@@ -231,13 +237,14 @@ func (f *feed[R]) matches(ask func() (bool, error)) bool {
 // handle queues what the handler says of a change. A handler that fails is called again later,
 // unless it is the object that cannot be read.
 func (f *feed[R]) handle(c store.Change) {
-	cause := causeOf(c)
-	cause.Kind = f.source.gvk
 	err := run.Safely("handler", func() error {
 		f.calls.Lock()
 		defer f.calls.Unlock()
-		once := once[R]{add: func(req R) { f.enqueue(req, cause) }}
-		return f.handler.Handle(f.ctx, c, once.request)
+		f.gather.begin(causeOf(c, f.source.gvk))
+		if !c.Initial || f.gather.direct {
+			defer f.flush()
+		}
+		return f.handler.Handle(f.ctx, c, f.add)
 	})
 	if err == nil {
 		f.again.Forget(c.Key)
@@ -263,33 +270,9 @@ func (f *feed[R]) handle(c store.Change) {
 	f.again.AddWith(c.Key, workqueue.AddOptions[[]store.Change]{RateLimited: true, Value: []store.Change{c}})
 }
 
-// once adds each request once. A change is mapped from what the object was and from what it is,
-// which mostly leads to the same request; a worker that took it in between would run twice.
-type once[R comparable] struct {
-	add   func(R)
-	some  bool
-	first R
-	rest  map[R]struct{}
-}
-
-func (o *once[R]) request(req R) {
-	if !o.some {
-		o.some, o.first = true, req
-	} else {
-		if _, seen := o.rest[req]; seen || req == o.first {
-			return
-		}
-		if o.rest == nil {
-			o.rest = map[R]struct{}{}
-		}
-		o.rest[req] = struct{}{}
-	}
-	o.add(req)
-}
-
 // causeOf says what a change is to those that it causes.
-func causeOf(c store.Change) reconcile.Cause {
-	cause := reconcile.Cause{Key: c.Key, Count: 1}
+func causeOf(c store.Change, kind schema.GroupVersionKind) reconcile.Cause {
+	cause := reconcile.Cause{Kind: kind, Key: c.Key, Count: 1}
 	e := c.New
 	switch {
 	case c.New == nil:
@@ -304,7 +287,7 @@ func causeOf(c store.Change) reconcile.Cause {
 		cause.Trigger = reconcile.Updated
 	}
 	if e != nil {
-		cause.ResourceVersion = e.Header().ResourceVersion
+		cause.ResourceVersion = e.ResourceVersion()
 	}
 	return cause
 }

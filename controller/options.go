@@ -54,7 +54,8 @@ type Options struct {
 	Logger *slog.Logger
 	// LogConstructor makes the logger of one reconcile from the base, which names the controller
 	// already. Nil, and where it panics or returns nil: the request is added as "object" and the
-	// number of the attempt as "attempt".
+	// number of the attempt as "attempt". One is made for each reconcile; if this is nil, only where
+	// something is logged or reconcile.Logger is called.
 	LogConstructor func(base *slog.Logger, request any, attempt int) *slog.Logger
 	// Hooks are called as things happen.
 	Hooks Hooks
@@ -118,9 +119,6 @@ func (o Options) resolved(name string) (Options, error) {
 	if o.Priority == nil {
 		o.Priority = defaultPriority
 	}
-	if o.LogConstructor == nil {
-		o.LogConstructor = defaultLog
-	}
 	if o.RateLimiter != nil {
 		limiter := o.RateLimiter()
 		if limiter == nil {
@@ -138,10 +136,6 @@ func defaultPriority(c reconcile.Cause) int {
 		return LowPriority
 	}
 	return 0
-}
-
-func defaultLog(base *slog.Logger, request any, attempt int) *slog.Logger {
-	return base.With("object", request, "attempt", attempt)
 }
 
 // limiter gives a queue of requests of type R a rate limiter over any comparable value.

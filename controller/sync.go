@@ -38,6 +38,7 @@ func (r *running[R]) waitForSync(stop context.Context) error {
 				return nil
 			}
 		}
+		f.synced()
 	}
 	return nil
 }

@@ -2,19 +2,12 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
 )
-
-// persistent is the attempt from which a failure is no longer a passing one: it is then logged
-// as an error; a conflict, which is no failure before, as a warning.
-const persistent = 5
 
 // worker reconciles one request after another until stop ends. The reconciles run under work.
 func (r *running[R]) worker(stop, work context.Context) error {
@@ -38,9 +31,11 @@ func (r *running[R]) worker(stop, work context.Context) error {
 // reconcile runs one reconcile and does what next says. It fails only with a panic that is not to
 // be recovered from.
 func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause]) error {
-	attempt := r.queue.NumRequeues(item.Key) + 1
-	logger := r.loggerOf(item.Key, attempt)
-	ctx := reconcile.WithLogger(reconcile.WithCause(work, item.Value), logger)
+	a := &attempt[R]{running: r, item: item, number: r.queue.NumRequeues(item.Key) + 1}
+	if r.o.LogConstructor != nil {
+		a.Logger()
+	}
+	ctx := reconcile.WithInfo(work, a)
 	if r.o.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.o.ReconcileTimeout, ErrReconcileTimeout)
@@ -57,11 +52,13 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	panicked, isPanic := err.(*run.PanicError)
 
 	do := next(result, err)
-	r.log(ctx, logger, do, err, panicked, attempt, took)
-	r.told(Reconciled{
-		Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
-		Attempt: attempt, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
-	})
+	a.log(ctx, do, err, panicked, took)
+	if hook := r.o.Hooks.Reconciled; hook != nil {
+		r.told(hook, Reconciled{
+			Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
+			Attempt: a.number, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
+		})
+	}
 	if isPanic && r.o.StopOnPanic {
 		return err
 	}
@@ -78,51 +75,9 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	return nil
 }
 
-var errNoLogger = errors.New("Options.LogConstructor returned nil")
-
-// loggerOf is the logger of one reconcile: the default one if the option panics or makes none.
-func (r *running[R]) loggerOf(req R, attempt int) *slog.Logger {
-	var l *slog.Logger
-	err := run.Safely("Options.LogConstructor", func() error {
-		if l = r.o.LogConstructor(r.logger, req, attempt); l == nil {
-			return errNoLogger
-		}
-		return nil
-	})
-	if err != nil {
-		r.own.problem(partLogger, err)
-		return defaultLog(r.logger, req, attempt)
-	}
-	return l
-}
-
 // told calls the hook.
-func (r *running[R]) told(what Reconciled) {
-	f := r.o.Hooks.Reconciled
-	if f == nil {
-		return
-	}
-	if err := run.Safely("Hooks.Reconciled", func() error { f(what); return nil }); err != nil {
+func (r *running[R]) told(hook func(Reconciled), what Reconciled) {
+	if err := run.Safely("Hooks.Reconciled", func() error { hook(what); return nil }); err != nil {
 		r.own.problem(partHook, err)
-	}
-}
-
-func (r *running[R]) log(ctx context.Context, l *slog.Logger, do action, err error, p *run.PanicError, attempt int, took time.Duration) {
-	switch {
-	case p != nil:
-		l.Error("reconcile panicked", "err", err, "took", took, "stack", string(p.Stack))
-	case do.outcome == Terminal:
-		l.Error("reconcile failed, not tried again until something changes", "err", err, "took", took)
-	case do.outcome == Failed:
-		level, later := slog.LevelWarn, slog.LevelError
-		if c, ok := errors.AsType[*client.Conflict](err); ok && len(c.Fields) == 0 {
-			level, later = slog.LevelDebug, slog.LevelWarn // decided on an old view, it is decided again
-		}
-		if attempt >= persistent {
-			level = later
-		}
-		l.Log(ctx, level, "reconcile failed, will be tried again", "err", err, "took", took)
-	default:
-		l.Debug("reconciled", "outcome", do.outcome.String(), "took", took)
 	}
 }

@@ -45,7 +45,7 @@ func AnnotationsChanged(names ...string) Predicate {
 // OwnersChanged passes updates that changed the owner references: an object that was adopted or
 // released.
 func OwnersChanged() Predicate {
-	return changed(func(old, new *store.Entry) bool { return !slices.Equal(old.Header().Owners, new.Header().Owners) })
+	return changed(func(old, new *store.Entry) bool { return !old.SameOwners(new) })
 }
 
 // ResourceVersionChanged passes updates of objects that changed at all, which leaves out resyncs.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/object"
@@ -36,7 +38,7 @@ type sample struct {
 var text = rapid.StringMatching("[ab]?")
 
 func samples() []sample {
-	types := scheme.New()
+	known := scheme.New()
 	newPod := func(t *rapid.T) object.Object {
 		return &corev1.Pod{Spec: corev1.PodSpec{NodeName: text.Draw(t, "node")}}
 	}
@@ -76,8 +78,8 @@ func samples() []sample {
 		u := o.(*unstructured.Unstructured).Object
 		return u["spec"], u["status"]
 	}
-	podKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Scheme: types}
-	mapKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: types}
+	podKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod"), Scheme: known}
+	mapKind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: known}
 	return []sample{
 		{"Pod", podKind, wire.Protobuf, newPod, changePod, podParts},
 		{"Pod", podKind, wire.JSON, newPod, changePod, podParts},
@@ -118,6 +120,12 @@ func (s sample) decoded(t *rapid.T, e *store.Entry) object.Object {
 // came or from a store, which packs them.
 func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
 	deleted := metav1.Unix(100, 0)
+	owners := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) metav1.OwnerReference {
+		return metav1.OwnerReference{
+			APIVersion: "v1", Kind: "Job", Name: text.Draw(t, "owner"), UID: types.UID(text.Draw(t, "uid")),
+			Controller: new(rapid.Bool().Draw(t, "controller")),
+		}
+	}), 0, 3)
 	for _, s := range samples() {
 		t.Run(fmt.Sprint(s.name, " ", s.enc), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -129,6 +137,7 @@ func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
 					labels := rapid.MapOfN(rapid.SampledFrom([]string{"x", "y"}), text, 0, 2)
 					o.SetLabels(labels.Draw(t, "labels"))
 					o.SetAnnotations(labels.Draw(t, "annotations"))
+					o.SetOwnerReferences(owners.Draw(t, "owners"))
 					if rapid.Bool().Draw(t, "deleted") {
 						o.SetDeletionTimestamp(&deleted)
 					}
@@ -160,6 +169,7 @@ func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
 					"deletion":    {predicate.DeletionRequested(), (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)},
 					"spec":        {predicate.SpecChanged(), !reflect.DeepEqual(spec, spec2)},
 					"status":      {predicate.StatusChanged(), !reflect.DeepEqual(status, status2)},
+					"owners":      {predicate.OwnersChanged(), !slices.Equal(old.Header().Owners, new.Header().Owners)},
 					"labels":      {predicate.LabelsChanged(), !reflect.DeepEqual(was.GetLabels(), is.GetLabels())},
 					"annotations": {predicate.AnnotationsChanged(), !reflect.DeepEqual(was.GetAnnotations(), is.GetAnnotations())},
 					"label x":     {predicate.LabelsChanged("x"), has(was.GetLabels(), "x") != has(is.GetLabels(), "x")},
@@ -230,6 +240,7 @@ func BenchmarkChanged(b *testing.B) {
 	for name, p := range map[string]predicate.Predicate{
 		"generation": predicate.GenerationChanged(), "spec": predicate.SpecChanged(), "labels": predicate.LabelsChanged(),
 		"annotation": predicate.AnnotationsChanged("example.com/x"), "version": predicate.ResourceVersionChanged(),
+		"owners": predicate.OwnersChanged(),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

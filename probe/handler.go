@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/flyball-io/flyball/run"
@@ -131,19 +132,24 @@ func reply(w http.ResponseWriter, code int, text string) {
 
 const longest = 512
 
-// secrets are what reasons may hold without anybody having meant to: credentials in an address, the
-// query of one, tokens.
-var secrets = []struct {
+// secret is a pattern, and what is shown in its place.
+type secret struct {
 	what *regexp.Regexp
 	with string
-}{
-	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]*@`), "$1…@"},
-	{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s?"]*)\?[^\s"]*`), "$1?…"},
-	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`), "$1 …"},
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`), "…"},
-	{regexp.MustCompile(`(?i)\b(password|passwd|token|secret|api[_-]?key)\s*[=:]\s*[^\s,;"]+`), "$1=…"},
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`), "…"},
 }
+
+// secrets are what reasons may hold without anybody having meant to: credentials in an address, the
+// query of one, tokens. Programs that have nothing to withhold do without the patterns.
+var secrets = sync.OnceValue(func() []secret {
+	return []secret{
+		{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]*@`), "$1…@"},
+		{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s?"]*)\?[^\s"]*`), "$1?…"},
+		{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`), "$1 …"},
+		{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`), "…"},
+		{regexp.MustCompile(`(?i)\b(password|passwd|token|secret|api[_-]?key)\s*[=:]\s*[^\s,;"]+`), "$1=…"},
+		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`), "…"},
+	}
+})
 
 // Reason is an error as answers show it: one line of at most 512 bytes, without what looks like
 // credentials, and of a panic no more than that it was one.
@@ -155,7 +161,7 @@ func Reason(err error) string {
 	if len(text) > 16*longest {
 		text = text[:16*longest]
 	}
-	for _, s := range secrets {
+	for _, s := range secrets() {
 		text = s.what.ReplaceAllString(text, s.with)
 	}
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")

@@ -106,6 +106,33 @@ func WithLogger(ctx context.Context, l *slog.Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, l)
 }
 
+// Info is what a reconcile may know of itself. It may be asked by several goroutines at once.
+type Info interface {
+	Cause() Cause
+	// Logger is not nil.
+	Logger() *slog.Logger
+}
+
+// WithInfo returns a context from which [CauseFrom] and [Logger] read what i says, which is asked
+// when they are. Controllers call it.
+func WithInfo(ctx context.Context, i Info) context.Context { return infoContext{ctx, i} }
+
+type infoContext struct {
+	context.Context
+	info Info
+}
+
+// Value implements context.Context.
+func (c infoContext) Value(key any) any {
+	switch key.(type) {
+	case causeKey:
+		return c.info.Cause()
+	case loggerKey:
+		return c.info.Logger()
+	}
+	return c.Context.Value(key)
+}
+
 // Logger returns the logger of the running reconcile, which says controller, object and attempt
 // with each line. Outside one it discards what it is given.
 func Logger(ctx context.Context) *slog.Logger {

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"html/template"
+	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -97,21 +98,24 @@ func (p Page) mount(mux *http.ServeMux) error {
 	return nil
 }
 
-var indexPage = template.Must(template.New("").Parse(`<!doctype html>
-<title>debug</title>
-<table>{{range .}}
-<tr><td><a href="{{.Path}}">{{.Path}}</a><td>{{.About}}{{end}}
-</table>
-`))
-
+// writeIndex does without a template: package text/template finds methods by name, so that the
+// linker has to keep every method of every type in the program.
 func writeIndex(w http.ResponseWriter, pages []Page) {
 	all := slices.Clone(pages)
 	for _, p := range pprof.Profiles() {
 		all = append(all, Page{Path: path.Join("/debug/pprof", p.Name()), About: fmt.Sprintf("%d, as text with ?debug=1", p.Count())})
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	var b strings.Builder
+	b.WriteString("<!doctype html>\n<title>debug</title>\n<table>\n")
+	for _, p := range all {
+		link := url.URL{Path: p.Path}
+		fmt.Fprintf(&b, "<tr><td><a href=\"%s\">%s</a><td>%s\n",
+			html.EscapeString(link.EscapedPath()), html.EscapeString(p.Path), html.EscapeString(p.About))
+	}
+	b.WriteString("</table>\n")
 	// An error is one of the connection.
-	_ = indexPage.Execute(w, all)
+	_, _ = io.WriteString(w, b.String())
 }
 
 func lookup(w http.ResponseWriter, r *http.Request, name string) {

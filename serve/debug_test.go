@@ -17,12 +17,14 @@ import (
 )
 
 func TestDebug(t *testing.T) {
-	h, err := serve.Debug(serve.Page{Path: "/debug/caches", About: "what is held", Handler: ok})
+	h, err := serve.Debug(serve.Page{Path: "/debug/caches", About: "what is held", Handler: ok},
+		serve.Page{Path: `/debug/a"><b?`, About: "1 < 2 & 3", Handler: ok})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
 		"/debug/":                           `200 <a href="/debug/caches">/debug/caches</a><td>what is held`,
+		"/debug/?":                          `200 <a href="/debug/a%22%3E%3Cb%3F">/debug/a&#34;&gt;&lt;b?</a><td>1 &lt; 2 &amp; 3`,
 		"/debug/pprof/":                     `200 <a href="/debug/pprof/heap">`,
 		"/debug/caches":                     "200 ok",
 		"/debug/pprof/goroutine?debug=1":    "200 goroutine profile:",

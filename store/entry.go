@@ -100,6 +100,12 @@ func (e *Entry) Deleting() bool { return e.record[0]&flagDeleting != 0 }
 // Digest tells whether parts of two states of an object differ, without looking at them.
 func (e *Entry) Digest() wire.Digest { return e.record.meta().digest.Digest }
 
+// SameOwners reports whether two states of an object have the same owner references, in the same
+// order, without looking at them.
+func (e *Entry) SameOwners(other *Entry) bool {
+	return e.record.meta().digest.Owners == other.record.meta().digest.Owners
+}
+
 // Same reports whether two entries are of one state of one object: of the same key, uid and
 // resourceVersion, and both set aside or neither.
 func (e *Entry) Same(other *Entry) bool {

@@ -51,16 +51,6 @@ func scanJSON(raw Raw, digests bool) (object.Header, Digest, string, error) {
 	return s.h, s.d, field, err
 }
 
-// checkJSON reports what keeps b from being one JSON value.
-func checkJSON(b []byte) error {
-	return readJSON(b, func(r *jsonReader) error {
-		if err := r.skip(); err != nil {
-			return err
-		}
-		return r.end()
-	})
-}
-
 func (s *jsonScanner) scan() error {
 	s.r.space()
 	if s.r.peek() != '{' {

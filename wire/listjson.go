@@ -11,7 +11,6 @@ import (
 
 // jsonList reads an object with members apiVersion, kind, metadata and items, in any order.
 type jsonList struct {
-	buf              []byte // of the item
 	s                *jsonStream
 	kind             *Kind
 	state            jsonListState
@@ -41,11 +40,12 @@ func (l *jsonList) next() (Raw, error) {
 	for {
 		switch l.state {
 		case listItems:
-			if l.s.peek() != ']' {
-				return l.item()
-			}
-			if _, err := l.s.token(); err != nil {
+			more, err := l.s.more(']')
+			if err != nil {
 				return Raw{}, err
+			}
+			if more {
+				return l.item()
 			}
 			l.state = listMembers
 		case listMembers:
@@ -59,17 +59,16 @@ func (l *jsonList) next() (Raw, error) {
 }
 
 func (l *jsonList) start() error {
-	t, err := l.s.token()
-	switch {
+	switch c, err := l.s.peek(); {
 	case err == io.EOF:
 		return &TruncatedError{}
 	case err != nil:
 		return err
-	case t.Kind() != '{':
-		return &SyntaxError{Encoding: JSON, Err: errNotObject}
+	case c != '{':
+		return l.s.syntax(errNotObject)
 	}
 	l.state = listMembers
-	return nil
+	return l.s.open('{')
 }
 
 func (l *jsonList) item() (Raw, error) {
@@ -77,33 +76,32 @@ func (l *jsonList) item() (Raw, error) {
 	if err != nil {
 		return Raw{}, err
 	}
-	b := append(l.buf[:0], v...)
-	if l.buf = b; cap(b) > keepBuffer {
-		l.buf = nil
-	}
-	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: b, checked: true}
+	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: v, checked: true}
 	return raw, raw.foreign()
 }
 
 // member reads one member of the list, or its end.
 func (l *jsonList) member() error {
-	if l.s.peek() == '}' {
-		_, err := l.s.token()
-		l.state = listEnd
-		return err
-	}
-	name, err := l.s.name()
+	more, err := l.s.more('}')
 	if err != nil {
 		return err
 	}
-	switch name {
+	if !more {
+		l.state = listEnd
+		return nil
+	}
+	b, err := l.s.name()
+	if err != nil {
+		return err
+	}
+	switch name := string(b); name {
 	case "apiVersion", "kind":
 		v, err := l.s.value()
 		if err != nil {
 			return err
 		}
 		if v.Kind() != '"' {
-			return &SyntaxError{Encoding: JSON, Offset: l.s.d.InputOffset(), Err: errors.New(name + ": want a string, got " + kindOf(v.Kind()))}
+			return l.s.syntax(errors.New(name + ": want a string, got " + kindOf(v.Kind())))
 		}
 		if name == "kind" {
 			l.name = string(unquote(v))
@@ -114,19 +112,20 @@ func (l *jsonList) member() error {
 	case "metadata":
 		return l.readMeta()
 	case "items":
-		if k := l.s.peek(); k != '[' {
-			if k == 'n' {
-				return l.s.skip()
-			}
+		switch c, err := l.s.peek(); {
+		case err != nil:
+			return err
+		case c == 'n':
+			return l.s.skip()
+		case c != '[':
 			v, err := l.s.value()
 			if err != nil {
 				return err
 			}
-			return &SyntaxError{Encoding: JSON, Offset: l.s.d.InputOffset(), Err: errors.New("items: want an array, got " + kindOf(v.Kind()))}
+			return l.s.syntax(errors.New("items: want an array, got " + kindOf(v.Kind())))
 		}
-		_, err := l.s.token()
 		l.state = listItems
-		return err
+		return l.s.open('[')
 	case "status", "message", "reason", "details", "code":
 		v, err := l.s.value()
 		if err == nil {
@@ -169,7 +168,7 @@ func (l *jsonList) readMeta() error {
 		Remaining       *int64 `json:"remainingItemCount"`
 	}
 	if err := json.Unmarshal(v, &m); err != nil {
-		return &SyntaxError{Encoding: JSON, Offset: l.s.d.InputOffset(), Err: err}
+		return l.s.syntax(err)
 	}
 	l.m = ListMeta{ResourceVersion: m.ResourceVersion, Continue: m.Continue, Remaining: m.Remaining}
 	return nil
@@ -187,48 +186,41 @@ func (l *jsonList) end() error {
 	if !l.checked {
 		return l.wrongKind()
 	}
-	switch _, err := l.s.value(); {
-	case err == io.EOF:
-		return io.EOF
-	case err != nil:
-		return err
+	if _, err := l.s.peek(); err != nil {
+		return err // io.EOF
 	}
-	return &SyntaxError{Encoding: JSON, Offset: l.s.d.InputOffset(), Err: errors.New("more after the list")}
+	return l.s.syntax(errors.New("more after the list"))
 }
 
 // foreign returns a *DecodeError if a JSON object says, in its first members, that it is of another
 // kind. The server writes the kind there; [Raw.Header] looks at all of the object.
 func (r Raw) foreign() error {
 	var apiVersion, kind string
-	err := readJSON(r.Bytes, func(j *jsonReader) error {
-		if j.d.PeekKind() != '{' {
-			return errNotObject
+	d := viewReader{b: r.Bytes}
+	more, err := d.begin('{', '}')
+	for range 2 {
+		if !more || err != nil {
+			break
 		}
-		if _, err := j.d.ReadToken(); err != nil {
-			return err
+		var name, text []byte
+		if name, err = d.name(); err != nil {
+			break
 		}
-		for range 2 {
-			if j.d.PeekKind() != '"' {
-				return nil
-			}
-			name, err := j.name()
-			if err != nil {
-				return err
-			}
-			switch string(name) {
-			case "apiVersion":
-				apiVersion, err = j.str()
-			case "kind":
-				kind, err = j.str()
-			default:
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+		var to *string
+		switch string(name) {
+		case "apiVersion":
+			to = &apiVersion
+		case "kind":
+			to = &kind
+		default:
+			more = false
+			continue
 		}
-		return nil
-	})
+		if text, err = d.str(); err == nil {
+			*to = string(text)
+			more, err = d.next('}')
+		}
+	}
 	if err != nil || apiVersion == "" || kind == "" || r.Kind.is(apiVersion, kind) {
 		return nil // what else is wrong, Header says
 	}

@@ -24,16 +24,7 @@ func (p *Path) Values(r Raw) ([]string, error) {
 	var err error
 	switch {
 	case r.Encoding == JSON:
-		err = readJSON(r.Bytes, func(j *jsonReader) error {
-			e.r = j
-			if j.d.PeekKind() != '{' {
-				return errNotObject
-			}
-			if err := e.value(0); err != nil {
-				return err
-			}
-			return j.end()
-		})
+		err = e.document(r)
 	case r.Encoding == Protobuf && p.proto:
 		err = e.message(r.Bytes, 0)
 	case r.Encoding == Protobuf:
@@ -50,8 +41,22 @@ func (p *Path) Values(r Raw) ([]string, error) {
 // pathEval collects the values of one object.
 type pathEval struct {
 	p   *Path
-	r   *jsonReader // for JSON
+	d   viewReader // for JSON
 	out []string
+}
+
+// document reads a JSON object.
+func (e *pathEval) document(r Raw) error {
+	if !r.checked {
+		if err := checkJSON(r.Bytes); err != nil {
+			return err
+		}
+	}
+	e.d.b = r.Bytes
+	if e.d.space(); e.d.peek() != '{' {
+		return errNotObject
+	}
+	return e.value(0)
 }
 
 // missing adds what a Go object has where hop i has nothing on the wire.
@@ -79,7 +84,7 @@ func (e *pathEval) add(text string) error {
 // value reads the JSON value that comes next, to which hop i applies.
 func (e *pathEval) value(i int) error {
 	if i == len(e.p.hops) {
-		v, err := e.r.d.ReadValue()
+		v, err := e.d.value()
 		if err != nil {
 			return err
 		}
@@ -90,9 +95,9 @@ func (e *pathEval) value(i int) error {
 		return e.take(i)
 	}
 	found, start := false, len(e.out)
-	err := e.r.object(func(name []byte) error {
+	err := e.d.members(func(name []byte) error {
 		if string(name) != h.name {
-			return e.r.skip()
+			return e.d.skip()
 		}
 		found, e.out = true, e.out[:start] // the last of equal names wins
 		return e.take(i)
@@ -106,21 +111,21 @@ func (e *pathEval) value(i int) error {
 // take reads the JSON value of hop i.
 func (e *pathEval) take(i int) error {
 	element := func() error {
-		if e.r.d.PeekKind() == 'n' {
+		if e.d.peek() == 'n' {
 			e.empty(i)
-			return e.r.skip()
+			return e.d.skip()
 		}
 		return e.value(i + 1)
 	}
 	h := &e.p.hops[i]
 	switch {
 	case h.access == each:
-		return e.r.array(element)
+		return e.d.elements(element)
 	case h.access == byKey:
 		start := len(e.out)
-		return e.r.object(func(name []byte) error {
+		return e.d.members(func(name []byte) error {
 			if string(name) != h.key {
-				return e.r.skip()
+				return e.d.skip()
 			}
 			e.out = e.out[:start]
 			return element()

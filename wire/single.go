@@ -57,25 +57,23 @@ func ParseStatus(body []byte, contentType string) (status *metav1.Status, ok boo
 
 // typeOf reads apiVersion and kind of a whole JSON object.
 func typeOf(b []byte) (apiVersion, kind string, err error) {
-	err = readJSON(b, func(r *jsonReader) error {
-		if r.d.PeekKind() != '{' {
-			return errNotObject
+	d := viewReader{b: b}
+	if d.space(); d.peek() != '{' {
+		return "", "", errNotObject
+	}
+	if err := checkJSON(b); err != nil {
+		return "", "", err
+	}
+	err = d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "apiVersion":
+			apiVersion, err = d.kept()
+		case "kind":
+			kind, err = d.kept()
+		default:
+			err = d.skip()
 		}
-		err := r.object(func(name []byte) (err error) {
-			switch string(name) {
-			case "apiVersion":
-				apiVersion, err = r.str()
-			case "kind":
-				kind, err = r.str()
-			default:
-				err = r.d.SkipValue()
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return r.end()
+		return err
 	})
 	return apiVersion, kind, err
 }

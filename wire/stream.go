@@ -3,11 +3,9 @@ package wire
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -154,114 +152,6 @@ func (s *protoStream) syntax(err error) error {
 }
 
 func bodyError(err error) error { return fmt.Errorf("wire: read body: %w", err) }
-
-// jsonStream reads JSON tokens and values off a body, without holding more than one value.
-type jsonStream struct {
-	d *jsontext.Decoder
-	r limitedReader
-}
-
-// limitedReader stops a decoder that reads on for a value above the limit.
-type limitedReader struct {
-	r     io.Reader
-	n     int64 // bytes read so far
-	until int64 // n may not pass this
-	limit int64
-	err   error // what the body failed with; the decoder wraps it
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	room := l.until - l.n
-	if room <= 0 {
-		l.err = &TooLargeError{Size: l.limit + 1, Limit: l.limit}
-		return 0, l.err
-	}
-	n, err := l.r.Read(p[:min(int64(len(p)), room)])
-	l.n += int64(n)
-	switch err {
-	case nil, io.EOF:
-		return n, err
-	case io.ErrUnexpectedEOF: // so a cut HTTP body ends
-		l.err = &TruncatedError{Offset: l.n}
-	default:
-		l.err = bodyError(err)
-	}
-	return n, l.err
-}
-
-// slack is room for the space and the punctuation around a value.
-const slack = 256
-
-func newJSONStream(body io.Reader, lim Limits) *jsonStream {
-	s := &jsonStream{r: limitedReader{r: body, limit: lim.frame()}}
-	s.r.until = s.r.limit + slack
-	s.d = jsontext.NewDecoder(&s.r, lenient...)
-	return s
-}
-
-// value reads a whole value. The bytes are good until the next read.
-func (s *jsonStream) value() (jsontext.Value, error) {
-	s.r.until = s.d.InputOffset() + s.r.limit + slack
-	v, err := s.d.ReadValue()
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	if int64(len(v)) > s.r.limit {
-		return nil, &TooLargeError{Size: int64(len(v)), Limit: s.r.limit}
-	}
-	return v, nil
-}
-
-// token reads one token. It is good until the next read.
-func (s *jsonStream) token() (jsontext.Token, error) {
-	s.r.until = s.d.InputOffset() + s.r.limit + slack
-	t, err := s.d.ReadToken()
-	if err != nil {
-		return t, s.fail(err)
-	}
-	return t, nil
-}
-
-// peek is the kind of what comes next, 0 if that cannot be read.
-func (s *jsonStream) peek() jsontext.Kind {
-	s.r.until = s.d.InputOffset() + s.r.limit + slack
-	return s.d.PeekKind()
-}
-
-// skip passes over a value. However large it is, little of it is held.
-func (s *jsonStream) skip() error {
-	s.r.until = 1<<63 - 1
-	if err := s.d.SkipValue(); err != nil {
-		return s.fail(err)
-	}
-	return nil
-}
-
-// name reads the name of a member.
-func (s *jsonStream) name() (string, error) {
-	v, err := s.value()
-	if err != nil {
-		return "", err
-	}
-	return string(unquote(v)), nil
-}
-
-// fail gives an error of the decoder its type. io.EOF between values stays as it is.
-func (s *jsonStream) fail(err error) error {
-	switch {
-	case s.r.err != nil:
-		return s.r.err
-	case err == io.EOF && s.d.StackDepth() == 0:
-		return io.EOF
-	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
-		return &TruncatedError{Offset: s.r.n}
-	}
-	offset := s.d.InputOffset()
-	if syn := (*jsontext.SyntacticError)(nil); errors.As(err, &syn) {
-		offset = syn.ByteOffset
-	}
-	return &SyntaxError{Encoding: JSON, Offset: offset, Err: err}
-}
 
 // statusError reads the Status that came instead of what was asked for.
 func statusError(b []byte, enc Encoding) error {

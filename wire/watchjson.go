@@ -11,43 +11,56 @@ import (
 type jsonWatch struct {
 	s    *jsonStream
 	kind *Kind
-	buf  []byte // of the object
+	name []byte // of the type
+	buf  []byte // of an object that does not come last
 }
 
 func (w *jsonWatch) buffered() int { return len(w.s.d.UnreadBuffer()) }
 
 func (w *jsonWatch) next() (EventType, Raw, error) {
-	t, err := w.s.token()
-	if err != nil {
+	switch c, err := w.s.peek(); {
+	case err != nil:
+		return 0, Raw{}, err
+	case c != '{':
+		return 0, Raw{}, w.s.syntax(errNotObject)
+	}
+	if err := w.s.open('{'); err != nil {
 		return 0, Raw{}, err
 	}
-	if t.Kind() != '{' {
-		return 0, Raw{}, w.syntax(errNotObject)
-	}
-	var name, object []byte
-	for w.s.peek() != '}' {
+	var object []byte
+	w.name = w.name[:0]
+	for {
+		more, err := w.s.more('}')
+		if err != nil {
+			return 0, Raw{}, err
+		}
+		if !more {
+			break
+		}
 		member, err := w.s.name()
 		if err != nil {
 			return 0, Raw{}, err
 		}
-		switch member {
+		switch string(member) {
 		case "type":
 			v, err := w.s.value()
 			if err != nil {
 				return 0, Raw{}, err
 			}
 			if v.Kind() != '"' {
-				return 0, Raw{}, w.syntax(errors.New("type: want a string, got " + kindOf(v.Kind())))
+				return 0, Raw{}, w.s.syntax(errors.New("type: want a string, got " + kindOf(v.Kind())))
 			}
-			name = append(name[:0], unquote(v)...)
+			w.name = append(w.name[:0], unquote(v)...)
 		case "object":
 			v, err := w.s.value()
 			if err != nil {
 				return 0, Raw{}, err
 			}
-			object = append(w.buf[:0], v...)
-			if w.buf = object; cap(w.buf) > keepBuffer {
-				w.buf = nil
+			if object = v; !w.s.has('}') { // more is to be read, into the same buffer
+				object = append(w.buf[:0], v...)
+				if w.buf = object; cap(w.buf) > keepBuffer {
+					w.buf = nil
+				}
 			}
 		default:
 			if err := w.s.skip(); err != nil {
@@ -55,13 +68,10 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 			}
 		}
 	}
-	if _, err := w.s.token(); err != nil {
-		return 0, Raw{}, err
-	}
 	if object == nil {
-		return 0, Raw{}, w.syntax(errors.New("event without an object"))
+		return 0, Raw{}, w.s.syntax(errors.New("event without an object"))
 	}
-	return w.event(name, object)
+	return w.event(w.name, object)
 }
 
 func (w *jsonWatch) event(name, object []byte) (EventType, Raw, error) {
@@ -75,14 +85,10 @@ func (w *jsonWatch) event(name, object []byte) (EventType, Raw, error) {
 	}
 	var is struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(object, &is); err != nil {
-		return 0, Raw{}, w.syntax(err)
+		return 0, Raw{}, w.s.syntax(err)
 	}
 	if !isStatus(is.APIVersion, is.Kind) {
 		return 0, Raw{}, &KindError{Want: w.kind.GVK, Got: schema.FromAPIVersionAndKind(is.APIVersion, is.Kind)}
 	}
 	return t, raw, nil
-}
-
-func (w *jsonWatch) syntax(err error) error {
-	return &SyntaxError{Encoding: JSON, Offset: w.s.d.InputOffset(), Err: err}
 }

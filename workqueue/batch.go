@@ -22,7 +22,7 @@ type added[K comparable, V any] struct {
 
 // postpone reports whether the add will be applied by settle.
 func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
-	if c.table.used < c.limits.far || o.RateLimited {
+	if c.used < c.limits.far || o.RateLimited {
 		return false
 	}
 	if len(c.added) == batchSize {
@@ -58,12 +58,10 @@ func (c *Core[K, V]) applyAll() {
 
 // foresee says that the next item will be handed out, and the one after that.
 func (c *Core[K, V]) foresee() {
-	if c.table.used < c.limits.far {
+	if c.used < c.limits.far {
 		return
 	}
-	e := c.node(c.ready.front())
-	then := e.links.next
+	then := c.node(c.ready.front()).links.next
 	d := c.cell(then)
-	prefetch4(unsafe.Pointer(&c.table.groups[c.table.home(e.hash)]),
-		unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.retryAt))
+	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.retryAt))
 }

@@ -9,10 +9,10 @@ type entries[K comparable, V any] struct {
 	table  table
 	nodes  nodes
 	cells  cells[K, V]
-	free   list   // by byTime
+	free   list
 	fresh  number // the least number never given
-	peak   int    // the most in use since none was, or since the last look
-
+	used   int    // how many are in use
+	peak   int    // the most that were since none was, or since the last look
 }
 
 func (x *entries[K, V]) init() {
@@ -37,7 +37,7 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 		g := &x.table.groups[at]
 		for w := range g.tags {
 			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
-				if n := g.entries[4*w+slotOf(m)]; n != 0 && x.cell(n).key == key {
+				if n := g.entries[4*w+slotOf(m)]; x.node(n).known && x.cell(n).key == key {
 					return n
 				}
 			}
@@ -48,10 +48,32 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 	}
 }
 
+// enter puts n, which is new, into the table.
+func (x *entries[K, V]) enter(n number, hash uint32) {
+	tag := tagOf(hash)
+	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
+		g := &x.table.groups[at]
+		for w := range g.tags {
+			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
+				old := &g.entries[4*w+slotOf(m)]
+				if e := x.node(*old); !e.known || tagOf(e.hash) != tag {
+					*old = n // it names what is gone
+					return
+				}
+			}
+		}
+		if g.hasFree() {
+			g.put(tag, n)
+			x.table.left--
+			return
+		}
+	}
+}
+
 // insert makes an entry for a key that has none. Nothing is pending yet.
 func (x *entries[K, V]) insert(key K, hash uint32) number {
-	if size, full := x.table.full(); full {
-		x.rehash(size)
+	if x.table.left == 0 {
+		x.rehash(x.table.sizeFor(x.used))
 	}
 	n := x.free.head
 	if n != 0 {
@@ -63,8 +85,9 @@ func (x *entries[K, V]) insert(key K, hash uint32) number {
 		}
 		x.fresh++
 	}
-	x.table.insert(hash, n)
-	x.peak = max(x.peak, x.table.used)
+	x.enter(n, hash)
+	x.used++
+	x.peak = max(x.peak, x.used)
 	e := x.node(n)
 	e.hash, e.known = hash, true
 	x.cell(n).key = key
@@ -106,14 +129,16 @@ func (x *entries[K, V]) release(n number) bool {
 	e := x.node(n)
 	e.known = false
 	*x.cell(n) = cell[K, V]{}
-	x.table.remove(e.hash, n)
 	x.free.prepend(x.nodes, n)
-	if x.table.used > 0 {
+	if x.used--; x.used > 0 {
 		return false
 	}
 	peak := x.peak
 	x.peak = 0
 	if room := x.room(); room <= x.limits.keep || room <= 4*peak {
+		if !x.table.halfLeft() {
+			x.table.reset(len(x.table.groups))
+		}
 		x.free, x.fresh = list{}, 1 // in order again: neighbours in time are neighbours in memory
 		return false
 	}

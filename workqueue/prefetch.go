@@ -10,7 +10,7 @@ import "unsafe"
 //go:noescape
 func prefetch(p unsafe.Pointer)
 
-// prefetch4 is prefetch of four.
+// prefetch3 is prefetch of three.
 //
 //go:noescape
-func prefetch4(a, b, c, d unsafe.Pointer)
+func prefetch3(a, b, c unsafe.Pointer)

@@ -6,14 +6,12 @@ TEXT ·prefetch(SB), NOSPLIT, $0-8
 	PREFETCHT0 (AX)
 	RET
 
-// func prefetch4(a, b, c, d unsafe.Pointer)
-TEXT ·prefetch4(SB), NOSPLIT, $0-32
+// func prefetch3(a, b, c unsafe.Pointer)
+TEXT ·prefetch3(SB), NOSPLIT, $0-24
 	MOVQ a+0(FP), AX
 	MOVQ b+8(FP), BX
 	MOVQ c+16(FP), CX
-	MOVQ d+24(FP), DX
 	PREFETCHT0 (AX)
 	PREFETCHT0 (BX)
 	PREFETCHT0 (CX)
-	PREFETCHT0 (DX)
 	RET

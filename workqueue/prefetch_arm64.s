@@ -6,14 +6,12 @@ TEXT ·prefetch(SB), NOSPLIT, $0-8
 	PRFM (R0), PLDL1KEEP
 	RET
 
-// func prefetch4(a, b, c, d unsafe.Pointer)
-TEXT ·prefetch4(SB), NOSPLIT, $0-32
+// func prefetch3(a, b, c unsafe.Pointer)
+TEXT ·prefetch3(SB), NOSPLIT, $0-24
 	MOVD a+0(FP), R0
 	MOVD b+8(FP), R1
 	MOVD c+16(FP), R2
-	MOVD d+24(FP), R3
 	PRFM (R0), PLDL1KEEP
 	PRFM (R1), PLDL1KEEP
 	PRFM (R2), PLDL1KEEP
-	PRFM (R3), PLDL1KEEP
 	RET

@@ -4,5 +4,5 @@ package workqueue
 
 import "unsafe"
 
-func prefetch(unsafe.Pointer)                                                  {}
-func prefetch4(unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}
+func prefetch(unsafe.Pointer)                                  {}
+func prefetch3(unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}

@@ -15,15 +15,15 @@ var usual = limits{far: 4096, keep: 1024, trim: int64(time.Minute)}
 // becomes empty does without it.
 func (c *Core[K, V]) look() {
 	c.lookAt = later(c.latest, c.limits.trim)
-	if room, used := c.room(), c.table.used; room > c.limits.keep && room > 4*c.peak && room > 16*used {
+	if room, used := c.room(), c.used; room > c.limits.keep && room > 4*c.peak && room > 16*used {
 		c.trim()
 	}
-	c.peak = c.table.used
+	c.peak = c.used
 }
 
 // trim moves every entry to one of the lowest numbers, and lets go of the room behind them.
 func (c *Core[K, V]) trim() {
-	used := number(c.table.used)
+	used := number(c.used)
 	hole := number(1)
 	for n := used + 1; n < c.fresh; n++ {
 		if !c.node(n).known {

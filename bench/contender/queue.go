@@ -20,12 +20,19 @@ type Queue interface {
 	Take()
 }
 
+// Together is a Queue that takes many keys at a time.
+type Together interface {
+	Queue
+	// AddAll does Add for each key, every other one at a low priority.
+	AddAll(keys []object.Key)
+}
+
 // NewQueue makes the work queue of a library.
 func NewQueue(library string) (Queue, error) {
 	switch library {
 	case Flyball:
 		q, err := workqueue.New[object.Key, struct{}](workqueue.Options[object.Key, struct{}]{})
-		return flyballQueue{q}, err
+		return &flyballQueue{q: q}, err
 	case ClientGo:
 		return clientGoQueue{clientqueue.NewTypedRateLimitingQueue(clientqueue.DefaultTypedControllerRateLimiter[object.Key]())}, nil
 	}
@@ -33,10 +40,11 @@ func NewQueue(library string) (Queue, error) {
 }
 
 type flyballQueue struct {
-	q *workqueue.Queue[object.Key, struct{}]
+	q    *workqueue.Queue[object.Key, struct{}]
+	adds []workqueue.Add[object.Key, struct{}]
 }
 
-func (q flyballQueue) Add(key object.Key, low bool) {
+func (q *flyballQueue) Add(key object.Key, low bool) {
 	var o workqueue.AddOptions[struct{}]
 	if low {
 		o.Priority = controller.LowPriority
@@ -44,7 +52,20 @@ func (q flyballQueue) Add(key object.Key, low bool) {
 	q.q.AddWith(key, o)
 }
 
-func (q flyballQueue) Take() {
+// AddAll implements Together.
+func (q *flyballQueue) AddAll(keys []object.Key) {
+	q.adds = q.adds[:0]
+	for i, k := range keys {
+		a := workqueue.Add[object.Key, struct{}]{Key: k}
+		if i%2 == 0 {
+			a.Priority = controller.LowPriority
+		}
+		q.adds = append(q.adds, a)
+	}
+	q.q.AddAll(q.adds)
+}
+
+func (q *flyballQueue) Take() {
 	if item, ok := q.q.Get(context.Background()); ok {
 		q.q.Done(item.Key)
 	}

@@ -10,25 +10,39 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
+const (
+	addOne = "work queue: Add, Get, Done"
+	// addMany is with as many keys at a time as a controller of Flyball's adds of a first list. Who
+	// has no such call has to add one after the other here, too.
+	addMany  = "work queue: AddAll of 256, Get, Done"
+	together = 256
+)
+
 // queueing is the work queue alone: so many different keys of objects, half of them at a low
 // priority, are added, then handed out and done with. No objects are held.
 var queueing = stage{
 	name: "queue", help: "the work queue: different keys through Add, Get and Done, with priorities", own: true,
-	cases: []caseOf{{"work queue: Add, Get, Done", "ns"}},
+	cases: []caseOf{{addOne, "ns"}, {addMany, "ns"}},
 	run: func(_ context.Context, n *session) error {
-		r, err := n.process.ask("queue %d", n.setup.Keys)
-		if err == nil {
-			n.set("work queue: Add, Get, Done", r.NS)
+		for _, one := range []struct {
+			name string
+			size int
+		}{{addOne, 1}, {addMany, together}} {
+			r, err := n.process.ask("queue %d %d", n.setup.Keys, one.size)
+			if err != nil {
+				return err
+			}
+			n.set(one.name, r.NS)
 		}
-		return err
+		return nil
 	},
 }
 
-// queue takes keys through the queue of the library, five times through a new one, of which the
-// middle counts.
+// queue takes keys through the queue of the library, so many at a time, five times through a new
+// one, of which the middle counts.
 func (h *held) queue(arg string, r *report) error {
-	var n int
-	if _, err := fmt.Sscan(arg, &n); err != nil {
+	var n, size int
+	if _, err := fmt.Sscan(arg, &n, &size); err != nil {
 		return err
 	}
 	keys := make([]object.Key, n)
@@ -42,9 +56,7 @@ func (h *held) queue(arg string, r *report) error {
 			return err
 		}
 		began := time.Now()
-		for i, k := range keys {
-			q.Add(k, i%2 == 0)
-		}
+		fill(q, keys, size)
 		for range keys {
 			q.Take()
 		}
@@ -53,4 +65,17 @@ func (h *held) queue(arg string, r *report) error {
 	slices.Sort(all)
 	r.NS = all[len(all)/2]
 	return nil
+}
+
+// fill adds keys, size of them at a time if the queue can.
+func fill(q contender.Queue, keys []object.Key, size int) {
+	if q, can := q.(contender.Together); can && size > 1 {
+		for some := range slices.Chunk(keys, size) {
+			q.AddAll(some)
+		}
+		return
+	}
+	for i, k := range keys {
+		q.Add(k, i%2 == 0)
+	}
 }

@@ -1,0 +1,394 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// grammar checks that what it is given is one JSON value, and finds the end of it. The value may
+// come in pieces. Names may be equal, and texts need not be UTF-8. The zero value begins a value.
+type grammar struct {
+	at    turn
+	depth int
+	// objects has a bit for each level that is open: an object, or else an array.
+	objects [maxDepth/64 + 1]uint64
+}
+
+// turn is what may come next.
+type turn uint8
+
+const (
+	atValue      turn = iota
+	atFirstValue      // of an array, or its end
+	atName
+	atFirstName // of an object, or its end
+	inName
+	inText // that is a value
+	atColon
+	afterValue
+	atEnd // the value is whole
+)
+
+// maxDepth is how many objects and arrays may be open at once.
+const maxDepth = 10_000
+
+var errDepth = errors.New("JSON is nested too deeply")
+
+// begin makes g ready for a value that stands inside of so many others.
+func (g *grammar) begin(outer int) { g.at, g.depth = atValue, outer }
+
+// read goes on at b[i], up to the end of the value or of b, and returns where it stopped. The value
+// is whole if g.at is atEnd then; else read is called again with b[i:] and more behind it. last says
+// that there is no more, which is how a number may end. base is the depth that begin was given.
+func (g *grammar) read(b []byte, i, base int, last bool) (int, error) {
+	var st textState
+	var c byte
+	in := g.in() // the brace or bracket of the innermost level
+	switch g.at {
+	case atValue:
+		goto value
+	case atFirstValue:
+		goto firstValue
+	case atName:
+		goto name
+	case atFirstName:
+		goto firstName
+	case inName:
+		goto nameText
+	case inText:
+		goto text
+	case atColon:
+		goto colon
+	case afterValue:
+		goto after
+	}
+	return i, nil
+
+value:
+	if i >= len(b) {
+		g.at = atValue
+		return i, nil
+	}
+	switch c = b[i]; c {
+	case '"':
+		i++
+		goto text
+	case '{', '[':
+		i++
+		if g.depth == maxDepth {
+			return i - 1, errDepth
+		}
+		if i < len(b) && b[i] == c+2 { // the brace or bracket that shuts it
+			i++
+			goto after
+		}
+		in = c
+		g.open(c)
+		if c == '[' {
+			goto firstValue
+		}
+		goto firstName
+	case ' ', '\n', '\r', '\t':
+		i = skipSpace(b, i)
+		goto value
+	default:
+		from := i
+		if i, st = scalarEnd(b, i, last); st == textWhole {
+			goto after
+		}
+		if st == textBad {
+			return i, unexpected(b[i], "in a value")
+		}
+		g.at = atValue
+		return from, nil
+	}
+
+text:
+	if i, st = textEnd(b, i); st != textWhole {
+		g.at = inText
+		return i, textError(b, i, st)
+	}
+
+after:
+	if g.depth == base {
+		g.at = atEnd
+		return i, nil
+	}
+	if i >= len(b) {
+		g.at = afterValue
+		return i, nil
+	}
+	switch c = b[i]; c {
+	case ',':
+		i++
+		if in == '[' {
+			goto value
+		}
+		goto name
+	case in + 2:
+		i++
+		in = g.shut()
+		goto after
+	case ' ', '\n', '\r', '\t':
+		i = skipSpace(b, i)
+		goto after
+	}
+	return i, unexpected(c, "behind a value")
+
+name:
+	if i < len(b) && b[i] == '"' {
+		i++
+		goto nameText
+	}
+	if i = skipSpace(b, i); i >= len(b) {
+		g.at = atName
+		return i, nil
+	}
+	if b[i] == '"' {
+		i++
+		goto nameText
+	}
+	return i, unexpected(b[i], "where the name of a member begins")
+
+nameText:
+	if i, st = textEnd(b, i); st != textWhole {
+		g.at = inName
+		return i, textError(b, i, st)
+	}
+	if i < len(b) && b[i] == ':' {
+		i++
+		goto value
+	}
+
+colon:
+	if i = skipSpace(b, i); i >= len(b) {
+		g.at = atColon
+		return i, nil
+	}
+	if b[i] == ':' {
+		i++
+		goto value
+	}
+	return i, unexpected(b[i], "behind the name of a member")
+
+firstName:
+	if i = skipSpace(b, i); i >= len(b) {
+		g.at = atFirstName
+		return i, nil
+	}
+	if b[i] == '}' {
+		i++
+		in = g.shut()
+		goto after
+	}
+	goto name
+
+firstValue:
+	if i = skipSpace(b, i); i >= len(b) {
+		g.at = atFirstValue
+		return i, nil
+	}
+	if b[i] == ']' {
+		i++
+		in = g.shut()
+		goto after
+	}
+	goto value
+}
+
+// checkJSON reports what keeps b from being one JSON value, with space around it.
+func checkJSON(b []byte) error {
+	var g grammar
+	i, err := g.read(b, 0, 0, true)
+	switch {
+	case err != nil:
+		return fmt.Errorf("at byte %d: %w", i, err)
+	case g.at != atEnd:
+		return errCut
+	case skipSpace(b, i) < len(b):
+		return errMore
+	}
+	return nil
+}
+
+// open enters an object or array, by its brace or bracket.
+func (g *grammar) open(c byte) {
+	if bit := uint64(1) << (g.depth & 63); c == '{' {
+		g.objects[g.depth>>6] |= bit
+	} else {
+		g.objects[g.depth>>6] &^= bit
+	}
+	g.depth++
+}
+
+// shut leaves the innermost level, and returns the brace or bracket of the next.
+func (g *grammar) shut() byte {
+	g.depth--
+	return g.in()
+}
+
+// in is the brace or bracket of the innermost level.
+func (g *grammar) in() byte {
+	d := max(g.depth-1, 0)
+	return '[' + byte(g.objects[d>>6]>>(d&63)&1)<<5
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// textState is what is known of a text or another scalar.
+type textState uint8
+
+const (
+	textWhole textState = iota
+	textOpen            // it may go on behind what there is
+	textBad
+)
+
+// textEnd reads a text whose quote is before i, and returns the offset behind the one that ends it;
+// if the text is open, where to go on; if it is bad, where.
+func textEnd(b []byte, i int) (int, textState) {
+	for {
+		for len(b)-i >= 8 {
+			if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+				i += bits.TrailingZeros64(m) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return i, textOpen
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, textWhole
+		case c < ' ':
+			return i, textBad
+		case c == '\\':
+			var st textState
+			if i, st = escapeEnd(b, i); st != textWhole {
+				return i, st
+			}
+		default: // one of the last bytes
+			i++
+		}
+	}
+}
+
+// escapeEnd reads the escape sequence at i.
+func escapeEnd(b []byte, i int) (int, textState) {
+	if i+1 >= len(b) {
+		return i, textOpen
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2, textWhole
+	case 'u':
+		for k := i + 2; k < i+6; k++ {
+			if k >= len(b) {
+				return i, textOpen
+			}
+			if !isHex(b[k]) {
+				return i, textBad
+			}
+		}
+		return i + 6, textWhole
+	}
+	return i, textBad
+}
+
+// special has a bit in the bytes of w that are quotes, backslashes or control characters. Only the
+// lowest is sure.
+func special(w uint64) uint64 {
+	const ones = 0x0101010101010101
+	quote, slash := w^'"'*ones, w^'\\'*ones
+	return ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & (0x80 * ones)
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
+}
+
+// scalarEnd reads a number, true, false or null at i, and returns the offset behind it; if it is
+// bad, where. last says that nothing comes behind b.
+func scalarEnd(b []byte, i int, last bool) (int, textState) {
+	switch b[i] {
+	case 't':
+		return wordEnd(b, i, "true")
+	case 'f':
+		return wordEnd(b, i, "false")
+	case 'n':
+		return wordEnd(b, i, "null")
+	}
+	return numberEnd(b, i, last)
+}
+
+func numberEnd(b []byte, i int, last bool) (int, textState) {
+	if b[i] == '-' {
+		i++
+	}
+	from := i
+	if i = digits(b, i); i > from && b[from] == '0' {
+		i = from + 1
+	}
+	if i > from && i < len(b) && b[i] == '.' {
+		from = i + 1
+		i = digits(b, from)
+	}
+	if i > from && i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		from = i
+		i = digits(b, from)
+	}
+	switch {
+	case i >= len(b) && (i == from || !last):
+		return i, textOpen
+	case i == from: // a digit is missing
+		return i, textBad
+	}
+	return i, textWhole
+}
+
+func digits(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+func wordEnd(b []byte, i int, word string) (int, textState) {
+	for k := range len(word) {
+		if i+k >= len(b) {
+			return i, textOpen
+		}
+		if b[i+k] != word[k] {
+			return i + k, textBad
+		}
+	}
+	return i + len(word), textWhole
+}
+
+func unexpected(c byte, where string) error {
+	return fmt.Errorf("invalid character %q %s", c, where)
+}
+
+// textError says why a text that is open or bad cannot be gone on with: nil if it can.
+func textError(b []byte, i int, st textState) error {
+	switch {
+	case st == textOpen:
+		return nil
+	case b[i] == '\\':
+		return fmt.Errorf("invalid escape sequence %q in a string", b[i:min(i+6, len(b))])
+	}
+	return unexpected(b[i], "in a string")
+}

@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// jsonStream reads JSON off a body, without holding more than one value. What it gives out of its
+// buffer is good until the next read.
+//
+//	open('{')
+//	for more('}') {
+//		name()
+//		value()
+//	}
+type jsonStream struct {
+	r       io.Reader
+	buf     []byte // what was read: buf[:at] has been taken
+	at      int
+	before  int64 // bytes of the body before buf
+	limit   int64
+	busy    bool  // the last read filled the buffer
+	err     error // of the body, behind buf
+	fresh   bool  // an object or array was entered, and has had no element so far
+	depth   int   // how many are open
+	grammar grammar
+}
+
+func newJSONStream(body io.Reader, lim Limits) *jsonStream {
+	return &jsonStream{r: body, limit: lim.frame()}
+}
+
+const (
+	firstBuffer = 4 << 10
+	// slack is room for the space and the punctuation around a value.
+	slack = 256
+)
+
+// offset is how many bytes of the body were taken.
+func (s *jsonStream) offset() int64 { return s.before + int64(s.at) }
+
+// fill reads more of the body behind what is in the buffer and not taken yet. The buffer grows up to
+// readBuffer where much comes at once, and beyond that for a value that is larger only. An error
+// stays, and is one of those of this package, or io.EOF.
+func (s *jsonStream) fill() error {
+	if s.err != nil {
+		return s.err
+	}
+	if int64(len(s.buf)-s.at) >= s.limit+slack {
+		return &TooLargeError{Size: s.limit + 1, Limit: s.limit}
+	}
+	s.makeRoom()
+	free := s.buf[len(s.buf):cap(s.buf)]
+	n, err := 0, error(nil)
+	for range 100 { // a reader that neither reads nor fails
+		if n, err = s.r.Read(free); n > 0 || err != nil {
+			break
+		}
+	}
+	s.buf, s.busy = s.buf[:len(s.buf)+n], n == len(free)
+	switch {
+	case err == io.EOF:
+		s.err = err
+	case err == io.ErrUnexpectedEOF: // so a cut HTTP body ends
+		s.err = &TruncatedError{Offset: s.before + int64(len(s.buf))}
+	case err != nil:
+		s.err = bodyError(err)
+	case n == 0:
+		s.err = bodyError(io.ErrNoProgress)
+	}
+	if n > 0 {
+		return nil
+	}
+	return s.err
+}
+
+// makeRoom makes the buffer as large as it should be, with what is not taken yet at its start.
+func (s *jsonStream) makeRoom() {
+	held, size := len(s.buf)-s.at, cap(s.buf)
+	switch {
+	case size == 0:
+		size = firstBuffer
+	case held == size:
+		size = int(min(2*int64(size), s.limit+slack))
+	case s.busy && size < readBuffer:
+		size *= 2
+	case size > readBuffer && held < readBuffer:
+		size = readBuffer
+	}
+	if size != cap(s.buf) {
+		s.move(make([]byte, size))
+	} else if s.at > 0 {
+		s.move(s.buf)
+	}
+}
+
+// move takes what is not taken yet to the start of other memory, or of the same.
+func (s *jsonStream) move(to []byte) {
+	n := copy(to[:cap(to)], s.buf[s.at:])
+	s.before += int64(s.at)
+	s.buf, s.at = to[:n], 0
+}
+
+// peek is the next byte that is no space, 0 if there is none: then the error says why.
+func (s *jsonStream) peek() (byte, error) {
+	for {
+		if s.at = skipSpace(s.buf, s.at); s.at < len(s.buf) {
+			return s.buf[s.at], nil
+		}
+		if err := s.fill(); err != nil {
+			return 0, s.cut(err)
+		}
+	}
+}
+
+// has reports whether that byte comes next, and is in the buffer.
+func (s *jsonStream) has(c byte) bool { return s.at < len(s.buf) && s.buf[s.at] == c }
+
+// cut is the error of a body that ends: io.EOF only where it may.
+func (s *jsonStream) cut(err error) error {
+	if err == io.EOF && s.depth > 0 {
+		return &TruncatedError{Offset: s.before + int64(len(s.buf))}
+	}
+	return err
+}
+
+// open enters an object or array, by its brace or bracket, if that is what comes.
+func (s *jsonStream) open(c byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if got != c {
+		return s.syntax(unexpected(got, "where "+kindOf(jsontext.Kind(c))+" begins"))
+	}
+	s.at++
+	s.depth++
+	s.fresh = true
+	return nil
+}
+
+// more goes to the next element of what is open, or leaves it.
+func (s *jsonStream) more(end byte) (bool, error) {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case c == end:
+		s.at++
+		s.depth--
+		s.fresh = false
+		return false, nil
+	case s.fresh:
+		s.fresh = false
+		return true, nil
+	case c != ',':
+		return false, s.syntax(unexpected(c, "behind a value"))
+	}
+	s.at++
+	if c, err = s.peek(); err == nil && c == end {
+		err = s.syntax(unexpected(c, "behind a comma"))
+	}
+	return err == nil, err
+}
+
+// name reads the name of a member, and the colon behind it.
+func (s *jsonStream) name() ([]byte, error) {
+	if c, err := s.peek(); err != nil {
+		return nil, err
+	} else if c != '"' {
+		return nil, s.syntax(unexpected(c, "where the name of a member begins"))
+	}
+	v, err := s.value()
+	if err != nil {
+		return nil, err
+	}
+	name := unquote(v)
+	if !s.has(':') {
+		name = bytes.Clone(name)
+	}
+	switch c, err := s.peek(); {
+	case err != nil:
+		return nil, err
+	case c != ':':
+		return nil, s.syntax(unexpected(c, "behind the name of a member"))
+	}
+	s.at++
+	return name, nil
+}
+
+// value reads a whole value.
+func (s *jsonStream) value() (jsontext.Value, error) {
+	n, err := s.read(true)
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(n) > s.limit:
+		return nil, &TooLargeError{Size: int64(n), Limit: s.limit}
+	}
+	v := s.buf[s.at : s.at+n : s.at+n]
+	s.at += n
+	return v, nil
+}
+
+// skip passes over a value. However large it is, little of it is held.
+func (s *jsonStream) skip() error {
+	n, err := s.read(false)
+	s.at += n
+	return err
+}
+
+// read looks at the value that comes, which then is the next n bytes of the buffer. If it is not to
+// be kept, that is only the end of it.
+func (s *jsonStream) read(keep bool) (n int, err error) {
+	if _, err := s.peek(); err != nil {
+		return 0, err
+	}
+	s.grammar.begin(s.depth)
+	for {
+		last := s.err == io.EOF
+		if n, err = s.grammar.read(s.buf[s.at:], n, s.depth, last); err != nil {
+			s.at += n
+			return 0, s.syntax(err)
+		}
+		if s.grammar.at == atEnd {
+			return n, nil
+		}
+		if !keep {
+			s.at += n
+			n = 0
+		}
+		switch err = s.fill(); {
+		case err == io.EOF && last:
+			return 0, &TruncatedError{Offset: s.before + int64(len(s.buf))}
+		case err != nil && err != io.EOF:
+			return 0, err
+		}
+	}
+}
+
+func (s *jsonStream) syntax(err error) error {
+	return &SyntaxError{Encoding: JSON, Offset: s.offset(), Err: err}
+}

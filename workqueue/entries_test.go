@@ -1,0 +1,71 @@
+package workqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Entries beside a map, with hashes that are often alike, so that slots of what is gone lie in the
+// way of what is there.
+func TestEntriesModel(t *testing.T) {
+	for _, hashes := range []uint32{1, 7, 1 << 10, 1 << 31} {
+		var x entries[int, struct{}]
+		x.init()
+		x.limits = limits{keep: 64}
+		model := map[int]number{}
+		rnd := rand.New(rand.NewPCG(1, uint64(hashes)))
+		hash := func(key int) uint32 { return uint32(key) * 2654435761 % hashes * (1 << 13) }
+		keys := 40
+		for i := range 200_000 {
+			if i%1000 == 0 {
+				keys = 1 + rnd.IntN(500) // from empty to crowded
+			}
+			key := rnd.IntN(500)
+			n := x.find(key, hash(key))
+			if n != model[key] {
+				t.Fatalf("hashes %d, step %d: found %d, want %d", hashes, i, n, model[key])
+			}
+			switch {
+			case n == 0 && key < keys:
+				if n = x.insert(key, hash(key)); n == 0 || *x.cell(n) != (cell[int, struct{}]{key: key}) {
+					t.Fatalf("hashes %d, step %d: entry %d is %+v", hashes, i, n, *x.cell(n))
+				}
+				model[key] = n
+			case n != 0 && (key >= keys || rnd.IntN(3) == 0):
+				x.release(n)
+				delete(model, key)
+			}
+			if x.used != len(model) {
+				t.Fatalf("hashes %d, step %d: %d used, want %d", hashes, i, x.used, len(model))
+			}
+		}
+	}
+}
+
+// A key that comes and goes all the time, while others come and stay, finds its slot again.
+func TestComingAndGoingTakesNoSlots(t *testing.T) {
+	var x entries[int, struct{}]
+	x.init()
+	const hot, hash = -1, 0x1234_5678
+	for key := range 10_000 {
+		x.release(x.insert(hot, hash))
+		x.insert(key, x.hash(key)) // takes the number that hot had
+	}
+	for range 10_000 {
+		x.release(x.insert(hot, hash)) // has the same number again and again
+	}
+	x.insert(hot, hash)
+	slots := 0
+	for i := range x.table.groups {
+		for _, tags := range x.table.groups[i].tags {
+			for shift := 0; shift < 64; shift += 16 {
+				if tags>>shift&0xffff == tagOf(hash)&0xffff {
+					slots++
+				}
+			}
+		}
+	}
+	if slots > 8 { // a few others may be like it
+		t.Errorf("%d slots", slots)
+	}
+}
