@@ -15,7 +15,7 @@ type jsonWatch struct {
 	buf  []byte // of an object that does not come last
 }
 
-func (w *jsonWatch) buffered() int { return len(w.s.d.UnreadBuffer()) }
+func (w *jsonWatch) buffered() int { return len(w.s.buf) - w.s.at }
 
 func (w *jsonWatch) next() (EventType, Raw, error) {
 	switch c, err := w.s.peek(); {
