@@ -178,11 +178,14 @@ func (c *Core[V]) forgetSlots() {
 	clear(c.slots)
 }
 
-// TakeAll hands out everything pending, in order; nil if there is nothing. The slice is the
-// caller's.
-func (c *Core[V]) TakeAll() []Delta[V] {
+// TakeAll hands out everything pending, in order. The slice is the caller's, who gives another one as
+// room for what comes: nil, or the one before, cleared.
+func (c *Core[V]) TakeAll(room []Delta[V]) []Delta[V] {
 	out := c.pending
-	c.pending = nil
+	if cap(room) > keepTable {
+		room = nil
+	}
+	c.pending = room[:0]
 	c.forgetSlots()
 	c.begin = -1
 	return out

@@ -62,7 +62,7 @@ func do(c *Core[*state], script string) string {
 		case 'x':
 			c.AbortReplace(now)
 		case 'T':
-			taken += show(c.TakeAll()) + " | "
+			taken += show(c.TakeAll(nil)) + " | "
 		case '?':
 			c.Sync(now, object.Key{Name: rest})
 		default:
@@ -74,7 +74,7 @@ func do(c *Core[*state], script string) string {
 			c.Push(now, t, s)
 		}
 	}
-	return taken + show(c.TakeAll())
+	return taken + show(c.TakeAll(nil))
 }
 
 func TestCoreMerges(t *testing.T) {
@@ -182,7 +182,7 @@ func TestCoreStats(t *testing.T) {
 	if got := c.Stats(at(10)); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	c.TakeAll()
+	c.TakeAll(nil)
 	if got := c.Stats(at(10)); got.Depth != 0 || got.Oldest != 0 {
 		t.Errorf("after a take: %+v", got)
 	}

@@ -98,10 +98,10 @@ func (f *FIFO[V]) Wait(ctx context.Context) error {
 }
 
 // TakeAll hands out everything pending, in order; see Core.TakeAll.
-func (f *FIFO[V]) TakeAll() []Delta[V] {
+func (f *FIFO[V]) TakeAll(room []Delta[V]) []Delta[V] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := f.core.TakeAll()
+	out := f.core.TakeAll(room)
 	f.taken.set()
 	return out
 }

@@ -28,7 +28,7 @@ func podAt(name, version string) *pod {
 // take waits, and takes what is pending.
 func take(ctx context.Context, f *delta.FIFO[*pod]) ([]delta.Delta[*pod], error) {
 	err := f.Wait(ctx)
-	return f.TakeAll(), err
+	return f.TakeAll(nil), err
 }
 
 func TestWaitWaits(t *testing.T) {
@@ -82,7 +82,7 @@ func TestPass(t *testing.T) {
 	if f.Pass() || f.Stats().Pushed != 2 {
 		t.Errorf("something waits: %+v", f.Stats())
 	}
-	f.TakeAll()
+	f.TakeAll(nil)
 	f.Close()
 	if f.Pass() {
 		t.Error("passed when closed")
@@ -169,7 +169,7 @@ func ExampleFIFO() {
 	f.Push(delta.Updated, podAt("web", "3"))
 	f.Push(delta.Deleted, podAt("db", "4"))
 
-	for _, d := range f.TakeAll() {
+	for _, d := range f.TakeAll(nil) {
 		fmt.Println(d.Type, d.Key, "at", d.Value.header.ResourceVersion)
 	}
 	// Output:
@@ -200,7 +200,7 @@ func BenchmarkFIFO(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		f.Push(delta.Updated, pods[i%len(pods)])
 		if i%1000 == 999 {
-			f.TakeAll()
+			f.TakeAll(nil)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type applier struct {
 	tidying   bool // tidy is set
 	stopped   bool
 	one       [1]delta.Delta[*store.Entry]
+	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }
 
 func newApplier(in *Informer) *applier {
@@ -57,7 +58,9 @@ func (a *applier) run(ctx context.Context) error {
 func (a *applier) round() {
 	a.turn.Lock()
 	defer a.turn.Unlock()
-	a.step(a.in.fifo.TakeAll())
+	a.batch = a.in.fifo.TakeAll(a.batch)
+	a.step(a.batch)
+	clear(a.batch)
 	a.join()
 	a.resync(time.Now())
 	a.reclaim()

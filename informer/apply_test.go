@@ -66,7 +66,7 @@ func newRig(t *testing.T) *rig {
 // apply applies what is pending, and returns what the source was told and the names that readers see.
 func (b *rig) apply(t *testing.T) (told, seen string) {
 	t.Helper()
-	b.a.step(b.in.fifo.TakeAll())
+	b.a.step(b.in.fifo.TakeAll(nil))
 	var names []string
 	for e := range b.in.store.Snapshot().All() {
 		names = append(names, e.Header().Name)

@@ -19,7 +19,7 @@ type sink struct {
 // How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
 // where an object that changes again takes no more room.
 const (
-	listAhead  = 256
+	listAhead  = 64
 	watchAhead = 1024
 )
 

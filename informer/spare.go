@@ -4,14 +4,13 @@ import "sync"
 
 // spare keeps some memory of objects that were packed, for those that come next.
 type spare struct {
-	mu  sync.Mutex
-	all [][]byte
+	mu    sync.Mutex
+	all   [][]byte
+	bytes int // of all
 }
 
-const (
-	mostSpare  = 64
-	spareBytes = 16 << 10 // that one of them has at most
-)
+// spareBytes is how much is kept at most: enough for the objects of a list that are under way.
+const spareBytes = 512 << 10
 
 // take is memory that nobody has, or nil.
 func (s *spare) take() []byte {
@@ -22,13 +21,15 @@ func (s *spare) take() []byte {
 	}
 	b := s.all[len(s.all)-1]
 	s.all = s.all[:len(s.all)-1]
+	s.bytes -= cap(b)
 	return b
 }
 
 func (s *spare) give(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.all) < mostSpare && cap(b) <= spareBytes {
+	if s.bytes+cap(b) <= spareBytes {
 		s.all = append(s.all, b)
+		s.bytes += cap(b)
 	}
 }

@@ -280,7 +280,7 @@ func (m *model) consume() {
 	if limit := 5*12 + 8; pending > limit {
 		m.t.Fatalf("%d slots for 12 keys", pending)
 	}
-	batch := m.queue.TakeAll()
+	batch := m.queue.TakeAll(nil)
 	txn := m.txn
 	if txn == nil {
 		txn = m.store.Begin()

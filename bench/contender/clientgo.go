@@ -74,11 +74,7 @@ func tell(onEvent func(version string)) cache.ResourceEventHandler {
 		onEvent(obj.(metav1.Object).GetResourceVersion())
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if !initial {
-				version(obj)
-			}
-		},
+		AddFunc:    func(obj any, _ bool) { version(obj) },
 		UpdateFunc: func(_, obj any) { version(obj) },
 		DeleteFunc: version,
 	}

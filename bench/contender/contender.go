@@ -27,11 +27,11 @@ type Options struct {
 	// Best says that managedFields are not kept, Keep that they are: by default Flyball cuts them,
 	// and its peers keep them.
 	Best, Keep bool
-	// OnEvent is told the resourceVersion of each change after the first list, by the last handler,
-	// on one goroutine.
+	// OnEvent is told the resourceVersion of each object of the first list and of each change after
+	// it, by the last handler, on one goroutine.
 	OnEvent func(version string)
 	// Reconcile puts a controller with one worker in the place of the handler: OnEvent is told the
-	// version that each reconcile has read, those of the first list included.
+	// version that each reconcile has read.
 	Reconcile bool
 	// Blocked is a further handler, which is called with every object and change: it is to block.
 	// Nil: there is none.

@@ -85,7 +85,6 @@ func (f *flyballs) buildManager(co cache.Options) error {
 
 func (f *flyballs) changed(ch store.Change) {
 	switch {
-	case ch.Initial:
 	case ch.New != nil:
 		f.o.OnEvent(ch.New.ResourceVersion())
 	case ch.Last != nil:

@@ -174,9 +174,13 @@ func (h *held) sync(string, *report) error {
 	}
 }
 
-// settled waits until every object of the first list was told of.
+// settled waits until every handler was told of every object of the first list.
 func (h *held) settled(string, *report) error {
-	return h.arrivals.await(h.ended, func() bool { return h.arrivals.initial.Load() >= int64(h.job.Objects) })
+	want := int64(h.job.Objects)
+	if h.job.Blocked {
+		want *= 2
+	}
+	return h.arrivals.await(h.ended, func() bool { return h.arrivals.initial.Load() >= want })
 }
 
 // handled waits until all events from one to before another have been.

@@ -34,6 +34,9 @@ var holding = stage{
 		n.set("allocations until synced", float64(synced.Usage.Allocs-n.idle.Allocs))
 		n.set("collector's CPU until synced", synced.Usage.GCCPU-n.idle.GCCPU)
 		n.setPeak("peak memory until synced", synced.Usage.Peak)
+		if _, err := n.process.ask("settled"); err != nil { // telling the handler makes garbage
+			return err
+		}
 		retained, err := n.process.ask("retained")
 		if err != nil {
 			return err
