@@ -81,6 +81,7 @@ type Cache struct {
 	special map[schema.GroupVersionKind]KindOptions
 	factory *informer.Factory
 	budgets sync.Map // of *informer.Budget, by kind
+	types   sync.Map // of *held, by Go type: what reads into it have found; changed with mu held
 
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*held
@@ -218,6 +219,7 @@ func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
 			return
 		}
 		delete(all, kind.GVK)
+		c.types.Clear()
 		h.close()
 	}}, nil
 }

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,50 @@ func TestHeaders(t *testing.T) {
 		}
 		for range cache.Headers[corev1.Pod](t.Context(), c) {
 			break
+		}
+	})
+}
+
+// What a read has found out of a Go type is forgotten with the kind.
+func TestReadsFollowWhatIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster()
+		s := cl.server("Pod", "")
+		s.Put(pod("a", "p1", "n1", "app=web"))
+		c := newCache(t, cl, cache.Options{})
+		defer start(c)()
+		key := object.Key{Namespace: "a", Name: "p1"}
+		type view struct{ Spec struct{ NodeName string } }
+		read := func() string {
+			h, err := cache.Header[corev1.Pod](t.Context(), c, key)
+			p, err2 := client.Get[corev1.Pod](t.Context(), c, key)
+			v, err3 := client.Project[corev1.Pod, view](t.Context(), c, key)
+			var undeclared *cache.UndeclaredError
+			for _, err := range []error{err, err2, err3} {
+				if errors.As(err, &undeclared) != (err != nil) || (err != nil) != (err3 != nil) {
+					t.Errorf("errors differ: %v", err)
+				}
+			}
+			if err != nil {
+				return "undeclared"
+			}
+			return h.Key.String() + " " + h.Labels["app"] + " " + p.Spec.NodeName + " " + v.Spec.NodeName
+		}
+		for _, node := range []string{"n1", "n2"} {
+			s.Put(pod("a", "p1", node, "app=web"))
+			h := open(t, c, &corev1.Pod{})
+			if err := c.WaitForSync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if got, want := read(), "a/p1 web "+node+" "+node; got != want {
+					t.Errorf("%s, want %s", got, want)
+				}
+			}
+			h.Close()
+			if got := read(); got != "undeclared" {
+				t.Errorf("after Close: %s", got)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -91,6 +92,9 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 
 // reads returns what reads of an object's kind are answered from.
 func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*held, error) {
+	if h, ok := c.types.Load(reflect.TypeOf(o)); ok {
+		return h.(*held), nil
+	}
 	named, err := object.KindOf(c.conn.Scheme, o)
 	switch {
 	case err == nil:
@@ -106,7 +110,23 @@ func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVers
 	if h == nil {
 		return nil, &UndeclaredError{Kind: gvk, MetadataOnly: !metadata && c.held(gvk, true) != nil}
 	}
+	c.note(o, gvk, h)
 	return h, nil
+}
+
+// note notes what reads into a Go type are answered from, if that says which kind is meant.
+func (c *Cache) note(o object.Object, gvk schema.GroupVersionKind, h *held) {
+	if object.Untyped(o) {
+		return
+	}
+	if kinds, _, err := c.conn.Scheme.ObjectKinds(o); err != nil || len(kinds) > 1 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kinds[gvk] == h {
+		c.types.Store(reflect.TypeOf(o), h)
+	}
 }
 
 func (c *Cache) held(gvk schema.GroupVersionKind, metadata bool) *held {

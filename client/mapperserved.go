@@ -122,9 +122,6 @@ func (s *served) mapper() meta.RESTMapper {
 			order = append(order, schema.GroupVersion{Group: g.name, Version: v.name})
 		}
 	}
-	for i := range s.groups {
-		order = append(order, schema.GroupVersion{Group: s.groups[i].name, Version: meta.AnyVersion})
-	}
 	first := meta.PriorityRESTMapper{Delegate: all}
 	for _, gv := range order {
 		first.ResourcePriority = append(first.ResourcePriority, gv.WithResource(meta.AnyResource))

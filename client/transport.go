@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -17,9 +18,13 @@ import (
 // newTransport is the transport of client-go's rest: credentials of every sort, proxies, HTTP/2
 // with pings after 30 s without a frame (15 s for the answer), HTTP/1.1 where the server has no
 // other. In two things it follows files sooner: a token file is read anew after a 401, and a CA
-// file when the server's certificate cannot be verified.
+// file when the server's certificate cannot be verified. And it is not shared with other clients of
+// the process, since it is made for lists: see tune.
 func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
 	cfg = rest.CopyConfig(cfg)
+	if cfg.Transport == nil {
+		own(cfg)
+	}
 	if cfg.BearerTokenFile != "" {
 		tokens := transport.NewCachedFileTokenSource(cfg.BearerTokenFile)
 		if _, err := tokens.Token(); err != nil {
@@ -40,6 +45,38 @@ func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// own has rest make a transport for this configuration alone, and tune it.
+func own(cfg *rest.Config) {
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	// rest takes configurations for the same that have the same TLS, but none with a dialer.
+	cfg.WrapTransport = transport.Wrappers(tune, cfg.WrapTransport)
+}
+
+// The HTTP/2 of a transport. Larger frames cost less for each object, and what the server may send
+// ahead of the reader is memory.
+const (
+	frameSize = 256 << 10
+	sentAhead = 1 << 20 // for each list or watch
+)
+
+// tune sets up a transport that nobody has used.
+func tune(rt http.RoundTripper) http.RoundTripper {
+	inner := rt
+	for {
+		w, ok := inner.(utilnet.RoundTripperWrapper)
+		if !ok {
+			break
+		}
+		inner = w.WrappedRoundTripper()
+	}
+	if t, ok := inner.(*http.Transport); ok && t.HTTP2 == nil {
+		t.HTTP2 = &http.HTTP2Config{MaxReadFrameSize: frameSize, MaxReceiveBufferPerStream: sentAhead}
+	}
+	return rt
 }
 
 // caPeriod is how often a CA file is looked at while everything goes well.

@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/binary"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -286,5 +288,69 @@ func TestProxy(t *testing.T) {
 	defer c.Close()
 	if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil || asked.Load() == 0 {
 		t.Errorf("%d requests came through the proxy, %v", asked.Load(), err)
+	}
+}
+
+// What the server is told about HTTP/2 bounds what it sends ahead; other clients of the process
+// with the same configuration are left alone.
+func TestHTTP2Settings(t *testing.T) {
+	cert, ca := selfSigned(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cfg := &rest.Config{Host: "https://" + l.Addr().String(), TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	mine, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	other, err := rest.TransportFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeIdle(other)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	settings := func(ask func()) map[uint16]uint32 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ask()
+		}()
+		t.Cleanup(func() { <-done })
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		head := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")+9)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		frame := head[len(head)-9:] // three bytes of length, the type
+		body := make([]byte, int(frame[0])<<16|int(frame[1])<<8|int(frame[2]))
+		if _, err := io.ReadFull(conn, body); err != nil || frame[3] != 4 {
+			t.Fatalf("the first frame is of type %d, %v", frame[3], err)
+		}
+		all := map[uint16]uint32{}
+		for ; len(body) >= 6; body = body[6:] {
+			all[binary.BigEndian.Uint16(body)] = binary.BigEndian.Uint32(body[2:])
+		}
+		return all
+	}
+	const window, frame = 4, 5
+	if s := settings(func() { mine.Check(ctx) }); s[window] != 1<<20 || s[frame] != 256<<10 {
+		t.Errorf("settings of ours: %v", s)
+	}
+	s := settings(func() {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host, nil)
+		if resp, err := other.RoundTrip(req); err == nil {
+			resp.Body.Close()
+		}
+	})
+	if s[window] == 1<<20 || s[frame] == 256<<10 {
+		t.Errorf("settings of another: %v", s)
 	}
 }

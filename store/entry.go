@@ -32,6 +32,8 @@ type Entry struct {
 	raw    []byte
 	header atomic.Pointer[object.Header] // nil: not needed so far
 	aside  error
+	// lent is not nil if the record is memory of the store. Then the key is made when it is needed.
+	lent *loan
 }
 
 var (
@@ -74,7 +76,12 @@ func SetAside(h object.Header, cause error) *Entry {
 }
 
 // Key is what the object is found by.
-func (e *Entry) Key() object.Key { return e.key }
+func (e *Entry) Key() object.Key {
+	if e.lent != nil && e.key.Name == "" {
+		e.key = keyString(e.record.key())
+	}
+	return e.key
+}
 
 // Kind says what the object is; nil for an entry that was set aside.
 func (e *Entry) Kind() *wire.Kind { return e.kind }
@@ -112,7 +119,7 @@ func (e *Entry) Same(other *Entry) bool {
 	if e == other || e == nil || other == nil {
 		return e == other
 	}
-	if e.key != other.key || (e.aside != nil) != (other.aside != nil) {
+	if e.Key() != other.Key() || (e.aside != nil) != (other.aside != nil) {
 		return false
 	}
 	a, b := e.record.meta(), other.record.meta()
@@ -143,7 +150,7 @@ func (e *Entry) Header() *object.Header {
 		return h
 	}
 	h := &object.Header{
-		Key: e.key, UID: m.uidText(), ResourceVersion: m.versionText(), Generation: m.generation,
+		Key: e.Key(), UID: m.uidText(), ResourceVersion: m.versionText(), Generation: m.generation,
 		Labels: labels, Annotations: annotations, Owners: owners,
 	}
 	if m.flags&flagDeleting != 0 {
@@ -172,9 +179,9 @@ func (e *Entry) scan(m *meta) *object.Header {
 		return err
 	})
 	if err != nil {
-		panic(fmt.Sprintf("store: the header of %s was read before: %v", e.key, err))
+		panic(fmt.Sprintf("store: the header of %s was read before: %v", e.Key(), err))
 	}
-	h.Key = e.key
+	h.Key = e.Key()
 	e.template.parts().learn(&m.digest, &h)
 	return &h
 }
@@ -220,7 +227,7 @@ func (e *Entry) Raw() wire.Raw {
 func (e *Entry) unpack(object []byte) ([]byte, error) {
 	b, err := e.template.unpack(nil, object)
 	if err != nil {
-		return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.key, err)
+		return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.Key(), err)
 	}
 	return b, nil
 }
@@ -233,8 +240,11 @@ func (e *Entry) packed(r record, t *template) *Entry {
 }
 
 // Compact is the same state without what is kept for the next moments only: for who holds many
-// entries, and for long. Of nil it is nil.
+// entries, and for long, and for who was lent one. Of nil it is nil.
 func (e *Entry) Compact() *Entry {
+	if e != nil && e.lent != nil {
+		return &Entry{key: e.Key(), record: bytes.Clone(e.record), kind: e.kind, template: e.template}
+	}
 	if e == nil || e.aside != nil || e.raw == nil && e.header.Load() == nil {
 		return e
 	}

@@ -39,12 +39,27 @@ func (e *Entry) Read(f func(wire.Raw) error) error {
 	if e.raw != nil {
 		return f(raw)
 	}
-	return borrow(func(scratch []byte) ([]byte, error) {
+	read := func(scratch []byte) ([]byte, error) {
 		b, err := e.template.unpack(scratch, m.object)
 		if err != nil {
-			return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.key, err)
+			return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.Key(), err)
 		}
 		raw.Bytes = b
 		return b, f(raw)
-	})
+	}
+	if e.lent != nil {
+		return e.lent.use(read)
+	}
+	return borrow(read)
+}
+
+// use is borrow of the memory of a loan.
+func (l *loan) use(f func(scratch []byte) ([]byte, error)) error {
+	scratch := l.scratch[:0]
+	l.scratch = nil // f may ask once more
+	b, err := f(scratch)
+	if cap(b) <= mostPooled {
+		l.scratch = b
+	}
+	return err
 }

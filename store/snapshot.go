@@ -136,6 +136,9 @@ type Query struct {
 	Namespace string
 	// Where is a condition on indexes; nil means none. No index holds an entry that was set aside.
 	Where Cond
+	// Match restricts to entries of which it says so; nil means all. It is asked last, and is lent
+	// each entry until it returns; see [Store.Look].
+	Match func(*Entry) bool
 	// After restricts to keys behind this one, to go on where an earlier read stopped, in this
 	// snapshot or a later one. The zero Key means from the start.
 	After object.Key
@@ -154,33 +157,69 @@ func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 		return nil, err
 	}
 	return func(yield func(*Entry) bool) {
-		walk := q.Where.open(&s.state)
-		namespace := appendKey(nil, object.Key{Namespace: q.Namespace})
-		from, past := namespace, false
-		if after := appendKey(nil, q.After); q.After != (object.Key{}) && bytes.Compare(after, namespace) >= 0 {
-			from, past = after, true
+		w := walk{s: s, at: q.Where.open(&s.state), match: q.Match}
+		w.from = appendKey(nil, object.Key{Namespace: q.Namespace})
+		if q.Namespace != "" {
+			w.prefix = w.from
 		}
-		for {
-			e, key := s.next(walk, from, past)
-			if e == nil || q.Namespace != "" && !bytes.HasPrefix(key, namespace) || !yield(e) {
+		if after := appendKey(nil, q.After); q.After != (object.Key{}) && bytes.Compare(after, w.from) >= 0 {
+			w.from, w.past = after, true
+		}
+		for more := true; more; {
+			var e *Entry
+			if e, more = w.step(); e != nil && !yield(e) {
 				return
 			}
-			from, past = key, true
 		}
 	}, nil
 }
 
-// next makes one step of a walk, and returns what it came to and the key of that.
-func (s *Snapshot) next(walk cursor, from []byte, past bool) (*Entry, []byte) {
+// walk is the way through what a Query selects.
+type walk struct {
+	s      *Snapshot
+	at     cursor
+	prefix []byte // of all keys
+	match  func(*Entry) bool
+	from   []byte // the key at which it is, or if past, behind which
+	past   bool
+}
+
+// stride is how many entries are looked at in one step.
+const stride = 64
+
+// step goes on to the next entry, or some way towards it. more is false at the end.
+func (w *walk) step() (e *Entry, more bool) {
+	s := w.s
 	pin := s.heap.Pin()
 	defer pin.Release()
 	defer runtime.KeepAlive(s)
-	slot, ok := walk.seek(from, past)
-	if !ok {
-		return nil, nil
+	from, past := w.from, w.past
+	for range stride {
+		slot, ok := w.at.seek(from, past)
+		if !ok {
+			return nil, false
+		}
+		key := s.key(slot)
+		if !bytes.HasPrefix(key, w.prefix) {
+			return nil, false
+		}
+		if w.match == nil || s.matches(slot, w.match) {
+			e = s.load(slot, nil)
+			w.from, w.past = e.record.key(), true // a copy of its own
+			return e, true
+		}
+		from, past = key, true
 	}
-	e := s.load(slot, nil)
-	return e, e.record.key() // a copy of its own
+	w.from, w.past = bytes.Clone(from), true
+	return nil, true
+}
+
+func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {
+	if e := s.asides.Get(slot); e != nil {
+		return match(e)
+	}
+	s.lend(slot, func(e *Entry) { ok = match(e) })
+	return ok
 }
 
 // scan is Select without a condition on indexes.

@@ -30,61 +30,65 @@ func room(dst []byte, n int) []byte {
 	return make([]byte, 0, n)
 }
 
+// piece is a part of a message that stays: msg[from:to], after the head of an ObjectMeta of so many
+// bytes, unless meta is negative.
+type piece struct{ from, to, meta int }
+
 // cutProtobuf returns nil if there is nothing to cut.
 func cutProtobuf(dst, msg []byte) []byte {
-	size, found := 0, false // of the message after the cut
+	var some [16]piece
+	pieces, from, size := some[:0], 0, 0
 	c := cursor{b: msg}
 	for start := 0; c.next(); start = c.i {
-		keep := c.i - start
-		if c.num == metaField {
-			meta, ok := keptMeta(c.bytes())
-			if !ok || c.err != nil {
-				return nil
-			}
-			if meta != c.to-c.from {
-				found = true
-				keep = 1 + protowire.SizeBytes(meta)
-			}
+		if c.num != metaField {
+			continue
 		}
-		size += keep
+		n := len(pieces)
+		meta := c.bytes()
+		more, kept, ok := keptMeta(append(pieces, piece{from, start, -1}), meta, c.from)
+		if !ok || c.err != nil {
+			return nil
+		}
+		if kept == len(meta) {
+			continue
+		}
+		pieces, from = more, c.i
+		pieces[n+1].meta = kept
+		size += start - pieces[n].from + 1 + protowire.SizeBytes(kept)
 	}
-	if c.err != nil || !found {
+	if c.err != nil || len(pieces) == 0 {
 		return nil
 	}
-	out := room(dst, size)
-	c = cursor{b: msg}
-	for start := 0; c.next(); start = c.i {
-		if c.num != metaField {
-			out = append(out, msg[start:c.i]...)
-			continue
+	out := room(dst, size+len(msg)-from)
+	for _, p := range pieces {
+		if p.meta >= 0 {
+			out = protowire.AppendTag(out, metaField, protowire.BytesType)
+			out = protowire.AppendVarint(out, uint64(p.meta))
 		}
-		meta := c.bytes()
-		kept, _ := keptMeta(meta)
-		if kept == len(meta) {
-			out = append(out, msg[start:c.i]...)
-			continue
-		}
-		out = protowire.AppendTag(out, metaField, protowire.BytesType)
-		out = protowire.AppendVarint(out, uint64(kept))
-		m := cursor{b: meta}
-		for from := 0; m.next(); from = m.i {
-			if m.num != metaManagedFields {
-				out = append(out, meta[from:m.i]...)
-			}
-		}
+		out = append(out, msg[p.from:p.to]...)
 	}
-	return out
+	return append(out, msg[from:]...)
 }
 
-// keptMeta is the size of an ObjectMeta without its managed fields.
-func keptMeta(meta []byte) (size int, ok bool) {
-	c := cursor{b: meta}
+// keptMeta appends the pieces of an ObjectMeta that are no managed fields, one at least, and returns
+// how many bytes they are. The ObjectMeta begins at base of the message.
+func keptMeta(pieces []piece, meta []byte, base int) (all []piece, size int, ok bool) {
+	c, from := cursor{b: meta}, 0
+	first := len(pieces)
 	for start := 0; c.next(); start = c.i {
-		if c.num != metaManagedFields {
-			size += c.i - start
+		if c.num == metaManagedFields {
+			if start > from || len(pieces) == first {
+				pieces = append(pieces, piece{base + from, base + start, -1})
+				size += start - from
+			}
+			from = c.i
 		}
 	}
-	return size, c.err == nil
+	if from < len(meta) || len(pieces) == first {
+		pieces = append(pieces, piece{base + from, base + len(meta), -1})
+		size += len(meta) - from
+	}
+	return pieces, size, c.err == nil
 }
 
 // cutJSON returns nil if there is nothing to cut.

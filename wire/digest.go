@@ -30,8 +30,8 @@ type Digest struct {
 	Status uint64
 }
 
-// Scan is [Raw.Header] and the digests of the object, in one pass over it. With an error the
-// digest is zero.
+// Scan is [Raw.Header] and the digests of the object, in one pass over it. The labels and annotations
+// of the header may be shared with other headers: read only. With an error the digest is zero.
 func (r Raw) Scan() (object.Header, Digest, error) {
 	h, d, err := r.header(true)
 	if r.Kind != nil && r.Kind.MetadataOnly {

@@ -153,9 +153,21 @@ func (s *jsonScanner) meta(name []byte) (err error) {
 	return err
 }
 
-// texts reads an object of strings into a new map, nil if there are none, and its digest.
+// texts reads an object of strings, nil if there are none, and its digest.
 func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 	start := s.r.i
+	if s.digests {
+		v, err := s.r.value()
+		if err == nil {
+			if hash = hashOfValue(v); hash != 0 {
+				m = recall(hash)
+			}
+		}
+		if m != nil {
+			return m, hash, nil
+		}
+		s.r.i = start
+	}
 	err = s.r.members(func(name []byte) error {
 		key := s.r.keep(name)
 		value, err := s.r.kept()
@@ -168,8 +180,11 @@ func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 		m[key] = value
 		return nil
 	})
-	if s.digests && len(m) > 0 {
-		hash = hashOf(s.r.b[start:s.r.i])
+	if len(m) == 0 || !s.digests {
+		return m, 0, err
+	}
+	if err == nil {
+		remember(hash, m, s.r.i-start+textPiece)
 	}
 	return m, hash, err
 }

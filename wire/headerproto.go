@@ -84,13 +84,15 @@ func (s *metaScanner) scan(meta []byte) {
 	if s.digests {
 		s.labels.flush(meta)
 		s.annotations.flush(meta)
+		s.h.Labels, s.h.Annotations = recall(s.labels.hash), recall(s.annotations.hash)
 	}
+	newLabels, newAnnotations := labels > 0 && s.h.Labels == nil, annotations > 0 && s.h.Annotations == nil
 	// An error is met again below, after everything that is readable before it.
 	s.text = string(meta[:end])
-	if labels > 0 {
+	if newLabels {
 		s.h.Labels = make(map[string]string, labels)
 	}
-	if annotations > 0 {
+	if newAnnotations {
 		s.h.Annotations = make(map[string]string, annotations)
 	}
 	if owners > 0 {
@@ -98,10 +100,24 @@ func (s *metaScanner) scan(meta []byte) {
 	}
 	c = cursor{b: meta}
 	for c.next() && s.err == nil {
-		s.one(&c)
+		switch {
+		case c.num == metaLabels && !newLabels, c.num == metaAnnotations && !newAnnotations:
+		default:
+			s.one(&c)
+		}
 	}
-	if s.err == nil && c.err != nil {
+	switch {
+	case s.err != nil:
+		return
+	case c.err != nil:
 		s.field, s.err = "metadata", c.err
+		return
+	}
+	if newLabels {
+		remember(s.labels.hash, s.h.Labels, len(s.text))
+	}
+	if newAnnotations {
+		remember(s.annotations.hash, s.h.Annotations, len(s.text))
 	}
 }
 

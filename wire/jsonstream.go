@@ -16,91 +16,15 @@ import (
 //		value()
 //	}
 type jsonStream struct {
-	r       io.Reader
-	buf     []byte // what was read: buf[:at] has been taken
-	at      int
-	before  int64 // bytes of the body before buf
+	window
 	limit   int64
-	busy    bool  // the last read filled the buffer
-	err     error // of the body, behind buf
-	fresh   bool  // an object or array was entered, and has had no element so far
-	depth   int   // how many are open
+	fresh   bool // an object or array was entered, and has had no element so far
+	depth   int  // how many are open
 	grammar grammar
 }
 
 func newJSONStream(body io.Reader, lim Limits) *jsonStream {
-	return &jsonStream{r: body, limit: lim.frame()}
-}
-
-const (
-	firstBuffer = 4 << 10
-	// slack is room for the space and the punctuation around a value.
-	slack = 256
-)
-
-// offset is how many bytes of the body were taken.
-func (s *jsonStream) offset() int64 { return s.before + int64(s.at) }
-
-// fill reads more of the body behind what is in the buffer and not taken yet. The buffer grows up to
-// readBuffer where much comes at once, and beyond that for a value that is larger only. An error
-// stays, and is one of those of this package, or io.EOF.
-func (s *jsonStream) fill() error {
-	if s.err != nil {
-		return s.err
-	}
-	if int64(len(s.buf)-s.at) >= s.limit+slack {
-		return &TooLargeError{Size: s.limit + 1, Limit: s.limit}
-	}
-	s.makeRoom()
-	free := s.buf[len(s.buf):cap(s.buf)]
-	n, err := 0, error(nil)
-	for range 100 { // a reader that neither reads nor fails
-		if n, err = s.r.Read(free); n > 0 || err != nil {
-			break
-		}
-	}
-	s.buf, s.busy = s.buf[:len(s.buf)+n], n == len(free)
-	switch {
-	case err == io.EOF:
-		s.err = err
-	case err == io.ErrUnexpectedEOF: // so a cut HTTP body ends
-		s.err = &TruncatedError{Offset: s.before + int64(len(s.buf))}
-	case err != nil:
-		s.err = bodyError(err)
-	case n == 0:
-		s.err = bodyError(io.ErrNoProgress)
-	}
-	if n > 0 {
-		return nil
-	}
-	return s.err
-}
-
-// makeRoom makes the buffer as large as it should be, with what is not taken yet at its start.
-func (s *jsonStream) makeRoom() {
-	held, size := len(s.buf)-s.at, cap(s.buf)
-	switch {
-	case size == 0:
-		size = firstBuffer
-	case held == size:
-		size = int(min(2*int64(size), s.limit+slack))
-	case s.busy && size < readBuffer:
-		size *= 2
-	case size > readBuffer && held < readBuffer:
-		size = readBuffer
-	}
-	if size != cap(s.buf) {
-		s.move(make([]byte, size))
-	} else if s.at > 0 {
-		s.move(s.buf)
-	}
-}
-
-// move takes what is not taken yet to the start of other memory, or of the same.
-func (s *jsonStream) move(to []byte) {
-	n := copy(to[:cap(to)], s.buf[s.at:])
-	s.before += int64(s.at)
-	s.buf, s.at = to[:n], 0
+	return &jsonStream{window: newWindow(body, lim), limit: lim.frame()}
 }
 
 // peek is the next byte that is no space, 0 if there is none: then the error says why.
@@ -109,7 +33,7 @@ func (s *jsonStream) peek() (byte, error) {
 		if s.at = skipSpace(s.buf, s.at); s.at < len(s.buf) {
 			return s.buf[s.at], nil
 		}
-		if err := s.fill(); err != nil {
+		if err := s.fill(0); err != nil {
 			return 0, s.cut(err)
 		}
 	}
@@ -121,7 +45,7 @@ func (s *jsonStream) has(c byte) bool { return s.at < len(s.buf) && s.buf[s.at] 
 // cut is the error of a body that ends: io.EOF only where it may.
 func (s *jsonStream) cut(err error) error {
 	if err == io.EOF && s.depth > 0 {
-		return &TruncatedError{Offset: s.before + int64(len(s.buf))}
+		return s.truncated()
 	}
 	return err
 }
@@ -199,9 +123,7 @@ func (s *jsonStream) value() (jsontext.Value, error) {
 	case int64(n) > s.limit:
 		return nil, &TooLargeError{Size: int64(n), Limit: s.limit}
 	}
-	v := s.buf[s.at : s.at+n : s.at+n]
-	s.at += n
-	return v, nil
+	return s.take(n), nil
 }
 
 // skip passes over a value. However large it is, little of it is held.
@@ -231,9 +153,12 @@ func (s *jsonStream) read(keep bool) (n int, err error) {
 			s.at += n
 			n = 0
 		}
-		switch err = s.fill(); {
+		if int64(s.held()) >= s.limit+slack {
+			return 0, &TooLargeError{Size: s.limit + 1, Limit: s.limit}
+		}
+		switch err = s.fill(0); {
 		case err == io.EOF && last:
-			return 0, &TruncatedError{Offset: s.before + int64(len(s.buf))}
+			return 0, s.truncated()
 		case err != nil && err != io.EOF:
 			return 0, err
 		}

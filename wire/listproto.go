@@ -36,7 +36,7 @@ func (l *protoList) next() (Raw, error) {
 			}
 			continue
 		}
-		if l.s.n == l.raw {
+		if l.s.offset() == l.raw {
 			l.raw = 0
 			continue
 		}
@@ -44,7 +44,7 @@ func (l *protoList) next() (Raw, error) {
 		if err != nil {
 			return Raw{}, l.s.cut(err)
 		}
-		if l.s.n > l.raw || typ == typeBytes && size > l.raw-l.s.n {
+		if l.s.offset() > l.raw || typ == typeBytes && size > l.raw-l.s.offset() {
 			return Raw{}, l.s.syntax(errTruncatedMessage)
 		}
 		switch {
@@ -116,7 +116,7 @@ func (l *protoList) outer() error {
 		case 2:
 			l.found = true
 			if size > 0 {
-				l.raw = l.s.n + size
+				l.raw = l.s.offset() + size
 				return nil
 			}
 		case 3, 4:

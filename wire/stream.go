@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,59 +25,53 @@ func (l Limits) frame() int64 {
 	return l.Frame
 }
 
-// readBuffer is how much of a body is read ahead.
-const readBuffer = 64 << 10
-
 // protoStream reads protobuf fields off a body, without holding more than one of them.
 type protoStream struct {
-	r     *bufio.Reader
-	n     int64 // bytes taken so far
+	window
 	limit int64
-	buf   []byte // see lend
 }
 
 func newProtoStream(body io.Reader, lim Limits) protoStream {
-	return protoStream{r: bufio.NewReaderSize(body, readBuffer), limit: lim.frame()}
+	return protoStream{window: newWindow(body, lim), limit: lim.frame()}
 }
 
-// full reads n bytes into new memory of that size. The body must have them.
+// lend reads n bytes, which are good until the next call. The body must have them.
+func (s *protoStream) lend(n int64) ([]byte, error) {
+	if n > min(usualBuffer, s.limit) {
+		return s.full(n)
+	}
+	if err := s.need(int(n)); err != nil {
+		return nil, s.cut(err)
+	}
+	return s.take(int(n)), nil
+}
+
+// full is lend into new memory of that size.
 func (s *protoStream) full(n int64) ([]byte, error) {
 	if n > s.limit {
 		return nil, &TooLargeError{Size: n, Limit: s.limit}
 	}
-	return s.read(make([]byte, n))
-}
-
-// keepBuffer is the largest buffer that is kept from one object to the next.
-const keepBuffer = 64 << 10
-
-// lend is full into memory that the next call takes again.
-func (s *protoStream) lend(n int64) ([]byte, error) {
-	if n > keepBuffer || n > s.limit {
-		return s.full(n)
+	b := make([]byte, n)
+	for to := b; len(to) > 0; {
+		if s.held() == 0 {
+			if err := s.fill(0); err != nil {
+				return nil, s.cut(err)
+			}
+		}
+		to = to[copy(to, s.take(min(s.held(), len(to)))):]
 	}
-	if int64(cap(s.buf)) < n {
-		s.buf = make([]byte, n+n/4)
-	}
-	return s.read(s.buf[:n:n])
-}
-
-func (s *protoStream) read(b []byte) ([]byte, error) {
-	k, err := io.ReadFull(s.r, b)
-	s.n += int64(k)
-	return b, s.cut(err)
+	return b, nil
 }
 
 // discard skips n bytes.
 func (s *protoStream) discard(n int64) error {
-	for n > 0 {
-		k, err := s.r.Discard(int(min(n, 1<<30)))
-		s.n += int64(k)
-		n -= int64(k)
-		if err != nil {
+	for n > int64(s.held()) {
+		n -= int64(len(s.take(s.held())))
+		if err := s.fill(0); err != nil {
 			return s.cut(err)
 		}
 	}
+	s.take(int(n))
 	return nil
 }
 
@@ -86,14 +79,16 @@ func (s *protoStream) discard(n int64) error {
 func (s *protoStream) varint() (uint64, error) {
 	var v uint64
 	for shift := 0; shift < 70; shift += 7 {
-		c, err := s.r.ReadByte()
-		if err != nil {
-			if shift == 0 && err == io.EOF {
-				return 0, io.EOF
+		if s.held() == 0 {
+			if err := s.fill(0); err != nil {
+				if shift > 0 {
+					err = s.cut(err)
+				}
+				return 0, err
 			}
-			return 0, s.cut(err)
 		}
-		s.n++
+		c := s.buf[s.at]
+		s.at++
 		if shift == 63 && c > 1 {
 			break
 		}
@@ -138,20 +133,15 @@ func (s *protoStream) field() (num, typ int, size int64, err error) {
 
 // cut turns an end of the body into a *TruncatedError.
 func (s *protoStream) cut(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return &TruncatedError{Offset: s.n}
+	if err == io.EOF {
+		return s.truncated()
 	}
-	return bodyError(err)
+	return err
 }
 
 func (s *protoStream) syntax(err error) error {
-	return &SyntaxError{Encoding: Protobuf, Offset: s.n, Err: err}
+	return &SyntaxError{Encoding: Protobuf, Offset: s.offset(), Err: err}
 }
-
-func bodyError(err error) error { return fmt.Errorf("wire: read body: %w", err) }
 
 // statusError reads the Status that came instead of what was asked for.
 func statusError(b []byte, enc Encoding) error {

@@ -15,7 +15,7 @@ type jsonWatch struct {
 	buf  []byte // of an object that does not come last
 }
 
-func (w *jsonWatch) buffered() int { return len(w.s.buf) - w.s.at }
+func (w *jsonWatch) buffered() int { return w.s.held() }
 
 func (w *jsonWatch) next() (EventType, Raw, error) {
 	switch c, err := w.s.peek(); {
@@ -58,7 +58,7 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 			}
 			if object = v; !w.s.has('}') { // more is to be read, into the same buffer
 				object = append(w.buf[:0], v...)
-				if w.buf = object; cap(w.buf) > keepBuffer {
+				if w.buf = object; cap(w.buf) > usualBuffer {
 					w.buf = nil
 				}
 			}

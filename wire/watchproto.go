@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 )
 
@@ -12,32 +11,29 @@ import (
 type protoWatch struct {
 	s    protoStream
 	kind *Kind
-	head [4]byte
 }
 
 func (w *protoWatch) next() (EventType, Raw, error) {
-	k, err := io.ReadFull(w.s.r, w.head[:])
-	w.s.n += int64(k)
-	if err == io.EOF {
-		return 0, Raw{}, io.EOF
-	}
-	if err != nil {
+	switch err := w.s.need(4); {
+	case err == io.EOF && w.s.held() == 0:
+		return 0, Raw{}, err
+	case err != nil:
 		return 0, Raw{}, w.s.cut(err)
 	}
-	size := int64(binary.BigEndian.Uint32(w.head[:]))
-	start := w.s.n
+	size := int64(binary.BigEndian.Uint32(w.s.take(4)))
+	start := w.s.offset()
 	frame, err := w.s.lend(size)
 	if err != nil {
 		return 0, Raw{}, err
 	}
 	t, raw, err := w.event(frame)
-	if bad := (badFrame{}); errors.As(err, &bad) {
+	if bad, ok := err.(badFrame); ok {
 		err = &SyntaxError{Encoding: Protobuf, Offset: start, Err: bad.error}
 	}
 	return t, raw, err
 }
 
-func (w *protoWatch) buffered() int { return w.s.r.Buffered() }
+func (w *protoWatch) buffered() int { return w.s.held() }
 
 // badFrame marks the errors of a frame that is garbage.
 type badFrame struct{ error }

@@ -37,9 +37,6 @@ func newServer(r *rand.Rand) *server {
 		g := metav1.APIGroup{Name: name}
 		for _, v := range shuffled(r, drawn.versions)[:1+r.IntN(len(drawn.versions))] {
 			gv := metav1.GroupVersionForDiscovery{GroupVersion: strings.TrimPrefix(name+"/"+v, "/"), Version: v}
-			if i == 0 {
-				gv = metav1.GroupVersionForDiscovery{GroupVersion: "v1", Version: "v1"}
-			}
 			g.Versions = append(g.Versions, gv)
 			taken := names{"list": "lists", "lists": "lists"}
 			for range r.IntN(12) {
@@ -50,11 +47,12 @@ func newServer(r *rand.Rand) *server {
 				}
 			}
 			s.fails[gv.GroupVersion] = i > 0 && r.IntN(6) == 0
-			if i == 0 {
-				break
-			}
 		}
-		g.PreferredVersion = g.Versions[r.IntN(len(g.Versions))]
+		if i == 0 || r.IntN(4) > 0 {
+			g.PreferredVersion = g.Versions[0]
+		} else {
+			g.PreferredVersion = g.Versions[r.IntN(len(g.Versions))]
+		}
 		s.groups = append(s.groups, g)
 	}
 	return s
@@ -127,7 +125,11 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.URL.Path == "/apis" && s.allOne:
 		s.whole(w, s.groups[1:])
 	case r.URL.Path == "/api":
-		write(w, "application/json", metav1.APIVersions{Versions: []string{"v1"}})
+		var l metav1.APIVersions
+		for _, v := range s.groups[0].Versions {
+			l.Versions = append(l.Versions, v.Version)
+		}
+		write(w, "application/json", l)
 	case r.URL.Path == "/apis":
 		write(w, "application/json", metav1.APIGroupList{Groups: s.groups[1:]})
 	case ok && slices.Contains(slices.Collect(maps.Keys(s.fails)), gv) && !s.fails[gv]:

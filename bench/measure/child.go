@@ -99,6 +99,7 @@ var commands = map[string]func(h *held, arg string, r *report) error{
 	"peak":     func(*held, string, *report) error { return resetPeak() },
 	"block":    (*held).block,
 	"reads":    (*held).reads,
+	"readers":  (*held).readers,
 	"queue":    (*held).queue,
 }
 

@@ -28,7 +28,7 @@ type stage struct {
 type caseOf struct{ name, unit string }
 
 // stages in their order.
-var stages = []stage{holding, updates, pacing, reading, relisting, pathing, churning, blocking, deleting, queueing}
+var stages = []stage{holding, updates, pacing, reading, contending, relisting, pathing, churning, blocking, deleting, queueing}
 
 // Stages are the names of the groups of cases, in their order.
 func Stages() []string {

@@ -1,0 +1,100 @@
+package contender
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/bench/replay"
+	"github.com/flyball-io/flyball/object"
+)
+
+const readObjects = 100_000
+
+// BenchmarkReads is what reads of 100,000 Pods cost in Flyball's cache: of 512 of them, as package
+// measure reads them, and of all, in an order without neighbours.
+func BenchmarkReads(b *testing.B) {
+	spec := corpus.Spec{Kind: "pods", Objects: readObjects, Owners: 50, ManagedFields: true, Seed: 1}
+	f := synced(b, spec).(*flyballs)
+	var keys []object.Key
+	var values []string
+	spec.ManagedFields = false // they are slow to make
+	for n := range readObjects {
+		o := spec.At(n * 7919 % readObjects)
+		keys = append(keys, object.Key{Namespace: o.GetNamespace(), Name: o.GetName()})
+		if n < 512 {
+			values = append(values, IndexValue(o))
+		}
+	}
+	app := spec.At(0).GetLabels()[AppLabel]
+	for _, read := range []struct {
+		name string
+		do   func(object.Key) error
+	}{{"header", f.Header}, {"shared", f.Shared}, {"projected", f.Project}, {"get", f.Get}} {
+		for name, some := range map[string][]object.Key{"512": keys[:512], "all": keys} {
+			b.Run(read.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if err := read.do(some[i%len(some)]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	list := func(name string, do func(i int) (int, error)) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			found := 0
+			for i := 0; b.Loop(); i++ {
+				n, err := do(i)
+				if err != nil {
+					b.Fatal(err)
+				}
+				found += n
+			}
+			b.ReportMetric(float64(found)/float64(b.N), "objects/op")
+		})
+	}
+	list("index", func(i int) (int, error) { return f.ByIndex(values[i%len(values)]) })
+	list("label", func(i int) (int, error) { return f.ByLabel(keys[0].Namespace, app) })
+}
+
+// synced is a contender that holds a corpus.
+func synced(b *testing.B, spec corpus.Spec) Contender {
+	dir, err := replay.Dir("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	tape, err := replay.Record(b.Context(), dir, spec, replay.Plan{}, replay.Protobuf, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { tape.Close() })
+	server := httptest.NewServer(replay.NewServer(replay.Streaming, tape))
+	b.Cleanup(server.Close)
+	c, err := New(Name{Library: Flyball}, Options{
+		Resource: spec.Resource(), View: Typed, OnEvent: func(string) {},
+		Config: &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: tape.ContentType(), AcceptContentTypes: tape.ContentType()}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = c.Run(ctx) })
+	b.Cleanup(func() {
+		cancel()
+		server.CloseClientConnections()
+		running.Wait()
+	})
+	for c.WaitForSync(ctx) != nil {
+		time.Sleep(time.Millisecond)
+	}
+	return c
+}

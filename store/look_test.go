@@ -1,0 +1,154 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+func TestLook(t *testing.T) {
+	s := New(Options{Check: true})
+	commit(s, "[", "+a/x u1@7 app=web", "+a/z u3@8 !", "]")
+	x := object.Key{Namespace: "a", Name: "x"}
+	version := 9
+	replace := func() { // the record goes, and the memory of that
+		for range 200 {
+			commit(s, fmt.Sprintf("+a/x u1@%d app=db", version))
+			version++
+		}
+		for s.Reclaim() {
+		}
+	}
+	var kept *Entry
+	var header *object.Header
+	var raw []byte
+	if !s.Look(x, func(e *Entry) {
+		if e.Key() != x || e.Err() != nil || e.UID() != "u1" || e.Labels()["app"] != "web" {
+			t.Errorf("lent %s of %s", id(e), e.Key())
+		}
+		raw = bytes.Clone(e.Compact().Raw().Bytes)
+		replace()
+		if err := e.Read(func(r wire.Raw) error {
+			return e.Read(func(again wire.Raw) error { // each has memory of its own
+				if !bytes.Equal(again.Bytes, raw) || !bytes.Equal(r.Bytes, raw) {
+					t.Errorf("read %q within %q", again.Bytes, r.Bytes)
+				}
+				return nil
+			})
+		}); err != nil {
+			t.Error(err)
+		}
+		kept, header = e.Compact(), e.Header()
+	}) {
+		t.Fatal("not found")
+	}
+	replace()
+	if header.Key != x || header.UID != "u1" || header.ResourceVersion != "7" || header.Labels["app"] != "web" {
+		t.Errorf("the header has become %+v", header)
+	}
+	if id(kept) != "u1@7" || kept.Key() != x || !bytes.Equal(kept.Raw().Bytes, raw) || kept.Header().Labels["app"] != "web" {
+		t.Errorf("what was kept has become %s, %q", id(kept), kept.Raw().Bytes)
+	}
+
+	var aside error
+	if !s.Look(object.Key{Namespace: "a", Name: "z"}, func(e *Entry) { aside = e.Err() }) || aside != errTest {
+		t.Errorf("set aside: %v", aside)
+	}
+	if s.Look(object.Key{Namespace: "a", Name: "y"}, func(e *Entry) { t.Errorf("lent %s", id(e)) }) {
+		t.Error("found nothing")
+	}
+
+	nodes := New(Options{ClusterScoped: true, Check: true})
+	commit(nodes, "+node u1@1")
+	if !nodes.Look(object.Key{Namespace: "any", Name: "node"}, func(e *Entry) {
+		if e.Key() != (object.Key{Name: "node"}) {
+			t.Errorf("its key is %s", e.Key())
+		}
+	}) {
+		t.Error("the namespace of the key of a cluster-scoped object counts")
+	}
+}
+
+// A Query with Match selects what Match says of the entries that it selects without.
+func TestMatch(t *testing.T) {
+	s := New(Options{Check: true})
+	mustIndex(t, s, "app", ByLabel("app"))
+	txn := s.Begin()
+	for i := range 1000 {
+		aside := ""
+		if i%97 == 0 {
+			aside = " !"
+		}
+		txn.Put(at(fmt.Sprintf("n%d/p%04d u%d@%d app=%d tier=%d%s", i%3, i, i, i+1, i%7, i%11, aside)))
+	}
+	txn.Commit()
+	snap := s.Snapshot()
+	for _, q := range []Query{
+		{}, {Namespace: "n1"}, {Where: Is("app", "3")}, {Namespace: "n2", Where: Or(Is("app", "1"), Is("app", "2"))},
+		{After: object.Key{Namespace: "n1", Name: "p0500"}}, {Namespace: "n1", After: object.Key{Namespace: "n1", Name: "p0500"}},
+	} {
+		for name, match := range map[string]func(*Entry) bool{
+			"none":  func(*Entry) bool { return false },
+			"all":   func(*Entry) bool { return true },
+			"few":   func(e *Entry) bool { return e.Labels()["tier"] == "4" && e.Header().Labels["app"] == "3" },
+			"name":  func(e *Entry) bool { return e.Key().Name > "p0800" },
+			"aside": func(e *Entry) bool { return e.Err() != nil },
+		} {
+			var want []string
+			every, err := snap.Select(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e := range every {
+				if match(e) {
+					want = append(want, e.Key().String()+" "+id(e))
+				}
+			}
+			q := q
+			q.Match = match
+			some, err := snap.Select(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // a sequence can be read again
+				var got []string
+				for e := range some {
+					got = append(got, e.Key().String()+" "+id(e))
+				}
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s of %+v: %v, want %v", name, q, got, want)
+				}
+			}
+			for range some {
+				break
+			}
+		}
+	}
+}
+
+// What Match is lent stays as it is until it returns.
+func TestMatchIsLentWholeEntries(t *testing.T) {
+	s := New(Options{Check: true})
+	commit(s, "+x u1@1 app=web", "+y u2@2 app=web")
+	seq, err := s.Snapshot().Select(Query{Match: func(e *Entry) bool {
+		want := string(e.Raw().Bytes)
+		for i := range 200 {
+			commit(s, fmt.Sprintf("+%s %s@%d app=db", e.Key(), e.UID(), i+3))
+		}
+		for s.Reclaim() {
+		}
+		if got := string(e.Raw().Bytes); got != want || e.Labels()["app"] != "web" {
+			t.Errorf("%q has become %q", want, got)
+		}
+		return true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(seq); got != "x y" {
+		t.Error(got)
+	}
+}
