@@ -113,10 +113,10 @@ func (s *metaScanner) scan(meta []byte) {
 		s.field, s.err = "metadata", c.err
 		return
 	}
-	if newLabels {
+	if newLabels && s.digests {
 		remember(s.labels.hash, s.h.Labels, len(s.text))
 	}
-	if newAnnotations {
+	if newAnnotations && s.digests {
 		remember(s.annotations.hash, s.h.Annotations, len(s.text))
 	}
 }

@@ -1,0 +1,39 @@
+package wire_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Labels and annotations that Scan shares are those of the object, whatever was read before.
+func TestSharedTexts(t *testing.T) {
+	label := func(k, v string) []byte { return msg(1, k, 2, v) }
+	list := []wire.Raw{
+		// The labels of the first two begin alike, and go on behind another field.
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(11, label("a", "b"), 1, "x", 11, label("c", "d")))},
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(11, label("a", "b"), 1, "y"))},
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(12, label("a", "b"), 1, "y", 12, label("c", "d")))},
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(12, label("a", "b"), 1, "y"))},
+		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"x","labels":{"a":"b"},"annotations":{"a":"c"}}}`)},
+		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"y","labels":{"a":"c"},"annotations":{"a":"b"}}}`)},
+		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"z","labels":{"a":"b"},"labels":{},"annotations":null}}`)},
+	}
+	for range 2 {
+		for _, r := range list {
+			want, err := r.Header()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := r.Scan()
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%q: %+v, want %+v; %v", r.Bytes, got, want, err)
+			}
+			same, _, _ := r.Scan()
+			if len(got.Labels) > 0 && reflect.ValueOf(same.Labels).Pointer() != reflect.ValueOf(got.Labels).Pointer() {
+				t.Errorf("%q: the labels are not shared", r.Bytes)
+			}
+		}
+	}
+}
