@@ -51,7 +51,8 @@ func NewEntry(raw wire.Raw) (*Entry, error) {
 	if strings.IndexByte(h.Namespace, 0) >= 0 {
 		return nil, &wire.DecodeError{Key: h.Key, Field: "metadata.namespace", Err: errNamespace}
 	}
-	h.Namespace = unique.Make(h.Namespace).Value()
+	// Keys are kept for long, in queues too, and the rest of the header is not.
+	h.Namespace, h.Name = unique.Make(h.Namespace).Value(), strings.Clone(h.Name)
 	e := &Entry{key: h.Key, kind: raw.Kind, raw: raw.Bytes}
 	e.record = appendRecord(make([]byte, 0, 96+len(h.Namespace)+len(h.Name)), &h, raw.Encoding, digest{d, digestOwners(h.Owners)})
 	e.header.Store(&h)
