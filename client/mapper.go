@@ -85,7 +85,7 @@ func newMapper(l *link) *Mapper {
 }
 
 // Mapping returns the resource of a kind. What the server does not serve is a [NotServed]; a
-// failed discovery is an [Unavailable], [Unauthorized] and so on.
+// failed discovery is an [Unavailable], [Unauthorized], [BadAnswer] and so on.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
