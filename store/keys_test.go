@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -24,8 +27,12 @@ func TestAKeyKeepsNothingElse(t *testing.T) {
 	keys := make([]object.Key, 0, n)
 	before := live()
 	for i := range n {
-		e, err := NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
-			`{"metadata":{"namespace":"default","name":"n-%d","annotations":{"a":"%s%d"}}}`, i, text, i)})
+		c := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("n-", i), Annotations: map[string]string{"a": fmt.Sprint(text, i)}}}
+		b, err := c.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.Protobuf, Bytes: b})
 		if err != nil {
 			t.Fatal(err)
 		}
