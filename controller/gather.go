@@ -60,6 +60,9 @@ func (f *feed[R]) caused(req R) {
 
 // flush queues what was gathered. Calls is held.
 func (f *feed[R]) flush() {
+	if len(f.gather.adds) == 0 {
+		return
+	}
 	defer func() {
 		clear(f.gather.adds)
 		f.gather.adds = f.gather.adds[:0]

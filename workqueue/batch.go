@@ -56,7 +56,7 @@ func (c *Core[K, V]) applyAll() {
 	c.added, c.applied = c.added[:0], 0
 }
 
-// foresee says that the next item will be handed out, and the one after that.
+// foresee says that the item after the next one will be handed out.
 func (c *Core[K, V]) foresee() {
 	if c.used < c.limits.far {
 		return
