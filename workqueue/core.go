@@ -204,6 +204,9 @@ func (c *Core[K, V]) done(n number, t int64) {
 func (c *Core[K, V]) Forget(key K) {
 	c.settle()
 	c.opts.RateLimiter.Forget(key)
+	if c.used == 0 {
+		return
+	}
 	if n := c.find(key, c.hash(key)); n != 0 {
 		c.cell(n).retryAt = 0
 	}
