@@ -22,7 +22,10 @@ type applier struct {
 	wake      *time.Timer // for the next resync
 	tidy      *time.Timer // for what waits for readers
 	wait      time.Duration
-	tidying   bool // tidy is set
+	tidying   bool      // tidy is set
+	most      int64     // that the store held since slim found it much smaller
+	came      uint64    // changes, when slim looked last
+	quiet     time.Time // until then it waits for more of them
 	stopped   bool
 	one       [1]delta.Delta[*store.Entry]
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
@@ -103,12 +106,13 @@ func (a *applier) reclaim() {
 	}
 	for a.in.fifo.Stats().Depth == 0 && a.in.store.Reclaim() {
 	}
+	a.slim(time.Now())
 	if a.in.store.Reclaimable() == 0 {
 		a.wait = 0
 		return
 	}
 	a.wait = min(max(2*a.wait, tidyPause), 10*time.Second)
-	a.tidySoon(a.wait)
+	a.tidySoon(a.wait) // unless it is set already
 }
 
 // step applies a batch. It becomes visible as a whole, except that a relist is a commit of its

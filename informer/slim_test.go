@@ -1,0 +1,71 @@
+package informer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// When most of a large store has gone the runtime is asked for its memory, once.
+func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	was := giveBack
+	giveBack = func() { asked <- struct{}{} }
+	t.Cleanup(func() { giveBack = was })
+	b := newRig(t)
+	group, _ := run.New(t.Context())
+	b.in.group = group
+	r := rand.New(rand.NewPCG(1, 1))
+	entry := func(i, version int) *store.Entry {
+		e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
+			`{"metadata":{"name":"%d","uid":"%d","resourceVersion":"%d"},"data":{"a":%q}}`, i, i, version, noise(r))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	const n = 1000
+	b.BeginReplace(false, reflector.First)
+	for i := range n {
+		b.Upsert(entry(i, 1))
+		b.a.round()
+	}
+	b.EndReplace("1")
+	b.a.round()
+	if held := b.in.store.Stats().Held; held < 2*muchLess {
+		t.Fatalf("%d bytes are not enough to try it with", held)
+	}
+	for i := range n {
+		b.Delete(entry(i, 2))
+		b.a.round()
+	}
+	if len(asked) > 0 {
+		t.Error("asked while objects went")
+	}
+	for range 2 {
+		b.a.slim(time.Now().Add(quietFor))
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 1 {
+		t.Errorf("asked %d times; %d bytes are held", len(asked), b.in.store.Stats().Held)
+	}
+}
+
+// noise is text that nothing makes smaller.
+func noise(r *rand.Rand) string {
+	b := make([]byte, 24<<10)
+	for i := range b {
+		b[i] = 'a' + byte(r.UintN(26))
+	}
+	return string(b)
+}
