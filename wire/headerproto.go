@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -54,12 +55,34 @@ func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Dige
 // message: one allocation instead of one for each string.
 type metaScanner struct {
 	h     object.Header
-	text  string // copy of the message up to the last field that the header needs
+	text  string // copy of the message up to the last field that the header needs, without the hole
+	hole  hole   // labels and annotations that others have read
 	field string
 	err   error
 
 	digests             bool // are wanted
 	labels, annotations fields
+}
+
+// hole is a part of a message that is not copied.
+type hole struct{ from, to int }
+
+// widen adds the part from start to end. If something is between it and the hole, there is none.
+func (h *hole) widen(start, end int) {
+	if h.to == 0 {
+		h.from = start
+	} else if h.to != start {
+		h.from = end
+	}
+	h.to = end
+}
+
+// after is where in the copy the byte is that was at i, behind the hole or before it.
+func (h hole) after(i int) int {
+	if i >= h.to {
+		i -= h.to - h.from
+	}
+	return i
 }
 
 func (s *metaScanner) scan(meta []byte) {
@@ -71,9 +94,11 @@ func (s *metaScanner) scan(meta []byte) {
 		case metaLabels:
 			labels++
 			s.labels.add(meta, start, c.i)
+			s.hole.widen(start, c.i)
 		case metaAnnotations:
 			annotations++
 			s.annotations.add(meta, start, c.i)
+			s.hole.widen(start, c.i)
 		case metaOwners:
 			owners++
 		default:
@@ -88,7 +113,14 @@ func (s *metaScanner) scan(meta []byte) {
 	}
 	newLabels, newAnnotations := labels > 0 && s.h.Labels == nil, annotations > 0 && s.h.Annotations == nil
 	// An error is met again below, after everything that is readable before it.
-	s.text = string(meta[:end])
+	if newLabels || newAnnotations {
+		s.hole = hole{}
+	}
+	var text strings.Builder
+	text.Grow(end - (s.hole.to - s.hole.from))
+	text.Write(meta[:s.hole.from])
+	text.Write(meta[s.hole.to:end])
+	s.text = text.String()
 	if newLabels {
 		s.h.Labels = make(map[string]string, labels)
 	}
@@ -151,7 +183,8 @@ func (s *metaScanner) str(c *cursor, base int, field string) string {
 		s.fail(field, c.err)
 		return ""
 	}
-	t := s.text[base+c.from : base+c.to]
+	from := s.hole.after(base + c.from)
+	t := s.text[from : from+c.to-c.from]
 	if !utf8.ValidString(t) {
 		s.fail(field, errUTF8)
 		return ""

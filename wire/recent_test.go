@@ -16,6 +16,10 @@ func TestSharedTexts(t *testing.T) {
 		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(11, label("a", "b"), 1, "y"))},
 		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(12, label("a", "b"), 1, "y", 12, label("c", "d")))},
 		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(12, label("a", "b"), 1, "y"))},
+		// Other fields are before them, between them and behind them.
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(1, "x", 11, label("a", "b"), 12, label("e", "f"), 13, msg(3, "owner", 4, "id")))},
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(11, label("a", "b"), 1, "x", 12, label("e", "f"), 11, label("c", "d"), 13, msg(3, "owner", 4, "id"), 5, "uid"))},
+		{Kind: pods, Encoding: wire.Protobuf, Bytes: msg(1, msg(12, label("e", "f"), 11, label("a", "b"), 3, "ns", 11, label("c", "d"), 12, label("g", "h"), 1, "x"))},
 		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"x","labels":{"a":"b"},"annotations":{"a":"c"}}}`)},
 		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"y","labels":{"a":"c"},"annotations":{"a":"b"}}}`)},
 		{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"z","labels":{"a":"b"},"labels":{},"annotations":null}}`)},

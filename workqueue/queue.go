@@ -58,9 +58,9 @@ func (q *Queue[K, V]) Add(key K) { q.AddWith(key, AddOptions[V]{}) }
 
 // AddWith queues key as o says. After ShutDown it does nothing.
 func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) {
+	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.now()
 	q.core.add(key, o, t)
 	q.serve(t)
 }
@@ -69,9 +69,9 @@ func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) {
 // meant for hundreds, not for millions, since nobody else gets at the queue meanwhile. adds stays
 // the caller's.
 func (q *Queue[K, V]) AddAll(adds []Add[K, V]) {
+	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.now()
 	for i := range adds {
 		q.core.add(adds[i].Key, adds[i].AddOptions, t)
 	}
@@ -159,9 +159,9 @@ func (q *Queue[K, V]) Stats() Stats {
 // ready, or was added while in flight, is still handed out to those who call Get. It does not
 // wait, and may be called again and beside ShutDownWithDrain.
 func (q *Queue[K, V]) ShutDown() {
+	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.now()
 	q.core.ShutDown(q.core.at(t))
 	q.serve(t)
 }
@@ -191,7 +191,8 @@ func (q *Queue[K, V]) ShuttingDown() bool {
 	return q.core.ShuttingDown()
 }
 
-// now is in nanoseconds since start, by the monotonic clock.
+// now is in nanoseconds since start, by the monotonic clock. Mostly it is asked before the lock is
+// taken, for others wait behind that; the core lets a time older than its latest count as that.
 func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.start)) }
 
 // serve follows every change: it hands what is ready to parked calls, releases all of them after
@@ -200,7 +201,7 @@ func (q *Queue[K, V]) serve(t int64) {
 	for len(q.parked) > 0 {
 		w := q.parked[len(q.parked)-1]
 		if w.ok = q.core.get(t, &w.item); !w.ok && !q.core.ShuttingDown() {
-			q.arm(t)
+			q.arm()
 			break
 		}
 		q.takeOff(w)
@@ -223,9 +224,9 @@ func (q *Queue[K, V]) checkDrained() {
 
 // getOrPark is what Get can answer at once, or else a waiter and the channel of the timer.
 func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
+	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.now()
 	if ok = q.core.get(t, item); ok || q.core.ShuttingDown() {
 		return nil, nil, ok
 	}
@@ -241,7 +242,7 @@ func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan 
 		q.timer = time.NewTimer(time.Hour)
 		q.timer.Stop()
 	}
-	q.arm(t)
+	q.arm()
 	return w, q.timer.C, false
 }
 
@@ -281,9 +282,9 @@ func (q *Queue[K, V]) takeOff(w *waiter[K, V]) {
 }
 
 // arm sets the timer to the next delayed item. The lock is held.
-func (q *Queue[K, V]) arm(t int64) {
+func (q *Queue[K, V]) arm() {
 	if due, ok := q.core.nextDue(); ok && due != q.armed {
 		q.armed = due
-		q.timer.Reset(time.Duration(due - t))
+		q.timer.Reset(time.Duration(due - q.core.latest))
 	}
 }

@@ -8,5 +8,5 @@
 //
 // A tape is made once for each corpus and form and is kept in the user's cache directory. The
 // server answers as a real API server does as far as the contenders can see: paged and streaming
-// lists, protobuf, JSON and metadata-only, bookmarks, 410 after Forget.
+// lists in the order of the keys, protobuf, JSON and metadata-only, bookmarks, 410 after Forget.
 package replay

@@ -59,8 +59,8 @@ func NewServer(lists Lists, tapes ...*Tape) *Server {
 	for _, t := range tapes {
 		s.tapes[t.form], s.any = t, t
 	}
-	for i := range s.any.Len() {
-		s.live, s.where[i] = append(s.live, initial(i)), i
+	for place, i := range s.any.sorted() {
+		s.live, s.where[i] = append(s.live, initial(i)), place
 	}
 	gvr := s.any.resource.GVR
 	s.path = "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -250,6 +251,16 @@ func same(t *testing.T, want, got map[string]corpus.Object) {
 	}
 }
 
+// asListed are the objects as an API server lists them: by namespace, then by name.
+func asListed(s corpus.Spec) []corpus.Object {
+	all := make([]corpus.Object, s.Len())
+	for i := range all {
+		all[i] = s.At(i)
+	}
+	slices.SortFunc(all, func(a, b corpus.Object) int { return object.KeyOf(a).Compare(object.KeyOf(b)) })
+	return all
+}
+
 // Metadata-only answers, and pages.
 func TestForms(t *testing.T) {
 	s := corpus.Spec{Kind: "deployments", Objects: objects}
@@ -265,10 +276,11 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := asListed(s)
 	for _, limit := range []int64{0, 1, 7, objects, objects + 1} {
 		n := 0
 		for m, err := range client.List[metav1.PartialObjectMetadata](t.Context(), live, client.OfKind(s.GVK()), client.Limit(limit)) {
-			if err != nil || m.Name != s.At(n).GetName() || m.UID != s.At(n).GetUID() {
+			if err != nil || m.Name != want[n].GetName() || m.UID != want[n].GetUID() {
 				t.Fatalf("limit %d, %d: %v %v", limit, n, m, err)
 			}
 			n++
@@ -286,10 +298,10 @@ func TestCustomResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	n, want := 0, asListed(s)
 	for u, err := range client.List[unstructured.Unstructured](t.Context(), live, client.OfKind(s.GVK())) {
-		if err != nil || !reflect.DeepEqual(u.Object, s.At(n).(*unstructured.Unstructured).Object) {
-			t.Fatalf("%d: %v %s", n, err, cmp.Diff(s.At(n), u))
+		if err != nil || !reflect.DeepEqual(u.Object, want[n].(*unstructured.Unstructured).Object) {
+			t.Fatalf("%d: %v %s", n, err, cmp.Diff(want[n], u))
 		}
 		n++
 	}

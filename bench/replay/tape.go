@@ -8,9 +8,12 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // Tape is a corpus and a plan, encoded: a reel of the objects and one of their changes. It is read
@@ -123,4 +126,24 @@ func Dir(given string) (string, error) {
 		return "", fmt.Errorf("a folder for the tapes, which -tapes names: %w", err)
 	}
 	return filepath.Join(cache, "flyball", "bench"), nil
+}
+
+// sorted are the objects in the order of their keys, which is that of an API server's lists.
+func (t *Tape) sorted() []int {
+	keys, order := make([]object.Key, t.Len()), make([]int, t.Len())
+	gvk, _ := t.form.kinds(t.resource.GVK)
+	raw := wire.Raw{Kind: &wire.Kind{GVK: gvk}, Encoding: wire.JSON}
+	if t.form.protobuf() {
+		raw.Encoding = wire.Protobuf
+	}
+	for i := range order {
+		raw.Bytes = t.show(initial(i))
+		h, err := raw.Header()
+		if err != nil {
+			panic(err) // an object of the tape
+		}
+		keys[i], order[i] = h.Key, i
+	}
+	slices.SortFunc(order, func(a, b int) int { return keys[a].Compare(keys[b]) })
+	return order
 }
