@@ -6,18 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/flyball-io/flyball/bench/measure"
 )
-
-func TestMain(m *testing.M) {
-	measure.Contend()
-	os.Exit(m.Run())
-}
 
 // small makes a run short.
 var small = []string{"-objects", "500", "-owners", "8", "-events", "600", "-paced", "200", "-blocked", "1000", "-blocked-keys", "50", "-churn", "2", "-keys", "2000", "-settle", "50ms", "-reading", "1ms", "-o", "json"}

@@ -1,5 +1,6 @@
-// Package contender holds one kind of objects in memory in the ways that are compared: Flyball's
-// cache, client-go's informer, controller-runtime's cache.
+// Package contender says what is compared: ways of holding one kind of objects in memory. There are
+// Flyball's cache, client-go's informer and controller-runtime's cache, each in a package below this
+// one, which imports none of the three: a program has the one that it needs.
 //
 // All do the same: list and watch one kind, an index by node (or by the label of the application,
 // where there are no nodes), a handler that sees every change, and reads whose results may be
@@ -51,6 +52,8 @@ type Contender interface {
 	// ByLabel does so for those of a namespace whose label AppLabel has a value.
 	ByIndex(value string) (int, error)
 	ByLabel(namespace, value string) (int, error)
+	// Some is ByIndex, but for the first few of what it finds.
+	Some(value string, few int) (int, error)
 	// Held is how many bytes are held outside the Go heap.
 	Held() int64
 }

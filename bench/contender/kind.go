@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/bench/corpus"
 )
@@ -15,15 +14,16 @@ import (
 // AppLabel is the label by which objects are listed.
 const AppLabel = "app.kubernetes.io/name"
 
-// indexPath is what the objects of a kind are indexed by, and the name of the index.
-func indexPath(r corpus.Resource) string {
-	if r.GVK == pods {
+// IndexPath is what the objects of a kind are indexed by, and the name of the index.
+func IndexPath(r corpus.Resource) string {
+	if r.GVK == Pod {
 		return "spec.nodeName"
 	}
 	return "metadata.labels[" + AppLabel + "]"
 }
 
-var pods = corev1.SchemeGroupVersion.WithKind("Pod")
+// Pod is the kind that is indexed by the node.
+var Pod = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // IndexValue is what an object is found by.
 func IndexValue(o corpus.Object) string {
@@ -31,7 +31,7 @@ func IndexValue(o corpus.Object) string {
 	case *corev1.Pod:
 		return o.Spec.NodeName
 	case *unstructured.Unstructured:
-		if o.GroupVersionKind() == pods {
+		if o.GroupVersionKind() == Pod {
 			node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName")
 			return node
 		}
@@ -39,8 +39,8 @@ func IndexValue(o corpus.Object) string {
 	return o.GetLabels()[AppLabel]
 }
 
-// blank is an empty object of the kind, as it is held.
-func (o Options) blank() corpus.Object {
+// Blank is an empty object of the kind, as it is held.
+func (o Options) Blank() corpus.Object {
 	switch o.View {
 	case Metadata:
 		m := &metav1.PartialObjectMetadata{}
@@ -58,26 +58,6 @@ func (o Options) blank() corpus.Object {
 	return typed.(corpus.Object)
 }
 
-// blankList is an empty list of the kind, as it is held.
-func (o Options) blankList() runtime.Object {
-	kind := o.Resource.GVK.GroupVersion().WithKind(o.Resource.GVK.Kind + "List")
-	switch o.View {
-	case Metadata:
-		l := &metav1.PartialObjectMetadataList{}
-		l.SetGroupVersionKind(kind)
-		return l
-	case Unstructured:
-		l := &unstructured.UnstructuredList{}
-		l.SetGroupVersionKind(kind)
-		return l
-	}
-	typed, err := corpus.Scheme.New(kind)
-	if err != nil {
-		panic(err) // every kind has one
-	}
-	return typed
-}
-
 // check reports what cannot be held.
 func (o Options) check() error {
 	switch o.View {
@@ -92,8 +72,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// mapper knows the one kind, so that nobody has to ask the server.
-func (o Options) mapper() meta.RESTMapper {
+// Mapper knows the one kind, so that nobody has to ask the server.
+func (o Options) Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	scope := meta.RESTScopeRoot
 	if o.Resource.Namespaced {

@@ -56,18 +56,11 @@ func Parse(name string) (n Name, err error) {
 // Plain reports whether the name is that of a library and nothing else.
 func (n Name) Plain() bool { return n.View == "" && !n.Best }
 
-// New makes the contender of that name. Where the name has a view or settings they replace those
-// of the options.
-func New(name Name, o Options) (Contender, error) {
-	if name.View != "" {
-		o.View = name.View
+// of puts the view and settings of the name in the place of those of the options.
+func (n Name) of(o Options) Options {
+	if n.View != "" {
+		o.View = n.View
 	}
-	o.Best = o.Best || name.Best
-	switch name.Library {
-	case Flyball:
-		return newFlyball(o)
-	case ClientGo:
-		return newClientGo(o)
-	}
-	return newControllerRuntime(o)
+	o.Best = o.Best || n.Best
+	return o
 }

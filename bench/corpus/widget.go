@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flyball-io/flyball/scheme"
 )
 
 // Widget is the Go type of the custom resources of a corpus.
@@ -93,10 +94,7 @@ var widgets = schema.GroupVersion{Group: "bench.example.org", Version: "v1"}
 
 // Scheme knows the Go types of all kinds that there are corpora of. It must not be changed.
 var Scheme = func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	if err := scheme.AddToScheme(s); err != nil {
-		panic(err) // k8s.io/api does not fit together
-	}
+	s := scheme.New()
 	s.AddKnownTypes(widgets, &Widget{}, &WidgetList{})
 	metav1.AddToGroupVersion(s, widgets)
 	return s

@@ -1,13 +1,17 @@
 package measure
 
-import "context"
+import (
+	"context"
+
+	"github.com/flyball-io/flyball/bench/contend"
+)
 
 // blocking is how memory grows when a handler blocks, while others go on: the last of them has
 // handled all events.
 var blocking = stage{
 	name: "blocked", help: "a handler that blocks while events arrive", own: true,
 	cases:  []caseOf{{"growth while a handler is blocked", "MB"}},
-	change: func(j *job) { j.Blocked = true },
+	change: func(j *contend.Job) { j.Blocked = true },
 	run: func(_ context.Context, n *session) error {
 		for _, command := range []string{"sync", "settled", "block"} {
 			if _, err := n.process.ask("%s", command); err != nil {
@@ -31,18 +35,4 @@ var blocking = stage{
 		n.set("growth while a handler is blocked", float64(after.Retained-before.Retained)/1e6)
 		return nil
 	},
-}
-
-// block has the handler block from now on.
-func (h *held) block(string, *report) error {
-	h.blocked.Store(true)
-	return nil
-}
-
-// pass is that handler. It counts what it is called with before that.
-func (h *held) pass() {
-	if h.blocked.Load() {
-		select {}
-	}
-	h.arrivals.tell("0")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/flyball-io/flyball/bench/contend"
 )
 
 // holding is what it costs to have the objects: a process that lists and watches them, until the
@@ -49,7 +51,7 @@ var holding = stage{
 }
 
 // forced is what a collection costs, the middle of five.
-func (n *session) forced(before usage) error {
+func (n *session) forced(before contend.Usage) error {
 	var all []float64
 	for range 5 {
 		r, err := n.process.ask("gc")

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/flyball-io/flyball/bench/contend"
 )
 
 // patience is how long an answer may take.
@@ -23,15 +25,10 @@ type process struct {
 	answers *json.Decoder
 }
 
-// start begins this program once more, as a contender. It ends with ctx, and when its input is
-// closed, so also when this process ends, however that may be.
-func start(ctx context.Context, j job) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	p := &process{cmd: exec.CommandContext(ctx, self)}
-	p.cmd.Env = append(os.Environ(), childEnv+"=1")
+// start begins the program of a contender. It ends with ctx, and when its input is closed, so also
+// when this process ends, however that may be.
+func start(ctx context.Context, program string, j contend.Job) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, program)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -48,7 +45,7 @@ func start(ctx context.Context, j job) (*process, error) {
 }
 
 // ask gives a command and waits for the answer.
-func (p *process) ask(format string, args ...any) (r report, err error) {
+func (p *process) ask(format string, args ...any) (r contend.Report, err error) {
 	command := fmt.Sprintf(format, args...)
 	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
 	defer func() {

@@ -3,21 +3,15 @@ package measure
 import (
 	"context"
 	"errors"
-	"fmt"
-	"hash/maphash"
-	"runtime"
-	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/flyball-io/flyball/bench/contend"
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
 const (
 	readersRate  = 50_000 // events a second
 	readersBurst = 250    // of them happen at once
-	readersList  = 20     // objects of a list
 )
 
 // contending is one goroutine that reads at full speed while the objects that it reads change: a Get,
@@ -44,7 +38,7 @@ var contending = stage{
 	skip: func(s Setup, name contender.Name) bool { view, _ := s.of(name); return view == contender.Metadata },
 	run: func(ctx context.Context, n *session) error {
 		type answer struct {
-			r   report
+			r   contend.Report
 			err error
 		}
 		answers := make(chan answer, 1)
@@ -74,119 +68,4 @@ var contending = stage{
 			}
 		}
 	},
-}
-
-// readers reads for so many nanoseconds.
-func (h *held) readers(arg string, r *report) error {
-	var long time.Duration
-	if _, err := fmt.Sscan(arg, &long); err != nil {
-		return err
-	}
-	j := h.job
-	if len(j.Values) == 0 {
-		return errors.New("nothing is found by the index")
-	}
-	reads := []func(i int) error{
-		func(i int) error { return h.Get(j.Keys[i%len(j.Keys)]) },
-		func(i int) error { return contender.Header(h.Contender, j.Keys[i%len(j.Keys)]) },
-		func(i int) error {
-			_, err := contender.Some(h.Contender, j.Values[i%len(j.Values)], readersList)
-			return err
-		},
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var took, computed latencies
-	usual := []time.Duration{time.Microsecond, time.Microsecond, time.Microsecond}
-	began, from := time.Now(), max(h.arrivals.highest.Load(), int64(j.First-1))
-	handled := func() int64 { return h.arrivals.highest.Load() - from }
-	for i := 0; time.Since(began) < long || handled() == 0; i++ {
-		if h.ended.Err() != nil {
-			return context.Cause(h.ended)
-		}
-		for k, read := range reads {
-			one, err := took.time(func() error { return read(i) })
-			if err != nil {
-				return err
-			}
-			if one > usual[k] { // it goes to the middle of all, in small steps
-				usual[k] += usual[k] / 32
-			} else {
-				usual[k] -= usual[k] / 32
-			}
-			_, _ = computed.time(func() error { compute(usual[k]); return nil })
-		}
-	}
-	r.Reads = map[string]read{"events handled beside readers": {NS: float64(handled()) / time.Since(began).Seconds()}}
-	took.report("read beside 50,000 events/s, ", r.Reads)
-	computed.report("computing beside 50,000 events/s, ", r.Reads)
-	return nil
-}
-
-// latencies are in nanoseconds.
-type latencies struct {
-	all      []int32
-	withCore []int32 // of those that kept it
-}
-
-// time adds how long f takes.
-func (l *latencies) time(f func() error) (time.Duration, error) {
-	before := switches()
-	began := time.Now()
-	err := f()
-	took := time.Since(began)
-	ns := int32(min(took, 1<<31-1))
-	l.all = append(l.all, ns)
-	if switches() == before {
-		l.withCore = append(l.withCore, ns)
-	}
-	return took, err
-}
-
-// switches is how often this thread left its core. Linux only: elsewhere nothing is known.
-func switches() int64 {
-	const thread = 1
-	var ru unix.Rusage
-	if err := unix.Getrusage(thread, &ru); err != nil {
-		return 0
-	}
-	return ru.Nivcsw + ru.Nvcsw
-}
-
-func (l *latencies) report(name string, to map[string]read) {
-	for what, some := range map[string][]int32{"": l.all, " with a core": l.withCore} {
-		if len(some) == 0 {
-			continue
-		}
-		slices.Sort(some)
-		for q, at := range map[string]float64{"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "longest": 1} {
-			to[name+q+what] = read{NS: float64(some[min(len(some)-1, int(at*float64(len(some))))]) / 1000}
-		}
-	}
-	within, _ := slices.BinarySearch(l.all, int32(time.Millisecond)+1)
-	to[name+"within 1 ms"] = read{NS: 100 * float64(within) / float64(len(l.all))}
-}
-
-var (
-	computeSeed = maphash.MakeSeed()
-	computeText [64]byte
-	// perHash is how long one takes, at its best.
-	perHash = func() time.Duration {
-		best := time.Hour
-		for range 100 {
-			begin := time.Now()
-			for range 1000 {
-				computeText[0] = byte(maphash.Bytes(computeSeed, computeText[:]))
-			}
-			best = min(best, time.Since(begin))
-		}
-		return best // of a thousand, which are as many picoseconds each
-	}()
-)
-
-// compute computes for about as long.
-func compute(long time.Duration) {
-	for range 1000 * long / perHash {
-		computeText[0] = byte(maphash.Bytes(computeSeed, computeText[:]))
-	}
 }

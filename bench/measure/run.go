@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/flyball-io/flyball/bench/contend"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/replay"
 )
@@ -20,7 +21,7 @@ type stage struct {
 	// skip says for which contenders it does not make sense. Nil: for none.
 	skip func(Setup, contender.Name) bool
 	// change of the job of a process of its own. Nil: none.
-	change func(*job)
+	change func(*contend.Job)
 	run    func(ctx context.Context, n *session) error
 }
 
@@ -51,8 +52,9 @@ func Help() []string {
 // wanted reports whether a stage is to be run.
 func (s Setup) wanted(name string) bool { return s.Cases == nil || slices.Contains(s.Cases, name) }
 
-// Run measures the contenders, one after another. It returns when no process of theirs is left.
-func Run(ctx context.Context, s Setup) (*Results, error) {
+// Run measures the contenders, one after another, each with the program of its library. It returns
+// when no process of theirs is left.
+func Run(ctx context.Context, programs *Programs, s Setup) (*Results, error) {
 	s, err := s.Check()
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func Run(ctx context.Context, s Setup) (*Results, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, bytes, err := s.measure(ctx, full, name)
+		f, bytes, err := s.measure(ctx, programs.of(name), full, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", full, err)
 		}
@@ -77,7 +79,7 @@ func Run(ctx context.Context, s Setup) (*Results, error) {
 }
 
 // measure takes one contender through everything.
-func (s Setup) measure(ctx context.Context, full string, name contender.Name) (f *figures, wire int, err error) {
+func (s Setup) measure(ctx context.Context, program, full string, name contender.Name) (f *figures, wire int, err error) {
 	_, form := s.of(name)
 	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), replay.Plan{Events: s.changes()}, form, func(done, of int) {
 		s.Log("recording %d of %d", done, of)
@@ -87,12 +89,12 @@ func (s Setup) measure(ctx context.Context, full string, name contender.Name) (f
 	}
 	defer func() { err = errors.Join(err, tape.Close()) }()
 	f = &figures{values: map[string]float64{}, overIdle: map[string]float64{}}
-	if err := s.together(ctx, full, name, tape, f); err != nil {
+	if err := s.together(ctx, program, full, name, tape, f); err != nil {
 		return nil, 0, err
 	}
 	for _, st := range stages {
 		if st.own && name.Plain() && s.wanted(st.name) && (st.skip == nil || !st.skip(s, name)) {
-			if err := s.alone(ctx, st, full, name, tape, f); err != nil {
+			if err := s.alone(ctx, st, program, full, name, tape, f); err != nil {
 				return nil, 0, fmt.Errorf("%s: %w", st.name, err)
 			}
 		}
@@ -102,7 +104,7 @@ func (s Setup) measure(ctx context.Context, full string, name contender.Name) (f
 
 // together runs the stages that share the first process. The first of them is always run: the
 // others need what it has done.
-func (s Setup) together(ctx context.Context, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
+func (s Setup) together(ctx context.Context, program, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
 	var todo []stage
 	for i, st := range stages {
 		if !st.own && (i == 0 || s.wanted(st.name)) && (st.skip == nil || !st.skip(s, name)) {
@@ -112,7 +114,7 @@ func (s Setup) together(ctx context.Context, full string, name contender.Name, t
 	if len(todo) == 1 && !s.wanted(todo[0].name) {
 		return nil
 	}
-	n, err := open(ctx, s, name, tape, f, nil)
+	n, err := open(ctx, program, s, name, tape, f, nil)
 	if err != nil {
 		return err
 	}
@@ -127,9 +129,9 @@ func (s Setup) together(ctx context.Context, full string, name contender.Name, t
 }
 
 // alone runs a stage in a process of its own.
-func (s Setup) alone(ctx context.Context, st stage, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
+func (s Setup) alone(ctx context.Context, st stage, program, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
 	s.Log("%s: %s", full, st.help)
-	n, err := open(ctx, s, name, tape, f, st.change)
+	n, err := open(ctx, program, s, name, tape, f, st.change)
 	if err != nil {
 		return err
 	}

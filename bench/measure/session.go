@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http/httptest"
 
+	"github.com/flyball-io/flyball/bench/contend"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/replay"
 	"github.com/flyball-io/flyball/object"
@@ -19,8 +20,8 @@ type session struct {
 	server  *replay.Server
 	process *process
 	figures *figures
-	idle    usage // of the process before it holds anything
-	peak    int64 // of RSS, while resetPeak was not called yet
+	idle    contend.Usage // of the process before it holds anything
+	peak    int64         // of RSS, while resetPeak was not called yet
 	close   func() error
 }
 
@@ -30,8 +31,8 @@ type figures struct {
 	overIdle map[string]float64
 }
 
-// open starts a process and a server. The job may be changed before.
-func open(ctx context.Context, s Setup, name contender.Name, tape *replay.Tape, f *figures, change func(*job)) (*session, error) {
+// open starts the process of a program, and a server. The job may be changed before.
+func open(ctx context.Context, program string, s Setup, name contender.Name, tape *replay.Tape, f *figures, change func(*contend.Job)) (*session, error) {
 	n := &session{setup: s, name: name, tape: tape, figures: f, server: replay.NewServer(s.Lists, tape)}
 	h := httptest.NewUnstartedServer(n.server)
 	j := s.job(name, tape)
@@ -52,7 +53,7 @@ func open(ctx context.Context, s Setup, name contender.Name, tape *replay.Tape, 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var err error
-	if n.process, err = start(ctx, j); err != nil {
+	if n.process, err = start(ctx, program, j); err != nil {
 		cancel()
 		stop()
 		return nil, err
@@ -71,10 +72,10 @@ func open(ctx context.Context, s Setup, name contender.Name, tape *replay.Tape, 
 }
 
 // job of a contender, without the address of the server.
-func (s Setup) job(name contender.Name, tape *replay.Tape) job {
+func (s Setup) job(name contender.Name, tape *replay.Tape) contend.Job {
 	view, _ := s.of(name)
 	c := s.corpus()
-	j := job{
+	j := contend.Job{
 		Name: name, Resource: c.Resource(), View: view, Best: s.Best, Keep: s.Keep, Type: tape.ContentType(),
 		Objects: c.Len(), First: tape.Version() + 1, Events: s.changes(), Reading: s.Reading,
 	}
@@ -85,7 +86,7 @@ func (s Setup) job(name contender.Name, tape *replay.Tape) job {
 			j.Values = append(j.Values, v)
 		}
 		if v := o.GetLabels()[contender.AppLabel]; v != "" {
-			j.Labels = append(j.Labels, appOf{o.GetNamespace(), v})
+			j.Labels = append(j.Labels, contend.AppOf{Namespace: o.GetNamespace(), Value: v})
 		}
 	}
 	return j

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/flyball-io/flyball/bench/contend"
 )
 
 const pace = 2000 // events a second
@@ -39,7 +41,7 @@ var pathing = stage{
 		{"events per second, flat out, to reconciled", "1/s"},
 		{"allocations per event, flat out, to reconciled", ""},
 	},
-	change: func(j *job) { j.Reconcile = true },
+	change: func(j *contend.Job) { j.Reconcile = true },
 	run: func(ctx context.Context, n *session) error {
 		for _, command := range []string{"sync", "settled"} {
 			if _, err := n.process.ask("%s", command); err != nil {
@@ -89,7 +91,7 @@ func (n *session) paced(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	at, objects := decodeTimes(r.Times), n.tape.Len()
+	at, objects := r.Handled(), n.tape.Len()
 	var lags []float64
 	for i, t := range sent {
 		k := from + i

@@ -33,7 +33,6 @@ Flags:
 `
 
 func main() {
-	measure.Contend()
 	command.Main("plot", "interrupted", func(ctx context.Context) error {
 		return run(ctx, os.Args[1:], os.Stderr)
 	})
@@ -106,6 +105,11 @@ func holding(ctx context.Context, sizes string, peers, owners int, tapes string,
 	}
 	show := progress.New(log)
 	defer show.End()
+	programs, err := measure.Build(ctx, contender.Libraries(), show.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, programs.Remove()) }()
 	for text := range strings.SplitSeq(sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -118,7 +122,7 @@ func holding(ctx context.Context, sizes string, peers, owners int, tapes string,
 			s.Contenders = append(contender.Libraries(), "controller-runtime-metadata")
 		}
 		s.Log = func(format string, args ...any) { show.Log(fmt.Sprintf("%7d objects: ", n)+format, args...) }
-		r, err := measure.Run(ctx, s)
+		r, err := measure.Run(ctx, programs, s)
 		if err != nil {
 			return nil, fmt.Errorf("%d objects: %w", n, err)
 		}

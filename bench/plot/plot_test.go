@@ -8,14 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/flyball-io/flyball/bench/measure"
 )
-
-func TestMain(m *testing.M) {
-	measure.Contend()
-	os.Exit(m.Run())
-}
 
 // Sizes are measured, saved, and drawn again from what was saved: each line with its name, those of
 // the peers as far as they were measured.

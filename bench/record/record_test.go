@@ -19,10 +19,7 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-func TestMain(m *testing.M) {
-	measure.Contend()
-	planetest.Main(m)
-}
+func TestMain(m *testing.M) { planetest.Main(m) }
 
 // A real cluster is recorded, page by page and without its secrets, and replayed to all contenders.
 func TestRecord(t *testing.T) {
@@ -83,7 +80,12 @@ func TestRecord(t *testing.T) {
 	setup.Cases = []string{"hold", "updates", "paced", "reads", "relist"}
 	setup.Contenders = []string{"flyball", "client-go", "controller-runtime"}
 	setup.Lists = replay.Paged
-	r, err := measure.Run(t.Context(), setup)
+	programs, err := measure.Build(t.Context(), setup.Contenders, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer programs.Remove()
+	r, err := measure.Run(t.Context(), programs, setup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package measure
+package contend
 
 import (
 	"context"
@@ -69,11 +69,4 @@ func (a *arrivals) encode() []byte {
 		b = binary.LittleEndian.AppendUint64(b, uint64(a.times[i].Load()))
 	}
 	return b
-}
-
-func decodeTimes(b []byte) (at []int64) {
-	for ; len(b) >= 8; b = b[8:] {
-		at = append(at, int64(binary.LittleEndian.Uint64(b)))
-	}
-	return at
 }

@@ -1,49 +1,54 @@
-package contender
+// Package clientgo holds objects in client-go's informer.
+package clientgo
 
 import (
 	"context"
 	"errors"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/object"
 )
 
-type clientGo struct {
-	o        Options
+// Library is client-go.
+var Library = contender.Library{Name: contender.ClientGo, New: open, NewQueue: newQueue}
+
+type holder struct {
+	o        contender.Options
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName] // of the controller, if there is one
 }
 
-func newClientGo(o Options) (Contender, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
+func open(o contender.Options) (contender.Contender, error) {
+	klog.SetLogger(logr.Discard()) // what it would tell of is meant to happen
 	lw, err := listWatch(o)
 	if err != nil {
 		return nil, err
 	}
-	byIndex := func(obj any) ([]string, error) { return []string{IndexValue(obj.(corpus.Object))}, nil }
-	c := &clientGo{o: o, informer: cache.NewSharedIndexInformer(lw, o.blank(), 0, cache.Indexers{
-		indexPath(o.Resource): byIndex, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	byIndex := func(obj any) ([]string, error) { return []string{contender.IndexValue(obj.(corpus.Object))}, nil }
+	c := &holder{o: o, informer: cache.NewSharedIndexInformer(lw, o.Blank(), 0, cache.Indexers{
+		contender.IndexPath(o.Resource): byIndex, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})}
 	if o.Best {
 		if err := c.informer.SetTransform(stripManagedFields); err != nil {
 			return nil, err
 		}
 	}
-	handlers := []cache.ResourceEventHandler{tell(o.OnEvent)}
+	handlers := []cache.ResourceEventHandler{Tell(o.OnEvent)}
 	if o.Reconcile {
 		c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
-		handlers = []cache.ResourceEventHandler{every(c.enqueue)}
+		handlers = []cache.ResourceEventHandler{Every(c.enqueue)}
 	}
 	if o.Blocked != nil {
-		handlers = append(handlers, every(func(any) { o.Blocked() }))
+		handlers = append(handlers, Every(func(any) { o.Blocked() }))
 	}
 	for _, h := range handlers {
 		if _, err := c.informer.AddEventHandler(h); err != nil {
@@ -60,13 +65,13 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// every is a handler that is called with every object and change.
-func every(f func(obj any)) cache.ResourceEventHandler {
+// Every is a handler that is called with every object and change.
+func Every(f func(obj any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }, DeleteFunc: f}
 }
 
-// tell tells of every change after the first list.
-func tell(onEvent func(version string)) cache.ResourceEventHandler {
+// Tell is a handler that tells of every change after the first list.
+func Tell(onEvent func(version string)) cache.ResourceEventHandler {
 	version := func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
@@ -80,14 +85,14 @@ func tell(onEvent func(version string)) cache.ResourceEventHandler {
 	}
 }
 
-func (c *clientGo) enqueue(obj any) {
+func (c *holder) enqueue(obj any) {
 	if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
 		c.queue.Add(name)
 	}
 }
 
-// Run implements Contender.
-func (c *clientGo) Run(ctx context.Context) error {
+// Run implements contender.Contender.
+func (c *holder) Run(ctx context.Context) error {
 	if c.queue != nil {
 		defer c.queue.ShutDown()
 		go c.work(ctx)
@@ -97,7 +102,7 @@ func (c *clientGo) Run(ctx context.Context) error {
 }
 
 // work is a controller's worker, as client-go's examples have it.
-func (c *clientGo) work(ctx context.Context) {
+func (c *holder) work(ctx context.Context) {
 	if c.WaitForSync(ctx) != nil {
 		return
 	}
@@ -114,8 +119,8 @@ func (c *clientGo) work(ctx context.Context) {
 	}
 }
 
-// WaitForSync implements Contender.
-func (c *clientGo) WaitForSync(ctx context.Context) error {
+// WaitForSync implements contender.Contender.
+func (c *holder) WaitForSync(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
 		return context.Cause(ctx)
 	}
@@ -125,7 +130,7 @@ func (c *clientGo) WaitForSync(ctx context.Context) error {
 var errNotFound = errors.New("not found")
 
 // read is a copy of an object.
-func (c *clientGo) read(key string) (corpus.Object, error) {
+func (c *holder) read(key string) (corpus.Object, error) {
 	obj, ok, err := c.informer.GetStore().GetByKey(key)
 	if err != nil || !ok {
 		return nil, errors.Join(err, errNotFound)
@@ -133,14 +138,14 @@ func (c *clientGo) read(key string) (corpus.Object, error) {
 	return obj.(runtime.Object).DeepCopyObject().(corpus.Object), nil
 }
 
-// Get implements Contender.
-func (c *clientGo) Get(key object.Key) error {
+// Get implements contender.Contender.
+func (c *holder) Get(key object.Key) error {
 	_, err := c.read(key.String())
 	return err
 }
 
 // Shared looks at the object that is in the cache.
-func (c *clientGo) Shared(key object.Key) error {
+func (c *holder) Shared(key object.Key) error {
 	obj, ok, err := c.informer.GetStore().GetByKey(key.String())
 	if err != nil || !ok {
 		return errors.Join(err, errNotFound)
@@ -149,22 +154,32 @@ func (c *clientGo) Shared(key object.Key) error {
 	return nil
 }
 
-// ByIndex implements Contender.
-func (c *clientGo) ByIndex(value string) (int, error) {
-	all, err := c.informer.GetIndexer().ByIndex(indexPath(c.o.Resource), value)
+// ByIndex implements contender.Contender.
+func (c *holder) ByIndex(value string) (int, error) {
+	all, err := c.informer.GetIndexer().ByIndex(contender.IndexPath(c.o.Resource), value)
 	for _, obj := range all {
 		_ = obj.(runtime.Object).DeepCopyObject()
 	}
 	return len(all), err
 }
 
-// ByLabel implements Contender.
-func (c *clientGo) ByLabel(namespace, value string) (n int, err error) {
+// Some implements contender.Contender.
+func (c *holder) Some(value string, few int) (int, error) {
+	all, err := c.informer.GetIndexer().ByIndex(contender.IndexPath(c.o.Resource), value)
+	all = all[:min(few, len(all))]
+	for _, obj := range all {
+		_ = obj.(runtime.Object).DeepCopyObject()
+	}
+	return len(all), err
+}
+
+// ByLabel implements contender.Contender.
+func (c *holder) ByLabel(namespace, value string) (n int, err error) {
 	add := func(obj any) {
 		_ = obj.(runtime.Object).DeepCopyObject()
 		n++
 	}
-	sel := labels.SelectorFromSet(labels.Set{AppLabel: value})
+	sel := labels.SelectorFromSet(labels.Set{contender.AppLabel: value})
 	if !c.o.Resource.Namespaced {
 		return n, cache.ListAll(c.informer.GetStore(), sel, add)
 	}
@@ -172,5 +187,5 @@ func (c *clientGo) ByLabel(namespace, value string) (n int, err error) {
 	return n, err
 }
 
-// Held implements Contender.
-func (c *clientGo) Held() int64 { return 0 }
+// Held implements contender.Contender.
+func (c *holder) Held() int64 { return 0 }

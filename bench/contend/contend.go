@@ -1,4 +1,10 @@
-package measure
+// Package contend is a contender's process: it holds what it is told, and answers commands about it
+// and about what it takes. Package measure starts it, a program for each library (../programs).
+//
+//	measure ── Job, then commands: sync, settled, retained, reads, … ──► Main ── HTTP ──► replay server
+//	   ▲                                                                  │
+//	   └───────────────── Reports: CPU, bytes, times ◄────────────────────┘
+package contend
 
 import (
 	"bufio"
@@ -13,72 +19,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flyball-io/flyball/bench/contender"
-	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/object"
 )
 
-const childEnv = "FLYBALL_BENCH_CHILD"
-
-// Contend makes this process a contender's if Run has started it as one, and then does not return.
-// Every program that calls Run calls it first of all.
-func Contend() {
-	if os.Getenv(childEnv) == "" {
-		return
-	}
-	if err := contend(os.Stdin, os.Stdout); err != nil {
+// Main makes this process a contender's, with the one library that it has, and does not return.
+// Jobs and reports are JSON, on standard input and output.
+func Main(lib contender.Library) {
+	if err := contend(lib, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "contender:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// job is what a contender's process is told to hold.
-type job struct {
-	Name     contender.Name
-	Resource corpus.Resource
-	View     contender.View
-	Best     bool
-	Keep     bool
-	URL      string
-	CA       []byte // of the server, for TLS; then HTTP/2 is spoken
-	Type     string // the content type of lists
-
-	Objects int
-	First   int // the version that event 0 has
-	Events  int // of how many events the times are noted
-
-	Reconcile bool // a controller on top
-	Blocked   bool // a handler that will block
-
-	Keys    []object.Key // which objects are read
-	Values  []string     // by which values of the index
-	Labels  []appOf      // by which labels
-	Reading time.Duration
-}
-
-// appOf is a namespace and the value of a label.
-type appOf struct{ Namespace, Value string }
-
-// report is the answer to a command.
-type report struct {
-	Error    string
-	Usage    usage
-	Retained int64 // bytes of the heap after two collections, and outside it, but not those of an idle process
-	Times    []byte
-	Reads    map[string]read
-	NS       float64
-}
-
 // held is a contender's process.
 type held struct {
 	contender.Contender
-	job      job
+	library  contender.Library
+	job      Job
 	arrivals *arrivals
 	ended    context.Context // by end, with the error of Run
 	end      context.CancelCauseFunc
@@ -87,8 +47,8 @@ type held struct {
 }
 
 // commands by name. They are given what stands behind it, and fill in a report.
-var commands = map[string]func(h *held, arg string, r *report) error{
-	"usage":    func(*held, string, *report) error { return nil },
+var commands = map[string]func(h *held, arg string, r *Report) error{
+	"usage":    func(*held, string, *Report) error { return nil },
 	"sync":     (*held).sync,
 	"settled":  (*held).settled,
 	"handled":  (*held).handled,
@@ -96,7 +56,7 @@ var commands = map[string]func(h *held, arg string, r *report) error{
 	"times":    (*held).times,
 	"retained": (*held).retained,
 	"gc":       (*held).collect,
-	"peak":     func(*held, string, *report) error { return resetPeak() },
+	"peak":     func(*held, string, *Report) error { return resetPeak() },
 	"block":    (*held).block,
 	"reads":    (*held).reads,
 	"readers":  (*held).readers,
@@ -105,14 +65,15 @@ var commands = map[string]func(h *held, arg string, r *report) error{
 
 // contend holds what it is told and answers commands, a line each, until its input ends. That ends
 // the process, whatever it does.
-func contend(in io.Reader, out io.Writer) error {
-	quiet()
+func contend(lib contender.Library, in io.Reader, out io.Writer) error {
+	// What would be told of is meant to happen.
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	dec := json.NewDecoder(bufio.NewReader(in))
-	var j job
+	var j Job
 	if err := dec.Decode(&j); err != nil {
 		return err
 	}
-	h := &held{job: j, arrivals: newArrivals(j.First, j.Events)}
+	h := &held{library: lib, job: j, arrivals: newArrivals(j.First, j.Events)}
 	h.ended, h.end = context.WithCancelCause(context.Background())
 	o := contender.Options{Resource: j.Resource, View: j.View, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.tell, Reconcile: j.Reconcile}
 	o.Config = &rest.Config{Host: j.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: j.Type, AcceptContentTypes: j.Type}}
@@ -121,7 +82,7 @@ func contend(in io.Reader, out io.Writer) error {
 		o.Blocked = h.pass
 	}
 	var err error
-	if h.Contender, err = contender.New(j.Name, o); err != nil {
+	if h.Contender, err = lib.Open(j.Name, o); err != nil {
 		return err
 	}
 	h.idle = heap()
@@ -138,7 +99,7 @@ func contend(in io.Reader, out io.Writer) error {
 	answer := json.NewEncoder(out)
 	for line := range lines {
 		command, arg, _ := strings.Cut(line, " ")
-		var r report
+		var r Report
 		if f := commands[command]; f == nil {
 			r.Error = fmt.Sprintf("command %q", command)
 		} else if err := f(h, arg, &r); err != nil {
@@ -152,16 +113,9 @@ func contend(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// quiet has nobody log what is meant to happen here.
-func quiet() {
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
-	klog.SetLogger(logr.Discard())
-	log.SetLogger(logr.Discard())
-}
-
 // sync runs the contender, and asks until the first list is there: not all can be waited for before
 // they have been started.
-func (h *held) sync(string, *report) error {
+func (h *held) sync(string, *Report) error {
 	go func() { h.end(fmt.Errorf("the contender has ended: %w", h.Run(context.Background()))) }()
 	for {
 		if err := h.WaitForSync(h.ended); err == nil {
@@ -176,7 +130,7 @@ func (h *held) sync(string, *report) error {
 }
 
 // settled waits until every handler was told of every object of the first list.
-func (h *held) settled(string, *report) error {
+func (h *held) settled(string, *Report) error {
 	want := int64(h.job.Objects)
 	if h.job.Blocked {
 		want *= 2
@@ -185,7 +139,7 @@ func (h *held) settled(string, *report) error {
 }
 
 // handled waits until all events from one to before another have been.
-func (h *held) handled(arg string, _ *report) error {
+func (h *held) handled(arg string, _ *Report) error {
 	var from, to int
 	if _, err := fmt.Sscan(arg, &from, &to); err != nil {
 		return err
@@ -194,7 +148,7 @@ func (h *held) handled(arg string, _ *report) error {
 }
 
 // reached waits until an event has been handled that has at least this number.
-func (h *held) reached(arg string, _ *report) error {
+func (h *held) reached(arg string, _ *Report) error {
 	var n int64
 	if _, err := fmt.Sscan(arg, &n); err != nil {
 		return err
@@ -204,17 +158,17 @@ func (h *held) reached(arg string, _ *report) error {
 }
 
 // times are when each event was handled.
-func (h *held) times(_ string, r *report) error {
+func (h *held) times(_ string, r *Report) error {
 	r.Times = h.arrivals.encode()
 	return nil
 }
 
-func (h *held) retained(_ string, r *report) error {
+func (h *held) retained(_ string, r *Report) error {
 	r.Retained = heap() - h.idle + h.Held()
 	return nil
 }
 
-func (h *held) collect(string, *report) error {
+func (h *held) collect(string, *Report) error {
 	runtime.GC()
 	return nil
 }
@@ -226,4 +180,18 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// block has the handler block from now on.
+func (h *held) block(string, *Report) error {
+	h.blocked.Store(true)
+	return nil
+}
+
+// pass is that handler. It counts what it is called with before that.
+func (h *held) pass() {
+	if h.blocked.Load() {
+		select {}
+	}
+	h.arrivals.tell("0")
 }

@@ -1,4 +1,4 @@
-package contender
+package flyball
 
 import (
 	"context"
@@ -7,27 +7,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
-// Get implements Contender.
-func (f *flyballs) Get(key object.Key) error {
-	return f.cache.Get(context.Background(), key, f.o.blank(), client.GetOptions{})
+// Get implements contender.Contender.
+func (f *holder) Get(key object.Key) error {
+	return f.cache.Get(context.Background(), key, f.o.Blank(), client.GetOptions{})
 }
 
-// ByIndex implements Contender.
-func (f *flyballs) ByIndex(value string) (int, error) {
-	return f.list(client.MatchingFields{indexPath(f.o.Resource): value})
+// ByIndex implements contender.Contender.
+func (f *holder) ByIndex(value string) (int, error) {
+	return f.list(client.MatchingFields{contender.IndexPath(f.o.Resource): value})
 }
 
-// ByLabel implements Contender.
-func (f *flyballs) ByLabel(namespace, value string) (int, error) {
-	return f.list(client.InNamespace(namespace), client.MatchingLabels{AppLabel: value})
+// ByLabel implements contender.Contender.
+func (f *holder) ByLabel(namespace, value string) (int, error) {
+	return f.list(client.InNamespace(namespace), client.MatchingLabels{contender.AppLabel: value})
 }
 
-func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
+func (f *holder) list(opts ...client.ListOption) (n int, err error) {
 	o, err := client.NewListOptions(opts...)
 	if err != nil {
 		return 0, err
@@ -41,8 +42,25 @@ func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
 	return n, nil
 }
 
+// Some implements contender.Contender.
+func (f *holder) Some(value string, few int) (n int, err error) {
+	o, err := client.NewListOptions(client.MatchingFields{contender.IndexPath(f.o.Resource): value})
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range f.cache.List(context.Background(), f.proto, o) {
+		if err != nil {
+			return n, err
+		}
+		if n++; n == few {
+			break
+		}
+	}
+	return n, nil
+}
+
 // Header reads the metadata, which nobody may change.
-func (f *flyballs) Header(key object.Key) error {
+func (f *holder) Header(key object.Key) error {
 	e, err := f.handle.Informer().Entry(key)
 	if err == nil {
 		_ = e.Header().Labels
@@ -51,7 +69,7 @@ func (f *flyballs) Header(key object.Key) error {
 }
 
 // Shared is Header: its cheapest read is a shared one.
-func (f *flyballs) Shared(key object.Key) error { return f.Header(key) }
+func (f *holder) Shared(key object.Key) error { return f.Header(key) }
 
 // podView and anyView are three fields of a Pod, and of any object.
 type podView struct {
@@ -71,8 +89,8 @@ type anyView struct {
 }
 
 // Project reads three fields.
-func (f *flyballs) Project(key object.Key) error {
-	if f.o.Resource.GVK == pods && f.o.View != Metadata {
+func (f *holder) Project(key object.Key) error {
+	if f.o.Resource.GVK == contender.Pod && f.o.View != contender.Metadata {
 		var view podView
 		return f.cache.Project(context.Background(), key, f.proto, &view, client.GetOptions{})
 	}
@@ -81,7 +99,7 @@ func (f *flyballs) Project(key object.Key) error {
 }
 
 // block adds the handler that blocks, of the Go type that the kind is held as.
-func (f *flyballs) block() error {
+func (f *holder) block() error {
 	inf := f.handle.Informer()
 	switch f.proto.(type) {
 	case *corev1.Pod:

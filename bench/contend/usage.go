@@ -1,4 +1,4 @@
-package measure
+package contend
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is what a process has taken since it began.
-type usage struct {
+// Usage is what a process has taken since it began.
+type Usage struct {
 	CPU    float64 // seconds
 	GCCPU  float64 // seconds, of it in the garbage collector
 	Allocs uint64
@@ -21,8 +21,8 @@ type usage struct {
 }
 
 // used is what this process has taken so far.
-func used() usage {
-	u := usage{At: time.Now().UnixNano()}
+func used() Usage {
+	u := Usage{At: time.Now().UnixNano()}
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err == nil {
 		u.CPU = seconds(ru.Utime) + seconds(ru.Stime)

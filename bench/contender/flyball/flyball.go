@@ -1,9 +1,11 @@
-package contender
+// Package flyball holds objects in Flyball's cache.
+package flyball
 
 import (
 	"context"
 
 	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
@@ -13,19 +15,19 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-type flyballs struct {
-	o      Options
+// Library is Flyball.
+var Library = contender.Library{Name: contender.Flyball, New: open, NewQueue: newQueue}
+
+type holder struct {
+	o      contender.Options
 	proto  corpus.Object // names the kind
 	run    func(context.Context) error
 	cache  *cache.Cache
 	handle *cache.Handle
 }
 
-func newFlyball(o Options) (Contender, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	f := &flyballs{o: o, proto: o.blank()}
+func open(o contender.Options) (contender.Contender, error) {
+	f := &holder{o: o, proto: o.Blank()}
 	build := f.buildCache
 	if o.Reconcile {
 		build = f.buildManager
@@ -33,7 +35,7 @@ func newFlyball(o Options) (Contender, error) {
 	if err := build(cache.Options{KeepManagedFields: o.Keep && !o.Best}); err != nil {
 		return nil, err
 	}
-	if err := f.cache.IndexPath(o.Resource.GVK, indexPath(o.Resource)); err != nil && o.View != Metadata {
+	if err := f.cache.IndexPath(o.Resource.GVK, contender.IndexPath(o.Resource)); err != nil && o.View != contender.Metadata {
 		return nil, err
 	}
 	var err error
@@ -52,8 +54,8 @@ func newFlyball(o Options) (Contender, error) {
 }
 
 // buildCache makes a cache alone.
-func (f *flyballs) buildCache(co cache.Options) error {
-	live, err := client.New(f.o.Config, client.Options{Scheme: corpus.Scheme, Mapper: f.o.mapper()})
+func (f *holder) buildCache(co cache.Options) error {
+	live, err := client.New(f.o.Config, client.Options{Scheme: corpus.Scheme, Mapper: f.o.Mapper()})
 	if err != nil {
 		return err
 	}
@@ -65,14 +67,14 @@ func (f *flyballs) buildCache(co cache.Options) error {
 }
 
 // buildManager makes a whole program, with a controller that reads each object that changed.
-func (f *flyballs) buildManager(co cache.Options) error {
-	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.mapper()}})
+func (f *holder) buildManager(co cache.Options) error {
+	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.Mapper()}})
 	if err != nil {
 		return err
 	}
 	f.cache, f.run = mgr.Cache(), mgr.Run
 	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		obj := f.o.blank()
+		obj := f.o.Blank()
 		if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
@@ -83,7 +85,7 @@ func (f *flyballs) buildManager(co cache.Options) error {
 	return err
 }
 
-func (f *flyballs) changed(ch store.Change) {
+func (f *holder) changed(ch store.Change) {
 	switch {
 	case ch.New != nil:
 		f.o.OnEvent(ch.New.ResourceVersion())
@@ -92,14 +94,14 @@ func (f *flyballs) changed(ch store.Change) {
 	}
 }
 
-// Run implements Contender.
-func (f *flyballs) Run(ctx context.Context) error { return f.run(ctx) }
+// Run implements contender.Contender.
+func (f *holder) Run(ctx context.Context) error { return f.run(ctx) }
 
-// WaitForSync implements Contender.
-func (f *flyballs) WaitForSync(ctx context.Context) error { return f.cache.WaitForSync(ctx) }
+// WaitForSync implements contender.Contender.
+func (f *holder) WaitForSync(ctx context.Context) error { return f.cache.WaitForSync(ctx) }
 
-// Held implements Contender.
-func (f *flyballs) Held() int64 {
+// Held implements contender.Contender.
+func (f *holder) Held() int64 {
 	var held int64
 	for _, w := range f.cache.Watches() {
 		held += w.Figures.Store.OffHeap

@@ -1,4 +1,4 @@
-package contender
+package clientgo
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
 // listWatch is what client-go's clients do: the dynamic one, the one for metadata, and those that
 // are generated for Go types.
-func listWatch(o Options) (cache.ListerWatcher, error) {
+func listWatch(o contender.Options) (cache.ListerWatcher, error) {
 	switch o.View {
-	case Unstructured:
+	case contender.Unstructured:
 		c, err := dynamic.NewForConfig(o.Config)
 		if err != nil {
 			return nil, err
 		}
 		return listing(c.Resource(o.Resource.GVR)), nil
-	case Metadata:
+	case contender.Metadata:
 		c, err := metadata.NewForConfig(o.Config)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package contender
+package flyball
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/bench/replay"
 	"github.com/flyball-io/flyball/object"
@@ -20,7 +21,7 @@ const readObjects = 100_000
 // measure reads them, and of all, in an order without neighbours.
 func BenchmarkReads(b *testing.B) {
 	spec := corpus.Spec{Kind: "pods", Objects: readObjects, Owners: 50, ManagedFields: true, Seed: 1}
-	f := synced(b, spec).(*flyballs)
+	f := synced(b, spec).(*holder)
 	var keys []object.Key
 	var values []string
 	spec.ManagedFields = false // they are slow to make
@@ -28,10 +29,10 @@ func BenchmarkReads(b *testing.B) {
 		o := spec.At(n * 7919 % readObjects)
 		keys = append(keys, object.Key{Namespace: o.GetNamespace(), Name: o.GetName()})
 		if n < 512 {
-			values = append(values, IndexValue(o))
+			values = append(values, contender.IndexValue(o))
 		}
 	}
-	app := spec.At(0).GetLabels()[AppLabel]
+	app := spec.At(0).GetLabels()[contender.AppLabel]
 	for _, read := range []struct {
 		name string
 		do   func(object.Key) error
@@ -66,7 +67,7 @@ func BenchmarkReads(b *testing.B) {
 }
 
 // synced is a contender that holds a corpus.
-func synced(b *testing.B, spec corpus.Spec) Contender {
+func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 	dir, err := replay.Dir("")
 	if err != nil {
 		b.Fatal(err)
@@ -78,8 +79,8 @@ func synced(b *testing.B, spec corpus.Spec) Contender {
 	b.Cleanup(func() { tape.Close() })
 	server := httptest.NewServer(replay.NewServer(replay.Streaming, tape))
 	b.Cleanup(server.Close)
-	c, err := New(Name{Library: Flyball}, Options{
-		Resource: spec.Resource(), View: Typed, OnEvent: func(string) {},
+	c, err := Library.Open(contender.Name{Library: contender.Flyball}, contender.Options{
+		Resource: spec.Resource(), View: contender.Typed, OnEvent: func(string) {},
 		Config: &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: tape.ContentType(), AcceptContentTypes: tape.ContentType()}},
 	})
 	if err != nil {

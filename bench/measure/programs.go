@@ -1,0 +1,89 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flyball-io/flyball/bench/contender"
+)
+
+// source is where the programs are: one for each library, in a folder of its name.
+const source = "github.com/flyball-io/flyball/bench/programs/"
+
+// Programs are those of contenders. Each has one library, so that a process is as large as that of
+// somebody who uses it.
+type Programs struct{ dir string }
+
+// Build builds the programs of contenders, by the names that Setup has, as go run would: with the go
+// command, from the folder that this process is in, which has to be inside the module. log is told
+// what is being done; nil: nobody is. Remove what it returns.
+func Build(ctx context.Context, contenders []string, log func(format string, args ...any)) (*Programs, error) {
+	var libraries, packages []string
+	for _, full := range contenders {
+		name, err := contender.Parse(full)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(libraries, name.Library) {
+			libraries, packages = append(libraries, name.Library), append(packages, source+name.Library)
+		}
+	}
+	command, err := exec.LookPath("go")
+	if err != nil {
+		return nil, fmt.Errorf("the contenders are programs of their own, built with the go command: put it into PATH (https://go.dev/doc/install): %w", err)
+	}
+	if log != nil {
+		log("building %s", strings.Join(libraries, ", "))
+	}
+	if err := run(ctx, command, append([]string{"list"}, packages...)); err != nil {
+		return nil, fmt.Errorf("the contenders are programs of their own, whose source is not found from here; run this where it is, as go run -C bench does: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "flyball-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Programs{dir}
+	build := []string{"build", "-race=" + strconv.FormatBool(racing()), "-o", dir + string(filepath.Separator)}
+	if err := run(ctx, command, append(build, packages...)); err != nil {
+		return nil, errors.Join(fmt.Errorf("building the contenders: %w", err), p.Remove())
+	}
+	return p, nil
+}
+
+// Remove removes the programs: none of them may be running any more.
+func (p *Programs) Remove() error { return os.RemoveAll(p.dir) }
+
+// of is the file of a contender's program.
+func (p *Programs) of(n contender.Name) string { return filepath.Join(p.dir, n.Library) }
+
+// racing reports whether this process looks for data races: then contenders do, too.
+func racing() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// run runs a command. What it complains about is in the error.
+func run(ctx context.Context, command string, args []string) error {
+	c := exec.CommandContext(ctx, command, args...)
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // it ends the compilers, too
+	c.WaitDelay = 10 * time.Second
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%s %s: %w\n%s", command, args[0], err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+// Command controller-runtime is the contender of that name: compare starts it, and tells it what to hold.
+package main
+
+import (
+	"github.com/flyball-io/flyball/bench/contend"
+	"github.com/flyball-io/flyball/bench/contender/controllerruntime"
+)
+
+func main() { contend.Main(controllerruntime.Library) }
