@@ -43,9 +43,9 @@ func (f *flyballs) list(opts ...client.ListOption) (n int, err error) {
 
 // Header reads the metadata, which nobody may change.
 func (f *flyballs) Header(key object.Key) error {
-	e, err := f.handle.Informer().Entry(key)
+	h, err := f.handle.Informer().Header(key)
 	if err == nil {
-		_ = e.Header().Labels
+		_ = h.Labels
 	}
 	return err
 }
