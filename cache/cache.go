@@ -100,6 +100,7 @@ type held struct {
 	kind       informer.Kind
 	namespaces []string // sorted; [""] is all
 	shares     []*informer.Share
+	views      sync.Map // of *wire.Projection, by the Go type of views
 	users      int
 }
 

@@ -15,11 +15,12 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 	if err != nil {
 		return nil, err
 	}
-	_, e, err := c.entry(ctx, key, client.Prototype[T, P](o.Kind), o)
+	in, held, err := c.holder(ctx, key, client.Prototype[T, P](o.Kind), o)
 	if err != nil {
 		return nil, err
 	}
-	return e.Header(), nil
+	h, err := in.Header(key)
+	return h, held.missed(key, err)
 }
 
 // Headers yields the metadata of what a List with these options yields, in the same order, and

@@ -12,6 +12,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
 )
 
 var _ client.Projector = (*Cache)(nil)
@@ -20,15 +21,27 @@ var _ client.Projector = (*Cache)(nil)
 // Errors are those of Get, and *wire.ProjectionError; *wire.DecodeError where a kind without a Go
 // type does not hold what the view expects.
 func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
-	in, e, err := c.entry(ctx, key, proto, o)
+	in, h, err := c.holder(ctx, key, proto, o)
 	if err != nil {
 		return err
+	}
+	p, err := h.projection(in, view)
+	if err != nil {
+		return err
+	}
+	return h.missed(key, in.ProjectKey(key, p, view))
+}
+
+// projection is that of the informers of a kind.
+func (h *held) projection(in *informer.Informer, view any) (*wire.Projection, error) {
+	if p, ok := h.views.Load(reflect.TypeOf(view)); ok {
+		return p.(*wire.Projection), nil
 	}
 	p, err := in.Projection(view)
-	if err != nil {
-		return err
+	if err == nil {
+		h.views.Store(reflect.TypeOf(view), p)
 	}
-	return in.Project(e, p, view)
+	return p, err
 }
 
 // ProjectList implements client.Projector. Errors are those of List, and *wire.ProjectionError.
@@ -39,7 +52,7 @@ func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, 
 			yield(err)
 			return
 		}
-		p, err := h.shares[0].Informer().Projection(view)
+		p, err := h.projection(h.shares[0].Informer(), view)
 		if err != nil {
 			yield(err)
 			return

@@ -19,15 +19,19 @@ import (
 // *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *client.InvalidKey,
 // *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
-	in, e, err := c.entry(ctx, key, into, o)
+	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
 		return err
+	}
+	e, err := in.Entry(key)
+	if err != nil {
+		return h.missed(key, err)
 	}
 	return in.Decode(e, into)
 }
 
-// entry finds what Get is asked for, and whose it is.
-func (c *Cache) entry(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *store.Entry, error) {
+// holder finds the informer that holds what Get is asked for.
+func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *held, error) {
 	h, err := c.reads(ctx, proto, o.Kind)
 	if err != nil {
 		return nil, nil, err
@@ -40,16 +44,17 @@ func (c *Cache) entry(ctx context.Context, key object.Key, proto object.Object, 
 		return nil, nil, err
 	}
 	in := shares[0].Informer()
-	if err := in.Fits(proto); err != nil {
-		return nil, nil, err
-	}
-	e, err := in.Entry(key)
+	return in, h, in.Fits(proto)
+}
+
+// missed makes the error of a read by key say when there can be no object of that key.
+func (h *held) missed(key object.Key, err error) error {
 	if _, absent := errors.AsType[*client.NotFound](err); absent {
 		if problem := h.problem(key); problem != "" {
-			err = &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
+			return &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
 		}
 	}
-	return in, e, err
+	return err
 }
 
 // problem says why there can be no object under a key, or "".

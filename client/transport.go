@@ -22,7 +22,7 @@ import (
 // the process, since it is made for lists: see tune.
 func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
 	cfg = rest.CopyConfig(cfg)
-	if cfg.Transport == nil {
+	if cfg.Transport == nil && rest.IsConfigTransportTLS(*cfg) { // else there is no HTTP/2
 		own(cfg)
 	}
 	if cfg.BearerTokenFile != "" {

@@ -23,7 +23,8 @@ import (
 // changes to the cache, which by then shows the change: it must not block, and must not change
 // what it is shown. Calls for one watch are made one after another.
 //
-// What was added before an error or a panic stays added.
+// What was added before an error or a panic stays added. add is called before the handler returns,
+// and on its goroutine.
 type Handler[R comparable] interface {
 	// Handle adds what the change of an object causes. Adding a request twice is harmless.
 	Handle(ctx context.Context, c store.Change, add func(R)) error

@@ -52,11 +52,7 @@ func (l Lister[T]) Get(key object.Key) (*T, error) {
 // Header returns the metadata of the object of a key, without decoding anything: shared, read only.
 // Errors are those of Get.
 func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
-	e, err := l.informer().Entry(key)
-	if err != nil {
-		return nil, err
-	}
-	return e.Header(), nil
+	return l.informer().Header(key)
 }
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the

@@ -1,9 +1,11 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
@@ -27,17 +29,39 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 	if e.Err() != nil {
 		return in.unusable(e, e.Err())
 	}
-	err := run.Safely("project", func() error {
-		return e.Read(func(raw wire.Raw) error { return p.Read(raw, view) })
-	})
-	if err = in.mismatch(view, err); err == nil {
-		return nil
-	}
-	_, mismatch := err.(*TypeMismatchError)
-	if _, bad := err.(*wire.DecodeError); mismatch || bad && in.goType() == nil {
+	err := in.project(e, p, view)
+	if err == nil || in.blameless(err) {
 		return err
 	}
 	return in.unusable(e, err)
+}
+
+// ProjectKey is Project of the entry of a key, and costs less than Entry and Project. Errors are those
+// of both.
+func (in *Informer) ProjectKey(key object.Key, p *wire.Projection, view any) error {
+	var other error // that is not the object's fault
+	err := in.look(key, func(e *store.Entry) error {
+		err := in.project(e, p, view)
+		if err != nil && in.blameless(err) {
+			err, other = nil, err
+		}
+		return err
+	})
+	return cmp.Or(err, other)
+}
+
+func (in *Informer) project(e *store.Entry, p *wire.Projection, view any) error {
+	err := run.Safely("project", func() error {
+		return e.Read(func(raw wire.Raw) error { return p.Read(raw, view) })
+	})
+	return in.mismatch(view, err)
+}
+
+// blameless reports whether the view is, or may be, what is wrong, and not the object.
+func (in *Informer) blameless(err error) bool {
+	_, mismatch := err.(*TypeMismatchError)
+	_, bad := err.(*wire.DecodeError)
+	return mismatch || bad && in.goType() == nil
 }
 
 // mismatch makes an error of package wire about a Go type one of this package.

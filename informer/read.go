@@ -43,27 +43,72 @@ func (in *Informer) Snapshot() (*store.Snapshot, error) {
 // cluster-scoped kind. Errors: *NotSyncedError, *NamespaceError, *client.NotFound,
 // *store.SetAsideError.
 func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
-	if !in.HasSynced() {
-		return nil, in.notSynced()
-	}
-	if err := in.holds(key.Namespace); err != nil {
+	if err := in.answers(key); err != nil {
 		return nil, err
 	}
 	view := in.store.View()
 	e, ok := view.Lookup(key)
 	view.Release()
 	if !ok {
-		if in.o.Kind.ClusterScoped {
-			key.Namespace = ""
-		}
-		return nil, client.NewNotFound(client.Call{
-			Verb: "get", Resource: in.o.Kind.Resource, Kind: in.o.Kind.GVK.Kind, Key: key,
-		})
+		return nil, in.absent(key)
 	}
 	if e.Err() != nil {
 		return nil, in.unusable(e, e.Err())
 	}
 	return e, nil
+}
+
+// Header returns the metadata of the object of a key: shared, read only. It costs less than Entry.
+// Errors are those of Entry.
+func (in *Informer) Header(key object.Key) (h *object.Header, err error) {
+	err = in.look(key, func(e *store.Entry) error {
+		h = e.Header()
+		return nil
+	})
+	return h, err
+}
+
+// look calls f with what Entry returns, lent: see [store.Store.Look]. If f fails the entry is one
+// that cannot be used.
+func (in *Informer) look(key object.Key, f func(*store.Entry) error) error {
+	if err := in.answers(key); err != nil {
+		return err
+	}
+	var err error
+	var bad *store.Entry
+	found := in.store.Look(key, func(e *store.Entry) {
+		if err = e.Err(); err == nil {
+			err = f(e)
+		}
+		if err != nil {
+			bad = e.Compact()
+		}
+	})
+	switch {
+	case !found:
+		return in.absent(key)
+	case err != nil:
+		return in.unusable(bad, err)
+	}
+	return nil
+}
+
+// answers returns an error if nothing can be said about a key.
+func (in *Informer) answers(key object.Key) error {
+	if !in.HasSynced() {
+		return in.notSynced()
+	}
+	return in.holds(key.Namespace)
+}
+
+// absent is the error for a key under which there is nothing.
+func (in *Informer) absent(key object.Key) error {
+	if in.o.Kind.ClusterScoped {
+		key.Namespace = ""
+	}
+	return client.NewNotFound(client.Call{
+		Verb: "get", Resource: in.o.Kind.Resource, Kind: in.o.Kind.GVK.Kind, Key: key,
+	})
 }
 
 // Entries yields what a query selects in one snapshot, in the order of the keys, decoding
@@ -83,25 +128,27 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 			return nil, err
 		}
 	}
-	all, err := snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After})
-	anyLabels := q.Labels == nil || q.Labels.Empty()
-	if err != nil || anyLabels && q.Name == "" {
-		return all, err
-	}
+	match := q.match()
 	if q.Name != "" && q.Where == nil && q.After == (object.Key{}) && (q.Namespace != "" || in.o.Kind.ClusterScoped) {
-		all = one(snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name}))
+		e, ok := snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name})
+		return one(e, ok && match(e)), nil
 	}
-	return func(yield func(*store.Entry) bool) {
-		for e := range all {
-			if q.Name != "" && q.Name != e.Key().Name {
-				continue
-			}
-			unknown := e.Err() != nil && e.UID() == "" // its header could not be read
-			if (anyLabels || unknown || q.Labels.Matches(labels.Set(e.Labels()))) && !yield(e) {
-				return
-			}
+	return snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After, Match: match})
+}
+
+// match is what a query asks of an entry that no index knows; nil: nothing.
+func (q *Query) match() func(*store.Entry) bool {
+	anyLabels := q.Labels == nil || q.Labels.Empty()
+	if anyLabels && q.Name == "" {
+		return nil
+	}
+	return func(e *store.Entry) bool {
+		if q.Name != "" && q.Name != e.Key().Name {
+			return false
 		}
-	}, nil
+		unknown := e.Err() != nil && e.UID() == "" // its header could not be read
+		return anyLabels || unknown || q.Labels.Matches(labels.Set(e.Labels()))
+	}
 }
 
 func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {

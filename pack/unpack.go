@@ -109,16 +109,17 @@ func unpack(out, t, body []byte) bool {
 	return o == len(out)
 }
 
-// short copies n bytes, which both have. Few bytes are copied as sixteen where there is room: what
-// is written too far is overwritten by what follows.
+// short copies n bytes, which both have. Few bytes are copied as sixteen, or twice sixteen, where
+// there is room: what is written too far is overwritten by what follows.
 func short(out, from []byte, n int) {
-	if n <= 16 && len(out) >= 16 && len(from) >= 16 {
-		a, b := binary.LittleEndian.Uint64(from), binary.LittleEndian.Uint64(from[8:])
-		binary.LittleEndian.PutUint64(out, a)
-		binary.LittleEndian.PutUint64(out[8:], b)
-		return
+	switch {
+	case n <= 16 && len(out) >= 16 && len(from) >= 16:
+		*(*[16]byte)(out) = *(*[16]byte)(from)
+	case n <= 32 && len(out) >= 32 && len(from) >= 32:
+		*(*[32]byte)(out) = *(*[32]byte)(from)
+	default:
+		copy(out, from[:n])
 	}
-	copy(out, from[:n])
 }
 
 // rare is an operation that is none of the three first.

@@ -36,7 +36,6 @@ type Core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
-	guesses   guesses
 	published *Snapshot
 	work      *work
 	slots     uint32   // that were ever used
@@ -61,12 +60,12 @@ type leaving struct {
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}, guesses: newGuesses()}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
 	c.heap = heap.New(heap.Options{GoHeap: c.opts.Check, Poison: c.opts.Check})
-	c.published = &Snapshot{state: state{heap: c.heap}, opts: &c.opts}
+	c.published = &Snapshot{state: state{heap: c.heap, guesses: newGuesses()}, opts: &c.opts}
 	return c
 }
 
@@ -155,7 +154,7 @@ func (c *Core) Put(e *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := c.find(e.key)
+	slot, had := c.work.find(e.key)
 	anew := false // what was known before is not compared
 	if w.relisting {
 		anew = w.reset && !(had && w.listed.has(slot))
@@ -248,7 +247,7 @@ func (c *Core) Resync(key object.Key) {
 	if c.work == nil {
 		return
 	}
-	if slot, ok := c.find(key); ok {
+	if slot, ok := c.work.find(key); ok {
 		c.resync(slot)
 	}
 }
@@ -268,7 +267,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	if w == nil {
 		return
 	}
-	slot, had := c.find(key)
+	slot, had := c.work.find(key)
 	if !had {
 		c.deleteUnseen(key, last)
 		return
@@ -301,9 +300,7 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	k := w.key(slot)
-	w.keys.Delete(w.owner, w.at(k))
-	c.guesses.drop(k)
+	w.keys.Delete(w.owner, w.at(w.key(slot)))
 	c.leave(slot)
 	w.gone[key] = slot
 	w.dirty = true
@@ -433,5 +430,6 @@ func goneFirst(n note) int {
 }
 
 func (c *Core) publish(s state, synced bool) {
+	s.guesses.fit(s.keys.Len())
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
 }

@@ -150,10 +150,8 @@ func (e *Entry) Header() *object.Header {
 		e.header.Store(h)
 		return h
 	}
-	h := &object.Header{
-		Key: e.Key(), UID: m.uidText(), ResourceVersion: m.versionText(), Generation: m.generation,
-		Labels: labels, Annotations: annotations, Owners: owners,
-	}
+	h := &object.Header{Key: e.Key(), Generation: m.generation, Labels: labels, Annotations: annotations, Owners: owners}
+	h.UID, h.ResourceVersion = m.identity()
 	if m.flags&flagDeleting != 0 {
 		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/flyball-io/flyball/object"
@@ -150,5 +151,73 @@ func TestMatchIsLentWholeEntries(t *testing.T) {
 	}
 	if got := names(seq); got != "x y" {
 		t.Error(got)
+	}
+}
+
+// Whatever a guess says, a key is found exactly where it is.
+func TestGuessesAreOnlyGuesses(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	s := New(Options{Check: true})
+	there := map[string]int{}
+	for version := range 3000 {
+		name := fmt.Sprint("p", r.IntN(400))
+		if r.IntN(3) == 0 {
+			commit(s, "x"+name)
+			delete(there, name)
+		} else {
+			commit(s, fmt.Sprintf("+%s u@%d", name, version+1))
+			there[name] = version + 1
+		}
+		if version%500 == 0 {
+			commit(s, "[", "]") // slots are given anew
+			clear(there)
+		}
+		old := s.Snapshot()
+		name = fmt.Sprint("p", r.IntN(400))
+		commit(s, "+other u@1", "xother")
+		for _, snap := range []*Snapshot{old, s.Snapshot()} {
+			e, ok := snap.Lookup(object.Key{Name: name})
+			if want, is := there[name]; is != ok || ok && e.ResourceVersion() != fmt.Sprint(want) {
+				t.Fatalf("%s: %v %s, want %v %d", name, ok, id(e), is, want)
+			}
+		}
+	}
+
+	g := newGuesses()
+	always := func(uint32) bool { return true }
+	if _, ok := g.find(1, always); ok {
+		t.Error("empty guesses guess")
+	}
+	g.put(1, 1<<slotBits-1, 10) // not kept
+	if slot, ok := g.find(1, always); ok {
+		t.Errorf("a slot of more bits than there are is guessed as %d", slot)
+	}
+	g.put(1, 1<<slotBits-2, 10)
+	if slot, ok := g.find(1, always); !ok || slot != 1<<slotBits-2 {
+		t.Errorf("the last slot is guessed as %d, %v", slot, ok)
+	}
+	const n = 10_000
+	hashes := make([]uint64, n)
+	for i := range hashes {
+		hashes[i] = r.Uint64()
+		g.put(hashes[i], uint32(i), n)
+	}
+	known := 0
+	for i, hash := range hashes {
+		if _, ok := g.find(hash, func(slot uint32) bool { return slot == uint32(i) }); ok {
+			known++
+		}
+	}
+	if known < n*99/100 {
+		t.Errorf("%d of %d keys are known", known, n)
+	}
+	if size := len(*g.lines.Load()) * lineSize; size < n || size > 3*n {
+		t.Errorf("room for %d guesses of %d keys", size, n)
+	}
+	if g.fit(n / 2); g.lines.Load() == nil {
+		t.Error("half of the keys have gone, and all is forgotten")
+	}
+	if g.fit(n / 100); g.lines.Load() != nil {
+		t.Error("most keys have gone, and the memory stays")
 	}
 }

@@ -234,19 +234,48 @@ func TestReadersSeeWholeObjects(t *testing.T) {
 	}
 	txn.Commit()
 	var stop atomic.Bool
+	whole := func(e *Entry) bool {
+		return e.Read(func(raw wire.Raw) error {
+			b, h := string(raw.Bytes), e.Header()
+			if !strings.Contains(b, `"name":"`+e.Key().Name+`"`) || !strings.HasSuffix(b, "}}") ||
+				!strings.Contains(b, `"resourceVersion":"`+h.ResourceVersion+`","labels":{"app":"`+h.Labels["app"]+`"}`) {
+				return fmt.Errorf("%s reads %q, its header is %+v", e.Key(), b, h)
+			}
+			return nil
+		}) == nil
+	}
 	var readers sync.WaitGroup
-	for range 3 {
+	for name, read := range map[string]func(i int) bool{
+		"all": func(int) bool {
+			for e := range s.Snapshot().InNamespace("ns-3") {
+				if !whole(e) {
+					return false
+				}
+			}
+			return true
+		},
+		"one, lent": func(i int) (ok bool) {
+			key, _ := (&maker{r: rand.New(rand.NewPCG(3, 3))}).object(i % keys)
+			return !s.Look(key, func(e *Entry) { ok = whole(e) }) || ok
+		},
+		"all, lent": func(int) bool {
+			ok := true
+			none, err := s.Snapshot().Select(Query{Match: func(e *Entry) bool {
+				ok = ok && whole(e)
+				return false
+			}})
+			if err == nil {
+				for range none {
+				}
+			}
+			return ok && err == nil
+		},
+	} {
 		readers.Go(func() {
-			for !stop.Load() {
-				for e := range s.Snapshot().InNamespace("ns-3") {
-					raw := string(e.Raw().Bytes)
-					if !strings.Contains(raw, `"name":"`+e.Key().Name+`"`) || !strings.HasSuffix(raw, "}}") {
-						t.Errorf("%s reads %q", e.Key(), raw)
-						return
-					}
-					if h := e.Header(); h.Labels["app"] == "" || h.ResourceVersion == "" {
-						t.Errorf("%s has the header %+v", e.Key(), h)
-					}
+			for i := 0; !stop.Load(); i++ {
+				if !read(i) {
+					t.Errorf("%s: an object is torn", name)
+					return
 				}
 			}
 		})

@@ -199,27 +199,44 @@ func (m *meta) encoding() wire.Encoding {
 }
 
 func (m *meta) uidText() types.UID {
-	if m.flags&flagUUID == 0 {
-		return types.UID(m.uid)
-	}
-	var text [36]byte
-	from := 0
-	for i, n := range [...]int{4, 2, 2, 2, 6} {
-		at := 2*from + i
-		if i > 0 {
-			text[at-1] = '-'
-		}
-		hex.Encode(text[at:], m.uid[from:from+n])
-		from += n
-	}
-	return types.UID(text[:])
+	var room [36]byte
+	return types.UID(m.appendUID(room[:0]))
 }
 
 func (m *meta) versionText() string {
-	if m.flags&flagNumber == 0 {
-		return string(m.version)
+	var room [20]byte
+	return string(m.appendVersion(room[:0]))
+}
+
+// identity is both of them, in one piece of memory.
+func (m *meta) identity() (types.UID, string) {
+	var room [56]byte
+	b := m.appendUID(room[:0])
+	n := len(b)
+	both := string(m.appendVersion(b))
+	return types.UID(both[:n]), both[n:]
+}
+
+func (m *meta) appendUID(b []byte) []byte {
+	if m.flags&flagUUID == 0 {
+		return append(b, m.uid...)
 	}
-	return strconv.FormatUint(binary.LittleEndian.Uint64(m.version), 10)
+	from := 0
+	for i, n := range [...]int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, m.uid[from:from+n])
+		from += n
+	}
+	return b
+}
+
+func (m *meta) appendVersion(b []byte) []byte {
+	if m.flags&flagNumber == 0 {
+		return append(b, m.version...)
+	}
+	return strconv.AppendUint(b, binary.LittleEndian.Uint64(m.version), 10)
 }
 
 // number is the version as one, if it is one.

@@ -18,6 +18,7 @@ import (
 // changes nothing but the record of one.
 type state struct {
 	heap      *heap.Heap
+	guesses   *guesses             // of all states
 	keys      cow.Tree             // slots, by key
 	records   cow.Table[heap.Ref]  // of each slot
 	asides    cow.Table[*Entry]    // of the slots whose object was set aside
@@ -62,12 +63,6 @@ func (s *state) key(slot uint32) []byte {
 // at looks for a key.
 func (s *state) at(key []byte) cow.Probe {
 	return func(slot uint32) int { return bytes.Compare(s.key(slot), key) }
-}
-
-// find is the slot of a key.
-func (s *state) find(key object.Key) (slot uint32, ok bool) {
-	var room [128]byte
-	return s.keys.Get(s.at(appendKey(room[:0], key)))
 }
 
 // load makes the entry of a slot, which outlives all. A key is given if it is at hand.

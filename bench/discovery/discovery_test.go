@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -30,12 +31,16 @@ func TestSameOfControlPlane(t *testing.T) {
 		definition("more.discovery.test", "Widget", "widgets", "Cluster", "v3"), // the name of another group's
 	}
 	t.Cleanup(func() {
-		if err := manifest.Delete(context.Background(), c, crds, manifest.Hooks{}); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := manifest.Delete(ctx, c, crds, manifest.Hooks{}); err != nil {
 			t.Error(err)
 		}
 		c.Close()
 	})
-	if err := manifest.Apply(t.Context(), c, "test", crds, manifest.Hooks{}); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := manifest.Apply(ctx, c, "test", crds, manifest.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, cfg := range map[string]*rest.Config{"aggregated": p.RESTConfig(), "plain": plain(p.RESTConfig())} {

@@ -61,9 +61,9 @@ func (f *holder) Some(value string, few int) (n int, err error) {
 
 // Header reads the metadata, which nobody may change.
 func (f *holder) Header(key object.Key) error {
-	e, err := f.handle.Informer().Entry(key)
+	h, err := f.handle.Informer().Header(key)
 	if err == nil {
-		_ = e.Header().Labels
+		_ = h.Labels
 	}
 	return err
 }
