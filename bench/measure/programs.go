@@ -72,7 +72,7 @@ func racing() bool {
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// run runs a command. What it complains about is in the error.
+// run runs the go command. What it complains about is in the error.
 func run(ctx context.Context, command string, args []string) error {
 	c := exec.CommandContext(ctx, command, args...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // it ends the compilers, too
@@ -83,7 +83,7 @@ func run(ctx context.Context, command string, args []string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%s %s: %w\n%s", command, args[0], err, bytes.TrimSpace(complaints.Bytes()))
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, bytes.TrimSpace(complaints.Bytes()))
 	}
 	return nil
 }
