@@ -8,9 +8,13 @@ type texts struct {
 	values map[string]string
 }
 
-// recent are the texts that were read last, by their digest: most objects have those of others, as
-// the Pods of one owner have its labels, and share them. So they are read only.
-var recent [64]atomic.Pointer[texts]
+// recent are texts that were read of late, by their digest: most objects have those of others, as the
+// Pods of one owner have its labels, and share them. So they are read only.
+var recent [256]atomic.Pointer[texts]
+
+// once are the digests that were seen last: what is seen once only, such as an annotation with a time,
+// is not worth remembering.
+var once [len(recent)]atomic.Uint64
 
 // mostShared is the size of the metadata that texts may keep in memory, in bytes.
 const mostShared = 4 << 10
@@ -23,9 +27,10 @@ func recall(digest uint64) map[string]string {
 	return nil
 }
 
-// remember keeps texts for recall, until others take their place. They keep so many bytes in memory.
+// remember keeps texts for recall that it is given for the second time, until others take their place.
+// They keep so many bytes in memory.
 func remember(digest uint64, values map[string]string, size int) {
-	if digest != 0 && size <= mostShared {
+	if digest != 0 && size <= mostShared && once[digest%uint64(len(once))].Swap(digest) == digest {
 		recent[digest%uint64(len(recent))].Store(&texts{digest, values})
 	}
 }
