@@ -407,6 +407,9 @@ func (c *Core) Commit() Changes {
 	if w.dirty || w.whole {
 		c.packing.settle(w)
 		c.publish(w.state, c.published.synced || w.whole)
+		if w.whole {
+			c.published.learn()
+		}
 		for _, slot := range w.gone {
 			c.free = append(c.free, slot)
 		}

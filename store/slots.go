@@ -10,8 +10,7 @@ import (
 
 // guesses says in which slot a key was last found: a hash of it leads to a few slots, which are then
 // looked at. What it does not know, or not any more, is found by the tree, and noted. It is shared by
-// all states of a store, its readers and its writer, and takes four to ten bytes for each object once
-// keys are looked for.
+// all states of a store, its readers and its writer, and takes four to ten bytes for each object.
 //
 // It is lines of sixteen guesses. The upper byte of one is a mark, to tell keys of one line apart,
 // the rest is the slot plus one.
@@ -77,6 +76,18 @@ func (g *guesses) put(hash uint64, slot uint32, n int) {
 		}
 	}
 	(*lines)[hash&uint64(len(*lines)-1)][hash>>32%lineSize].Store(guess) // instead of another
+}
+
+// learn notes all keys of a state, if there is not room for them yet: of a list, nobody has looked for
+// any of them.
+func (s *state) learn() {
+	g := s.guesses
+	if lines := g.lines.Load(); lines != nil && len(*lines) >= linesFor(s.keys.Len()) {
+		return
+	}
+	for slot := range s.keys.All() {
+		g.put(g.hash(s.key(slot)), slot, s.keys.Len())
+	}
 }
 
 // fit forgets all if there is room for many more than n keys.
