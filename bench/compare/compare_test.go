@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/bench/measure"
+	_ "github.com/flyball-io/flyball/bench/programs"
 )
 
 // small makes a run short.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/bench/contender"
+	_ "github.com/flyball-io/flyball/bench/programs"
 )
 
 // Programs are there until they are removed, one for each library.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "github.com/flyball-io/flyball/bench/programs"
 )
 
 // Sizes are measured, saved, and drawn again from what was saved: each line with its name, those of

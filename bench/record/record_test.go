@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/bench/measure"
+	_ "github.com/flyball-io/flyball/bench/programs"
 	"github.com/flyball-io/flyball/bench/replay"
 	"github.com/flyball-io/flyball/plane/planetest"
 )
