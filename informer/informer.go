@@ -61,6 +61,7 @@ type Informer struct {
 	applier *applier
 	fifo    *delta.FIFO[*store.Entry]
 	store   *store.Store
+	spare   spare
 	synced  chan struct{}
 	done    chan struct{} // closed when phase becomes stopped
 
@@ -110,11 +111,10 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	}
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
 		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
-		spare := &spare{}
 		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {
-			return reflector.Own(wire.CutManagedFields(spare.take(), raw))
+			return reflector.Own(wire.CutManagedFields(in.spare.take(), raw))
 		}
-		so.Recycle = spare.give
+		so.Recycle = in.spare.give
 	}
 	in.store = store.New(so)
 	if o.Reflector.Logger == nil {

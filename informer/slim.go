@@ -11,27 +11,27 @@ const (
 	// muchLess is by how many bytes a store must have become smaller before the Go runtime is asked
 	// to give memory back.
 	muchLess = 8 << 20
-	// quietFor is how long nothing must have come before that: it would soon be needed again.
+	// quietFor is how long nothing must have come before memory is let go: it would soon be needed
+	// again.
 	quietFor = 2 * time.Second
 )
 
-// slim has memory given back to the system when the store holds less than half of what it held, and
-// nothing comes any more. Left to itself the Go runtime would see to it within minutes, and what
-// readers of older states keep from the store waits for it, too.
+// slim lets go, when nothing comes any more, of what was kept for more of it. And if the store holds
+// less than half of what it held it has memory given back to the system. Left to itself the Go
+// runtime would see to it within minutes, and what readers of older states keep from the store waits
+// for it, too.
 func (a *applier) slim(now time.Time) {
 	held := a.in.store.Stats().Held - a.in.store.Reclaimable()
-	if held >= a.most {
-		a.most = held
-		return
-	}
-	if held > a.most/2 || a.most-held < muchLess {
-		return
-	}
+	a.most = max(a.most, held)
 	if n := a.in.fifo.Stats().Pushed; n != a.came {
 		a.came, a.quiet = n, now.Add(quietFor)
 	}
 	if now.Before(a.quiet) {
 		a.tidySoon(a.quiet.Sub(now))
+		return
+	}
+	a.in.spare.drop()
+	if held > a.most/2 || a.most-held < muchLess {
 		return
 	}
 	a.most = held

@@ -25,6 +25,13 @@ func (s *spare) take() []byte {
 	return b
 }
 
+// drop forgets all.
+func (s *spare) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.bytes = nil, 0
+}
+
 func (s *spare) give(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
