@@ -176,6 +176,7 @@ func (a *applier) endReplace(version string) {
 	a.txn.Sweep()
 	changes := a.txn.Commit()
 	a.txn = nil
+	a.in.spare.drop() // it was for a list
 	if !synced {
 		close(a.in.synced)
 	}
