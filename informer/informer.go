@@ -192,9 +192,9 @@ func (in *Informer) abandon() {
 }
 
 // Subscribe adds a source: a function that is called for every change, none merged, after the store
-// has it: one call at a time, on the goroutine that applied the change. It must not block; what it may do is look at
-// headers, decode if it must, and put something into a queue. A panic in it is isolated and
-// reported.
+// has it: one call at a time, on the goroutine that applied the change. It must not block; what it
+// may do is look at headers, decode if it must, and put something into a queue. A panic in it is
+// isolated and reported.
 //
 // Added while the informer runs, it is first given an Initial add for everything in the store,
 // between two changes, so that nothing is missed or seen twice. Once the ctx of Run has ended it

@@ -31,7 +31,7 @@ func (c *check) drop(ref heap.Ref) { delete(c.copies, ref) }
 // compare panics if a stored entry is not what came.
 func (c *check) compare(ref heap.Ref, e *Entry) {
 	was := c.copies[ref]
-	got, err := e.unpack(e.record.meta().object)
+	got, err := e.unpack(nil, e.record.meta().object)
 	if err != nil || !bytes.Equal(got, was.raw) {
 		panic(fmt.Sprintf("store: %s is not what came: %v\n%q\n%q", e.key, err, got, was.raw))
 	}

@@ -198,7 +198,7 @@ func (e *Entry) Decode(into object.Object) error {
 	if e.raw != nil {
 		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked().Decode(into)
 	}
-	b, err := e.unpack(m.object)
+	b, err := e.unpack(nil, m.object)
 	if err != nil {
 		return err
 	}
@@ -215,16 +215,16 @@ func (e *Entry) Raw() wire.Raw {
 	b := e.raw
 	if b == nil {
 		var err error
-		if b, err = e.unpack(m.object); err != nil {
+		if b, err = e.unpack(nil, m.object); err != nil {
 			panic(err)
 		}
 	}
 	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked()
 }
 
-// unpack makes the bytes of the object, the caller's.
-func (e *Entry) unpack(object []byte) ([]byte, error) {
-	b, err := e.template.unpack(nil, object)
+// unpack makes the bytes of the object, in dst if there is room.
+func (e *Entry) unpack(dst, object []byte) ([]byte, error) {
+	b, err := e.template.unpack(dst, object)
 	if err != nil {
 		return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.Key(), err)
 	}

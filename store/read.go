@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/flyball-io/flyball/wire"
@@ -40,9 +39,9 @@ func (e *Entry) Read(f func(wire.Raw) error) error {
 		return f(raw)
 	}
 	read := func(scratch []byte) ([]byte, error) {
-		b, err := e.template.unpack(scratch, m.object)
+		b, err := e.unpack(scratch, m.object)
 		if err != nil {
-			return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.Key(), err)
+			return nil, err
 		}
 		raw.Bytes = b
 		return b, f(raw)

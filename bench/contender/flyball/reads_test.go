@@ -94,7 +94,7 @@ func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 		server.CloseClientConnections()
 		running.Wait()
 	})
-	for c.WaitForSync(ctx) != nil {
+	for c.WaitForSync(ctx) != nil { // it fails until Run has begun, and nothing tells of that
 		time.Sleep(time.Millisecond)
 	}
 	return c
