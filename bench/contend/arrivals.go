@@ -3,6 +3,7 @@ package contend
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -15,24 +16,35 @@ type arrivals struct {
 	initial atomic.Int64   // how often objects of the first list were told of
 	highest atomic.Int64   // the version of the last event so far
 	more    chan struct{}
+	// The values of initial and of highest from which on whoever waits is woken: to be woken for each
+	// event costs as much as some contenders need to take it.
+	enough, last atomic.Int64
 }
 
 func newArrivals(first, events int) *arrivals {
 	return &arrivals{first: first, times: make([]atomic.Int64, events), more: make(chan struct{}, 1)}
 }
 
+// never is more than any number of objects and any version.
+const never = math.MaxInt64
+
 // tell notes that a version was handled.
 func (a *arrivals) tell(version string) {
 	now := time.Now().UnixNano()
 	v, _ := strconv.Atoi(version)
 	if v < a.first {
-		a.initial.Add(1)
+		if a.initial.Add(1) < a.enough.Load() {
+			return
+		}
 	} else {
 		if v < a.first+len(a.times) {
 			a.times[v-a.first].Store(now)
 		}
 		if int64(v) > a.highest.Load() {
 			a.highest.Store(int64(v))
+		}
+		if a.highest.Load() < a.last.Load() {
+			return
 		}
 	}
 	select {
@@ -41,8 +53,11 @@ func (a *arrivals) tell(version string) {
 	}
 }
 
-// await returns when a condition holds, or with the error for which the contender has ended.
-func (a *arrivals) await(ended context.Context, holds func() bool) error {
+// await returns when a condition holds, which it does not before so many objects of the first list and
+// such a version have come, or with the error for which the contender has ended.
+func (a *arrivals) await(ended context.Context, initial, version int64, holds func() bool) error {
+	a.enough.Store(initial)
+	a.last.Store(version)
 	for !holds() {
 		select {
 		case <-a.more:

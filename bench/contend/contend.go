@@ -135,7 +135,7 @@ func (h *held) settled(string, *Report) error {
 	if h.job.Blocked {
 		want *= 2
 	}
-	return h.arrivals.await(h.ended, func() bool { return h.arrivals.initial.Load() >= want })
+	return h.arrivals.await(h.ended, want, never, func() bool { return h.arrivals.initial.Load() >= want })
 }
 
 // handled waits until all events from one to before another have been.
@@ -144,7 +144,7 @@ func (h *held) handled(arg string, _ *Report) error {
 	if _, err := fmt.Sscan(arg, &from, &to); err != nil {
 		return err
 	}
-	return h.arrivals.await(h.ended, h.arrivals.handled(from, to))
+	return h.arrivals.await(h.ended, never, int64(h.job.First+to-1), h.arrivals.handled(from, to))
 }
 
 // reached waits until an event has been handled that has at least this number.
@@ -154,7 +154,7 @@ func (h *held) reached(arg string, _ *Report) error {
 		return err
 	}
 	n += int64(h.job.First)
-	return h.arrivals.await(h.ended, func() bool { return h.arrivals.highest.Load() >= n })
+	return h.arrivals.await(h.ended, never, n, func() bool { return h.arrivals.highest.Load() >= n })
 }
 
 // times are when each event was handled.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/flyball-io/flyball/bench/corpus"
 )
@@ -42,6 +41,7 @@ type Server struct {
 	next    int           // of the changes on the tape
 	oldest  int           // what happened before this one is forgotten
 	cut     int           // how often all watches were ended
+	timed   *timing       // of those that happen now at a rate
 	listed  int
 	watches int
 	proto   int // the major version of HTTP of the last request
@@ -90,27 +90,6 @@ func (s *Server) Play(n int) error {
 		}
 	})
 	return nil
-}
-
-// PlayTimed is Play at a rate, in events a second, and says when each event happened.
-func (s *Server) PlayTimed(ctx context.Context, n int, rate float64) (at []time.Time, err error) {
-	if err := s.check(n, n); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for i := range n {
-		timer.Reset(time.Until(began.Add(time.Duration(float64(i) / rate * float64(time.Second)))))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return at, context.Cause(ctx)
-		}
-		at = append(at, time.Now())
-		s.change(s.playLocked)
-	}
-	return at, nil
 }
 
 // Touch has n events happen at once, each of which changes nothing but the resourceVersion of one

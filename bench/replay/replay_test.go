@@ -179,8 +179,10 @@ func TestFlyball(t *testing.T) {
 				same(t, all, list())
 			}
 			expect(0)
-			if _, err := server.PlayTimed(t.Context(), events/2, 1000); err != nil {
-				t.Fatal(err)
+			began := time.Now()
+			sent, err := server.PlayTimed(t.Context(), events/2, 1000)
+			if err != nil || len(sent) != events/2 || sent[0].Before(began) || !slices.IsSortedFunc(sent, time.Time.Compare) {
+				t.Fatal(sent, err)
 			}
 			expect(events / 2)
 			if err := errors.Join(server.Play(events/2), server.Forget(0)); err != nil {

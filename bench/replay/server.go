@@ -140,12 +140,13 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
 	}
 	for out.err == nil {
 		s.mu.Lock()
-		log, now, changed := s.log, s.cut, s.changed
+		log, now, changed, timed := s.log, s.cut, s.changed, s.timed
 		s.mu.Unlock()
 		if now != cut {
 			return
 		}
 		for ; next < len(log) && out.err == nil; next++ {
+			timed.sending(next)
 			out.send(log[next].event, t.show(log[next].item))
 		}
 		out.flush(w)
