@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// FIFO is a Core that goroutines share: whoever pushes never blocks, and one consumer waits in
-// Wait for something to take. Use NewFIFO.
+// FIFO is a Core that goroutines share. Whoever pushes never blocks, and wakes nobody: when what was
+// pushed is to be taken he takes it, or calls Wake for the consumer who waits in Wait. Use NewFIFO.
 type FIFO[V Value] struct {
 	mu     sync.Mutex
 	core   Core[V]
@@ -25,18 +25,6 @@ func NewFIFO[V Value]() *FIFO[V] { return &FIFO[V]{ready: newSignal(), taken: ne
 // Push takes in one change; see Core.Push. After Close it is ignored, as are the other pushes.
 func (f *FIFO[V]) Push(t Type, v V) {
 	f.do(func(now time.Time) { f.core.Push(now, t, v) })
-}
-
-// Pass counts a change that need not wait here, because nothing is pending and the one who would push
-// it does himself what TakeAll is for. It reports false, and counts nothing, if something is pending.
-func (f *FIFO[V]) Pass() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || len(f.core.pending) > 0 {
-		return false
-	}
-	f.core.stats.Pushed++
-	return true
 }
 
 // Sync asks for another look at key; see Core.Sync.
@@ -59,9 +47,12 @@ func (f *FIFO[V]) AbortReplace() {
 	f.do(func(now time.Time) { f.core.AbortReplace(now) })
 }
 
-// Wake makes the waiting Wait, or the next one, return even if nothing is pending.
+// Wake makes the waiting Wait, or the next one, return, whether anything is pending or not.
 func (f *FIFO[V]) Wake() {
-	f.do(func(time.Time) { f.woken = true })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.woken = true
+	f.ready.set()
 }
 
 func (f *FIFO[V]) do(push func(now time.Time)) {
@@ -72,19 +63,19 @@ func (f *FIFO[V]) do(push func(now time.Time)) {
 		return
 	}
 	push(now)
-	f.ready.set()
 }
 
-// Wait returns nil when something is pending, or when Wake was called since the last Wait. When ctx
-// ends first it returns context.Cause(ctx). When the queue was closed and everything was taken it
-// returns ErrClosed. For one consumer.
+// Wait returns nil when Wake was called since the last Wait, or when the queue was closed and something
+// is pending. When ctx ends first it returns context.Cause(ctx). When the queue was closed and
+// everything was taken it returns ErrClosed. For one consumer.
 func (f *FIFO[V]) Wait(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		f.mu.Lock()
-		some, closed := f.woken || len(f.core.pending) > 0, f.closed
+		closed := f.closed
+		some := f.woken || closed && len(f.core.pending) > 0
 		f.woken = false
 		f.mu.Unlock()
 		switch {

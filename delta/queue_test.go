@@ -37,10 +37,12 @@ func TestWaitWaits(t *testing.T) {
 		go func() {
 			time.Sleep(time.Minute)
 			f.Push(delta.Added, podAt("a", "1"))
+			time.Sleep(time.Minute)
+			f.Wake()
 		}()
 		start := time.Now()
 		got, err := take(t.Context(), f)
-		if err != nil || len(got) != 1 || time.Since(start) != time.Minute {
+		if err != nil || len(got) != 1 || time.Since(start) != 2*time.Minute {
 			t.Errorf("got %v, %v after %s", got, err, time.Since(start))
 		}
 	})
@@ -70,23 +72,6 @@ func TestWaitEnds(t *testing.T) {
 			t.Errorf("got %v, want ErrClosed", err)
 		}
 	})
-}
-
-// What need not wait is counted, and does not overtake what waits.
-func TestPass(t *testing.T) {
-	f := delta.NewFIFO[*pod]()
-	if !f.Pass() || f.Stats().Pushed != 1 || f.Stats().Depth != 0 {
-		t.Errorf("nothing waits: %+v", f.Stats())
-	}
-	f.Push(delta.Added, podAt("a", "1"))
-	if f.Pass() || f.Stats().Pushed != 2 {
-		t.Errorf("something waits: %+v", f.Stats())
-	}
-	f.TakeAll(nil)
-	f.Close()
-	if f.Pass() {
-		t.Error("passed when closed")
-	}
 }
 
 func TestCloseReleasesWaiters(t *testing.T) {
@@ -134,6 +119,7 @@ func TestPushersNeverLose(t *testing.T) {
 		wg.Go(func() {
 			for v := 1; v <= versions; v++ {
 				f.Push(delta.Updated, podAt(fmt.Sprint("pod-", i), fmt.Sprint(v)))
+				f.Wake()
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// applier owns the writing side of the store, for whoever has its turn: its goroutine, which takes
-// what waits in the FIFO, or the one that reads the watch, for a change that need not wait.
+// applier owns the writing side of the store, for whoever has its turn: the goroutine that reads the
+// watch, see sink, or its own, which does what nothing on the watch is the occasion for.
 type applier struct {
 	in   *Informer
 	turn sync.Mutex
@@ -27,7 +27,6 @@ type applier struct {
 	came      uint64    // changes, when slim looked last
 	quiet     time.Time // until then it waits for more of them
 	stopped   bool
-	one       [1]delta.Delta[*store.Entry]
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }
 
@@ -61,29 +60,36 @@ func (a *applier) run(ctx context.Context) error {
 func (a *applier) round() {
 	a.turn.Lock()
 	defer a.turn.Unlock()
-	a.batch = a.in.fifo.TakeAll(a.batch)
-	a.step(a.batch)
-	clear(a.batch)
+	a.apply()
 	a.join()
 	a.resync(time.Now())
 	a.reclaim()
-	a.in.weigh()
 }
 
-// now applies one change, unless something waits that came before it or somebody has the turn.
-func (a *applier) now(t delta.Type, e *store.Entry) bool {
+// tryApply applies what waits, unless somebody else has the turn: then it reports false.
+func (a *applier) tryApply() bool {
 	if !a.turn.TryLock() {
 		return false
 	}
 	defer a.turn.Unlock()
-	if a.stopped || a.relisting || !a.in.fifo.Pass() {
+	if a.apply() {
+		a.tidySoon(tidyPause)
+	}
+	return true
+}
+
+// apply applies what waits, and reports whether that was anything.
+func (a *applier) apply() bool {
+	if a.stopped {
 		return false
 	}
-	a.one[0] = delta.Delta[*store.Entry]{Type: t, Key: e.Key(), Value: e}
-	a.step(a.one[:])
-	clear(a.one[:])
+	a.batch = a.in.fifo.TakeAll(a.batch)
+	if len(a.batch) == 0 {
+		return false
+	}
+	a.step(a.batch)
+	clear(a.batch)
 	a.in.weigh()
-	a.tidySoon(tidyPause)
 	return true
 }
 

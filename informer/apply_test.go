@@ -22,7 +22,7 @@ type rig struct {
 	a    *applier
 	told []string
 	bad  []Problem
-	busy bool // the applier is at something else whenever a change comes
+	busy bool // the applier is at something else whenever the reader would apply something
 }
 
 func (b *rig) meanwhile(do func()) {
@@ -31,6 +31,7 @@ func (b *rig) meanwhile(do func()) {
 		defer b.a.turn.Unlock()
 	}
 	do()
+	b.Settle()
 }
 
 func newRig(t *testing.T) *rig {
@@ -129,8 +130,8 @@ func relists(t *testing.T, b *rig) {
 	}
 }
 
-// TestWhatComesAloneIsAppliedAtOnce: unless it would overtake something, or has to wait its turn.
-func TestWhatComesAloneIsAppliedAtOnce(t *testing.T) {
+// TestTheReaderAppliesWhatItRead: before it waits, or when there is much of it, unless it is not its turn.
+func TestTheReaderAppliesWhatItRead(t *testing.T) {
 	b := newRig(t)
 	said := func(want string) {
 		t.Helper()
@@ -142,26 +143,35 @@ func TestWhatComesAloneIsAppliedAtOnce(t *testing.T) {
 	b.BeginReplace(false, reflector.First)
 	b.Upsert(at("a", "1"))
 	b.EndReplace("1")
-	b.Upsert(at("a", "2")) // behind the list, which nobody has taken
+	b.Upsert(at("a", "2"))
 	said("")
-	b.apply(t)
-	b.Upsert(at("a", "3"))
-	said("update a")
+	b.Settle()
+	said("add a initial, update a")
 	b.Delete(at("a", "4"))
+	b.Settle()
 	said("delete a")
 	b.a.turn.Lock()
 	b.Upsert(at("b", "5"))
+	b.Settle()
 	b.a.turn.Unlock()
-	b.Upsert(at("b", "6")) // merged with the one that waits
+	if err := b.in.fifo.Wait(t.Context()); err != nil { // the one who has the turn is told
+		t.Error(err)
+	}
 	said("")
-	b.apply(t)
-	b.Upsert(at("b", "7"))
+	b.Upsert(at("b", "6")) // merged with the one that waits
+	b.Settle()
+	said("add b")
+	for i := range together {
+		said("")
+		b.Upsert(at("b", fmt.Sprint(7+i)))
+	}
 	said("update b")
-	if s := b.in.fifo.Stats(); s.Pushed != 7 || s.Depth != 0 {
+	if s := b.in.fifo.Stats(); s.Pushed != 5+together || s.Depth != 0 {
 		t.Errorf("%+v, want every change counted", s)
 	}
 	b.a.stop()
-	b.Upsert(at("b", "8"))
+	b.Upsert(at("b", "99"))
+	b.Settle()
 	said("")
 }
 

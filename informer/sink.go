@@ -6,26 +6,22 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// sink is what the reflector pushes into. A change that comes alone, with nothing at hand behind it,
-// is applied by the goroutine that read it: to wake another one takes longer than that. Everything
-// else is handed to the applier, so that reading and applying go on side by side. The sink blocks
-// only while so much waits to be stored that the rest had better wait in the connection: what waits
-// is not packed yet.
+// sink is what the reflector pushes into. The goroutine that reads applies what it has read, before it
+// waits for more: to wake another one for it takes longer, and more of the CPU, than that. Only while
+// somebody else has the turn it reads on, as long as not too much waits to be stored: the rest had
+// better wait in the connection, since what waits is not packed yet.
 type sink struct {
 	in        *Informer
 	replacing bool
+	passed    int // since the last Settle
 }
 
-// How many objects may wait to be stored: of a list, of which each is another one, and of a watch,
-// where an object that changes again takes no more room.
 const (
-	listAhead  = 64
-	watchAhead = 1024
+	// together is how many changes are applied at once, at most: they are not packed before.
+	together = 64
+	// ahead is how many may wait for whoever has the turn.
+	ahead = 1024
 )
-
-// fewAhead are the bytes of a watch that may have arrived behind a change that is applied at once:
-// a few events.
-const fewAhead = 16 << 10
 
 func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 	s.replacing = true
@@ -33,22 +29,21 @@ func (s *sink) BeginReplace(reset bool, _ reflector.Reason) {
 }
 
 func (s *sink) Upsert(e *store.Entry) {
+	t := delta.Updated
 	if s.replacing {
-		s.in.fifo.Room(s.in.running(), listAhead)
-		s.in.fifo.Push(delta.Replaced, e)
-		return
+		t = delta.Replaced
 	}
-	s.change(delta.Updated, e)
+	s.push(t, e)
 }
 
-func (s *sink) Delete(last *store.Entry) { s.change(delta.Deleted, last) }
+func (s *sink) Delete(last *store.Entry) { s.push(delta.Deleted, last) }
 
-func (s *sink) change(t delta.Type, e *store.Entry) {
-	if !s.replacing && s.in.watch.Buffered() <= fewAhead && s.in.applier.now(t, e) {
-		return
-	}
-	s.in.fifo.Room(s.in.running(), watchAhead)
+func (s *sink) push(t delta.Type, e *store.Entry) {
 	s.in.fifo.Push(t, e)
+	if s.passed++; s.passed == together {
+		s.Settle()
+		s.in.fifo.Room(s.in.running(), ahead)
+	}
 }
 
 func (s *sink) EndReplace(version string) {
@@ -59,6 +54,14 @@ func (s *sink) EndReplace(version string) {
 func (s *sink) AbortReplace() {
 	s.replacing = false
 	s.in.fifo.AbortReplace()
+}
+
+// Settle applies what was passed, or leaves it to whoever has the turn.
+func (s *sink) Settle() {
+	s.passed = 0
+	if !s.in.applier.tryApply() {
+		s.in.fifo.Wake()
+	}
 }
 
 // Report passes on what has no name. What has one follows as an entry that is set aside, and is

@@ -78,6 +78,7 @@ func (e *endless) Read(p []byte) (int, error) {
 type discard struct{}
 
 func (discard) BeginReplace(bool, Reason) {}
+func (discard) Settle()                   {}
 func (discard) Upsert(*store.Entry)       {}
 func (discard) Delete(*store.Entry)       {}
 func (discard) EndReplace(string)         {}

@@ -22,6 +22,7 @@ func (p printer) BeginReplace(bool, reflector.Reason) { fmt.Println("begin") }
 func (p printer) Upsert(e *store.Entry)               { fmt.Println("  there is", e.Header().Key) }
 func (p printer) Delete(e *store.Entry)               { fmt.Println("  gone is", e.Header().Key); p.stop() }
 func (p printer) EndReplace(version string)           { fmt.Println("complete at", version) }
+func (p printer) Settle()                             {}
 func (p printer) AbortReplace()                       { fmt.Println("broken off") }
 func (p printer) Report(problem reflector.Problem)    { fmt.Println("problem:", problem.Err) }
 

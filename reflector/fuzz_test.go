@@ -70,6 +70,7 @@ func (b *brackets) BeginReplace(bool, Reason) { b.is(false, "BeginReplace"); b.o
 func (b *brackets) EndReplace(string)         { b.is(true, "EndReplace"); b.open = false }
 func (b *brackets) AbortReplace()             { b.is(true, "AbortReplace"); b.open = false }
 func (b *brackets) Report(Problem)            {}
+func (b *brackets) Settle()                   {}
 func (b *brackets) Upsert(e *store.Entry)     { b.named(e) }
 func (b *brackets) Delete(e *store.Entry)     { b.named(e) }
 func (b *brackets) named(e *store.Entry) {

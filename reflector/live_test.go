@@ -60,6 +60,7 @@ func (c *copied) BeginReplace(bool, reflector.Reason) {
 func (c *copied) EndReplace(string)        { c.change(func() { c.content, c.building = c.building, nil }) }
 func (c *copied) AbortReplace()            { c.change(func() { c.building = nil }) }
 func (c *copied) Report(reflector.Problem) {}
+func (c *copied) Settle()                  {}
 func (c *copied) Upsert(e *store.Entry) {
 	c.change(func() { c.into()[e.Header().Name] = e.Header().ResourceVersion })
 }

@@ -72,7 +72,6 @@ type Reflector struct {
 	o    Options
 	core *Core    // belongs to Run
 	told log      // belongs to Run
-	at   *session // likewise
 	ran  atomic.Bool
 
 	mu    sync.Mutex
@@ -115,15 +114,6 @@ func (r *Reflector) State() State {
 	return r.state.clone()
 }
 
-// Buffered is how many bytes of a watch have been read ahead behind the change that the sink is being
-// given. It is for the methods of the sink.
-func (r *Reflector) Buffered() int {
-	if r.at == nil || r.at.watch == nil {
-		return 0
-	}
-	return r.at.watch.Buffered()
-}
-
 // Run lists and watches until ctx ends, and returns its cause. No failure of the server ends it.
 // A second call is ErrRunTwice.
 func (r *Reflector) Run(ctx context.Context) error {
@@ -132,7 +122,6 @@ func (r *Reflector) Run(ctx context.Context) error {
 	}
 	s := &session{r: r, ctx: ctx}
 	defer s.close()
-	r.at = s
 	for in := (Input{Event: Start}); ; {
 		if ctx.Err() != nil {
 			in = Input{Event: Stop, Err: context.Cause(ctx)}

@@ -212,6 +212,8 @@ func (c *content) EndReplace(string) {
 	c.completes++
 }
 
+func (c *content) Settle() {}
+
 func (c *content) AbortReplace() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,6 +36,7 @@ type session struct {
 // act is told the action and when it was decided.
 func (s *session) act(now time.Time, a Action) Input {
 	if a.Do != Read {
+		s.r.sink.Settle()
 		s.closeOpen()
 	}
 	if s.turn && !s.r.core.Listing() {
@@ -89,6 +90,11 @@ func (s *session) start(a Action) Input {
 	if err != nil {
 		s.list, s.watch = nil, nil
 		return s.ended(err)
+	}
+	if s.watch != nil {
+		s.watch.BeforeRead(s.r.sink.Settle)
+	} else {
+		s.list.BeforeRead(s.r.sink.Settle)
 	}
 	return Input{Event: Opened}
 }

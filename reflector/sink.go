@@ -27,6 +27,9 @@ type Sink interface {
 	// which is empty if the kind is not served any more.
 	EndReplace(resourceVersion string)
 	AbortReplace()
+	// Settle is called before the reflector waits, for the server or for anything else, and so nothing
+	// comes for some time: what was passed had better be applied now.
+	Settle()
 	// Report tells of something that came over the wire and cannot be used. If it is an object of
 	// known name, an Upsert or Delete of its entry follows.
 	Report(Problem)

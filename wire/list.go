@@ -19,6 +19,7 @@ type ListMeta struct {
 type List struct {
 	body  io.Closer
 	items lister
+	read  *window // of items
 	err   error // sticky
 }
 
@@ -40,9 +41,11 @@ func NewList(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*L
 	}
 	l := &List{body: body}
 	if enc == Protobuf {
-		l.items = &protoList{s: newProtoStream(body, lim), kind: kind}
+		items := &protoList{s: newProtoStream(body, lim), kind: kind}
+		l.items, l.read = items, &items.s.window
 	} else {
-		l.items = &jsonList{s: newJSONStream(body, lim), kind: kind}
+		items := &jsonList{s: newJSONStream(body, lim), kind: kind}
+		l.items, l.read = items, &items.s.window
 	}
 	return l, nil
 }
@@ -64,6 +67,9 @@ func (l *List) Next() (Raw, error) {
 	}
 	return raw, err
 }
+
+// BeforeRead has Next call f each time before it reads the body, as [Watch.BeforeRead] does.
+func (l *List) BeforeRead(f func()) { l.read.before = f }
 
 // Meta is what the list says about itself. It is complete once Next has returned [io.EOF].
 func (l *List) Meta() ListMeta { return l.items.meta() }

@@ -59,6 +59,7 @@ type Frame struct {
 type Watch struct {
 	body   io.Closer
 	events eventReader
+	read   *window // of events
 	kind   *Kind
 	err    error // sticky
 }
@@ -67,8 +68,6 @@ type Watch struct {
 // object is a Status for Error. A *DecodeError comes with the type.
 type eventReader interface {
 	next() (EventType, Raw, error)
-	// buffered is how much of the next events was read ahead.
-	buffered() int
 }
 
 // NewWatch reads the body of a watch of this kind. The body belongs to the Watch, also after an
@@ -83,9 +82,11 @@ func NewWatch(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*
 	}
 	w := &Watch{body: body, kind: kind}
 	if enc == Protobuf {
-		w.events = &protoWatch{s: newProtoStream(body, lim), kind: kind}
+		events := &protoWatch{s: newProtoStream(body, lim), kind: kind}
+		w.events, w.read = events, &events.s.window
 	} else {
-		w.events = &jsonWatch{s: newJSONStream(body, lim), kind: kind}
+		events := &jsonWatch{s: newJSONStream(body, lim), kind: kind}
+		w.events, w.read = events, &events.s.window
 	}
 	return w, nil
 }
@@ -109,8 +110,9 @@ func (w *Watch) Next() (Frame, error) {
 	return f, err
 }
 
-// Buffered is how many bytes of the next events were read ahead. More may have arrived.
-func (w *Watch) Buffered() int { return w.events.buffered() }
+// BeforeRead has Next call f each time before it reads the body: what f does is not held up by the wait
+// for what comes next. It is called by the goroutine of Next.
+func (w *Watch) BeforeRead(f func()) { w.read.before = f }
 
 // Close closes the body. It may be called twice.
 func (w *Watch) Close() error { return w.body.Close() }

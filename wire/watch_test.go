@@ -145,22 +145,55 @@ func TestWatchOfStockSerializers(t *testing.T) {
 	})
 }
 
-func TestWatchBuffered(t *testing.T) {
+// reads is a body that gives so many bytes at a time.
+type reads struct {
+	b    []byte
+	at   int
+	most int
+}
+
+func (r *reads) Read(b []byte) (int, error) {
+	n := copy(b, r.b[r.at:min(r.at+r.most, len(r.b))])
+	if r.at += n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// TestBeforeRead: whoever is called has been given everything that is whole, before anybody waits for more.
+func TestBeforeRead(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
-		in, ends := stockWatch(t, enc, story()[:2]...)
-		w, err := wire.NewWatch(io.NopCloser(bytes.NewReader(in)), watchType(enc), pods, wire.Limits{})
-		if err != nil {
-			t.Fatal(err)
+		in, ends := stockWatch(t, enc, story()...)
+		for i := range ends {
+			if enc == wire.JSON {
+				ends[i]-- // the event is whole before its line is
+			}
 		}
-		defer w.Close()
-		for i, end := range ends {
-			if _, err := w.Next(); err != nil {
+		for _, most := range []int{7, 1000, len(in)} {
+			body := &reads{b: in, most: most}
+			w, err := wire.NewWatch(io.NopCloser(body), watchType(enc), pods, wire.Limits{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			// A line ends behind an event of JSON.
-			if n := w.Buffered(); (n > 1) != (i == 0) || n > len(in)-end+1 {
-				t.Errorf("%d bytes ahead after event %d, %d are left", n, i, len(in)-end)
+			given, calls := 0, 0
+			w.BeforeRead(func() {
+				whole := 0
+				for whole < len(ends) && ends[whole] <= body.at {
+					whole++
+				}
+				if calls++; given != whole {
+					t.Errorf("reads of %d: %d events were given before a read at %d, not %d", most, given, body.at, whole)
+				}
+			})
+			for err == nil {
+				if _, err = w.Next(); err == nil {
+					given++
+				}
 			}
+			if err != io.EOF || given != len(ends) || calls < len(in)/most {
+				t.Errorf("reads of %d: %d events, %d calls: %v", most, given, calls, err)
+			}
+			w.Close()
 		}
 	})
 }

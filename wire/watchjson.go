@@ -15,8 +15,6 @@ type jsonWatch struct {
 	buf  []byte // of an object that does not come last
 }
 
-func (w *jsonWatch) buffered() int { return w.s.held() }
-
 func (w *jsonWatch) next() (EventType, Raw, error) {
 	switch c, err := w.s.peek(); {
 	case err != nil:

@@ -33,8 +33,6 @@ func (w *protoWatch) next() (EventType, Raw, error) {
 	return t, raw, err
 }
 
-func (w *protoWatch) buffered() int { return w.s.held() }
-
 // badFrame marks the errors of a frame that is garbage.
 type badFrame struct{ error }
 

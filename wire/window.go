@@ -12,8 +12,10 @@ type window struct {
 	most   int64  // the buffer may have no more bytes
 	buf    []byte // buf[:at] has been taken
 	at     int
-	before int64 // bytes of the body before buf
+	base   int64 // bytes of the body before buf
 	err    error // of the body, behind buf: one of this package, or io.EOF
+	// before is called before each read of the body; nil: nothing.
+	before func()
 	// full says that the last read had all the room there was, and few that it took little of it.
 	full, few bool
 }
@@ -31,7 +33,7 @@ func newWindow(body io.Reader, lim Limits) window {
 const slack = 256
 
 // offset is how many bytes of the body were taken.
-func (w *window) offset() int64 { return w.before + int64(w.at) }
+func (w *window) offset() int64 { return w.base + int64(w.at) }
 
 // held is how many bytes were read and not taken.
 func (w *window) held() int { return len(w.buf) - w.at }
@@ -57,6 +59,9 @@ func (w *window) need(n int) error {
 func (w *window) fill(want int) error {
 	if w.err != nil {
 		return w.err
+	}
+	if w.before != nil {
+		w.before()
 	}
 	w.makeRoom(want)
 	for range 100 { // then the reader neither reads nor fails
@@ -102,11 +107,11 @@ func (w *window) makeRoom(want int) {
 	} else if w.at == 0 {
 		return
 	}
-	w.before += int64(w.at)
+	w.base += int64(w.at)
 	w.buf, w.at = append(to, w.buf[w.at:]...), 0
 }
 
 // truncated is the error of a body that ends where it may not.
-func (w *window) truncated() error { return &TruncatedError{Offset: w.before + int64(len(w.buf))} }
+func (w *window) truncated() error { return &TruncatedError{Offset: w.base + int64(len(w.buf))} }
 
 func bodyError(err error) error { return fmt.Errorf("wire: read body: %w", err) }
