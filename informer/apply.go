@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
@@ -14,7 +13,7 @@ import (
 // watch, see sink, or its own, which does what nothing on the watch is the occasion for.
 type applier struct {
 	in   *Informer
-	turn sync.Mutex
+	turn turn
 	// txn is open between two batches only while a relist comes in.
 	txn       *store.Txn
 	relisting bool
@@ -31,7 +30,7 @@ type applier struct {
 }
 
 func newApplier(in *Informer) *applier {
-	return &applier{in: in, wake: time.AfterFunc(time.Hour, in.fifo.Wake), tidy: time.AfterFunc(time.Hour, in.fifo.Wake)}
+	return &applier{in: in, turn: newTurn(), wake: time.AfterFunc(time.Hour, in.fifo.Wake), tidy: time.AfterFunc(time.Hour, in.fifo.Wake)}
 }
 
 func (a *applier) stop() {

@@ -96,26 +96,31 @@ func (c Changes) change(n note) Change {
 	ch := Change{
 		Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
 	}
-	if !n.unseen {
-		ch.Old = c.was.entry(n.slot)
-	}
+	last := n.last
 	switch {
 	case n.flags&noteGone != 0:
-		if ch.Last = n.last; ch.Last == nil {
+	case ch.Resync:
+		last = c.is.entry(n.slot, nil)
+		ch.New, ch.Old = last, last
+	default:
+		if last = n.fresh; last == nil || c.is.asides.Get(n.slot) != nil {
+			last = c.is.entry(n.slot, nil)
+		}
+		ch.New = last
+	}
+	if !n.unseen && !ch.Resync {
+		var key *object.Key // of the state before, in the same strings
+		if last != nil {
+			key = &last.key
+		}
+		ch.Old = c.was.entry(n.slot, key)
+	}
+	if ch.New == nil {
+		if ch.Last = last; last == nil {
 			ch.Last = ch.Old
 		}
-		ch.Key = ch.Last.key
-	case ch.Resync:
-		ch.New = c.is.entry(n.slot)
-		ch.Old, ch.Key = ch.New, ch.New.key
-	default:
-		if ch.New = n.fresh; ch.New == nil || c.is.asides.Get(n.slot) != nil {
-			ch.New = c.is.entry(n.slot)
-		}
-		ch.Key = ch.New.key
+		last = ch.Last
 	}
-	if ch.Old != nil && ch.Old.aside == nil {
-		ch.Old.key = ch.Key // the same strings
-	}
+	ch.Key = last.key
 	return ch
 }

@@ -19,8 +19,8 @@ type copied struct {
 func newCheck() *check { return &check{map[heap.Ref]copied{}} }
 
 // put keeps what a record was made of, and compares it with what it says.
-func (c *check) put(ref heap.Ref, e *Entry) {
-	c.copies[ref] = copied{bytes.Clone(e.raw), bytes.Clone(e.record)}
+func (c *check) put(ref heap.Ref, raw []byte, e *Entry) {
+	c.copies[ref] = copied{bytes.Clone(raw), bytes.Clone(e.record)}
 	if e.aside == nil {
 		c.compare(ref, e)
 	}

@@ -18,9 +18,8 @@ type Options struct {
 	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
-	// Recycle is given the bytes of entries that were put, when they are packed and nobody was given
-	// the entry: whoever sets it must not use entries any more that were put. Nil: they are left to
-	// the garbage collector.
+	// Recycle is given the bytes of entries that were put, when they are packed: whoever sets it must
+	// not use entries any more that were put. Nil: they are left to the garbage collector.
 	Recycle func([]byte)
 	// Check compares each record with what it was made of, when it is written and at random later,
 	// and overwrites the memory of records that have gone. It costs time and memory: for tests. The
@@ -38,6 +37,7 @@ type Core struct {
 	packing   packing
 	published *Snapshot
 	work      *work
+	over      *work    // the last one, to be used again
 	slots     uint32   // that were ever used
 	free      []uint32 // those that are not
 	// asides are changes made by AddIndex, which the next Commit reports.
@@ -75,10 +75,12 @@ func (c *Core) Snapshot() *Snapshot { return c.published }
 // Begin opens a transaction and discards one that is open.
 func (c *Core) Begin() {
 	c.Discard()
-	c.work = &work{
-		state: c.published.fork(), owner: new(cow.Owner), high: c.high,
-		noted: map[uint32]int{}, gone: map[object.Key]uint32{}, dead: map[object.Key]int{},
+	w := c.over
+	if c.over = nil; w == nil {
+		w = &work{noted: map[uint32]int{}, gone: map[object.Key]uint32{}, dead: map[object.Key]int{}, uses: map[uint32]int32{}}
 	}
+	w.state, w.owner, w.high = c.published.fork(), new(cow.Owner), c.high
+	c.work = w
 }
 
 // Discard gives up the open transaction, if there is one.
@@ -210,12 +212,10 @@ func (c *Core) Put(e *Entry) {
 	}
 	n := c.note(slot, e.key)
 	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
-	if stored == nil {
-		c.recycle(e)
-	}
+	c.recycle(e)
 }
 
-// recycle gives the bytes of an entry back that nobody has.
+// recycle gives the bytes of an entry back that was put, and is packed or of no use.
 func (c *Core) recycle(e *Entry) {
 	if c.opts.Recycle != nil && e.raw != nil {
 		c.opts.Recycle(e.raw)
@@ -419,6 +419,7 @@ func (c *Core) Commit() Changes {
 	}
 	changes.is = c.published
 	c.high = w.high
+	c.over = w.again()
 	if c.check != nil {
 		c.check.all(c)
 	}

@@ -89,12 +89,18 @@ func (e *Entry) Kind() *wire.Kind { return e.kind }
 
 // UID is that of the object.
 func (e *Entry) UID() types.UID {
+	if h := e.header.Load(); h != nil {
+		return h.UID
+	}
 	m := e.record.meta()
 	return m.uidText()
 }
 
 // ResourceVersion is that of the object.
 func (e *Entry) ResourceVersion() string {
+	if h := e.header.Load(); h != nil {
+		return h.ResourceVersion
+	}
 	m := e.record.meta()
 	return m.versionText()
 }
@@ -233,7 +239,7 @@ func (e *Entry) unpack(dst, object []byte) ([]byte, error) {
 
 // packed is the same state with a record that holds the object, packed against t.
 func (e *Entry) packed(r record, t *template) *Entry {
-	p := &Entry{key: e.key, record: r, kind: e.kind, template: t, raw: e.raw}
+	p := &Entry{key: e.key, record: r, kind: e.kind, template: t}
 	p.header.Store(e.header.Load())
 	return p
 }

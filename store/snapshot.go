@@ -48,15 +48,15 @@ func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 	return s.load(slot, &key), true
 }
 
-// entry is that of a slot; nil if there is none.
-func (s *Snapshot) entry(slot uint32) *Entry {
+// entry is that of a slot; nil if there is none. A key is given if it is at hand.
+func (s *Snapshot) entry(slot uint32, key *object.Key) *Entry {
 	pin := s.heap.Pin()
 	defer pin.Release()
 	defer runtime.KeepAlive(s)
 	if s.records.Get(slot) == 0 {
 		return nil
 	}
-	return s.load(slot, nil)
+	return s.load(slot, key)
 }
 
 // Get returns the entry under key, ready to be decoded.

@@ -102,7 +102,7 @@ func (s *Store) AddIndex(name string, fn IndexFunc) error {
 	answers := prepared{}
 	snap := s.Snapshot()
 	for slot := range snap.records.All() {
-		answers.ask(d, &snap.state, slot, snap.entry)
+		answers.ask(d, &snap.state, slot, func(slot uint32) *Entry { return snap.entry(slot, nil) })
 	}
 	s.do(func(c *Core) { err = c.addIndex(d, answers) })
 	runtime.KeepAlive(snap) // until then no record has the name of another one

@@ -39,6 +39,25 @@ type work struct {
 	uses  map[uint32]int32
 }
 
+// mostAgain is how many notes a transaction may have had that is used again: maps never shrink.
+const mostAgain = 128
+
+// again is the memory of a transaction that is over, for the next one; nil if it is too much. What it
+// noted stays until then.
+func (w *work) again() *work {
+	if len(w.notes) > mostAgain || len(w.gone) > mostAgain || len(w.made) > mostAgain {
+		return nil
+	}
+	clear(w.noted)
+	clear(w.dead)
+	clear(w.gone)
+	clear(w.uses)
+	return &work{
+		noted: w.noted, dead: w.dead, gone: w.gone, uses: w.uses,
+		notes: w.notes[:0], made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
+	}
+}
+
 // note is what a transaction did with a key, so far. What was before is what is published.
 type note struct {
 	slot   uint32
@@ -77,9 +96,6 @@ func (b *bits) add(i uint32) {
 
 // count adds to the users of a template.
 func (w *work) count(id uint32, n int32) {
-	if w.uses == nil {
-		w.uses = map[uint32]int32{}
-	}
 	w.uses[id] += n
 }
 
@@ -127,7 +143,7 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 		c.buf, c.packed = nil, nil
 	}
 	if c.check != nil {
-		c.check.put(ref, stored)
+		c.check.put(ref, e.raw, stored)
 	}
 	if !w.first {
 		w.made = append(w.made, ref)
