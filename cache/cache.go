@@ -86,7 +86,7 @@ type Cache struct {
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*held
 	metas   map[schema.GroupVersionKind]*held
-	indexes map[schema.GroupVersionKind]map[string]store.IndexFunc
+	indexes map[schema.GroupVersionKind]map[string]store.Indexer
 }
 
 var (
@@ -111,7 +111,7 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 		special: make(map[schema.GroupVersionKind]KindOptions),
 		kinds:   make(map[schema.GroupVersionKind]*held),
 		metas:   make(map[schema.GroupVersionKind]*held),
-		indexes: make(map[schema.GroupVersionKind]map[string]store.IndexFunc),
+		indexes: make(map[schema.GroupVersionKind]map[string]store.Indexer),
 	}
 	for _, k := range o.Kinds {
 		if _, twice := c.special[k.Kind]; twice {

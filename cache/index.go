@@ -50,13 +50,13 @@ func (c *Cache) IndexPath(gvk schema.GroupVersionKind, path string) error {
 	return c.index(gvk, path, f)
 }
 
-func (c *Cache) index(gvk schema.GroupVersionKind, name string, f store.IndexFunc) error {
-	shares, err := c.declare(gvk, name, f)
+func (c *Cache) index(gvk schema.GroupVersionKind, name string, by store.Indexer) error {
+	shares, err := c.declare(gvk, name, by)
 	if err != nil {
 		return err
 	}
 	for _, share := range shares {
-		if err := share.IndexEntries(name, f); err != nil {
+		if err := share.IndexEntries(name, by); err != nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			delete(c.indexes[gvk], name)
@@ -67,7 +67,7 @@ func (c *Cache) index(gvk schema.GroupVersionKind, name string, f store.IndexFun
 }
 
 // declare notes an index for what is opened from now on, and returns what is open already.
-func (c *Cache) declare(gvk schema.GroupVersionKind, name string, f store.IndexFunc) ([]*informer.Share, error) {
+func (c *Cache) declare(gvk schema.GroupVersionKind, name string, by store.Indexer) ([]*informer.Share, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -76,9 +76,9 @@ func (c *Cache) declare(gvk schema.GroupVersionKind, name string, f store.IndexF
 	case c.indexes[gvk][name] != nil:
 		return nil, &store.IndexExistsError{Resource: schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, Index: name}
 	case c.indexes[gvk] == nil:
-		c.indexes[gvk] = make(map[string]store.IndexFunc)
+		c.indexes[gvk] = make(map[string]store.Indexer)
 	}
-	c.indexes[gvk][name] = f
+	c.indexes[gvk][name] = by
 	if h := c.kinds[gvk]; h != nil {
 		return h.shares, nil
 	}

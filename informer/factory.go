@@ -122,7 +122,7 @@ func (f *Factory) OpenKind(kind Kind, sel Selection) (*Share, error) {
 	key := keyOf(kind.GVK, sel)
 	s := f.shared[key]
 	if s == nil {
-		s = &shared{f: f, key: key, kind: kind, sel: sel, gone: make(chan struct{}), indexes: map[string]store.IndexFunc{}}
+		s = &shared{f: f, key: key, kind: kind, sel: sel, gone: make(chan struct{}), indexes: map[string]store.Indexer{}}
 		if err := s.renew(); err != nil {
 			return nil, err
 		}

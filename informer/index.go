@@ -15,7 +15,7 @@ import (
 // when its factory starts again.
 type Indexable interface {
 	Fits(object.Object) error
-	IndexEntries(name string, f store.IndexFunc) error
+	IndexEntries(name string, by store.Indexer) error
 }
 
 // Index adds a named index by a function of the typed object, before or while the informer runs:
@@ -60,7 +60,7 @@ func (in *Informer) IndexPath(path string) error {
 
 // IndexPathFunc makes an index function of entries of a field path. t is the Go type of the kind,
 // against which the path is checked, or nil. The error is a *wire.PathError.
-func IndexPathFunc(t reflect.Type, path string) (store.IndexFunc, error) {
+func IndexPathFunc(t reflect.Type, path string) (store.Indexer, error) {
 	p, err := wire.CompilePath(t, path)
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func (in *Informer) goType() reflect.Type {
 
 // IndexEntries adds an index by a function of the entry: what Index and IndexPath stand on. It is
 // built over what is there before it returns.
-func (in *Informer) IndexEntries(name string, f store.IndexFunc) error {
+func (in *Informer) IndexEntries(name string, by store.Indexer) error {
 	in.mu.Lock()
 	over := in.phase == stopped
 	in.mu.Unlock()
 	if over {
 		return fmt.Errorf("index %q of %s: %w", name, in.o.Kind.GVK.Kind, ErrStopped)
 	}
-	if err := in.store.AddIndex(name, f); err != nil {
+	if err := in.store.AddIndex(name, by); err != nil {
 		return err
 	}
 	in.fifo.Wake() // objects that the index set aside are reported with the next commit

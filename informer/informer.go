@@ -26,7 +26,7 @@ type Options struct {
 	// Scheme knows the Go types of typed kinds. Nil is fine for kinds without one.
 	Scheme *runtime.Scheme
 	// Indexes are there from the start, by their names; see Index for others. Nil: none.
-	Indexes map[string]store.IndexFunc
+	Indexes map[string]store.Indexer
 	// Transform changes each incoming version of an object before anyone sees it: once for each
 	// version, one at a time, never for an object that was found missing, whose last
 	// state went through it already. The object is of the kind's Go type, or unstructured if it

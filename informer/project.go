@@ -96,7 +96,7 @@ func IndexView[V any](to Indexable, name string, f func(*V) []string) error {
 
 // IndexViewFunc makes an index function of entries of one on views. t is the Go type of the kind,
 // against which the view is checked, or nil. The error is a *wire.ProjectionError.
-func IndexViewFunc[V any](t reflect.Type, f func(*V) []string) (store.IndexFunc, error) {
+func IndexViewFunc[V any](t reflect.Type, f func(*V) []string) (store.Indexer, error) {
 	if _, err := wire.CompileProjection(t, reflect.TypeFor[V]()); err != nil {
 		return nil, err
 	}

@@ -21,14 +21,14 @@ type shared struct {
 	in       *Informer
 	replaced chan struct{} // closed when another informer takes the place of in
 	cancel   context.CancelCauseFunc
-	indexes  map[string]store.IndexFunc
+	indexes  map[string]store.Indexer
 }
 
 // renew makes the informer, for the first time or for another run.
 func (s *shared) renew() error {
 	o := Options{
 		Kind: s.kind, Selection: s.sel, Scheme: s.f.conn.Scheme,
-		Indexes: make(map[string]store.IndexFunc), Resync: s.f.o.Resync,
+		Indexes: make(map[string]store.Indexer), Resync: s.f.o.Resync,
 		OnProblem: s.f.o.OnProblem, Logger: s.f.o.Logger,
 	}
 	o.Reflector.Limiter = s.f.o.Limiter
@@ -103,14 +103,14 @@ func (s *shared) release() {
 func (s *Share) Fits(o object.Object) error { return s.Informer().Fits(o) }
 
 // IndexEntries adds an index to the informer, and to those that take its place.
-func (s *Share) IndexEntries(name string, f store.IndexFunc) error {
+func (s *Share) IndexEntries(name string, by store.Indexer) error {
 	in := s.Informer()
-	if err := in.IndexEntries(name, f); err != nil {
+	if err := in.IndexEntries(name, by); err != nil {
 		return err
 	}
 	s.s.f.mu.Lock()
 	defer s.s.f.mu.Unlock()
-	s.s.indexes[name] = f
+	s.s.indexes[name] = by
 	return nil
 }
 

@@ -133,7 +133,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		switch i % 20 { // an index that comes and goes is a new state of the same objects
 		case 5:
 			models.Store(s.Snapshot().Version()+1, want)
-			mustIndex(t, s, "again", ByNamespace)
+			mustIndex(t, s, "again", ByNamespace())
 		case 15:
 			models.Store(s.Snapshot().Version()+1, want)
 			if err := s.RemoveIndex("again"); err != nil {

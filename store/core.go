@@ -49,6 +49,7 @@ type Core struct {
 	left        []leaving
 	buf, packed []byte // of the record at hand
 	held        Entry  // see peek
+	terms       []terms
 	check       *check
 }
 
@@ -184,9 +185,13 @@ func (c *Core) Put(e *Entry) {
 			return
 		}
 	}
-	e, terms := termsOf(w.indexes, e)
+	var held *Entry
+	if had {
+		held = c.peek(slot)
+	}
+	e, terms := c.ask(held, e)
 	if had && !anew && e.aside != nil {
-		if judge(c.peek(slot), e) == same {
+		if judge(held, e) == same {
 			c.reportUnchanged(slot) // it was set aside, and its index still fails
 			return
 		}
@@ -202,7 +207,9 @@ func (c *Core) Put(e *Entry) {
 		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
 	}
 	for i := range w.indexes {
-		w.indexes[i].set(&w.state, w.owner, slot, terms.at(i))
+		if !terms[i].same {
+			w.indexes[i].set(&w.state, w.owner, slot, terms[i].values)
+		}
 	}
 	m := e.record.meta()
 	w.high.see(&m)

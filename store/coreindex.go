@@ -28,12 +28,12 @@ func (p prepared) ask(d *definition, s *state, slot uint32, load func(uint32) *E
 }
 
 // AddIndex is Store.AddIndex.
-func (c *Core) AddIndex(name string, fn IndexFunc) error {
-	return c.addIndex(&definition{name, fn}, prepared{})
+func (c *Core) AddIndex(name string, by Indexer) error {
+	return c.addIndex(newDefinition(name, by), prepared{})
 }
 
 func (c *Core) checkIndex(d *definition) error {
-	if d.name == "" || d.fn == nil {
+	if !d.valid() {
 		return ErrBadIndex
 	}
 	if c.published.index(d.name) != nil {

@@ -81,7 +81,7 @@ func ExampleByPath() {
 func ExampleSnapshot_Select() {
 	s := store.New(store.Options{})
 	byName := func(e *store.Entry) ([]string, error) { return []string{e.Header().Name[:1]}, nil }
-	if err := s.AddIndex("initial", byName); err != nil {
+	if err := s.AddIndex("initial", store.IndexFunc(byName)); err != nil {
 		log.Fatal(err)
 	}
 	txn := s.Begin()

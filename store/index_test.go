@@ -26,9 +26,14 @@ func byApps(e *Entry) ([]string, error) {
 	return strings.Split(app, "."), nil
 }
 
-func mustIndex(t *testing.T, s *Store, name string, fn IndexFunc) {
+func mustIndexFunc(t *testing.T, s *Store, name string, fn IndexFunc) {
 	t.Helper()
-	if err := s.AddIndex(name, fn); err != nil {
+	mustIndex(t, s, name, fn)
+}
+
+func mustIndex(t *testing.T, s *Store, name string, by Indexer) {
+	t.Helper()
+	if err := s.AddIndex(name, by); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,7 +58,7 @@ func under(t *testing.T, snap *Snapshot, name string) string {
 
 func TestIndexFollowsItsObjects(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	for _, step := range []struct{ script, want string }{
 		{"+a u1@1 app=web", "web: a"},
 		{"+b u2@2 app=web.db", "db: b; web: a b"},
@@ -73,7 +78,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 // Contract 1: an older snapshot has its own indexes.
 func TestIndexBelongsToItsSnapshot(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web", "+b u2@1 app=web")
 	before := s.Snapshot()
 	commit(s, "+a u1@2 app=db", "xb")
@@ -89,8 +94,8 @@ func TestIndexAddedLater(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
 	before := s.Snapshot()
-	mustIndex(t, s, "app", byApps)
-	mustIndex(t, s, "app2", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
+	mustIndex(t, s, "app2", IndexFunc(byApps))
 	for _, name := range []string{"app", "app2"} {
 		if got, want := under(t, s.Snapshot(), name), "db: b; web: a b"; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -116,7 +121,7 @@ func TestIndexAddedWithinARelist(t *testing.T) {
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
 	txn := s.Begin()
 	do(txn, "[", "+a u1@4 app=db", "+c u5@5 app=web", "+bad u3@3 app=bad", "+worse u6@6 app=bad")
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	if got, want := under(t, s.Snapshot(), "app"), "db: b; web: a"; got != want {
 		t.Errorf("before: %s, want %s", got, want)
 	}
@@ -133,7 +138,7 @@ func TestIndexAddedWithinARelist(t *testing.T) {
 
 func TestIndexRemoved(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web")
 	txn := s.Begin()
 	do(txn, "+b u2@2 app=web")
@@ -145,7 +150,7 @@ func TestIndexRemoved(t *testing.T) {
 	if s.Snapshot().HasIndex("app") {
 		t.Error("still there")
 	}
-	mustIndex(t, s, "app", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
+	mustIndexFunc(t, s, "app", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@4 app=web", "xb")
 	if got, want := under(t, s.Snapshot(), "app"), "a: a; c: c"; got != want {
 		t.Errorf("added again: %s, want %s", got, want)
@@ -154,13 +159,13 @@ func TestIndexRemoved(t *testing.T) {
 
 func TestIndexErrors(t *testing.T) {
 	s := New(Options{Resource: pods, Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	snap := s.Snapshot()
 	var exists *IndexExistsError
-	if err := s.AddIndex("app", byApps); !errors.As(err, &exists) || exists.Index != "app" || exists.Resource != pods {
+	if err := s.AddIndex("app", IndexFunc(byApps)); !errors.As(err, &exists) || exists.Index != "app" || exists.Resource != pods {
 		t.Errorf("added twice: %v", err)
 	}
-	if err := s.AddIndex("", byApps); !errors.Is(err, ErrBadIndex) {
+	if err := s.AddIndex("", IndexFunc(byApps)); !errors.Is(err, ErrBadIndex) {
 		t.Errorf("no name: %v", err)
 	}
 	if err := s.AddIndex("x", nil); !errors.Is(err, ErrBadIndex) {
@@ -182,8 +187,8 @@ func TestFailingIndexSetsAside(t *testing.T) {
 	for _, how := range []string{"bad", "panic"} {
 		t.Run(how, func(t *testing.T) {
 			s := New(Options{Resource: pods, Check: true})
-			mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
-			mustIndex(t, s, "app", byApps)
+			mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
+			mustIndex(t, s, "app", IndexFunc(byApps))
 			commit(s, "+a u1@1 app=web", "+b u2@2 app=web")
 			if got, want := show(commit(s, "+a u1@3 app="+how)), "a: u1@1 > u1@3!"; got != want {
 				t.Fatalf("got %s, want %s", got, want)
@@ -217,9 +222,9 @@ func TestFailingIndexSetsAside(t *testing.T) {
 
 func TestFailingIndexAddedLater(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
+	mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	if e, _ := s.Snapshot().Lookup(object.Key{Name: "a"}); e.Err() == nil {
 		t.Error("not set aside at once")
 	}
@@ -240,7 +245,7 @@ func TestFailingIndexAddedWithinATxn(t *testing.T) {
 	commit(s, "+a u1@1 app=bad")
 	txn := s.Begin()
 	do(txn, "+a u1@2 app=bad", "+a u1@3 app=web")
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	if got, want := show(txn.Commit()), "a: u1@1 > u1@1!, a: u1@1! > u1@3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -248,7 +253,7 @@ func TestFailingIndexAddedWithinATxn(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	mustIndex(t, s, "tier", ByLabel("tier"))
 	commit(s, "+n/a u1@1 app=web tier=front", "+n/b u2@1 app=web.db tier=back", "+m/c u3@1 app=db tier=back",
 		"+m/d u4@1 tier=front", "+m/e u5@1", "+m/f u6@1 ! app=web")
@@ -287,7 +292,7 @@ func TestConditions(t *testing.T) {
 // An And costs by its smallest part: what is skipped is leapt over.
 func TestAndLeaps(t *testing.T) {
 	s := New(Options{Check: true})
-	mustIndex(t, s, "app", byApps)
+	mustIndex(t, s, "app", IndexFunc(byApps))
 	txn := s.Begin()
 	for i := range 20_000 {
 		app := "web"
@@ -342,18 +347,66 @@ func TestReadyIndexFuncs(t *testing.T) {
 	none := at("a u1@1")
 	for _, test := range []struct {
 		name string
-		fn   IndexFunc
+		by   Indexer
 		want []string
 	}{
-		{"ByNamespace", ByNamespace, []string{"ns"}},
+		{"ByNamespace", ByNamespace(), []string{"ns"}},
 		{"ByLabel", ByLabel("app"), []string{"web"}},
-		{"ByOwnerUID", ByOwnerUID, []string{"o1", "o2"}},
+		{"ByOwnerUID", ByOwnerUID(), []string{"o1", "o2"}},
 	} {
-		if got, err := test.fn(e); err != nil || !slices.Equal(got, test.want) {
+		if got, err := test.by.Values(e); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, %v", test.name, got, err)
 		}
-		if got, err := test.fn(none); err != nil || len(got) != 0 {
+		if got, err := test.by.Values(none); err != nil || len(got) != 0 {
 			t.Errorf("%s of an object without: %v, %v", test.name, got, err)
+		}
+	}
+}
+
+// counted is an Indexer that is asked about the labels only, and counts.
+type counted struct {
+	Indexer
+	parts []Part
+	asked *int
+}
+
+func (c counted) Parts() []Part { return c.parts }
+
+func (c counted) Values(e *Entry) ([]string, error) {
+	*c.asked++
+	return c.Indexer.Values(e)
+}
+
+// TestAPartThatStays: an index by it is not asked again, and finds what it found.
+func TestAPartThatStays(t *testing.T) {
+	s := New(Options{Check: true})
+	var labels, both, any int
+	mustIndex(t, s, "labels", counted{IndexFunc(byApps), []Part{Labels}, &labels})
+	mustIndex(t, s, "both", counted{IndexFunc(byApps), []Part{Owners, Labels}, &both})
+	mustIndex(t, s, "any", counted{IndexFunc(byApps), nil, &any})
+	for _, step := range []struct {
+		ops         string
+		labels, any int // how often they have been asked
+		want        string
+	}{
+		{"+a u1@1 app=web", 1, 1, "web: a"},
+		{"+a u1@2 app=web", 1, 2, "web: a"},
+		{"+a u1@3 app=db; +b u2@4 app=db", 3, 4, "db: a b"},
+		{"+a u1@5 app=db", 3, 5, "db: a b"},
+		{"-a u1@6; +a u3@7 app=db", 4, 6, "db: a b"}, // another one
+		{"+a u3@8 app=bad", 5, 6, "db: b"},
+		{"+a u3@9 app=bad", 6, 6, "db: b"}, // of what was set aside nothing is known
+		{"+a u3@10 app=web", 7, 7, "db: b; web: a"},
+		{"+a u3@11 app=web", 7, 8, "db: b; web: a"},
+	} {
+		commit(s, strings.Split(step.ops, "; ")...)
+		for _, index := range []string{"labels", "both", "any"} {
+			if got := under(t, s.Snapshot(), index); got != step.want {
+				t.Errorf("%s: %s: %q, not %q", step.ops, index, got, step.want)
+			}
+		}
+		if labels != step.labels || any != step.any {
+			t.Errorf("%s: asked %d times, %d for all, not %d, %d", step.ops, labels, any, step.labels, step.any)
 		}
 	}
 }

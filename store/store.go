@@ -91,9 +91,9 @@ func (s *Store) Reclaimable() int64 {
 //
 // Objects on which the function fails are set aside at once, and the next Commit reports that.
 //
-// Errors: *IndexExistsError if the name is taken; ErrBadIndex if the name is empty or fn is nil.
-func (s *Store) AddIndex(name string, fn IndexFunc) error {
-	d := &definition{name, fn}
+// Errors: *IndexExistsError if the name is taken; ErrBadIndex if the name is empty or by is nil.
+func (s *Store) AddIndex(name string, by Indexer) error {
+	d := newDefinition(name, by)
 	var err error
 	s.do(func(c *Core) { err = c.checkIndex(d) })
 	if err != nil {

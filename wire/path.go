@@ -149,6 +149,16 @@ func descend(t reflect.Type, s segment) (f field, pointer bool, reason string) {
 // String is the path as it was given.
 func (p *Path) String() string { return p.text }
 
+// Member is the JSON name of the member of the object in which the path begins, and that of the member
+// of this one: "metadata", "labels". Either may be empty, the second also where there are none.
+func (p *Path) Member() (name, inner string) {
+	name = p.hops[0].name
+	if len(p.hops) > 1 && p.hops[0].access == single {
+		inner = p.hops[1].name
+	}
+	return name, inner
+}
+
 // markZeros works out, from the end, where a Go object has a zero value although nothing is on the
 // wire.
 func (p *Path) markZeros(pointers []bool) {

@@ -305,3 +305,30 @@ func TestPathValuesOfBadObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestPathMember(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"spec.nodeName":                   {"spec", "nodeName"},
+		"metadata.labels[app]":            {"metadata", "labels"},
+		"metadata.annotations['a/b']":     {"metadata", "annotations"},
+		"spec.containers[*].image":        {"spec", "containers"},
+		"status.phase":                    {"status", "phase"},
+		"metadata.name":                   {"metadata", "name"},
+		"metadata.ownerReferences[*].uid": {"metadata", "ownerReferences"},
+	} {
+		p, err := wire.CompilePath(reflect.TypeFor[corev1.Pod](), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, inner := p.Member(); name != want[0] || inner != want[1] {
+			t.Errorf("%s: %q, %q", path, name, inner)
+		}
+	}
+	p, err := wire.CompilePath(nil, "data[x]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, inner := p.Member(); name != "data" || inner != "" {
+		t.Errorf("data: %q, %q", name, inner)
+	}
+}
