@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
@@ -26,6 +27,7 @@ type applier struct {
 	most      int64     // that the store held since slim found it much smaller
 	came      uint64    // changes, when slim looked last
 	quiet     time.Time // until then it waits for more of them
+	slimming  atomic.Bool
 	stopped   bool
 	one       [1]delta.Delta[*store.Entry]
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
