@@ -63,5 +63,5 @@ func (c *Core[K, V]) foresee() {
 	}
 	then := c.node(c.ready.front()).links.next
 	d := c.cell(then)
-	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.retryAt))
+	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.key))
 }

@@ -8,7 +8,7 @@ type entries[K comparable, V any] struct {
 	seed   maphash.Seed
 	table  table
 	nodes  nodes
-	cells  cells[K, V]
+	cells  pages[cell[K, V]]
 	free   list
 	fresh  number // the least number never given
 	used   int    // how many are in use
@@ -63,7 +63,7 @@ func (x *entries[K, V]) enter(n number, hash uint32) {
 			}
 		}
 		if g.hasFree() {
-			g.put(tag, n)
+			g.put(hash, n)
 			x.table.left--
 			return
 		}
@@ -73,15 +73,16 @@ func (x *entries[K, V]) enter(n number, hash uint32) {
 // insert makes an entry for a key that has none. Nothing is pending yet.
 func (x *entries[K, V]) insert(key K, hash uint32) number {
 	if x.table.left == 0 {
-		x.rehash(x.table.sizeFor(x.used))
+		x.extend()
 	}
 	n := x.free.head
 	if n != 0 {
 		x.free.remove(x.nodes, n)
 	} else {
 		n = x.fresh
-		if int(n/pageSize) == len(x.nodes) {
-			x.grow()
+		if int(n) >= x.room() {
+			x.nodes.grow()
+			x.cells.grow()
 		}
 		x.fresh++
 	}
@@ -94,17 +95,15 @@ func (x *entries[K, V]) insert(key K, hash uint32) number {
 	return n
 }
 
-// grow adds a page, or several to a core that has many.
-func (x *entries[K, V]) grow() {
-	if len(x.nodes) < 8 {
-		x.nodes = append(x.nodes, new([pageSize]node))
-		x.cells = append(x.cells, new([pageSize]cell[K, V]))
-		return
-	}
-	n, c := new([8][pageSize]node), new([8][pageSize]cell[K, V])
-	for i := range n {
-		x.nodes = append(x.nodes, &n[i])
-		x.cells = append(x.cells, &c[i])
+// extend makes free slots.
+func (x *entries[K, V]) extend() {
+	switch size := len(x.table.groups); {
+	case x.used == 7*size: // no slot names what is gone
+		x.table.double()
+	case 2*x.used > 7*size:
+		x.rehash(2 * size)
+	default:
+		x.rehash(size)
 	}
 }
 
@@ -148,9 +147,8 @@ func (x *entries[K, V]) release(n number) bool {
 
 // cut lets go of the room behind the number last. All numbers up to that are in use.
 func (x *entries[K, V]) cut(last number) {
-	pages := int(last)/pageSize + 1
-	x.nodes = append(make(nodes, 0, pages), x.nodes[:pages]...)
-	x.cells = append(make(cells[K, V], 0, pages), x.cells[:pages]...)
+	x.nodes.cut(last)
+	x.cells.cut(last)
 	x.free, x.fresh = list{}, last+1
 	size := 2
 	for 4*size < int(last) {
@@ -160,4 +158,4 @@ func (x *entries[K, V]) cut(last number) {
 }
 
 // room is for how many entries memory is held.
-func (x *entries[K, V]) room() int { return pageSize * len(x.nodes) }
+func (x *entries[K, V]) room() int { return x.nodes.room() }
