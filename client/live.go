@@ -67,8 +67,10 @@ type Live struct {
 	link   *link
 	owner  string
 	dryRun bool
-	fence  Fence // nil: none
+	fence  Fence  // nil: none
+	holder Holder // nil: none
 	plain  *plainSet
+	recent *recent
 }
 
 // plainSet is the resources that have refused protobuf.
@@ -107,7 +109,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
-		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}},
+		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}}, recent: new(recent),
 	}, nil
 }
 
