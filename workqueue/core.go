@@ -15,7 +15,7 @@ import (
 type Core[K comparable, V any] struct {
 	opts          Options[K, V]
 	entries[K, V]      // everything delayed, ready or in flight
-	batch[K, V]        // adds to be applied
+	batch              // adds to be applied
 	delayed       heap // by when they are due
 	ready         ready
 	running       list // in flight, by the time they were handed out
@@ -72,21 +72,30 @@ func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
 	if n == 0 {
 		n = c.insert(key, hash)
 	}
-	e, d := c.node(n), c.cell(n)
-	if e.place == nowhere {
-		d.value = o.Value
-		e.setPriority(o.Priority)
-	} else {
-		d.value = c.opts.Merge(d.value, o.Value)
-		if o.Priority > c.priority(e) {
-			c.raise(n, o.Priority)
-		}
-	}
+	c.merge(n, o.Value, o.Priority)
 	if backoff > 0 {
 		c.backOff(n, t, backoff)
 	}
+	c.schedule(n, delay, t)
+}
 
-	switch {
+// merge joins what is added to n with what waits, if anything does.
+func (c *Core[K, V]) merge(n number, value V, priority int) {
+	e, d := c.node(n), c.cell(n)
+	if e.place == nowhere {
+		d.value = value
+		e.setPriority(priority)
+		return
+	}
+	d.value = c.opts.Merge(d.value, value)
+	if priority > c.priority(e) {
+		c.raise(n, priority)
+	}
+}
+
+// schedule sees to it that n is ready at t + delay, or before.
+func (c *Core[K, V]) schedule(n number, delay, t int64) {
+	switch e := c.node(n); {
 	case e.place == isReady:
 	case delay == 0:
 		if e.place == isDelayed {

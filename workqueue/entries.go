@@ -48,33 +48,11 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 	}
 }
 
-// enter puts n, which is new, into the table.
-func (x *entries[K, V]) enter(n number, hash uint32) {
-	tag := tagOf(hash)
-	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
-		g := &x.table.groups[at]
-		for w := range g.tags {
-			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
-				old := &g.entries[4*w+slotOf(m)]
-				if e := x.node(*old); !e.known || tagOf(e.hash) != tag {
-					*old = n // it names what is gone
-					return
-				}
-			}
-		}
-		if g.hasFree() {
-			g.put(hash, n)
-			x.table.left--
-			return
-		}
-	}
-}
-
 // insert makes an entry for a key that has none. Nothing is pending yet.
-func (x *entries[K, V]) insert(key K, hash uint32) number {
-	if x.table.left == 0 {
-		x.extend()
-	}
+func (x *entries[K, V]) insert(key K, hash uint32) number { return x.enter(x.take(key, hash)) }
+
+// take gives key a number, by which it is not found until enter.
+func (x *entries[K, V]) take(key K, hash uint32) number {
 	n := x.free.head
 	if n != 0 {
 		x.free.remove(x.nodes, n)
@@ -86,13 +64,52 @@ func (x *entries[K, V]) insert(key K, hash uint32) number {
 		}
 		x.fresh++
 	}
-	x.enter(n, hash)
-	x.used++
-	x.peak = max(x.peak, x.used)
-	e := x.node(n)
-	e.hash, e.known = hash, true
-	x.cell(n).key = key
+	x.node(n).hash, x.cell(n).key = hash, key
 	return n
+}
+
+// drop takes back a number that was not entered.
+func (x *entries[K, V]) drop(n number) {
+	*x.cell(n) = cell[K, V]{}
+	x.free.prepend(x.nodes, n)
+}
+
+// enter puts n into the table and returns it. If its key is there already, it returns the number
+// of that instead.
+func (x *entries[K, V]) enter(n number) number {
+	if x.table.left == 0 {
+		x.extend()
+	}
+	e, key := x.node(n), &x.cell(n).key
+	tag := tagOf(e.hash)
+	var gone *number // a slot that names what is gone
+	for at := x.table.home(e.hash); ; at = x.table.home(at + 1) {
+		g := &x.table.groups[at]
+		for w := range g.tags {
+			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
+				slot := &g.entries[4*w+slotOf(m)]
+				switch other := x.node(*slot); {
+				case other.known && x.cell(*slot).key == *key:
+					return *slot
+				case !other.known || tagOf(other.hash) != tag:
+					gone = slot
+				}
+			}
+		}
+		if !g.hasFree() {
+			continue
+		}
+		if gone != nil {
+			*gone = n
+		} else {
+			g.put(e.hash, n)
+			x.table.left--
+		}
+		e.known = true
+		x.used++
+		x.peak = max(x.peak, x.used)
+		return n
+	}
 }
 
 // extend makes free slots.
@@ -125,10 +142,8 @@ func (x *entries[K, V]) rehash(size int) {
 // and the last busy time needed far fewer than there are. So one burst does not cost memory for
 // ever, and bursts that come again do not allocate again.
 func (x *entries[K, V]) release(n number) bool {
-	e := x.node(n)
-	e.known = false
-	*x.cell(n) = cell[K, V]{}
-	x.free.prepend(x.nodes, n)
+	x.node(n).known = false
+	x.drop(n)
 	if x.used--; x.used > 0 {
 		return false
 	}
