@@ -46,16 +46,12 @@ func slotOf(m uint64) int { return bits.TrailingZeros64(m) / 16 }
 // hasFree reports whether a slot is free: whether a search ends here.
 func (g *group) hasFree() bool { return g.tags[0]&g.tags[1]&everyHigh != everyHigh }
 
-// put uses a free slot.
+// put uses a free slot: the first, for they are used in order.
 func (g *group) put(hash uint32, n number) {
-	w := 0
-	m := ^g.tags[0] & everyHigh
-	if m == 0 {
-		m, w = ^g.tags[1]&everyHigh, 1
-	}
-	i := slotOf(m)
+	used := bits.OnesCount64(g.tags[0]&everyHigh) + bits.OnesCount64(g.tags[1]&everyHigh)
+	w, i := used/4&1, used&3
 	g.tags[w] |= tagOf(hash) & (0xffff << (16 * i))
-	g.entries[4*w+i], g.rest[4*w+i] = n, uint16(hash)
+	g.entries[used&7], g.rest[used&7] = n, uint16(hash)
 }
 
 // slot is the hash and the number of a slot, unless it is free.
@@ -79,6 +75,9 @@ func (t *table) reset(size int) {
 func (t *table) double() {
 	old := t.groups
 	t.reset(2 * len(old))
+	for i := 0; i < len(t.groups); i += 64 {
+		t.groups[i] = group{} // memory that is read first has the kernel map it twice
+	}
 	for i := range old {
 		for slot := range old[i].entries {
 			if hash, n, ok := old[i].slot(slot); ok {
