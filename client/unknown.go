@@ -112,11 +112,11 @@ func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error
 func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wire.Raw, ok bool, err error) {
 	o, key := p.answer, p.target.call.Key
 	uid, version := o.GetUID(), o.GetResourceVersion()
-	if read, ok = c.recent.find(o, uid, version); ok && read.Encoding == enc {
+	if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, enc) {
 		return read, true, nil
 	}
 	if c.holder != nil && p.op.Body == nil {
-		if read, ok = c.holder.Held(p.gvk, key, uid, version); ok && read.Encoding == enc {
+		if read, ok = c.holder.Held(p.gvk, key, uid, version); ok && serves(read, o, enc) {
 			return read, true, nil
 		}
 	}
@@ -138,8 +138,18 @@ func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wir
 		return wire.Raw{}, false, err
 	case h.UID != uid || h.ResourceVersion != version:
 		return wire.Raw{}, false, nil
-	case read.Encoding != enc:
+	case !serves(read, o, enc):
 		return wire.Raw{}, false, errOtherForm
 	}
 	return read, true, nil
+}
+
+// serves reports whether what was read can be put into a body of the encoding: it is in the same one, or
+// there is nothing to be put.
+func serves(read wire.Raw, o object.Object, enc wire.Encoding) bool {
+	if read.Encoding == enc {
+		return true
+	}
+	more, err := read.Unknown(o)
+	return err == nil && !more
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -261,6 +262,36 @@ func TestUpdateKeepsUnknownMessages(t *testing.T) {
 	}
 	if _, err := Update(t.Context(), c, got); !errors.Is(err, errOtherForm) {
 		t.Errorf("as JSON: %v", err)
+	}
+}
+
+// A subresource of a kind of its own has fields of its own.
+func TestUpdateSubKeepsUnknownFields(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/web/deployments/d/scale"
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "web", UID: "u", ResourceVersion: "1"}}
+	raw, err := scale.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = protowire.AppendString(protowire.AppendTag(raw, 900, protowire.BytesType), "newer")
+	body := protowire.AppendBytes([]byte("k8s\x00\x0a\x17\x0a\x0eautoscaling/v1\x12\x05Scale\x12"), raw)
+	read := text(200, wire.ContentTypeProtobuf, string(append(body, "\x1a\x00\x22\x00"...)))
+	f := newFake(t)
+	f.on("GET "+path, read)
+	f.on("PUT "+path, read)
+	c := f.client(Options{Scheme: testScheme})
+	got, err := GetScale(t.Context(), c, deployment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Spec.Replicas = 3
+	c.recent = new(recent) // it is not at hand any more
+	if _, err := UpdateSub(t.Context(), c, deployment(), "scale", got); err != nil {
+		t.Fatal(err)
+	}
+	_, content, err := open(wire.Protobuf, []byte(f.last().body))
+	if err != nil || !strings.HasSuffix(string(content), "\x05newer") || f.count() != 3 {
+		t.Errorf("sent %q %v in %d requests", f.last().body, err, f.count())
 	}
 }
 
