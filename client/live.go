@@ -25,8 +25,8 @@ import (
 
 // Options of a [Live]. The zero value works. They are read by [New] only.
 type Options struct {
-	// Scheme knows the Go types. nil: a new one with all built-in kinds. It must not change once
-	// the client is in use.
+	// Scheme knows the Go types. nil: a new one with the built-in kinds in their stable versions; see
+	// package scheme. It must not change once the client is in use.
 	Scheme *runtime.Scheme
 	// Mapper knows the resources. nil: a new [Mapper] that asks the server. Clients of one server
 	// may share one.
