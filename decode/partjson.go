@@ -12,6 +12,7 @@ var errJSON = errors.New("decode: the document is not well-formed")
 type jsonParts struct {
 	src   []byte
 	depth int
+	names reader // of the same document
 }
 
 func parseJSON(src []byte, o *outline) (*document, error) {
@@ -19,7 +20,7 @@ func parseJSON(src []byte, o *outline) (*document, error) {
 	if o == nil {
 		return d, nil
 	}
-	r := jsonParts{src: src}
+	r := jsonParts{src: src, names: reader{src: src}}
 	d.root = &part{at: o}
 	end := r.value(d.root, space(src, 0))
 	switch {
@@ -84,28 +85,22 @@ func (r *jsonParts) elem(p *part, i int) int {
 }
 
 func (r *jsonParts) entry(p *part, i int) int {
-	name, i := r.name(i)
+	name, i := r.names.name(i)
 	if i < 0 {
 		return -1
 	}
 	i = r.elem(p, i)
-	p.elems[len(p.elems)-1].key = name
+	p.elems[len(p.elems)-1].key = string(name)
 	return i
-}
-
-// name reads the name of a member and the colon after it.
-func (r *jsonParts) name(i int) (string, int) {
-	name, i := (&reader{src: r.src}).name(i)
-	return string(name), i
 }
 
 // member reads a field of a message.
 func (r *jsonParts) member(p *part, start int) int {
-	name, i := r.name(start)
+	name, i := r.names.name(start)
 	if i < 0 {
 		return -1
 	}
-	n, known := p.at.names[name]
+	n, known := p.at.names[string(name)]
 	if known && p.at.fields[n].sub != nil {
 		c := &part{at: p.at.fields[n].sub}
 		if i = r.value(c, i); i < 0 {
@@ -125,7 +120,7 @@ func (r *jsonParts) member(p *part, start int) int {
 		return -1
 	}
 	if !known {
-		p.unknown = append(p.unknown, foreign{name, span{start, i}})
+		p.unknown = append(p.unknown, foreign{string(name), span{start, i}})
 		p.more = true
 	} else if n == p.keyField-1 {
 		p.key = string(r.src[from:i])
