@@ -27,7 +27,8 @@ type Versions struct {
 //     key that the patchMergeKey tag of the list names, or else by a field called name or type, and
 //     where there is no such field by its place: between the elements that have not changed there
 //     must be as many as before. An element that nothing is left of takes its unknown fields with
-//     it.
+//     it; so does one that was renamed, or changed and moved without a key. Of elements of which the
+//     type knows the same and some went, the first ones count as those that stayed.
 //   - Where more is possible, because elements without a key have changed and others came or went
 //     next to them, or elements of one key did, nothing is guessed: the error is a *[PlaceError].
 //
