@@ -48,6 +48,10 @@ var thingPaths = []string{"spec.size", "spec", "metadata.labels[app]", "metadata
 func sameOnceKnown(t *testing.T, in []byte) {
 	t.Helper()
 	k, other := &wire.Kind{GVK: things.GVK}, &wire.Kind{GVK: things.GVK}
+	twice := wire.Raw{Kind: other, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","name":"b"}}`)}
+	if _, err := twice.Header(); err != nil { // from here on all of what is of the other kind is read
+		t.Fatal(err)
+	}
 	list := fmt.Appendf(nil, `{"items":[%s],"kind":"ThingList","apiVersion":"example.com/v1"}`, in)
 	raws, _, _, err := drain(t, bytes.NewReader(list), wire.ContentTypeJSON, k, fuzzLimits)
 	if err != nil || len(raws) != 1 {
@@ -85,12 +89,15 @@ func sameOnceKnown(t *testing.T, in []byte) {
 func knownSeeds() (seeds []string) {
 	long := `["` + strings.Repeat("x", 200) + `",{"managedFields":[]}]`
 	for _, s := range []string{
+		`{"spec":[1],"metadata":{"managedFields":[],"name":"a"}}`, `{"spec":{"a":2},"metadata":{"managedFields":[],"name":"b"}}`,
 		`{"metadata":{"labels":{"app":"a"},"managedFields":1,"name":"a","uid":"u"},"spec":{"a":{"b":1},"size":3,"steps":[{"name":"s"},{"name":"t"}],"z":1},"status":{"last":1,"x":1}}`,
 		`{"metadata":{"managedFields":1,"name":"a"},"spec":{"size":1},"metadata":{"name":"b","labels":{"app":"c"}}}`,
 		`{"metadata":{"name":"a","uid":"u"},"spec":{"size":1,"steps":1,"size":2},"status":1,"status":{"last":5}}`,
 		`{"metadata":{"name":"a","n\u0061me":"b","labels":null},"spec":{"size":7,"s\u0069ze":8},"sp\u0065c":{"size":9}}`,
 		`{"metadata":{"name":"a","labels":{"app":"a","app":"b"}},"spec":{"a":{"b":1,"b":2},"a":{"b":null}},"data":{"a":{"a":1},"a":{"a":2}}}`,
 		`{"metadata":{"name":"a"},"spec":null,"spec":{"size":null,"steps":[{"name":1,"name":2},null]},"status":null}`,
+		`{"metadata":{"name":"a","labels":{"app":1,"app":2}},"spec":{"a":{"b":1,"b":2}},"data":{"a":{"a":1,"a":2}},"steps":[{"name":1,"name":"b"},{"name":"c"}]}`,
+		`{"metadata":{"managedFields":1,"managedFieldz":{"a":1},"name":"n","uid":"u"},"spec":{"size":1},"status":{"last":1}}`,
 		`{"spec":1,"metadata":{"name":"a","managedFields":1,"labels":{"app":1}},"data":{"a":1},"steps":[{"name":"a"},{"name":"b"}]}`,
 		`{"metadata":{"managedFields":1,"managedFields":2,"name":"a","managedFields":1,"labels":1},"status":{"last":1}}`,
 		`{"metadata":{"name":"a"},"spec":[{"size":1}],"data":[],"status":"","kind":"Thing","apiVersion":"example.com/v1"}`,
@@ -104,6 +111,41 @@ func knownSeeds() (seeds []string) {
 func TestKnownObjectsReadTheSame(t *testing.T) {
 	for _, s := range knownSeeds() {
 		sameOnceKnown(t, []byte(s))
+	}
+	// One after the other they read as they do alone.
+	list := fmt.Appendf(nil, `{"kind":"ThingList","apiVersion":"example.com/v1","items":[%s]}`, strings.Join(knownSeeds(), ","))
+	raws, _, _, err := drain(t, bytes.NewReader(list), wire.ContentTypeJSON, &wire.Kind{GVK: things.GVK}, fuzzLimits)
+	if err != nil || len(raws) != len(knownSeeds()) {
+		t.Fatal(len(raws), err)
+	}
+	for i, s := range knownSeeds() {
+		cut := wire.CutManagedFields(nil, wire.Raw{Kind: things, Encoding: wire.JSON, Bytes: []byte(s)})
+		if got := wire.CutManagedFields(nil, raws[i]); !bytes.Equal(got.Bytes, cut.Bytes) {
+			t.Errorf("%s: cut %s", s, got.Bytes)
+		}
+	}
+}
+
+// Where the bytes are others than those that are known, nothing breaks.
+func TestKnownOfOtherBytes(t *testing.T) {
+	for _, s := range knownSeeds() {
+		list := fmt.Appendf(nil, `{"items":[%s],"kind":"ThingList","apiVersion":"example.com/v1"}`, s)
+		raws, _, _, err := drain(t, bytes.NewReader(list), wire.ContentTypeJSON, &wire.Kind{GVK: things.GVK}, fuzzLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range len(s) {
+			r := raws[0]
+			r.Bytes = r.Bytes[:n:n]
+			_, _, _ = r.Scan()
+			wire.CutManagedFields(nil, r)
+			for _, view := range thingViews {
+				_ = r.Project(reflect.New(view).Interface())
+			}
+			for _, path := range thingPaths {
+				_, _ = compile(t, r.Kind, path).Values(r)
+			}
+		}
 	}
 }
 

@@ -125,7 +125,7 @@ func (p *Projection) Read(r Raw, into any) error {
 func (p *Projection) read(r Raw, into unsafe.Pointer) error {
 	d := viewReaders.Get().(*viewReader)
 	d.b, d.i, d.long = r.Bytes, 0, r.long
-	d.distinct, d.last = r.distinct(), false
+	d.distinct = r.distinct()
 	var err error
 	switch {
 	case r.Encoding == JSON:
