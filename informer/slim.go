@@ -31,6 +31,7 @@ func (a *applier) slim(now time.Time) {
 		return
 	}
 	a.in.spare.drop()
+	a.in.store.Rest()
 	less := held <= a.most/2 && a.most-held >= muchLess
 	if !less && !a.in.store.Sparse() || !a.slimming.CompareAndSwap(false, true) {
 		return

@@ -111,7 +111,7 @@ func (x *index) condensed(o *cow.Owner, names renamed) index {
 	return is
 }
 
-// condense names the slots of groups anew, and lets go of what is made again when it is needed.
+// condense names the slots of groups anew.
 func (p *packing) condense(names renamed) {
 	groups := make(map[uint64]group, len(p.groups))
 	for key, g := range p.groups {
@@ -124,5 +124,21 @@ func (p *packing) condense(names renamed) {
 		}
 	}
 	p.groups = groups
-	p.packer, p.recent = pack.Packer{MaxIndex: mostIndex}, [64]recent{}
+	p.rest()
 }
+
+// Rest lets go of what makes writing faster, up to a megabyte: it is made again when something is
+// written. Call it when nothing has been written for a while.
+func (s *Store) Rest() {
+	if !s.writer.TryLock() {
+		return
+	}
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.core.packing.rest()
+	s.core.buf, s.core.packed = nil, nil
+}
+
+// rest forgets the indexes of templates, and the tables of the packer.
+func (p *packing) rest() { p.packer, p.recent = pack.Packer{MaxIndex: mostIndex}, [64]recent{} }

@@ -189,6 +189,36 @@ func TestCondenseKeepsGroups(t *testing.T) {
 	}
 }
 
+// A store that has rested holds less and packs what comes as it did before.
+func TestRest(t *testing.T) {
+	s, m, model := much(t, 500)
+	indexes := s.core.packing.packer.IndexSize()
+	txn := s.Begin()
+	s.Rest()
+	if got := s.core.packing.packer.IndexSize(); got != indexes || got == 0 {
+		t.Errorf("%d bytes of indexes, then %d, and a transaction was open", indexes, got)
+	}
+	txn.Discard()
+	s.Rest()
+	if got := s.core.packing.packer.IndexSize(); got != 0 || s.core.buf != nil || s.core.packed != nil {
+		t.Errorf("%d bytes of indexes, buffers of %d and %d", got, cap(s.core.buf), cap(s.core.packed))
+	}
+	before := s.Stats()
+	txn = s.Begin()
+	for i := range 500 {
+		key, raw := m.object(i)
+		txn.Put(m.entry(t, raw))
+		model[key] = raw
+	}
+	txn.Commit()
+	for s.Reclaim() {
+	}
+	holds(t, s.Snapshot(), model)
+	if after := s.Stats(); after.Templates > before.Templates || after.OffHeap > before.OffHeap*5/4 {
+		t.Errorf("%+v, then %+v", before, after)
+	}
+}
+
 // What was written meanwhile wins.
 func TestCondenseGivesWay(t *testing.T) {
 	s, m, model := much(t, 2000)

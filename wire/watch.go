@@ -69,6 +69,8 @@ type eventReader interface {
 	next() (EventType, Raw, error)
 	// buffered is how much of the next events was read ahead.
 	buffered() int
+	// calm says that little is to come for a while.
+	calm()
 }
 
 // NewWatch reads the body of a watch of this kind. The body belongs to the Watch, also after an
@@ -136,6 +138,7 @@ func (w *Watch) frame() (Frame, error) {
 			return Frame{Type: t}, raw.decodeError(h.Key, field, err)
 		}
 		end := h.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		w.events.calm() // it is sent where there is nothing else, and behind a list
 		return Frame{Type: t, Object: raw, ResourceVersion: h.ResourceVersion, InitialEventsEnd: end}, nil
 	}
 	return Frame{Type: t, Object: raw}, nil

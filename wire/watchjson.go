@@ -17,6 +17,8 @@ type jsonWatch struct {
 
 func (w *jsonWatch) buffered() int { return w.s.held() }
 
+func (w *jsonWatch) calm() { w.s.calm() }
+
 func (w *jsonWatch) next() (EventType, Raw, error) {
 	switch c, err := w.s.peek(); {
 	case err != nil:

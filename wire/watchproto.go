@@ -35,6 +35,8 @@ func (w *protoWatch) next() (EventType, Raw, error) {
 
 func (w *protoWatch) buffered() int { return w.s.held() }
 
+func (w *protoWatch) calm() { w.s.calm() }
+
 // badFrame marks the errors of a frame that is garbage.
 type badFrame struct{ error }
 

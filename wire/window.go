@@ -14,8 +14,9 @@ type window struct {
 	at     int
 	before int64 // bytes of the body before buf
 	err    error // of the body, behind buf: one of this package, or io.EOF
-	// full says that the last read had all the room there was, and few that it took little of it.
-	full, few bool
+	// full says that the last read had all the room there was, few that it took little of it, and
+	// quiet that little is to come.
+	full, few, quiet bool
 }
 
 const (
@@ -88,6 +89,8 @@ func (w *window) fill(want int) error {
 func (w *window) makeRoom(want int) {
 	size, held := cap(w.buf), w.held()
 	switch {
+	case w.quiet:
+		size, w.quiet = 0, false
 	case w.full && size < usualBuffer:
 		size *= 2
 	case w.few || size > usualBuffer:
@@ -105,6 +108,9 @@ func (w *window) makeRoom(want int) {
 	w.before += int64(w.at)
 	w.buf, w.at = append(to, w.buf[w.at:]...), 0
 }
+
+// calm says that what is held is the last for a while: the next read begins with a small buffer.
+func (w *window) calm() { w.quiet = true }
 
 // truncated is the error of a body that ends where it may not.
 func (w *window) truncated() error { return &TruncatedError{Offset: w.before + int64(len(w.buf))} }
