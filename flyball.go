@@ -118,6 +118,7 @@ func (m *Manager) connect() (err error) {
 	if m.cache, err = cache.New(informer.Connect(m.bare), o.Cache); err != nil {
 		return err
 	}
+	m.bare = m.bare.HeldBy(m.cache)
 	m.metrics.AddCache(m.cache.Watches)
 	m.events, err = event.New(m.bare, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
 	if err != nil {

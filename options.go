@@ -35,8 +35,8 @@ type Options struct {
 	// Kubeconfig and Context say where the configuration is. Empty: $KUBECONFIG, ~/.kube/config,
 	// or the service account of the Pod, the first that is there; and its current context.
 	Kubeconfig, Context string
-	// Scheme knows the Go types. Nil: a new one with all built-in kinds. It must not change after
-	// New.
+	// Scheme knows the Go types. Nil: a new one with the built-in kinds in their stable versions; see
+	// package scheme. It must not change after New.
 	Scheme *runtime.Scheme
 	// Cache are options of the cache: the namespaces that are watched, selections and transforms
 	// of single kinds. Logger is filled in where it is empty.

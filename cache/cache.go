@@ -82,6 +82,7 @@ type Cache struct {
 	factory *informer.Factory
 	budgets sync.Map // of *informer.Budget, by kind
 	types   sync.Map // of *held, by Go type: what reads into it have found; changed with mu held
+	changed sync.Map // the kinds that go through a transform
 
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*held
@@ -139,6 +140,9 @@ func (c *Cache) configure(o *informer.Options) {
 	}
 	if c.o.Configure != nil {
 		c.o.Configure(o)
+	}
+	if o.Transform != nil {
+		c.changed.Store(o.Kind.GVK, struct{}{})
 	}
 }
 

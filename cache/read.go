@@ -9,6 +9,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -72,64 +73,92 @@ func (h *held) problem(key object.Key) string {
 // without decoding. Fields are matched by the index of that name, or if they are metadata.name and
 // metadata.namespace; requirements must be of the form a=b, and all of them have to be met.
 //
+// Objects are decoded by several goroutines once there are many, see [run.Ahead]: of a loop that is
+// left early up to 64, or 1 MiB of them, are decoded for nothing.
+//
 // Limit does not bound it; Continue starts it behind the page whose token that is. Versions are
 // ignored.
 //
 // Errors end the sequence, but for *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	return func(yield func(object.Object, error) bool) {
+	return decoded(proto, func(yield func(found) bool) {
 		for f, err := range c.find(ctx, proto, o) {
-			var obj object.Object
-			if err == nil {
-				obj, err = f.decode(proto)
-			}
-			if !yield(obj, err) {
+			f.err = err
+			if !yield(f) {
 				return
 			}
 		}
-	}
+	})
 }
 
 // Page implements client.Pager. The token of a page names its last key: the next page is read
 // from the state as of then, so that tokens never expire, and a page may show what changed since
-// the one before. A Limit of zero or less puts everything into one page.
+// the one before. A Limit of zero or less puts everything into one page. What cannot be decoded counts
+// as well: a page may have fewer items than its Limit.
 func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
 	page := client.Page[object.Object]{}
 	var bad []error
-	var last object.Key
-	for f, err := range c.find(ctx, proto, o) {
-		if err != nil {
-			return client.Page[object.Object]{}, err
+	var failed error
+	matches := func(yield func(found) bool) {
+		n := int64(0)
+		var last object.Key
+		for f, err := range c.find(ctx, proto, o) {
+			if err != nil {
+				failed = err
+				return
+			}
+			if o.Limit > 0 && n == o.Limit {
+				page.Continue = token(last)
+				page.Remaining = -1
+				return
+			}
+			n, last = n+1, f.entry.Key()
+			if !yield(f) {
+				return
+			}
 		}
-		if o.Limit > 0 && int64(len(page.Items)) == o.Limit {
-			page.Continue = token(last)
-			page.Remaining = -1
-			break
-		}
-		last = f.entry.Header().Key
-		obj, err := f.decode(proto)
+	}
+	for obj, err := range decoded(proto, matches) {
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
 		page.Items = append(page.Items, obj)
 	}
+	if failed != nil {
+		return client.Page[object.Object]{}, failed
+	}
 	return page, errors.Join(bad...)
 }
 
-// found is an entry that matches.
+// found is an entry that matches, or an error instead.
 type found struct {
 	in    *informer.Informer
 	entry *store.Entry
+	err   error
 }
 
-func (f found) decode(proto object.Object) (object.Object, error) {
-	obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
-	if err := f.in.Decode(f.entry, obj); err != nil {
-		return nil, err
+// decoded yields the objects of what was found, which are of the type of proto. Those of a long list
+// are decoded some ahead.
+func decoded(proto object.Object, all iter.Seq[found]) iter.Seq2[object.Object, error] {
+	return run.Ahead(all, found.size, func(f found) (object.Object, error) {
+		if f.err != nil {
+			return nil, f.err
+		}
+		obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
+		if err := f.in.Decode(f.entry, obj); err != nil {
+			return nil, err
+		}
+		return obj, nil
+	})
+}
+
+func (f found) size() int {
+	if f.err != nil {
+		return 0
 	}
-	return obj, nil
+	return f.entry.Size()
 }
 
 // find yields what a list matches. An error is the last.
@@ -147,7 +176,7 @@ func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOpti
 				return
 			}
 			for e := range entries {
-				if !yield(found{in, e}, nil) {
+				if !yield(found{in: in, entry: e}, nil) {
 					return
 				}
 			}

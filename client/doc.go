@@ -24,6 +24,9 @@
 // [metav1.PartialObjectMetadata]; for the last two the kind is that of the object, or that of
 // [OfKind]. Kinds that have a protobuf form travel in it, all others as JSON.
 //
+// What is read, changed and written as a whole loses nothing: an [Update] keeps the fields that the Go
+// type does not have.
+//
 // Errors have one Go type for each cause a caller can act on: [NotFound], [AlreadyExists],
 // [Conflict], [Invalid], [Forbidden], [Unauthorized], [TooManyRequests], [Gone], [Timeout],
 // [Unavailable], and so on. Take them out with errors.As, or ask apimachinery's

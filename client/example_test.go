@@ -36,7 +36,7 @@ func exampleServer() *httptest.Server {
 			{"metadata":{"name":"back","namespace":"web"}},{"metadata":{"name":"front","namespace":"web"}}]}`,
 		"GET /api/v1/namespaces/web/pods?watch": `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"front","namespace":"web","resourceVersion":"10"}}}
 			{"type":"DELETED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"front","namespace":"web","resourceVersion":"11"}}}`,
-		"GET /apis/example.com/v1/namespaces/web/widgets/w": `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w","namespace":"web"},"spec":{"size":3}}`,
+		"GET /apis/example.com/v1/namespaces/web/widgets/w": `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w","namespace":"web","uid":"4f1c","resourceVersion":"7"},"spec":{"size":3,"color":"red"}}`,
 		"GET /api/v1/namespaces/web/secrets":                `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"secrets is forbidden: User \"ann\" cannot list resource \"secrets\" in API group \"\" in the namespace \"web\""}`,
 	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +47,10 @@ func exampleServer() *httptest.Server {
 		body := answers[route]
 		w.Header().Set("Content-Type", "application/json")
 		switch {
+		case r.Method == http.MethodPut:
+			sent, _ := io.ReadAll(r.Body)
+			fmt.Print("server got: ", string(sent))
+			body = string(sent)
 		case r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/scale"):
 			body = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{}}`
 			fallthrough

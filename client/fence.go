@@ -51,10 +51,9 @@ func (c *Live) Fenced(f Fence) *Live {
 			return inner(call)
 		}
 	}
-	return &Live{
-		scheme: c.scheme, mapper: c.mapper, link: c.link, owner: c.owner, dryRun: c.dryRun,
-		plain: c.plain, fence: f,
-	}
+	d := *c
+	d.fence = f
+	return &d
 }
 
 // gate asks the fence for one try. Once it has kept something back it is closed. A nil gate lets

@@ -6,26 +6,30 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/wire"
 )
 
 const defaultLimit = 500
 
-// List implements [Reader]. It holds one page of the answer as bytes and decodes each object when
-// its turn comes, so that a slow loop keeps no connection open.
+// List implements [Reader]. It holds one page of the answer as bytes, so that a slow loop keeps no
+// connection open, and decodes each object when its turn comes, or some ahead: see [run.Ahead].
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
-		for item, err := range c.items(ctx, proto, o) {
-			var obj object.Object
-			if err == nil {
-				obj, err = item.decode(proto)
-			}
-			if !yield(obj, err) {
+		for p, err := range c.pages(ctx, proto, o) {
+			if err != nil {
+				yield(nil, err)
 				return
+			}
+			for obj, err := range p.objects(proto) {
+				if !yield(obj, err) {
+					return
+				}
 			}
 		}
 	}
@@ -34,6 +38,23 @@ func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) ite
 // items yields what List is asked for, as it comes. An error is the last.
 func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
+		for p, err := range c.pages(ctx, proto, o) {
+			if err != nil {
+				yield(item{}, err)
+				return
+			}
+			for _, item := range p.items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pages yields the pages that List is asked for. An error is the last.
+func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[*rawPage, error] {
+	return func(yield func(*rawPage, error) bool) {
 		o := o // a sequence may be read again
 		if o.Limit == 0 {
 			o.Limit = defaultLimit
@@ -53,14 +74,12 @@ func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) it
 				}
 			}
 			if err != nil {
-				yield(item{}, err)
+				yield(nil, err)
 				return
 			}
-			for _, item := range p.items {
-				yielded = true
-				if !yield(item, nil) {
-					return
-				}
+			yielded = yielded || len(p.items) > 0
+			if !yield(p, nil) {
+				return
 			}
 			if p.meta.Continue == "" {
 				return
@@ -88,8 +107,7 @@ func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Pa
 		page.Remaining = *p.meta.Remaining
 	}
 	var bad []error
-	for _, item := range p.items {
-		obj, err := item.decode(proto)
+	for obj, err := range p.objects(proto) {
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -103,6 +121,12 @@ func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Pa
 type rawPage struct {
 	items []item
 	meta  wire.ListMeta
+}
+
+// objects decodes the items.
+func (p *rawPage) objects(proto object.Object) iter.Seq2[object.Object, error] {
+	size := func(i item) int { return len(i.raw.Bytes) }
+	return run.Ahead(slices.Values(p.items), size, func(i item) (object.Object, error) { return i.decode(proto) })
 }
 
 // item is one object of a list, or why it cannot be one.

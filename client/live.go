@@ -25,8 +25,8 @@ import (
 
 // Options of a [Live]. The zero value works. They are read by [New] only.
 type Options struct {
-	// Scheme knows the Go types. nil: a new one with all built-in kinds. It must not change once
-	// the client is in use.
+	// Scheme knows the Go types. nil: a new one with the built-in kinds in their stable versions; see
+	// package scheme. It must not change once the client is in use.
 	Scheme *runtime.Scheme
 	// Mapper knows the resources. nil: a new [Mapper] that asks the server. Clients of one server
 	// may share one.
@@ -67,8 +67,10 @@ type Live struct {
 	link   *link
 	owner  string
 	dryRun bool
-	fence  Fence // nil: none
+	fence  Fence  // nil: none
+	holder Holder // nil: none
 	plain  *plainSet
+	recent *recent
 }
 
 // plainSet is the resources that have refused protobuf.
@@ -107,7 +109,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
-		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}},
+		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}}, recent: new(recent),
 	}, nil
 }
 

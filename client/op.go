@@ -46,6 +46,8 @@ type Op struct {
 	// Validation of unknown and duplicate fields. Empty: Strict for an apply, else the server's
 	// default.
 	Validation FieldValidation
+	// DropUnknown lets an update remove fields that the Go type of the object does not have.
+	DropUnknown bool
 	// IfUID and IfVersion are the preconditions of a delete; nil: none.
 	IfUID     *types.UID
 	IfVersion *string
@@ -92,6 +94,8 @@ func (op *Op) validate() error {
 		return bad("Patch", "is for a patch only")
 	case op.Force && op.Verb != VerbApply:
 		return bad("Force", "is for an apply only")
+	case op.DropUnknown && op.Verb != VerbUpdate:
+		return bad("DropUnknown", "is for an update only")
 	case deletes && op.Validation != "":
 		return bad("Validation", "has no meaning for a delete")
 	case deletes && op.Subresource != "":

@@ -24,7 +24,11 @@ func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o Ge
 	if err != nil {
 		return err
 	}
-	return raw.Decode(into)
+	if err := raw.Decode(into); err != nil {
+		return err
+	}
+	c.recent.note(raw, into)
+	return nil
 }
 
 // fetch reads the object that Get is asked for, as it comes.

@@ -13,7 +13,8 @@ import (
 )
 
 // UpdateStatus replaces the status of the object and leaves its spec alone. Some kinds, Pods among
-// them, take changed labels and annotations along.
+// them, take changed labels and annotations along. Fields that the Go type does not have stay, as in an
+// [Update].
 func UpdateStatus[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj, Subresource: "status"}, opts)
 }

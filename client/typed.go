@@ -116,6 +116,19 @@ func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...Write
 
 // Update replaces the object. With a resourceVersion it fails with a [Conflict] when the server
 // has a newer one; without, it overwrites what there is.
+//
+// A typed object that was read, changed and is written as a whole keeps the fields that its Go type
+// does not have: those of a newer server, or of a newer resource definition. They are taken from the
+// version that was read, which obj names by its uid and resourceVersion, and put where they were; see
+// RestoreJSON in package decode for what becomes of them where obj has changed. That version is at
+// hand if obj was got, or is the answer to a write, a short while ago, or if it is in the cache of the
+// manager ([Live.HeldBy]); else the object is read once more. It is looked for only if an object of
+// the type had such fields before, anywhere in this process: otherwise an Update costs nothing more.
+//
+// Where it cannot be told where the fields belong, or they cannot be read, the error is an
+// [UnknownFields] and nothing is sent; [DropUnknown] sends obj as it is. An object without a uid or a
+// resourceVersion, or that other code than this module's has decoded, is sent as it is. All of that is
+// so for the subresources too: [UpdateStatus], [UpdateSub].
 func Update[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj}, opts)
 }

@@ -36,7 +36,7 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.send(ctx, w.target, w.build)
+	resp, err := c.send(ctx, w.target, c.building(ctx, w))
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,9 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	out := newLike(w.answer)
 	if err := raw.Decode(out); err != nil {
 		return nil, err
+	}
+	if !op.DryRun {
+		c.recent.note(raw, out)
 	}
 	return out, nil
 }

@@ -11,21 +11,17 @@ import (
 
 // worker reconciles one request after another until stop ends. The reconciles run under work.
 func (r *running[R]) worker(stop, work context.Context) error {
-	for {
-		item, ok := r.queue.Get(stop)
-		if !ok {
-			return nil
-		}
+	for item, ok := r.queue.Get(stop); ok; item, ok = r.queue.Next(stop, item.Key) {
 		if stop.Err() != nil {
 			r.queue.Done(item.Key)
 			return nil
 		}
-		err := r.reconcile(work, item)
-		r.queue.Done(item.Key)
-		if err != nil {
+		if err := r.reconcile(work, item); err != nil {
+			r.queue.Done(item.Key)
 			return err
 		}
 	}
+	return nil
 }
 
 // reconcile runs one reconcile and does what next says. It fails only with a panic that is not to

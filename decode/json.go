@@ -29,7 +29,11 @@ func decodeJSON(b []byte, into any, owned bool) error {
 		}
 		reflect.ValueOf(into).Elem().SetZero()
 	}
-	return json.UnmarshalCaseSensitivePreserveInts(b, into)
+	err := json.UnmarshalCaseSensitivePreserveInts(b, into)
+	if err == nil {
+		noteSlow(b, into, jsonForm)
+	}
+	return err
 }
 
 // jsonTable is the plan of a type, and the readers that have read by it.
@@ -37,6 +41,7 @@ type jsonTable struct {
 	root    *plan
 	blocks  blocks
 	readers sync.Pool // of *reader
+	partial partial
 }
 
 // decode reads a document. False: it is not one for the fast way, and into holds anything.
@@ -49,6 +54,9 @@ func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
 	r.strings = arena{left: len(b), cut: shortest(len(b), owned)}
 	at := r.value(t.root, space(b, 0), into)
 	ok := at >= 0 && space(b, at) == len(b)
+	if ok && r.unknown {
+		t.partial.note()
+	}
 	r.end()
 	t.readers.Put(r)
 	return ok
@@ -78,6 +86,7 @@ type reader struct {
 	depth   int
 	sorted  bool // members come in the order of their names, not of the fields
 	missed  int  // quantities
+	unknown bool // there was a field that its type does not have
 	strings arena
 	memory
 	texts, words *block // what values of any type point to
@@ -93,7 +102,7 @@ const maxDepth = 200
 
 // end forgets the object.
 func (r *reader) end() {
-	r.src, r.strings, r.depth = nil, arena{}, 0
+	r.src, r.strings, r.depth, r.unknown = nil, arena{}, 0, false
 	clear(r.pairs)
 	clear(r.members)
 	clear(r.items)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/randfill"
 
-	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/scheme/all"
 )
 
 func filler(seed int64) *randfill.Filler {
@@ -64,18 +64,18 @@ func same(t testing.TB, typ reflect.Type, doc []byte) {
 }
 
 func types(t testing.TB) []reflect.Type {
-	var all []reflect.Type
-	for gvk, typ := range scheme.New().AllKnownTypes() {
+	var types []reflect.Type
+	for gvk, typ := range all.New().AllKnownTypes() {
 		if gvk.Version != runtime.APIVersionInternal && !strings.HasSuffix(gvk.Kind, "Options") {
-			all = append(all, typ)
+			types = append(types, typ)
 		}
 	}
-	slices.SortFunc(all, func(a, b reflect.Type) int { return strings.Compare(a.PkgPath()+a.Name(), b.PkgPath()+b.Name()) })
-	all = slices.Compact(all)
-	if len(all) < 300 {
-		t.Fatalf("%d types", len(all))
+	slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.PkgPath()+a.Name(), b.PkgPath()+b.Name()) })
+	types = slices.Compact(types)
+	if len(types) < 300 {
+		t.Fatalf("%d types", len(types))
 	}
-	return all
+	return types
 }
 
 // Every kind of the API, filled at random, decodes as by the stock decoder, the fast way.

@@ -78,6 +78,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			return false
 		}
 		if n >= len(m.index) || m.index[n] == 0 {
+			d.unknown = true
 			if at = d.skip(kind, at, end); at < 0 {
 				return false
 			}

@@ -181,6 +181,7 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 				return -1
 			}
 			if n = p.names.find(name); n < 0 {
+				r.unknown = true
 				i, more = r.next(skip(r.src, i, r.depth), '}')
 				continue
 			}

@@ -28,8 +28,8 @@ type stockMessage interface{ Unmarshal([]byte) error }
 // nested more than 10,000 deep, for which the generated methods have no bound.
 //
 // Fields that the type does not have are passed over, as the generated methods do: there is no
-// place for them in the Go types of the API. A value that was decoded, changed and sent back as a
-// whole therefore loses the fields of a newer server; a patch of what changed does not.
+// place for them in the Go types of the API. [Partial] tells that there were any, and [Restore]
+// puts them into what is sent back.
 //
 // Bytes may be written to, and appended to.
 func Protobuf(b []byte, into any) error { return protobuf(b, into, false) }
@@ -53,7 +53,9 @@ func protobuf(b []byte, into any, owned bool) error {
 		reflect.ValueOf(into).Elem().SetZero()
 	}
 	if stock, ok := into.(stockMessage); ok {
-		return stock.Unmarshal(b)
+		if err = stock.Unmarshal(b); err == nil {
+			noteSlow(b, into, protoForm)
+		}
 	}
 	return err
 }
@@ -63,6 +65,7 @@ type protoTable struct {
 	root     *message
 	blocks   int
 	decoders sync.Pool // of *proto
+	partial  partial
 }
 
 func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
@@ -72,6 +75,9 @@ func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
 	}
 	d.begin(b, owned)
 	ok, deep := d.message(t.root, 0, len(b), into), d.depth > protoDepth
+	if ok && d.unknown {
+		t.partial.note()
+	}
 	d.end()
 	t.decoders.Put(d)
 	switch {
@@ -99,6 +105,8 @@ type proto struct {
 	depth  int
 	missed int // quantities
 
+	unknown bool // there was a field that its type does not have
+
 	cut    int    // what is so long is cut from src
 	window []byte // a private copy of src[base:]
 	base   int
@@ -111,7 +119,7 @@ func (d *proto) begin(b []byte, owned bool) {
 	if !owned && len(b) <= wholeBuffer {
 		b, owned = append([]byte(nil), b...), true
 	}
-	d.src, d.cut, d.depth = b, shortest(len(b), owned), 0
+	d.src, d.cut, d.depth, d.unknown = b, shortest(len(b), owned), 0, false
 }
 
 func (d *proto) end() {

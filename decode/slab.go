@@ -1,22 +1,30 @@
 package decode
 
 import (
+	"math"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
 )
 
 // block is a Go type that objects have values of, behind pointers or in lists. The values of one
-// object share pieces of memory, of as many as the last object had.
+// object share pieces of memory, of as many as the last object had: those of a type, and those of
+// all types that are nothing but strings, nothing but pointers, or without pointers; see kin.
 type block struct {
 	t, list reflect.Type
 	size    uintptr
 	id      int           // its place in the memory of a decoder
-	hint    atomic.Uint32 // how many the last object had
+	kin     *block        // the type of the pieces that values are taken from: mostly the same
+	plain   bool          // without pointers
+	hint    atomic.Uint32 // the bytes that the last object took of its pieces
 }
 
-// slabBytes bounds what values share, and so what one that is kept keeps alive.
-const slabBytes = 1 << 10
+// slabBytes bounds what values share, and so what one that is kept keeps alive. Values without
+// pointers keep nothing else alive, so that several objects may share a piece of them.
+const (
+	slabBytes  = 1 << 10
+	plainBytes = 1 << 9
+)
 
 // blocks are those that a table of a type and of its parts needs.
 type blocks map[reflect.Type]*block
@@ -26,70 +34,108 @@ func (all blocks) block(t reflect.Type) *block {
 	if b == nil {
 		b = &block{t: t, list: reflect.SliceOf(t), size: t.Size(), id: len(all)}
 		all[t] = b
+		kin := kinOf(t)
+		b.plain, b.kin = kin == wordType, all.block(kin)
 	}
 	return b
-}
-
-// memory is where a decoder takes values from, for one object at a time.
-type memory struct {
-	slabs []slab   // by the id of the block
-	used  []*block // those of this object
 }
 
 // slab is what is left of a piece.
 type slab struct {
 	maker reflect.Value // a slice that stays empty
 	next  unsafe.Pointer
-	left  int
-	used  uint32 // values of this object, and one; 0: none were asked for
+	left  uintptr // bytes
+	used  uint32  // bytes taken for this object
+	seen  bool    // something was asked for
+}
+
+// memory is where a decoder takes values from, for one object at a time.
+type memory struct {
+	slabs []slab   // by the id of the kin
+	used  []*block // those of this object
 }
 
 // end forgets the object, and notes what the next one will need.
 func (m *memory) end() {
-	for _, b := range m.used {
-		s := &m.slabs[b.id]
-		if n := s.used - 1; b.hint.Load() != n {
-			b.hint.Store(n)
+	for _, k := range m.used {
+		s := &m.slabs[k.id]
+		if k.hint.Load() != s.used {
+			k.hint.Store(s.used)
 		}
-		s.next, s.left, s.used = nil, 0, 0
+		if s.used, s.seen = 0, false; !k.plain {
+			s.next, s.left = nil, 0
+		}
 	}
 	m.used = m.used[:0]
 }
 
+// of is the slab for values of a type.
+func (m *memory) of(k *block) *slab {
+	s := &m.slabs[k.id]
+	if !s.seen {
+		s.seen = true
+		m.used = append(m.used, k)
+	}
+	return s
+}
+
+// bytes are what n values take of a piece.
+func (b *block) bytes(n int) uintptr {
+	if b.plain {
+		return (uintptr(n)*b.size + 7) &^ 7
+	}
+	return uintptr(n) * b.size
+}
+
 // take returns n zero values that follow each other; n is above 0.
 func (m *memory) take(b *block, n int) unsafe.Pointer {
-	s := &m.slabs[b.id]
-	if s.used == 0 {
-		m.used = append(m.used, b)
-		s.used = 1
+	if b.size == 0 {
+		return unsafe.Pointer(&emptyList)
 	}
-	s.used += uint32(n)
-	if s.left < n {
-		most := int(slabBytes / max(b.size, 1))
-		if n >= most {
-			return s.make(b, n)
+	k, need := b.kin, b.bytes(n)
+	s := m.of(k)
+	s.used += uint32(need)
+	if s.left < need {
+		if need >= slabBytes {
+			return s.make(k, need)
 		}
-		s.left = max(n, min(most, n+1+int(b.hint.Load())-int(s.used)))
-		s.next = s.make(b, s.left)
+		s.left = max(need, s.piece(k, need))
+		s.next = s.make(k, s.left)
 	}
 	p := s.next
-	if s.left -= n; s.left > 0 {
-		s.next = unsafe.Add(p, uintptr(n)*b.size)
-	} else {
-		s.next = nil // past the end stands something else
-	}
+	s.cut(need)
 	return p
 }
 
-// make allocates n values, and nothing else.
-func (s *slab) make(b *block, n int) unsafe.Pointer {
-	if n == 1 {
-		return reflect.New(b.t).UnsafePointer()
+// piece is how large one should be for what the object still needs beside what it took, of which
+// now is to be in it.
+func (s *slab) piece(k *block, now uintptr) uintptr {
+	if k.plain {
+		return plainBytes
+	}
+	rest := max(int(k.hint.Load())-int(s.used), 0)
+	n := min(slabBytes, now+uintptr(rest))
+	return n - n%k.size
+}
+
+// cut takes bytes off the front.
+func (s *slab) cut(n uintptr) {
+	if s.left -= n; s.left > 0 {
+		s.next = unsafe.Add(s.next, n)
+	} else {
+		s.next = nil // past the end stands something else
+	}
+}
+
+// make allocates bytes for values of a type, and nothing else.
+func (s *slab) make(k *block, bytes uintptr) unsafe.Pointer {
+	if bytes == k.size {
+		return reflect.New(k.t).UnsafePointer()
 	}
 	if !s.maker.IsValid() {
-		s.maker = reflect.New(b.list).Elem()
+		s.maker = reflect.New(k.list).Elem()
 	}
-	s.maker.Grow(n)
+	s.maker.Grow(int(bytes / k.size))
 	p := s.maker.UnsafePointer()
 	s.maker.SetZero()
 	return p
@@ -104,40 +150,42 @@ type growing struct {
 
 // open begins a list: with what is left of a piece, or with room for so many.
 func (m *memory) open(b *block, guess int) growing {
-	s := &m.slabs[b.id]
-	if s.used == 0 {
-		m.used = append(m.used, b)
-		s.used = 1
+	if b.size == 0 {
+		return growing{b, unsafe.Pointer(&emptyList), math.MaxInt}
 	}
-	if s.left > 0 && s.left >= guess {
-		g := growing{b, s.next, s.left}
+	s := m.of(b.kin)
+	if s.left >= b.bytes(max(guess, 1)) {
+		g := growing{b, s.next, int(s.left / b.size)}
 		s.next, s.left = nil, 0
 		return g
 	}
-	most := int(slabBytes / max(b.size, 1))
-	if guess < most {
-		guess = max(guess, min(most, 1+int(b.hint.Load())-int(s.used)))
+	if b.bytes(guess) < slabBytes {
+		guess = max(guess, int(s.piece(b.kin, 0)/b.size))
 	}
 	if guess == 0 { // nothing is known
-		guess = max(min(most, 4), 1)
+		guess = max(min(int(slabBytes/b.size), 4), 1)
 	}
-	return growing{b, s.make(b, guess), guess}
+	return growing{b, s.make(b.kin, b.bytes(guess)), guess}
 }
 
 // grow makes room for more.
 func (m *memory) grow(g *growing) {
 	b := g.block
 	old := reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem()
-	g.data, g.cap = m.slabs[b.id].make(b, 2*g.cap), 2*g.cap
+	g.data, g.cap = m.slabs[b.kin.id].make(b.kin, b.bytes(2*g.cap)), 2*g.cap
 	reflect.Copy(reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem(), old)
 }
 
 // close ends a list of n values; what follows them is for other values.
 func (m *memory) close(g growing, n int) {
 	b := g.block
-	s := &m.slabs[b.id]
-	s.used += uint32(n)
-	if n < g.cap && s.left == 0 && uintptr(g.cap)*b.size <= slabBytes {
-		s.next, s.left = unsafe.Add(g.data, uintptr(n)*b.size), g.cap-n
+	if b.size == 0 {
+		return
+	}
+	s := &m.slabs[b.kin.id]
+	took, had := b.bytes(n), b.bytes(g.cap)
+	s.used += uint32(took)
+	if had <= slabBytes && had-took > s.left {
+		s.next, s.left = unsafe.Add(g.data, took), had-took
 	}
 }

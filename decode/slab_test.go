@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"sync"
 	"testing"
 	"unsafe"
@@ -16,43 +17,70 @@ import (
 // Values that share memory never overlap, are zero, and the next object has others.
 func TestSlab(t *testing.T) {
 	all := blocks{}
-	small, large := all.block(reflect.TypeFor[corev1.EnvVar]()), all.block(reflect.TypeFor[[600]byte]())
+	var some []*block
+	for _, v := range []any{corev1.EnvVar{}, [600]byte{}, false, int32(0), int64(0), [3]byte{}, "", corev1.ObjectFieldSelector{}, corev1.EnvVarSource{}, corev1.VolumeProjection{}} {
+		some = append(some, all.block(reflect.TypeOf(v)))
+	}
 	m := memory{slabs: make([]slab, len(all))}
 	r := rand.New(rand.NewPCG(1, 2))
-	seen := map[unsafe.Pointer]bool{}
+	taken := map[uintptr]bool{} // bytes
+	var kept []unsafe.Pointer   // so that no address comes again
 	for range 200 {
-		for range r.IntN(30) {
-			n := 1 + r.IntN(20)
-			for _, v := range unsafe.Slice((*corev1.EnvVar)(m.take(small, n)), n) {
-				if v != (corev1.EnvVar{}) {
-					t.Fatal("not zero")
+		for range r.IntN(60) {
+			b, n := some[r.IntN(len(some))], 1+r.IntN(20)
+			var p unsafe.Pointer
+			if r.IntN(3) == 0 {
+				g := m.open(b, r.IntN(3))
+				for g.cap < n {
+					m.grow(&g)
 				}
+				m.close(g, n)
+				p = g.data
+			} else {
+				p = m.take(b, n)
 			}
-			p := m.take(small, n)
+			kept = append(kept, p)
+			if uintptr(p)%uintptr(b.t.Align()) != 0 {
+				t.Fatalf("a value of %s at %v", b.t, p)
+			}
 			for i := range n {
-				e := unsafe.Add(p, uintptr(i)*small.size)
-				if seen[e] {
-					t.Fatal("taken twice")
+				v := reflect.NewAt(b.t, unsafe.Add(p, uintptr(i)*b.size)).Elem()
+				if !v.IsZero() {
+					t.Fatalf("a value of %s is not zero", b.t)
 				}
-				seen[e] = true
-				(*corev1.EnvVar)(e).Name = "taken"
+				for at := range b.size {
+					if at += v.Addr().Pointer(); taken[at] {
+						t.Fatalf("a value of %s is where another one is", b.t)
+					} else {
+						taken[at] = true
+					}
+				}
+				if b.plain {
+					*(*byte)(v.Addr().UnsafePointer()) = 1
+				} else {
+					*(*unsafe.Pointer)(v.Addr().UnsafePointer()) = unsafe.Pointer(&emptyList)
+				}
 			}
-			(*[600]byte)(m.take(large, 1))[0] = 1
 		}
 		m.end()
-		if len(m.used) != 0 || m.slabs[small.id].next != nil || m.slabs[large.id].next != nil {
-			t.Fatal("the object is kept")
+		for _, b := range some {
+			if s := m.slabs[b.kin.id]; len(m.used) != 0 || s.next != nil && !b.plain || s.left >= slabBytes {
+				t.Fatal("the object is kept")
+			}
 		}
 	}
+	runtime.KeepAlive(kept)
 }
 
-// The next object of the same shape takes what it needs at once, and no more.
+// The next object of the same shape takes what it needs at once, and no more. What has no pointers
+// shares pieces with other objects.
 func TestSlabHint(t *testing.T) {
 	all := blocks{}
-	words, envs := all.block(reflect.TypeFor[uint64]()), all.block(reflect.TypeFor[corev1.EnvVar]())
+	mounts, envs, words := all.block(reflect.TypeFor[corev1.VolumeMount]()), all.block(reflect.TypeFor[corev1.EnvVar]()), all.block(reflect.TypeFor[int32]())
 	m := memory{slabs: make([]slab, len(all))}
 	object := func() {
-		for range 20 {
+		for range 9 {
+			m.take(mounts, 1)
 			m.take(words, 1)
 		}
 		for _, n := range []int{3, 5, 1} { // lists of these lengths
@@ -67,13 +95,61 @@ func TestSlabHint(t *testing.T) {
 		object()
 		m.end()
 	}
-	if pieces := testing.AllocsPerRun(1, func() { object(); m.end() }); pieces != 2 {
+	pieces := testing.AllocsPerRun(70, func() { object(); m.end() })
+	if pieces != 2 { // and one for the numbers of seven objects, which is rounded off
 		t.Errorf("%v pieces of memory for values of two types", pieces)
 	}
 	object()
-	for _, s := range m.slabs {
-		if s.left != 0 {
-			t.Errorf("%d values too many", s.left)
+	for _, b := range []*block{mounts, envs} {
+		if s := m.slabs[b.id]; s.left != 0 {
+			t.Errorf("%d bytes too many for %s", s.left, b.t)
+		}
+	}
+}
+
+// Values are allocated as of a type that has its pointers in the same places.
+func TestKin(t *testing.T) {
+	type pointerFirst struct {
+		p *int
+		n int64
+	}
+	type pointerLast struct {
+		n int64
+		p *int
+	}
+	for _, tc := range []struct{ t, kin any }{
+		{false, uint64(0)}, {int32(0), uint64(0)}, {[3]byte{}, uint64(0)}, {struct{}{}, uint64(0)}, {[4]float64{}, uint64(0)},
+		{"", ""}, {corev1.PodPhase(""), ""}, {corev1.ObjectFieldSelector{}, ""}, {corev1.PodIP{}, ""}, {[3]string{}, ""}, {pointerFirst{}, ""},
+		{corev1.EnvVarSource{}, unsafe.Pointer(nil)}, {corev1.VolumeProjection{}, unsafe.Pointer(nil)}, {map[string]string{}, unsafe.Pointer(nil)}, {[2]any{}, unsafe.Pointer(nil)},
+		{corev1.EnvVar{}, corev1.EnvVar{}}, {corev1.Pod{}, corev1.Pod{}}, {pointerLast{}, pointerLast{}}, {[]byte{}, []byte{}}, {[2]pointerLast{}, [2]pointerLast{}},
+	} {
+		if got, want := kinOf(reflect.TypeOf(tc.t)), reflect.TypeOf(tc.kin); got != want {
+			t.Errorf("%T is allocated as %s, not as %s", tc.t, got, want)
+		}
+	}
+}
+
+// What only a shared piece points to is not collected.
+func TestKinKeeps(t *testing.T) {
+	all := blocks{}
+	fields, sources := all.block(reflect.TypeFor[corev1.ObjectFieldSelector]()), all.block(reflect.TypeFor[corev1.EnvVarSource]())
+	m := memory{slabs: make([]slab, len(all))}
+	var kept []*corev1.EnvVarSource
+	for i := range 2000 {
+		f, s := (*corev1.ObjectFieldSelector)(m.take(fields, 1)), (*corev1.EnvVarSource)(m.take(sources, 1))
+		f.APIVersion, f.FieldPath = fmt.Sprint("version ", i), fmt.Sprint("path ", i)
+		s.FieldRef = f
+		if kept = append(kept, s); i%10 == 0 {
+			m.end()
+		}
+		if i%500 == 0 {
+			runtime.GC()
+		}
+	}
+	runtime.GC()
+	for i, s := range kept {
+		if s.FieldRef.APIVersion != fmt.Sprint("version ", i) || s.FieldRef.FieldPath != fmt.Sprint("path ", i) {
+			t.Fatalf("%d is now %v", i, s.FieldRef)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
@@ -25,6 +26,7 @@ type applier struct {
 	most      int64     // that the store held since slim found it much smaller
 	came      uint64    // changes, when slim looked last
 	quiet     time.Time // until then it waits for more of them
+	slimming  atomic.Bool
 	stopped   bool
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -63,7 +64,8 @@ func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) {
 }
 
 // All yields what List returns, one by one. An object that cannot be used is yielded as nil with
-// its *store.SetAsideError, and the sequence goes on; any other error ends it.
+// its *store.SetAsideError, and the sequence goes on; any other error ends it. Of many objects some
+// are decoded ahead, by several goroutines, see [run.Ahead].
 func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] {
 	return l.query(Query{Namespace: namespace, Labels: sel})
 }
@@ -101,8 +103,9 @@ func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
 			yield(nil, err)
 			return
 		}
-		for e := range entries {
-			if !yield(l.copy(in, e)) {
+		copied := run.Ahead(entries, (*store.Entry).Size, func(e *store.Entry) (*T, error) { return l.copy(in, e) })
+		for obj, err := range copied {
+			if !yield(obj, err) {
 				return
 			}
 		}

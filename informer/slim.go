@@ -16,10 +16,10 @@ const (
 	quietFor = 2 * time.Second
 )
 
-// slim lets go, when nothing comes any more, of what was kept for more of it. And if the store holds
-// less than half of what it held it has memory given back to the system. Left to itself the Go
-// runtime would see to it within minutes, and what readers of older states keep from the store waits
-// for it, too.
+// slim lets go, when nothing comes any more, of what was kept for more of it, and has a store
+// condensed of which most has gone. And if the store holds less than half of what it held it has memory
+// given back to the system. Left to itself the Go runtime would see to it within minutes, and what
+// readers of older states keep from the store waits for it, too.
 func (a *applier) slim(now time.Time) {
 	held := a.in.store.Stats().Held - a.in.store.Reclaimable()
 	a.most = max(a.most, held)
@@ -31,12 +31,20 @@ func (a *applier) slim(now time.Time) {
 		return
 	}
 	a.in.spare.drop()
-	if held > a.most/2 || a.most-held < muchLess {
+	a.in.store.Rest()
+	less := held <= a.most/2 && a.most-held >= muchLess
+	if !less && !a.in.store.Sparse() || !a.slimming.CompareAndSwap(false, true) {
 		return
 	}
-	a.most = held
+	if less {
+		a.most = held
+	}
 	a.in.group.Go("give back "+a.in.o.Kind.GVK.Kind, func(context.Context) error {
-		giveBack()
+		defer a.slimming.Store(false)
+		a.in.store.Condense()
+		if less {
+			giveBack()
+		}
 		return nil
 	})
 }

@@ -52,8 +52,8 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 		b.Delete(entry(i, 2))
 		b.a.round()
 	}
-	if len(asked) > 0 {
-		t.Error("asked while objects went")
+	if len(asked) > 0 || !b.in.store.Sparse() {
+		t.Errorf("asked %d times, condensed: %v, while objects went", len(asked), !b.in.store.Sparse())
 	}
 	b.in.spare.give(make([]byte, 100))
 	for range 2 {
@@ -64,6 +64,9 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	}
 	if b.in.spare.bytes != 0 || b.in.spare.take() != nil {
 		t.Errorf("%d bytes are kept for what does not come", b.in.spare.bytes)
+	}
+	if b.in.store.Sparse() {
+		t.Error("the store was not condensed")
 	}
 	if len(asked) != 1 {
 		t.Errorf("asked %d times; %d bytes are held", len(asked), b.in.store.Stats().Held)

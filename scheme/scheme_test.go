@@ -1,10 +1,6 @@
 package scheme_test
 
 import (
-	"os/exec"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,23 +9,6 @@ import (
 
 	"github.com/flyball-io/flyball/scheme"
 )
-
-func TestKnowsEveryGroupVersion(t *testing.T) {
-	list := func(args ...string) []string {
-		out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(out))
-	}
-	imports := list("-f", `{{join .Imports "\n"}}`, ".")
-	groupVersion := regexp.MustCompile(`/v\d+((alpha|beta)\d+)?$`)
-	for _, p := range list("k8s.io/api/...") {
-		if groupVersion.MatchString(p) && !slices.Contains(imports, p) {
-			t.Errorf("%s is not registered", p)
-		}
-	}
-}
 
 func TestNew(t *testing.T) {
 	s := scheme.New()

@@ -91,7 +91,7 @@ func TestOperations(t *testing.T) {
 			t.Fatalf("%d objects, want %d", n, len(model))
 		}
 	}
-	start := time.Now()
+	start, condensed := time.Now(), 0
 	for done := 0; done < ops; {
 		txn := s.Begin()
 		next := model
@@ -155,6 +155,9 @@ func TestOperations(t *testing.T) {
 				t.Fatalf("%s: %v", key, ok)
 			}
 		}
+		if m.r.IntN(20) == 0 && s.Condense() {
+			condensed++
+		}
 		if m.r.IntN(500) == 0 {
 			snaps = append(snaps, kept{s.Snapshot(), maps.Clone(model)})
 		}
@@ -173,7 +176,10 @@ func TestOperations(t *testing.T) {
 		check(k.snap, k.model)
 	}
 	check(s.Snapshot(), model)
-	t.Logf("%d operations in %v; %+v", ops, time.Since(start).Round(time.Second), s.Stats())
+	if condensed == 0 {
+		t.Error("it was never condensed: not all was tried")
+	}
+	t.Logf("%d operations in %v; condensed %d times; %+v", ops, time.Since(start).Round(time.Second), condensed, s.Stats())
 }
 
 // What nobody holds any more is given back.

@@ -3,6 +3,7 @@ package store
 import (
 	"sync"
 
+	"github.com/flyball-io/flyball/pack"
 	"github.com/flyball-io/flyball/wire"
 )
 
@@ -24,6 +25,15 @@ func borrow(f func(scratch []byte) ([]byte, error)) error {
 		*scratch = b
 	}
 	return err
+}
+
+// Size is the length of the object as it came over the wire; 0 for an entry that was set aside.
+func (e *Entry) Size() int {
+	if e.raw != nil || e.aside != nil {
+		return len(e.raw)
+	}
+	n, _ := pack.Size(e.record.meta().object) // one that is damaged says so when it is read
+	return n
 }
 
 // Read calls f with the object as it came over the wire, and returns what f does. The bytes are good

@@ -92,7 +92,7 @@ func (s *state) learn() {
 
 // fit forgets all if there is room for many more than n keys.
 func (g *guesses) fit(n int) {
-	if lines := g.lines.Load(); lines != nil && len(*lines) > 8*linesFor(n) {
+	if lines := g.lines.Load(); lines != nil && len(*lines) > 4*linesFor(n) {
 		g.lines.Store(nil)
 	}
 }

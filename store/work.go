@@ -102,7 +102,7 @@ func (w *work) count(id uint32, n int32) {
 // kindOf is the place of a kind among those of the state.
 func (w *work) kindOf(k *wire.Kind) uint64 {
 	for i, have := range w.kinds {
-		if have == k || have != nil && k != nil && *have == *k {
+		if have.Same(k) {
 			return uint64(i)
 		}
 	}

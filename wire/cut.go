@@ -13,7 +13,7 @@ func CutManagedFields(dst []byte, r Raw) Raw {
 	case Protobuf:
 		cut = cutProtobuf(dst, r.Bytes)
 	case JSON:
-		cut = cutJSON(dst, r)
+		cut, r.long = cutJSON(dst, r)
 	}
 	if cut == nil {
 		cut = append(room(dst, len(r.Bytes)), r.Bytes...)
@@ -91,40 +91,42 @@ func keptMeta(pieces []piece, meta []byte, base int) (all []piece, size int, ok 
 	return pieces, size, c.err == nil
 }
 
-// cutJSON returns nil if there is nothing to cut.
-func cutJSON(dst []byte, raw Raw) []byte {
-	b := raw.Bytes
-	if !raw.checked && checkJSON(b) != nil {
-		return nil
+// cutJSON returns nil if there is nothing to cut. The spans are those of what is left, whichever that is.
+func cutJSON(dst []byte, raw Raw) ([]byte, spans) {
+	raw, err := raw.check()
+	if err != nil {
+		return nil, spans{}
 	}
-	var spans [][2]int // to cut, in order
-	d := viewReader{b: b}
+	b := raw.Bytes
+	var some [4][2]int
+	cuts := some[:0] // in order
+	d := viewReader{b: b, long: raw.long}
 	d.space()
-	err := d.object(func(name []byte) (err error) {
+	err = d.object(func(name []byte) (err error) {
 		if string(name) != "metadata" || d.peek() != '{' {
 			return d.skip()
 		}
-		spans, err = d.managedSpans(spans)
+		cuts, err = d.managedSpans(cuts)
 		return err
 	})
-	if err != nil || len(spans) == 0 {
-		return nil
+	if err != nil || len(cuts) == 0 {
+		return nil, raw.long
 	}
 	size := len(b)
-	for _, s := range spans {
+	for _, s := range cuts {
 		size -= s[1] - s[0]
 	}
 	out, from := room(dst, size), 0
-	for _, s := range spans {
+	for _, s := range cuts {
 		out = append(out, b[from:s[0]]...)
 		from = s[1]
 	}
-	return append(out, b[from:]...)
+	return append(out, b[from:]...), raw.long.without(cuts)
 }
 
 // managedSpans reads the metadata that comes next, and appends what must go from it: each
 // managedFields member with the comma that it would leave behind.
-func (d *viewReader) managedSpans(spans [][2]int) ([][2]int, error) {
+func (d *viewReader) managedSpans(cuts [][2]int) ([][2]int, error) {
 	const none = -1
 	lead := none   // start of what goes at the front; the comma after it goes along
 	kept := false  // a member before this one stays
@@ -138,7 +140,7 @@ func (d *viewReader) managedSpans(spans [][2]int) ([][2]int, error) {
 		}
 		cut := string(name) == "managedFields"
 		if lead != none && !cut {
-			spans, lead = append(spans, [2]int{lead, start}), none
+			cuts, lead = append(cuts, [2]int{lead, start}), none
 		}
 		if err = d.skip(); err != nil {
 			break
@@ -147,7 +149,7 @@ func (d *viewReader) managedSpans(spans [][2]int) ([][2]int, error) {
 		case !cut:
 			kept = true
 		case kept:
-			spans = append(spans, [2]int{end, d.i})
+			cuts = append(cuts, [2]int{end, d.i})
 		case lead == none:
 			lead = end
 		}
@@ -155,7 +157,7 @@ func (d *viewReader) managedSpans(spans [][2]int) ([][2]int, error) {
 		more, err = d.next('}')
 	}
 	if lead != none {
-		spans = append(spans, [2]int{lead, end})
+		cuts = append(cuts, [2]int{lead, end})
 	}
-	return spans, err
+	return cuts, err
 }

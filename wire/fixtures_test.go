@@ -26,12 +26,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
-	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/scheme/all"
 	"github.com/flyball-io/flyball/wire"
 )
 
 var (
-	types  = scheme.New()
+	types  = all.New()
 	pods   = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Scheme: types}
 	maps   = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Scheme: types}
 	deploy = &wire.Kind{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Scheme: types}

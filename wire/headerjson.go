@@ -28,11 +28,8 @@ type jsonScanner struct {
 // scanJSON reads the header of an object, and the digests if they are wanted. The object need not
 // say its kind, as the items of a list of a built-in kind do not.
 func scanJSON(raw Raw, digests bool) (object.Header, Digest, string, error) {
-	var syntax error
-	if !raw.checked {
-		syntax = checkJSON(raw.Bytes)
-	}
-	s := jsonScanner{r: viewReader{b: raw.Bytes}, digests: digests}
+	raw, syntax := raw.check()
+	s := jsonScanner{r: viewReader{b: raw.Bytes, long: raw.long}, digests: digests}
 	err := s.scan() // of garbage, too: it may say which object it is
 	field := s.field
 	want := raw.Kind

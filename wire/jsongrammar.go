@@ -12,6 +12,10 @@ type grammar struct {
 	depth int
 	// objects has a bit for each level that is open: an object, or else an array.
 	objects [maxDepth/64 + 1]uint64
+
+	noting bool // what begin was told
+	notes  notes
+	nameAt int // where the name begins that is read, if it is one to be noted
 }
 
 // turn is what may come next.
@@ -34,8 +38,12 @@ const maxDepth = 10_000
 
 var errDepth = errors.New("JSON is nested too deeply")
 
-// begin makes g ready for a value that stands inside of so many others.
-func (g *grammar) begin(outer int) { g.at, g.depth = atValue, outer }
+// begin makes g ready for a value that stands inside of so many others. noting: it is to take notes,
+// for which all of the value stays before read, at the same offset.
+func (g *grammar) begin(outer int, noting bool) {
+	g.at, g.depth, g.noting = atValue, outer, noting
+	g.notes.begin()
+}
 
 // read goes on at b[i], up to the end of the value or of b, and returns where it stopped. The value
 // is whole if g.at is atEnd then; else read is called again with b[i:] and more behind it. last says
@@ -44,6 +52,10 @@ func (g *grammar) read(b []byte, i, base int, last bool) (int, error) {
 	var st textState
 	var c byte
 	in := g.in() // the brace or bracket of the innermost level
+	near := -1   // at a lower depth there are notes to take
+	if g.noting {
+		near = base + noted + 1
+	}
 	switch g.at {
 	case atValue:
 		goto value
@@ -83,6 +95,9 @@ value:
 			goto after
 		}
 		in = c
+		if g.depth < near {
+			g.notes.enter(g.depth-base, i-1)
+		}
 		g.open(c)
 		if c == '[' {
 			goto firstValue
@@ -127,7 +142,9 @@ after:
 		goto name
 	case in + 2:
 		i++
-		in = g.shut()
+		if in = g.shut(); g.depth < near {
+			g.notes.leave(g.depth-base, i)
+		}
 		goto after
 	case ' ', '\n', '\r', '\t':
 		i = skipSpace(b, i)
@@ -136,24 +153,27 @@ after:
 	return i, unexpected(c, "behind a value")
 
 name:
-	if i < len(b) && b[i] == '"' {
-		i++
-		goto nameText
+	if i >= len(b) || b[i] != '"' {
+		if i = skipSpace(b, i); i >= len(b) {
+			g.at = atName
+			return i, nil
+		}
+		if b[i] != '"' {
+			return i, unexpected(b[i], "where the name of a member begins")
+		}
 	}
-	if i = skipSpace(b, i); i >= len(b) {
-		g.at = atName
-		return i, nil
+	i++
+	if g.depth < near {
+		g.nameAt = i
 	}
-	if b[i] == '"' {
-		i++
-		goto nameText
-	}
-	return i, unexpected(b[i], "where the name of a member begins")
 
 nameText:
 	if i, st = textEnd(b, i); st != textWhole {
 		g.at = inName
 		return i, textError(b, i, st)
+	}
+	if g.depth < near {
+		g.notes.name(g.depth-base, b, g.nameAt, i-1)
 	}
 	if i < len(b) && b[i] == ':' {
 		i++
@@ -178,7 +198,9 @@ firstName:
 	}
 	if b[i] == '}' {
 		i++
-		in = g.shut()
+		if in = g.shut(); g.depth < near {
+			g.notes.leave(g.depth-base, i)
+		}
 		goto after
 	}
 	goto name
@@ -190,25 +212,12 @@ firstValue:
 	}
 	if b[i] == ']' {
 		i++
-		in = g.shut()
+		if in = g.shut(); g.depth < near {
+			g.notes.leave(g.depth-base, i)
+		}
 		goto after
 	}
 	goto value
-}
-
-// checkJSON reports what keeps b from being one JSON value, with space around it.
-func checkJSON(b []byte) error {
-	var g grammar
-	i, err := g.read(b, 0, 0, true)
-	switch {
-	case err != nil:
-		return fmt.Errorf("at byte %d: %w", i, err)
-	case g.at != atEnd:
-		return errCut
-	case skipSpace(b, i) < len(b):
-		return errMore
-	}
-	return nil
 }
 
 // open enters an object or array, by its brace or bracket.

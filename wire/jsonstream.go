@@ -126,6 +126,15 @@ func (s *jsonStream) value() (jsontext.Value, error) {
 	return s.take(n), nil
 }
 
+// object reads a whole value as an object of a kind, lent like a value.
+func (s *jsonStream) object(k *Kind) (Raw, error) {
+	v, err := s.value()
+	if err != nil {
+		return Raw{}, err
+	}
+	return Raw{Kind: k, Encoding: JSON, Bytes: v}.known(&s.grammar.notes), nil
+}
+
 // skip passes over a value. However large it is, little of it is held.
 func (s *jsonStream) skip() error {
 	n, err := s.read(false)
@@ -139,7 +148,7 @@ func (s *jsonStream) read(keep bool) (n int, err error) {
 	if _, err := s.peek(); err != nil {
 		return 0, err
 	}
-	s.grammar.begin(s.depth)
+	s.grammar.begin(s.depth, keep)
 	for {
 		last := s.err == io.EOF
 		if n, err = s.grammar.read(s.buf[s.at:], n, s.depth, last); err != nil {

@@ -72,11 +72,10 @@ func (l *jsonList) start() error {
 }
 
 func (l *jsonList) item() (Raw, error) {
-	v, err := l.s.value()
+	raw, err := l.s.object(l.kind)
 	if err != nil {
 		return Raw{}, err
 	}
-	raw := Raw{Kind: l.kind, Encoding: JSON, Bytes: v, checked: true}
 	return raw, raw.foreign()
 }
 

@@ -43,20 +43,32 @@ type pathEval struct {
 	p   *Path
 	d   viewReader // for JSON
 	out []string
+	// distinct says that there is no second member of one name on the upper levels.
+	distinct bool
 }
+
+// errFound ends the way through a JSON object in which nothing more is to be found.
+var errFound = errors.New("found")
 
 // document reads a JSON object.
 func (e *pathEval) document(r Raw) error {
-	if !r.checked {
-		if err := checkJSON(r.Bytes); err != nil {
-			return err
-		}
+	r, err := r.check()
+	if err != nil {
+		return err
 	}
-	e.d.b = r.Bytes
+	e.d.b, e.d.long, e.distinct = r.Bytes, r.long, r.distinct()
 	if e.d.space(); e.d.peek() != '{' {
 		return errNotObject
 	}
-	return e.value(0)
+	if err = e.value(0); err == errFound {
+		return nil
+	}
+	return err
+}
+
+// last reports whether no other member can have the name of hop i once one has been read.
+func (e *pathEval) last(i int) bool {
+	return e.distinct && (i == 0 || i == 1 && e.p.hops[0].access == single)
 }
 
 // missing adds what a Go object has where hop i has nothing on the wire.
@@ -100,7 +112,11 @@ func (e *pathEval) value(i int) error {
 			return e.d.skip()
 		}
 		found, e.out = true, e.out[:start] // the last of equal names wins
-		return e.take(i)
+		err := e.take(i)
+		if err == nil && e.last(i) {
+			err = errFound
+		}
+		return err
 	})
 	if err == nil && !found {
 		e.missing(i)

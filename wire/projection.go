@@ -124,7 +124,8 @@ func (p *Projection) Read(r Raw, into any) error {
 // read reads into a zero value of the view.
 func (p *Projection) read(r Raw, into unsafe.Pointer) error {
 	d := viewReaders.Get().(*viewReader)
-	d.b, d.i = r.Bytes, 0
+	d.b, d.i, d.long = r.Bytes, 0, r.long
+	d.distinct = r.distinct()
 	var err error
 	switch {
 	case r.Encoding == JSON:
@@ -159,7 +160,11 @@ func (p *Projection) read(r Raw, into unsafe.Pointer) error {
 type viewReader struct {
 	b    []byte // JSON: the document
 	i    int
-	text []byte // memory for short strings, of which views share pieces
+	long spans // of the document, as far as they are known
+	// distinct says that names do not come twice on the upper levels, last that nothing is to be read
+	// behind the member of the document that is read.
+	distinct, last bool
+	text           []byte // memory for short strings, of which views share pieces
 }
 
 var viewReaders = sync.Pool{New: func() any { return new(viewReader) }}

@@ -17,7 +17,7 @@ type viewCompiler struct {
 }
 
 func compileProjection(kind, view reflect.Type) (*Projection, error) {
-	c := &viewCompiler{p: &Projection{view: view, json: &jsonNode{}}, kind: kind, proto: HasProtobuf(kind)}
+	c := &viewCompiler{p: &Projection{view: view, json: &jsonNode{level: 1}}, kind: kind, proto: HasProtobuf(kind)}
 	root := place{json: c.p.json, api: kind}
 	if c.proto {
 		c.p.proto = &protoNode{}

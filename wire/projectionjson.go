@@ -10,11 +10,13 @@ import (
 
 // jsonNode is a JSON object of which a view has members.
 type jsonNode struct {
+	level   int // 1 is the object that is read, 2 a member of it; 0 any below
 	members []*jsonMember
 }
 
 // jsonMember is a member of an object.
 type jsonMember struct {
+	level   int // that of the object
 	name    string
 	path    string
 	node    *jsonNode // members of it are read, into the same memory
@@ -34,7 +36,7 @@ func (n *jsonNode) member(name, path string) *jsonMember {
 			return m
 		}
 	}
-	m := &jsonMember{name: name, path: path}
+	m := &jsonMember{level: n.level, name: name, path: path}
 	n.members = append(n.members, m)
 	return m
 }
@@ -42,6 +44,9 @@ func (n *jsonNode) member(name, path string) *jsonMember {
 func (m *jsonMember) object() *jsonNode {
 	if m.node == nil {
 		m.node = &jsonNode{}
+		if m.level == 1 {
+			m.node.level = 2
+		}
 	}
 	return m.node
 }
@@ -62,8 +67,10 @@ func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
 	return nil
 }
 
-// read reads the members of an object into a piece of memory.
+// read reads the members of an object into a piece of memory. Where names are distinct, it goes no
+// farther than to the last member that the view has.
 func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
+	left, once := len(n.members), d.distinct && n.level > 0
 	more, err := d.begin('{', '}')
 	for seen := uint64(0); more && err == nil; more, err = d.next('}') {
 		var name []byte
@@ -83,11 +90,16 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 		} else {
 			m.reset(p) // the last of equal names wins
 		}
-		if d.null() {
-			continue
+		if left--; n.level == 1 {
+			d.last = once && left == 0
 		}
-		if err = m.read(d, p); err != nil {
-			return inField(m.path, err)
+		if !d.null() {
+			if err = m.read(d, p); err != nil {
+				return inField(m.path, err)
+			}
+		}
+		if once && left == 0 {
+			return d.leave()
 		}
 	}
 	return err

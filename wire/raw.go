@@ -44,6 +44,18 @@ type Kind struct {
 	MetadataOnly bool
 
 	packedParts atomic.Uint32 // see parts; 0: not known yet
+
+	// repeats says that in JSON an object came that may have two members of one name, or a member
+	// with two of one name, which no API server sends. Until then nobody has to look for a second.
+	repeats atomic.Bool
+}
+
+// Same reports whether k and other say the same of objects. Both may be nil.
+func (k *Kind) Same(other *Kind) bool {
+	if k == other || k == nil || other == nil {
+		return k == other
+	}
+	return k.GVK == other.GVK && k.Scheme == other.Scheme && k.MetadataOnly == other.MetadataOnly && k.repeats.Load() == other.repeats.Load()
 }
 
 // GoType is the struct type that the scheme has for the kind, or nil.
@@ -104,11 +116,13 @@ type Raw struct {
 	Bytes    []byte
 
 	checked bool // JSON: the syntax is right, it was looked at
+	long    spans
 }
 
 // Checked is r for bytes that are as one of the parsers of this package gave them out, by way of
-// wherever they were kept: the syntax of JSON is not checked once more with each use. What is done
-// with other bytes then is not defined, but for that nothing breaks.
+// wherever they were kept, or as [Raw.Scan] read them, and of the same Kind: the syntax of JSON is not
+// checked once more with each use. What is done with other bytes then is not defined, but for that
+// nothing breaks.
 func (r Raw) Checked() Raw {
 	r.checked = true
 	return r

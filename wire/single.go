@@ -29,11 +29,12 @@ func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
 		raw.Bytes = slices.Clip(e.raw)
 	} else {
 		raw.Bytes = bytes.TrimSpace(body)
-		apiVersion, name, err = typeOf(raw.Bytes)
+		if raw, err = raw.check(); err == nil {
+			apiVersion, name, err = raw.typeOf()
+		}
 		if err != nil {
 			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
 		}
-		raw.checked = true
 	}
 	switch {
 	case kind.is(apiVersion, name):
@@ -55,14 +56,11 @@ func ParseStatus(body []byte, contentType string) (status *metav1.Status, ok boo
 	return &e.Status, true
 }
 
-// typeOf reads apiVersion and kind of a whole JSON object.
-func typeOf(b []byte) (apiVersion, kind string, err error) {
-	d := viewReader{b: b}
+// typeOf reads apiVersion and kind of a whole JSON object, which was checked.
+func (r Raw) typeOf() (apiVersion, kind string, err error) {
+	d := viewReader{b: r.Bytes, long: r.long}
 	if d.space(); d.peek() != '{' {
 		return "", "", errNotObject
-	}
-	if err := checkJSON(b); err != nil {
-		return "", "", err
 	}
 	err = d.object(func(name []byte) (err error) {
 		switch string(name) {

@@ -138,6 +138,7 @@ func (w *Watch) frame() (Frame, error) {
 			return Frame{Type: t}, raw.decodeError(h.Key, field, err)
 		}
 		end := h.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		w.read.calm() // it is sent where there is nothing else, and behind a list
 		return Frame{Type: t, Object: raw, ResourceVersion: h.ResourceVersion, InitialEventsEnd: end}, nil
 	}
 	return Frame{Type: t, Object: raw}, nil

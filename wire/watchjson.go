@@ -25,7 +25,7 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 	if err := w.s.open('{'); err != nil {
 		return 0, Raw{}, err
 	}
-	var object []byte
+	var object Raw
 	w.name = w.name[:0]
 	for {
 		more, err := w.s.more('}')
@@ -50,13 +50,12 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 			}
 			w.name = append(w.name[:0], unquote(v)...)
 		case "object":
-			v, err := w.s.value()
-			if err != nil {
+			if object, err = w.s.object(w.kind); err != nil {
 				return 0, Raw{}, err
 			}
-			if object = v; !w.s.has('}') { // more is to be read, into the same buffer
-				object = append(w.buf[:0], v...)
-				if w.buf = object; cap(w.buf) > usualBuffer {
+			if !w.s.has('}') { // more is to be read, into the same buffer
+				object.Bytes = append(w.buf[:0], object.Bytes...)
+				if w.buf = object.Bytes; cap(w.buf) > usualBuffer {
 					w.buf = nil
 				}
 			}
@@ -66,23 +65,22 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 			}
 		}
 	}
-	if object == nil {
+	if object.Bytes == nil {
 		return 0, Raw{}, w.s.syntax(errors.New("event without an object"))
 	}
 	return w.event(w.name, object)
 }
 
-func (w *jsonWatch) event(name, object []byte) (EventType, Raw, error) {
+func (w *jsonWatch) event(name []byte, raw Raw) (EventType, Raw, error) {
 	t, err := eventType(name)
 	if err != nil {
 		return 0, Raw{}, err
 	}
-	raw := Raw{Kind: w.kind, Encoding: JSON, Bytes: object, checked: true}
 	if t != Error {
 		return t, raw, raw.foreign()
 	}
 	var is struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(object, &is); err != nil {
+	if err := json.Unmarshal(raw.Bytes, &is); err != nil {
 		return 0, Raw{}, w.s.syntax(err)
 	}
 	if !isStatus(is.APIVersion, is.Kind) {

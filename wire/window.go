@@ -16,8 +16,9 @@ type window struct {
 	err    error // of the body, behind buf: one of this package, or io.EOF
 	// before is called before each read of the body; nil: nothing.
 	before func()
-	// full says that the last read had all the room there was, and few that it took little of it.
-	full, few bool
+	// full says that the last read had all the room there was, few that it took little of it, and
+	// quiet that little is to come.
+	full, few, quiet bool
 }
 
 const (
@@ -93,6 +94,8 @@ func (w *window) fill(want int) error {
 func (w *window) makeRoom(want int) {
 	size, held := cap(w.buf), w.held()
 	switch {
+	case w.quiet:
+		size, w.quiet = 0, false
 	case w.full && size < usualBuffer:
 		size *= 2
 	case w.few || size > usualBuffer:
@@ -110,6 +113,9 @@ func (w *window) makeRoom(want int) {
 	w.base += int64(w.at)
 	w.buf, w.at = append(to, w.buf[w.at:]...), 0
 }
+
+// calm says that what is held is the last for a while: the next read begins with a small buffer.
+func (w *window) calm() { w.quiet = true }
 
 // truncated is the error of a body that ends where it may not.
 func (w *window) truncated() error { return &TruncatedError{Offset: w.base + int64(len(w.buf))} }

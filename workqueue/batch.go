@@ -6,18 +6,17 @@ import "unsafe"
 const batchSize = 16
 
 // batch is adds that are applied together. In a large table each look-up waits for memory, and
-// the look-ups of a batch wait at the same time. They keep the time at which they were added, and
-// whatever depends on them comes after settle, so that nobody can tell the difference.
-type batch[K comparable, V any] struct {
-	added   []added[K, V]
+// the look-ups of a batch wait at the same time. Until then each add is an entry of its own, that
+// is not in the table, with the time at which it was added; whatever depends on them comes after
+// settle, so that nobody can tell the difference.
+type batch struct {
+	added   []added
 	applied int // how many of added
 }
 
-type added[K comparable, V any] struct {
-	key  K
-	hash uint32
-	o    AddOptions[V]
-	t    int64
+type added struct {
+	n     number
+	delay int64
 }
 
 // postpone reports whether the add will be applied by settle.
@@ -28,14 +27,17 @@ func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
 	if len(c.added) == batchSize {
 		c.settle()
 	}
-	hash := c.hash(key) // first: it panics for what cannot be compared
 	if c.added == nil {
-		c.added = make([]added[K, V], 0, batchSize)
+		c.added = make([]added, 0, batchSize)
 	}
-	c.added = c.added[:len(c.added)+1]
-	a := &c.added[len(c.added)-1]
-	a.key, a.hash, a.o, a.t = key, hash, o, t
+	hash := c.hash(key) // first: it panics for what cannot be compared
+	n := c.take(key, hash)
 	c.table.expect(hash)
+	e := c.node(n)
+	e.stamp = t
+	e.setPriority(o.Priority)
+	c.cell(n).value = o.Value
+	c.added = append(c.added, added{n, max(0, int64(o.After))})
 	return true
 }
 
@@ -48,11 +50,17 @@ func (c *Core[K, V]) settle() {
 
 func (c *Core[K, V]) applyAll() {
 	for c.applied < len(c.added) {
-		a := &c.added[c.applied]
+		a := c.added[c.applied]
 		c.applied++
-		c.apply(a.key, a.hash, a.o, a.t)
+		t := c.advance(c.node(a.n).stamp)
+		n := c.enter(a.n)
+		if n != a.n {
+			value, priority := c.cell(a.n).value, c.node(a.n).priority()
+			c.drop(a.n)
+			c.merge(n, value, priority)
+		}
+		c.schedule(n, a.delay, t)
 	}
-	clear(c.added)
 	c.added, c.applied = c.added[:0], 0
 }
 
@@ -63,5 +71,5 @@ func (c *Core[K, V]) foresee() {
 	}
 	then := c.node(c.ready.front()).links.next
 	d := c.cell(then)
-	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.retryAt))
+	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.key))
 }

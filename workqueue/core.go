@@ -15,10 +15,12 @@ import (
 type Core[K comparable, V any] struct {
 	opts          Options[K, V]
 	entries[K, V]      // everything delayed, ready or in flight
-	batch[K, V]        // adds to be applied
+	batch              // adds to be applied
 	delayed       heap // by when they are due
 	ready         ready
 	running       list // in flight, by the time they were handed out
+
+	backoffs map[number]int64 // when the last one ends, of those in use that had one
 
 	started  bool
 	epoch    time.Time // the first time seen; times are kept as nanoseconds since
@@ -70,23 +72,30 @@ func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
 	if n == 0 {
 		n = c.insert(key, hash)
 	}
+	c.merge(n, o.Value, o.Priority)
+	if backoff > 0 {
+		c.backOff(n, t, backoff)
+	}
+	c.schedule(n, delay, t)
+}
+
+// merge joins what is added to n with what waits, if anything does.
+func (c *Core[K, V]) merge(n number, value V, priority int) {
 	e, d := c.node(n), c.cell(n)
 	if e.place == nowhere {
-		d.value, d.priority = o.Value, o.Priority
-	} else {
-		d.value = c.opts.Merge(d.value, o.Value)
-		if o.Priority > d.priority {
-			d.priority = o.Priority
-			if e.place == isReady && !e.inFlight {
-				c.ready.raise(c.nodes, n, o.Priority) // to the end of its level; the stamp stays
-			}
-		}
+		d.value = value
+		e.setPriority(priority)
+		return
 	}
-	if d.retryAt <= t {
-		d.retryAt = later(t, backoff)
+	d.value = c.opts.Merge(d.value, value)
+	if priority > c.priority(e) {
+		c.raise(n, priority)
 	}
+}
 
-	switch {
+// schedule sees to it that n is ready at t + delay, or before.
+func (c *Core[K, V]) schedule(n number, delay, t int64) {
+	switch e := c.node(n); {
 	case e.place == isReady:
 	case delay == 0:
 		if e.place == isDelayed {
@@ -119,9 +128,10 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	if n == 0 {
 		return false
 	}
-	c.ready.remove(c.nodes, n)
 	e, d := c.node(n), c.cell(n)
-	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, d.priority, time.Duration(t-e.stamp)
+	priority := c.priority(e)
+	c.ready.remove(c.nodes, n)
+	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
 	var none V
 	d.value, e.place, e.inFlight, e.stamp = none, nowhere, true, t
 	c.running.append(c.nodes, n)
@@ -194,7 +204,7 @@ func (c *Core[K, V]) done(n number, t int64) {
 	switch e.place {
 	case isReady:
 		e.stamp = t
-		c.ready.append(c.nodes, n, c.cell(n).priority)
+		c.ready.append(c.nodes, n, e.priority())
 	case nowhere:
 		c.release(n)
 	}
@@ -208,7 +218,7 @@ func (c *Core[K, V]) Forget(key K) {
 		return
 	}
 	if n := c.find(key, c.hash(key)); n != 0 {
-		c.cell(n).retryAt = 0
+		c.forgive(n)
 	}
 }
 
@@ -306,7 +316,7 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 	e.place = isReady
 	if !e.inFlight {
 		e.stamp = stamp
-		c.ready.append(c.nodes, n, c.cell(n).priority)
+		c.ready.append(c.nodes, n, e.priority())
 	}
 }
 
@@ -314,13 +324,54 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 // immediate add cut.
 func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
 	c.retries++
-	if n != 0 && c.node(n).inFlight && c.cell(n).retryAt > t {
-		return c.cell(n).retryAt - t
+	if n != 0 && c.node(n).inFlight && c.backoffs[n] > t {
+		return c.backoffs[n] - t
 	}
 	return max(0, int64(c.opts.RateLimiter.When(key, c.at(t))))
 }
 
+// backOff remembers a backoff that begins at t, but for one that has not ended yet.
+func (c *Core[K, V]) backOff(n number, t, backoff int64) {
+	if c.backoffs[n] > t {
+		return
+	}
+	if c.backoffs == nil {
+		c.backoffs = map[number]int64{}
+	}
+	c.backoffs[n] = later(t, backoff)
+	c.node(n).backedOff = true
+}
+
+// forgive forgets the last backoff of n.
+func (c *Core[K, V]) forgive(n number) {
+	if e := c.node(n); e.backedOff {
+		e.backedOff = false
+		if delete(c.backoffs, n); len(c.backoffs) == 0 {
+			c.backoffs = nil
+		}
+	}
+}
+
+// priority is that of the pending add of e.
+func (c *Core[K, V]) priority(e *node) int {
+	if e.place == isReady && !e.inFlight {
+		return c.ready.levels[e.level].priority
+	}
+	return e.priority()
+}
+
+// raise gives the pending add of n a higher priority. If it is ready it goes to the end of its new
+// level; the stamp stays.
+func (c *Core[K, V]) raise(n number, priority int) {
+	if e := c.node(n); e.place == isReady && !e.inFlight {
+		c.ready.raise(c.nodes, n, priority)
+	} else {
+		e.setPriority(priority)
+	}
+}
+
 func (c *Core[K, V]) release(n number) {
+	c.forgive(n)
 	if c.entries.release(n) {
 		c.delayed = heap{}
 		c.ready.init()

@@ -8,7 +8,7 @@ type entries[K comparable, V any] struct {
 	seed   maphash.Seed
 	table  table
 	nodes  nodes
-	cells  cells[K, V]
+	cells  pages[cell[K, V]]
 	free   list
 	fresh  number // the least number never given
 	used   int    // how many are in use
@@ -48,63 +48,79 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 	}
 }
 
-// enter puts n, which is new, into the table.
-func (x *entries[K, V]) enter(n number, hash uint32) {
-	tag := tagOf(hash)
-	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
-		g := &x.table.groups[at]
-		for w := range g.tags {
-			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
-				old := &g.entries[4*w+slotOf(m)]
-				if e := x.node(*old); !e.known || tagOf(e.hash) != tag {
-					*old = n // it names what is gone
-					return
-				}
-			}
-		}
-		if g.hasFree() {
-			g.put(tag, n)
-			x.table.left--
-			return
-		}
-	}
-}
-
 // insert makes an entry for a key that has none. Nothing is pending yet.
-func (x *entries[K, V]) insert(key K, hash uint32) number {
-	if x.table.left == 0 {
-		x.rehash(x.table.sizeFor(x.used))
-	}
+func (x *entries[K, V]) insert(key K, hash uint32) number { return x.enter(x.take(key, hash)) }
+
+// take gives key a number, by which it is not found until enter.
+func (x *entries[K, V]) take(key K, hash uint32) number {
 	n := x.free.head
 	if n != 0 {
 		x.free.remove(x.nodes, n)
 	} else {
 		n = x.fresh
-		if int(n/pageSize) == len(x.nodes) {
-			x.grow()
+		if int(n) >= x.room() {
+			x.nodes.grow()
+			x.cells.grow()
 		}
 		x.fresh++
 	}
-	x.enter(n, hash)
-	x.used++
-	x.peak = max(x.peak, x.used)
-	e := x.node(n)
-	e.hash, e.known = hash, true
-	x.cell(n).key = key
+	x.node(n).hash, x.cell(n).key = hash, key
 	return n
 }
 
-// grow adds a page, or several to a core that has many.
-func (x *entries[K, V]) grow() {
-	if len(x.nodes) < 8 {
-		x.nodes = append(x.nodes, new([pageSize]node))
-		x.cells = append(x.cells, new([pageSize]cell[K, V]))
-		return
+// drop takes back a number that was not entered.
+func (x *entries[K, V]) drop(n number) {
+	*x.cell(n) = cell[K, V]{}
+	x.free.prepend(x.nodes, n)
+}
+
+// enter puts n into the table and returns it. If its key is there already, it returns the number
+// of that instead.
+func (x *entries[K, V]) enter(n number) number {
+	if x.table.left == 0 {
+		x.extend()
 	}
-	n, c := new([8][pageSize]node), new([8][pageSize]cell[K, V])
-	for i := range n {
-		x.nodes = append(x.nodes, &n[i])
-		x.cells = append(x.cells, &c[i])
+	e, key := x.node(n), &x.cell(n).key
+	tag := tagOf(e.hash)
+	var gone *number // a slot that names what is gone
+	for at := x.table.home(e.hash); ; at = x.table.home(at + 1) {
+		g := &x.table.groups[at]
+		for w := range g.tags {
+			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
+				slot := &g.entries[4*w+slotOf(m)]
+				switch other := x.node(*slot); {
+				case other.known && x.cell(*slot).key == *key:
+					return *slot
+				case !other.known || tagOf(other.hash) != tag:
+					gone = slot
+				}
+			}
+		}
+		if !g.hasFree() {
+			continue
+		}
+		if gone != nil {
+			*gone = n
+		} else {
+			g.put(e.hash, n)
+			x.table.left--
+		}
+		e.known = true
+		x.used++
+		x.peak = max(x.peak, x.used)
+		return n
+	}
+}
+
+// extend makes free slots.
+func (x *entries[K, V]) extend() {
+	switch size := len(x.table.groups); {
+	case x.used == 7*size: // no slot names what is gone
+		x.table.double()
+	case 2*x.used > 7*size:
+		x.rehash(2 * size)
+	default:
+		x.rehash(size)
 	}
 }
 
@@ -126,10 +142,8 @@ func (x *entries[K, V]) rehash(size int) {
 // and the last busy time needed far fewer than there are. So one burst does not cost memory for
 // ever, and bursts that come again do not allocate again.
 func (x *entries[K, V]) release(n number) bool {
-	e := x.node(n)
-	e.known = false
-	*x.cell(n) = cell[K, V]{}
-	x.free.prepend(x.nodes, n)
+	x.node(n).known = false
+	x.drop(n)
 	if x.used--; x.used > 0 {
 		return false
 	}
@@ -148,9 +162,8 @@ func (x *entries[K, V]) release(n number) bool {
 
 // cut lets go of the room behind the number last. All numbers up to that are in use.
 func (x *entries[K, V]) cut(last number) {
-	pages := int(last)/pageSize + 1
-	x.nodes = append(make(nodes, 0, pages), x.nodes[:pages]...)
-	x.cells = append(make(cells[K, V], 0, pages), x.cells[:pages]...)
+	x.nodes.cut(last)
+	x.cells.cut(last)
 	x.free, x.fresh = list{}, last+1
 	size := 2
 	for 4*size < int(last) {
@@ -160,4 +173,4 @@ func (x *entries[K, V]) cut(last number) {
 }
 
 // room is for how many entries memory is held.
-func (x *entries[K, V]) room() int { return pageSize * len(x.nodes) }
+func (x *entries[K, V]) room() int { return x.nodes.room() }

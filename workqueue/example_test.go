@@ -24,17 +24,12 @@ func Example() {
 
 	ctx := context.Background()
 	work := func(key object.Key) error { fmt.Println(key); return nil }
-	for {
-		item, ok := q.Get(ctx)
-		if !ok {
-			break
-		}
+	for item, ok := q.Get(ctx); ok; item, ok = q.Next(ctx, item.Key) {
 		if err := work(item.Key); err != nil {
 			q.Retry(item)
 		} else {
 			q.Forget(item.Key)
 		}
-		q.Done(item.Key)
 	}
 	// Output:
 	// default/web
@@ -99,13 +94,9 @@ func ExampleQueue_ShutDownWithDrain() {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for {
-			item, ok := q.Get(context.Background())
-			if !ok {
-				return
-			}
+		ctx := context.Background()
+		for item, ok := q.Get(ctx); ok; item, ok = q.Next(ctx, item.Key) {
 			fmt.Println("worked on", item.Key)
-			q.Done(item.Key)
 		}
 	}()
 

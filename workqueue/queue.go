@@ -8,20 +8,15 @@ import (
 
 // Queue is a Core that many goroutines may use: producers that add, workers that loop
 //
-//	for {
-//		item, ok := q.Get(ctx)
-//		if !ok {
-//			return
-//		}
+//	for item, ok := q.Get(ctx); ok; item, ok = q.Next(ctx, item.Key) {
 //		if err := work(item.Key); err != nil {
 //			q.Retry(item)
 //		} else {
 //			q.Forget(item.Key)
 //		}
-//		q.Done(item.Key)
 //	}
 //
-// Only Get and ShutDownWithDrain block.
+// Only Get, Next and ShutDownWithDrain block.
 type Queue[K comparable, V any] struct {
 	start time.Time // the epoch of core
 
@@ -95,6 +90,25 @@ func (q *Queue[K, V]) Get(ctx context.Context) (item Item[K, V], ok bool) {
 	if w == nil {
 		return item, ok
 	}
+	return q.wait(ctx, w, tick)
+}
+
+// Next is Done of a key and then Get, in one step: what a worker does between two items. If ctx has
+// ended it is Done only.
+func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok bool) {
+	if ctx.Err() != nil {
+		q.Done(done)
+		return item, false
+	}
+	w, tick, ok := q.nextOrPark(done, &item)
+	if w == nil {
+		return item, ok
+	}
+	return q.wait(ctx, w, tick)
+}
+
+// wait is the rest of a Get that has parked.
+func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan time.Time) (Item[K, V], bool) {
 	for {
 		select {
 		case <-w.ready:
@@ -227,6 +241,26 @@ func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan 
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.takeOrPark(t, item)
+}
+
+// nextOrPark is getOrPark after Done.
+func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
+	t := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.core.settle()
+	if n := q.core.working(done); n != 0 {
+		q.core.done(n, t)
+	}
+	if w, tick, ok = q.takeOrPark(t, item); w == nil {
+		q.serve(t) // what is left may be for others
+	}
+	return w, tick, ok
+}
+
+// takeOrPark is getOrPark at t. The lock is held.
+func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
 	if ok = q.core.get(t, item); ok || q.core.ShuttingDown() {
 		return nil, nil, ok
 	}

@@ -395,3 +395,89 @@ func TestBurst(t *testing.T) {
 		}
 	})
 }
+
+// Next ends the work on one key and hands out what follows: the same key when that was added
+// meanwhile, what others have added, or what comes due while it waits.
+func TestNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newStrings(t, workqueue.Options[string, string]{})
+		start := time.Now()
+		next := func(done, want string, after time.Duration) {
+			t.Helper()
+			item, ok := q.Next(t.Context(), done)
+			if item.Key != want || ok != (want != "") || time.Since(start) != after {
+				t.Errorf("after %s: %q, %v after %v, want %q after %v", done, item.Key, ok, time.Since(start), want, after)
+			}
+		}
+		q.Add("a")
+		next("nothing", "a", 0)
+		q.Add("a")
+		next("a", "a", 0)
+		q.Add("b")
+		q.AddWith("a", addOptions{Priority: 1})
+		next("a", "a", 0)
+		next("a", "b", 0)
+		q.AddWith("b", addOptions{After: time.Second})
+		next("b", "b", time.Second)
+		if s := q.Stats(); s.InFlight != 1 {
+			t.Errorf("%d in flight", s.InFlight)
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		q.Add("c")
+		if item, ok := q.Next(ctx, "b"); ok {
+			t.Errorf("handed out %q when its context had ended", item.Key)
+		}
+		if s := q.Stats(); s.InFlight != 0 || s.Depth != 1 {
+			t.Errorf("in flight %d, ready %d, want 0 and 1", s.InFlight, s.Depth)
+		}
+	})
+}
+
+// What a worker leaves when it takes its next item goes to those that are parked.
+func TestNextServesParkedGets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newStrings(t, workqueue.Options[string, string]{})
+		q.Add("a")
+		item, _ := q.Get(t.Context())
+		get := parkGet(t.Context(), q)
+		q.AddWith("due", addOptions{Priority: 1, After: time.Second})
+		q.Add(item.Key)
+		time.Sleep(time.Second - 1)
+		if len(get) != 0 {
+			t.Fatal("answered")
+		}
+		item, ok := q.Next(t.Context(), item.Key)
+		if !ok || item.Key != "a" {
+			t.Errorf("got %q, %v", item.Key, ok)
+		}
+		if got := <-get; got != "due" {
+			t.Errorf("parked: %q", got)
+		}
+	})
+}
+
+// A drain ends with the Next that finds nothing more.
+func TestNextEndsADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newStrings(t, workqueue.Options[string, string]{})
+		q.Add("a")
+		item, _ := q.Get(t.Context())
+		q.Add("a")
+		drained := make(chan error, 1)
+		go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
+		synctest.Wait()
+		item, ok := q.Next(t.Context(), item.Key)
+		synctest.Wait()
+		if !ok || len(drained) != 0 {
+			t.Fatalf("%v, and the drain has ended: %v", ok, len(drained) != 0)
+		}
+		if item, ok = q.Next(t.Context(), item.Key); ok {
+			t.Errorf("handed out %q", item.Key)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+	})
+}

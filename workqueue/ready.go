@@ -4,9 +4,10 @@ package workqueue
 // order in which all of them became ready.
 type ready struct {
 	n      int
-	ages   []number // oldest first; what is ready no more is still there until room is needed
-	oldest int      // none of ages before it is ready
-	levels []level  // by number; 0 is none
+	ages   pages[number] // oldest first; what is ready no more is still there until room is needed
+	oldest int           // none of ages before it is ready
+	latest int           // how many ages there are
+	levels []level       // by number; 0 is none
 	unused []uint32
 	find   map[int]uint32 // the levels by priority
 	order  heap           // the levels with items, and some that had, highest priority first
@@ -40,8 +41,8 @@ func (r *ready) front() number {
 
 // eldest is the item that has been ready for longest, zero when nothing is ready.
 func (r *ready) eldest(s nodes) number {
-	for ; r.oldest < len(r.ages); r.oldest++ {
-		if n := r.ages[r.oldest]; s.at(n).isAge(r.oldest) {
+	for ; r.oldest < r.latest; r.oldest++ {
+		if n := *r.ages.at(number(r.oldest)); s.at(n).isAge(r.oldest) {
 			return n
 		}
 	}
@@ -50,44 +51,50 @@ func (r *ready) eldest(s nodes) number {
 
 // append adds n at the end of its level and of all. Stamps must not fall.
 func (r *ready) append(s nodes, n number, priority int) {
-	if len(r.ages) == cap(r.ages) {
+	if r.latest == r.ages.room() {
 		r.makeRoom(s)
 	}
-	s.at(n).age = uint32(len(r.ages))
-	r.ages = append(r.ages, n)
+	s.at(n).age = uint32(r.latest)
+	*r.ages.at(number(r.latest)) = n
+	r.latest++
 	r.n++
 	r.enter(s, n, priority)
 }
 
-// makeRoom drops from ages what is ready no more, into twice the room unless half of it is enough.
+// makeRoom adds to ages, unless dropping what is ready no more empties half of them.
 func (r *ready) makeRoom(s nodes) {
-	ages := r.ages[:0]
-	if 2*r.n > cap(r.ages) {
-		ages = make([]number, 0, max(64, 2*cap(r.ages)))
+	if 2*r.n >= r.ages.room() {
+		r.ages.grow()
+	} else {
+		r.pack(s)
 	}
-	r.pack(s, ages)
+}
+
+// pack moves those of ages that are ready to the front.
+func (r *ready) pack(s nodes) {
+	from, to := r.oldest, r.latest
+	r.oldest, r.latest = 0, 0
+	for i := from; i < to; i++ {
+		n := *r.ages.at(number(i))
+		if e := s.at(n); e.isAge(i) {
+			e.age = uint32(r.latest)
+			*r.ages.at(number(r.latest)) = n
+			r.latest++
+		}
+	}
 }
 
 // cut lets go of the room that is not needed.
-func (r *ready) cut(s nodes) { r.pack(s, make([]number, 0, 2*r.n)) }
-
-// pack moves those of ages that are ready to the front of other memory, or of the same.
-func (r *ready) pack(s nodes, ages []number) {
-	old := r.ages
-	for i := r.oldest; i < len(old); i++ {
-		if e := s.at(old[i]); e.isAge(i) {
-			e.age = uint32(len(ages))
-			ages = append(ages, old[i])
-		}
-	}
-	r.ages, r.oldest = ages, 0
+func (r *ready) cut(s nodes) {
+	r.pack(s)
+	r.ages.cut(number(r.latest))
 }
 
 // remove takes n out. Its node must still say that it is ready.
 func (r *ready) remove(s nodes, n number) {
 	r.leave(s, n)
 	if r.n--; r.n == 0 {
-		r.ages, r.oldest = r.ages[:0], 0
+		r.oldest, r.latest = 0, 0
 	}
 }
 
@@ -100,7 +107,7 @@ func (r *ready) raise(s nodes, n number, priority int) {
 // rename puts n in the place of the number that had its node before.
 func (r *ready) rename(s nodes, n number) {
 	e := s.at(n)
-	r.ages[e.age] = n
+	*r.ages.at(e.age) = n
 	r.levels[e.level].items.rename(s, n)
 }
 

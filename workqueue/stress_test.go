@@ -18,14 +18,15 @@ func TestParkedGetsAreReleased(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		ctx, cancel := context.WithCancel(context.Background())
 		var workers, others sync.WaitGroup
-		for range 20 {
+		for w := range 20 {
 			workers.Go(func() {
-				for {
-					item, ok := q.Get(ctx)
-					if !ok {
-						return
+				for item, ok := q.Get(ctx); ok; {
+					if w%2 == 0 {
+						item, ok = q.Next(ctx, item.Key)
+						continue
 					}
 					q.Done(item.Key)
+					item, ok = q.Get(ctx)
 				}
 			})
 		}
@@ -94,16 +95,25 @@ func nothingIsLostOrDoubled(t *testing.T, eager bool) {
 			q.Forget(k)
 		}
 		busy[k].Store(false)
-		q.Done(k)
 	}
 
 	var workers sync.WaitGroup
 	for w := range workersN {
 		workers.Go(func() {
 			rnd := rand.New(rand.NewPCG(1, uint64(w)))
+			var item workqueue.Item[int, int64]
+			var ok bool
 			for {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(500))*time.Microsecond)
-				item, ok := q.Get(ctx)
+				switch {
+				case !ok:
+					item, ok = q.Get(ctx)
+				case w%2 == 0:
+					item, ok = q.Next(ctx, item.Key)
+				default:
+					q.Done(item.Key)
+					item, ok = q.Get(ctx)
+				}
 				gaveUp := !ok && ctx.Err() != nil
 				cancel()
 				switch {

@@ -19,11 +19,11 @@ type table struct {
 }
 
 // group is eight slots. A tag is zero for a slot that is free, or the highest bit and 15 bits of a
-// hash.
+// hash, of which rest has the lower ones. The highest bit of a hash is not used.
 type group struct {
 	tags    [2]uint64 // of four slots each
 	entries [8]number
-	_       [16]byte
+	rest    [8]uint16
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // tagOf is the tag of a hash, four times.
-func tagOf(hash uint32) uint64 { return uint64(0x8000|hash>>17) * everyLow }
+func tagOf(hash uint32) uint64 { return uint64(0x8000|hash>>16) * everyLow }
 
 // like has the highest bit of every tag set that is the one sought. Those of free slots never are.
 func like(tags, tag uint64) uint64 {
@@ -46,16 +46,18 @@ func slotOf(m uint64) int { return bits.TrailingZeros64(m) / 16 }
 // hasFree reports whether a slot is free: whether a search ends here.
 func (g *group) hasFree() bool { return g.tags[0]&g.tags[1]&everyHigh != everyHigh }
 
-// put uses a free slot.
-func (g *group) put(tag uint64, n number) {
-	w := 0
-	m := ^g.tags[0] & everyHigh
-	if m == 0 {
-		m, w = ^g.tags[1]&everyHigh, 1
-	}
-	i := slotOf(m)
-	g.tags[w] |= tag & (0xffff << (16 * i))
-	g.entries[4*w+i] = n
+// put uses a free slot: the first, for they are used in order.
+func (g *group) put(hash uint32, n number) {
+	used := bits.OnesCount64(g.tags[0]&everyHigh) + bits.OnesCount64(g.tags[1]&everyHigh)
+	w, i := used/4&1, used&3
+	g.tags[w] |= tagOf(hash) & (0xffff << (16 * i))
+	g.entries[used&7], g.rest[used&7] = n, uint16(hash)
+}
+
+// slot is the hash and the number of a slot, unless it is free.
+func (g *group) slot(i int) (hash uint32, n number, ok bool) {
+	tag := uint32(g.tags[i/4] >> (16 * (i % 4)))
+	return tag&0x7fff<<16 | uint32(g.rest[i]), g.entries[i], tag&0x8000 != 0
 }
 
 // reset makes the table one of size groups with nothing in it.
@@ -68,16 +70,25 @@ func (t *table) reset(size int) {
 	t.left = 7 * size
 }
 
+// double makes the table twice as large. No slot may name what is gone. It goes through the memory
+// from end to end: what is in a group comes to the same place of one of the halves, or nearly so.
+func (t *table) double() {
+	old := t.groups
+	t.reset(2 * len(old))
+	for i := 0; i < len(t.groups); i += 64 {
+		t.groups[i] = group{} // memory that is read first has the kernel map it twice
+	}
+	for i := range old {
+		for slot := range old[i].entries {
+			if hash, n, ok := old[i].slot(slot); ok {
+				t.insert(hash, n)
+			}
+		}
+	}
+}
+
 // halfLeft reports whether at least half of the slots may still be used.
 func (t *table) halfLeft() bool { return 2*t.left >= 7*len(t.groups) }
-
-// sizeFor is how many groups the table needs when it is full and used slots name what is there.
-func (t *table) sizeFor(used int) int {
-	if size := len(t.groups); 2*used <= 7*size {
-		return size
-	}
-	return 2 * len(t.groups)
-}
 
 func (t *table) home(hash uint32) uint32 { return hash & uint32(len(t.groups)-1) }
 
@@ -87,7 +98,7 @@ func (t *table) insert(hash uint32, n number) {
 	for !t.groups[at].hasFree() {
 		at = t.home(at + 1)
 	}
-	t.groups[at].put(tagOf(hash), n)
+	t.groups[at].put(hash, n)
 	t.left--
 }
 

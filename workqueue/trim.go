@@ -53,4 +53,8 @@ func (c *Core[K, V]) move(from, to number) {
 	if e.place == isDelayed {
 		c.delayed.rename(from, to)
 	}
+	if e.backedOff {
+		c.backoffs[to] = c.backoffs[from]
+		delete(c.backoffs, from)
+	}
 }

@@ -144,7 +144,7 @@ func (r *Recording) Len() int { return len(r.objects) }
 func (r *Recording) At(i int) Object { return r.Changed(i, 0) }
 
 // Changed implements Corpus: an annotation counts the changes. Objects have the Go type that
-// k8s.io/api has for them, or are unstructured.
+// the Scheme has for them, or are unstructured.
 func (r *Recording) Changed(i, n int) Object {
 	var o Object = &unstructured.Unstructured{}
 	if typed, err := Scheme.New(r.resource.GVK); err == nil {

@@ -115,6 +115,9 @@ func (t *Tree) Insert(o *Owner, id uint32, p Probe) {
 	}
 }
 
+// Append adds id, which stands for what comes behind all that is there.
+func (t *Tree) Append(o *Owner, id uint32) { t.Insert(o, id, func(uint32) int { return -1 }) }
+
 // insert returns the node that stands for n, and one that stands right of it if it was full. last
 // says that nothing stands right of n.
 func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *node, added bool) {

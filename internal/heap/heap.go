@@ -32,7 +32,7 @@ const (
 	chunkUnit = chunkSize / unit
 	maxChunks = 1 << (31 - chunkBits + 3) // that a place names
 
-	pageRefs = 1 << 12 // of a page of the table
+	pageRefs = 1 << 10 // of a page of the table
 	freeBit  = 1 << 31 // in the table: the rest is the next free Ref
 
 	poison = 0xdb

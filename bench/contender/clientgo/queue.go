@@ -17,7 +17,9 @@ type queue struct {
 
 func (q queue) Add(key object.Key, _ bool) { q.q.Add(key) }
 
-func (q queue) Take() {
-	key, _ := q.q.Get()
-	q.q.Done(key)
+func (q queue) Take(n int) {
+	for range n {
+		key, _ := q.q.Get()
+		q.q.Done(key)
+	}
 }

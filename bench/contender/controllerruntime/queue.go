@@ -25,7 +25,9 @@ func (q queue) Add(key object.Key, low bool) {
 	q.q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, key)
 }
 
-func (q queue) Take() {
-	key, _, _ := q.q.GetWithPriority()
-	q.q.Done(key)
+func (q queue) Take(n int) {
+	for range n {
+		key, _, _ := q.q.GetWithPriority()
+		q.q.Done(key)
+	}
 }

@@ -40,8 +40,11 @@ func (q *queue) AddAll(keys []object.Key) {
 	q.q.AddAll(q.adds)
 }
 
-func (q *queue) Take() {
-	if item, ok := q.q.Get(context.Background()); ok {
-		q.q.Done(item.Key)
+func (q *queue) Take(n int) {
+	ctx := context.Background()
+	item, _ := q.q.Get(ctx)
+	for range n - 1 {
+		item, _ = q.q.Next(ctx, item.Key)
 	}
+	q.q.Done(item.Key)
 }

@@ -1,0 +1,34 @@
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
+)
+
+var _ client.Holder = (*Cache)(nil)
+
+// Held implements client.Holder. A kind that goes through a transform is not held as it came.
+func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool) {
+	h := c.held(kind, false)
+	if _, other := c.changed.Load(kind); h == nil || other {
+		return wire.Raw{}, false
+	}
+	shares, err := h.in(key.Namespace)
+	if err != nil {
+		return wire.Raw{}, false
+	}
+	e, err := shares[0].Informer().Entry(key)
+	if err != nil || e.UID() != uid || e.ResourceVersion() != version {
+		return wire.Raw{}, false
+	}
+	var held wire.Raw
+	err = e.Read(func(raw wire.Raw) error {
+		held = raw.Clone()
+		return nil
+	})
+	return held, err == nil
+}

@@ -1,0 +1,119 @@
+package decode
+
+// matches says which element of a list each element is now.
+type matches struct {
+	r         *restorer
+	was, is   []*part
+	now, then []int // by element: the index in the other list, gone or unclear
+}
+
+const (
+	gone    = -1
+	unclear = -2
+)
+
+// newMatches matches the elements that are as they were: in their place, else in their order.
+func newMatches(r *restorer, was, is []*part) *matches {
+	m := &matches{r: r, was: was, is: is, now: make([]int, len(was)), then: make([]int, len(is))}
+	for i := range m.now {
+		m.now[i] = gone
+	}
+	for i := range m.then {
+		m.then[i] = gone
+	}
+	changed := false
+	for i := range was {
+		if i < len(is) && r.same(was[i], is[i]) {
+			m.pair(i, i)
+		} else {
+			changed = true
+		}
+	}
+	if !changed {
+		return m
+	}
+	free := map[string][]int{}
+	for i, p := range is {
+		if m.then[i] == gone {
+			text := p.text(r.sent)
+			free[text] = append(free[text], i)
+		}
+	}
+	for i, p := range was {
+		text := p.text(r.known)
+		if f := free[text]; m.now[i] == gone && len(f) > 0 {
+			m.pair(i, f[0])
+			free[text] = f[1:]
+		}
+	}
+	return m
+}
+
+func (m *matches) pair(was, is int) { m.now[was], m.then[is] = is, was }
+
+// byKey matches the elements that have changed by their keys.
+func (m *matches) byKey() {
+	type group struct{ was, is []int }
+	groups := map[string]*group{}
+	of := func(p *part) *group {
+		if groups[p.key] == nil {
+			groups[p.key] = &group{}
+		}
+		return groups[p.key]
+	}
+	for i, p := range m.was {
+		if m.now[i] == gone {
+			of(p).was = append(of(p).was, i)
+		}
+	}
+	for i, p := range m.is {
+		if m.then[i] == gone {
+			of(p).is = append(of(p).is, i)
+		}
+	}
+	for _, g := range groups {
+		m.inOrder(g.was, g.is)
+	}
+}
+
+// byPlace matches the elements that have changed by where they are: between those that have not.
+func (m *matches) byPlace() {
+	var was, is []int
+	next := 0 // of the list as it is
+	for i, n := range m.now {
+		switch {
+		case n == gone:
+			was = append(was, i)
+			continue
+		case n < next: // it was moved
+			continue
+		}
+		for ; next < n; next++ {
+			if m.then[next] == gone {
+				is = append(is, next)
+			}
+		}
+		m.inOrder(was, is)
+		was, is, next = nil, nil, n+1
+	}
+	for ; next < len(m.is); next++ {
+		if m.then[next] == gone {
+			is = append(is, next)
+		}
+	}
+	m.inOrder(was, is)
+}
+
+// inOrder matches elements that have changed, if they are as many as they were.
+func (m *matches) inOrder(was, is []int) {
+	switch {
+	case len(was) == len(is):
+		for i := range was {
+			m.pair(was[i], is[i])
+		}
+	case len(is) > 0:
+		for _, i := range was {
+			m.now[i] = unclear
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package decode
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// outline is what a type knows of the structure of a document, in one encoding: which fields a
+// message has, and where other messages are. Nil stands for what is taken as a whole.
+type outline struct {
+	kind   partKind
+	fields []outlineField // of a message
+	names  map[string]int // JSON: the fields
+	places map[int]int    // protobuf: the fields by number
+	elem   *outline       // of a list, of a map
+	tag    string         // of a list: the patchMergeKey of its field
+	entry  bool           // protobuf: a message that is the entry of a map
+}
+
+type outlineField struct {
+	name string // as JSON has it, for people to read
+	sub  *outline
+}
+
+type partKind uint8
+
+const (
+	partMessage partKind = iota
+	partList
+	partMap
+)
+
+// outlines has the outlines of types in one encoding. A type may contain itself.
+type outlines struct {
+	tables[outline]
+}
+
+func newOutlines(compile func(map[reflect.Type]*outline, reflect.Type) *outline) *outlines {
+	return &outlines{tables[outline]{make: func(t reflect.Type) *outline {
+		return compile(map[reflect.Type]*outline{}, t)
+	}}}
+}
+
+// wholes are types of which nothing is kept apart: scalars to the reader of the API, and what the
+// server alone keeps.
+var wholes = map[reflect.Type]bool{
+	reflect.TypeFor[metav1.Time]():               true,
+	reflect.TypeFor[metav1.MicroTime]():          true,
+	reflect.TypeFor[resource.Quantity]():         true,
+	reflect.TypeFor[metav1.ManagedFieldsEntry](): true,
+}
+
+// outlineJSON makes the outline of a type as encoding/json sees it.
+func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
+	if t.Kind() == reflect.Pointer {
+		return outlineJSON(open, t.Elem())
+	}
+	if wholes[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		if elem := outlineJSON(open, t.Elem()); elem != nil {
+			return &outline{kind: partList, elem: elem}
+		}
+	case reflect.Map:
+		if elem := outlineJSON(open, t.Elem()); elem != nil {
+			return &outline{kind: partMap, elem: elem}
+		}
+	case reflect.Struct:
+		if o := open[t]; o != nil {
+			return o
+		}
+		o := &outline{names: map[string]int{}}
+		open[t] = o
+		o.jsonFields(open, t)
+		return o
+	}
+	return nil
+}
+
+func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
+	var inline []reflect.Type // after the fields of t itself, which win
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Tag.Get("json") == "-" {
+			continue
+		}
+		if e := f.Type; f.Anonymous && name == "" {
+			if e.Kind() == reflect.Pointer {
+				e = e.Elem()
+			}
+			if e.Kind() == reflect.Struct {
+				inline = append(inline, e)
+				continue
+			}
+		}
+		if !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if _, had := o.names[name]; !had {
+			o.names[name] = len(o.fields)
+			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f)})
+		}
+	}
+	for _, e := range inline {
+		o.jsonFields(open, e)
+	}
+}
+
+// keyed is the outline of a list with what the tag of its field says of its elements.
+func keyed(sub *outline, f reflect.StructField) *outline {
+	tag := f.Tag.Get("patchMergeKey")
+	if sub == nil || sub.kind != partList || tag == "" {
+		return sub
+	}
+	list := *sub
+	list.tag = tag
+	return &list
+}
+
+// key is the field that tells the elements of a list apart, -1 if there is none: the one that the
+// tag names, or else one by the habits of the API, the name, or the type as of conditions.
+func (o *outline) key() int {
+	if o.elem.kind == partMessage {
+		for _, name := range []string{o.tag, "name", "type"} {
+			for i, f := range o.elem.fields {
+				if f.name == name && f.sub == nil {
+					return i
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// outlineProto makes the outline of a type by its protobuf tags.
+func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
+	if o := open[t]; o != nil || wholes[t] {
+		return o
+	}
+	o := &outline{places: map[int]int{}}
+	if t.Kind() == reflect.Slice { // a message whose only field is the list
+		o.add(1, "items", nil)
+		return o
+	}
+	open[t] = o
+	for f := range t.Fields() {
+		tag := f.Tag.Get("protobuf")
+		n := fieldNumber(tag)
+		if n == 0 {
+			continue
+		}
+		o.add(n, protoName(f, n), keyed(fieldProto(open, f.Type), f))
+	}
+	if len(o.fields) == 0 {
+		open[t] = nil // it reads itself
+		return nil
+	}
+	return o
+}
+
+func (o *outline) add(number int, name string, sub *outline) {
+	o.places[number] = len(o.fields)
+	o.fields = append(o.fields, outlineField{name, sub})
+}
+
+func fieldProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return outlineProto(open, t)
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Struct {
+			if elem := outlineProto(open, t.Elem()); elem != nil {
+				return &outline{kind: partList, elem: elem}
+			}
+		}
+		if reflect.PointerTo(t).Implements(stockType) {
+			return outlineProto(open, t)
+		}
+	case reflect.Map:
+		e := t.Elem()
+		entry := &outline{places: map[int]int{}, entry: true}
+		entry.add(1, "key", nil)
+		var value *outline
+		if e.Kind() == reflect.Struct || e.Kind() == reflect.Slice && e != bytesType && reflect.PointerTo(e).Implements(stockType) {
+			value = outlineProto(open, e)
+		}
+		entry.add(2, "value", value)
+		return &outline{kind: partMap, elem: entry}
+	}
+	return nil
+}
+
+// protoName is what people know a field by.
+func protoName(f reflect.StructField, n int) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name != "" {
+		return name
+	}
+	for part := range strings.SplitSeq(f.Tag.Get("protobuf"), ",") {
+		if s, ok := strings.CutPrefix(part, "name="); ok {
+			return s
+		}
+	}
+	return strconv.Itoa(n)
+}

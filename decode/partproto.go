@@ -1,0 +1,107 @@
+package decode
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// protoParts finds the parts of a protobuf message.
+type protoParts struct {
+	src   []byte
+	depth int
+}
+
+func parseProto(src []byte, o *outline) (*document, error) {
+	d := &document{src: src}
+	if o == nil {
+		return d, nil
+	}
+	r := protoParts{src: src}
+	d.root = &part{at: o}
+	if err := r.message(d.root, 0, len(src)); err != nil {
+		return nil, err
+	}
+	d.more = d.root.more
+	return d, nil
+}
+
+// message reads the content of a message.
+func (r *protoParts) message(p *part, from, to int) error {
+	if r.depth++; r.depth > partDepth {
+		return errTooDeep
+	}
+	p.from, p.to = from, to
+	for start := from; start < to; {
+		number, kind, n := protowire.ConsumeTag(r.src[start:to])
+		if n < 0 {
+			return errMalformed
+		}
+		value := start + n
+		if n = protowire.ConsumeFieldValue(number, kind, r.src[value:to]); n < 0 {
+			return errMalformed
+		}
+		end := value + n
+		place, known := p.at.places[int(number)]
+		switch {
+		case !known:
+			p.unknown = append(p.unknown, foreign{fmt.Sprintf("field %d", number), span{start, end}})
+			p.more = true
+		case p.at.fields[place].sub != nil && kind == protowire.BytesType:
+			if err := r.sub(p, place, item{span: span{start, end}, tag: value}); err != nil {
+				return err
+			}
+		case place == p.keyField-1:
+			key := r.src[value:end]
+			if kind == protowire.BytesType {
+				key, _ = protowire.ConsumeBytes(key)
+			}
+			p.key = string(key)
+		}
+		start = end
+	}
+	r.depth--
+	return nil
+}
+
+// sub reads a field whose value is a part: a message, or an element of a list or map.
+func (r *protoParts) sub(p *part, place int, it item) error {
+	c := p.child(place)
+	c.field = it.span
+	it.part = c
+	if c.at.kind != partMessage {
+		it.part = c.elem()
+		if c.at.kind == partMap {
+			it.part.keyField = 1
+		}
+	}
+	_, n := protowire.ConsumeVarint(r.src[it.tag:it.to])
+	if err := r.message(it.part, it.tag+n, it.to); err != nil {
+		return err
+	}
+	p.items = append(p.items, it)
+	c.more = c.more || it.part.more
+	p.more = p.more || c.more
+	return nil
+}
+
+func writeProto(d *document) []byte { return d.appendProto(nil, d.root) }
+
+// appendProto appends the content of a message with what was added to it.
+func (d *document) appendProto(out []byte, p *part) []byte {
+	if !p.grew {
+		return append(out, d.src[p.from:p.to]...)
+	}
+	at := p.from
+	for _, it := range p.items {
+		if !it.part.grew {
+			continue
+		}
+		content := d.appendProto(nil, it.part)
+		out = append(out, d.src[at:it.tag]...)
+		out = protowire.AppendBytes(out, content)
+		at = it.to
+	}
+	return append(append(out, d.src[at:p.to]...), slices.Concat(p.add...)...)
+}

@@ -1,0 +1,233 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Versions are three documents of one type in one encoding, of which Restore makes a fourth.
+type Versions struct {
+	// Read is the document that an object was decoded from.
+	Read []byte
+	// Known is what the type knows of it: Read decoded and encoded again.
+	Known []byte
+	// Sent is the object encoded as it is now.
+	Sent []byte
+}
+
+// RestoreJSON returns Sent with the fields put back that Read has and the type does not: to where
+// they were, in the same message of the type. What is in any field of the type is as in Sent, byte
+// for byte.
+//
+//   - A message behind a pointer or in a map that was removed takes its unknown fields with it.
+//   - An element of a list is found again by its content if that has not changed. If it has, by the
+//     key that the patchMergeKey tag of the list names, or else by a field called name or type, and
+//     where there is no such field by its place: between the elements that have not changed there
+//     must be as many as before. An element that nothing is left of takes its unknown fields with
+//     it; so does one that was renamed, or changed and moved without a key. Of elements of which the
+//     type knows the same and some went, the first ones count as those that stayed.
+//   - Where more is possible, because elements without a key have changed and others came or went
+//     next to them, or elements of one key did, nothing is guessed: the error is a *[PlaceError].
+//
+// What the type holds as any value, or reads by a method of its own, is taken as it is in Sent. So is
+// metadata.managedFields. Without unknown fields the result is Sent itself.
+func RestoreJSON(t reflect.Type, v Versions) ([]byte, error) { return jsonForm.restore(t, v) }
+
+// RestoreProtobuf is [RestoreJSON] for protobuf messages.
+func RestoreProtobuf(t reflect.Type, v Versions) ([]byte, error) { return protoForm.restore(t, v) }
+
+// UnknownJSON reports whether a document has fields that the type does not have. One that cannot be
+// read is an error.
+func UnknownJSON(t reflect.Type, b []byte) (bool, error) { return jsonForm.unknown(t, b) }
+
+// UnknownProtobuf is [UnknownJSON] for protobuf messages.
+func UnknownProtobuf(t reflect.Type, b []byte) (bool, error) { return protoForm.unknown(t, b) }
+
+func (f *form) unknown(t reflect.Type, b []byte) (bool, error) {
+	doc, err := f.parse(b, f.outlines.of(t))
+	return err == nil && doc.more, err
+}
+
+func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
+	o := f.outlines.of(t)
+	read, err := f.parse(v.Read, o)
+	if err != nil {
+		return nil, fmt.Errorf("what was read: %w", err)
+	}
+	if !read.more {
+		return v.Sent, nil
+	}
+	known, err := f.parse(v.Known, o)
+	if err != nil {
+		return nil, fmt.Errorf("what is known of it: %w", err)
+	}
+	sent, err := f.parse(v.Sent, o)
+	if err != nil {
+		return nil, fmt.Errorf("what is sent: %w", err)
+	}
+	r := restorer{read, known, sent}
+	if err := r.part(read.root, known.root, sent.root); err != nil {
+		if e, ok := err.(*PlaceError); ok {
+			e.Field = strings.TrimPrefix(e.Field, ".")
+		}
+		return nil, err
+	}
+	return f.write(sent), nil
+}
+
+// restorer puts the unknown fields of one document into another.
+type restorer struct{ read, known, sent *document }
+
+// part puts what is unknown in a part into the same part of what is sent. known is nil where the type
+// writes nothing for it, since all that it knows of it is zero.
+func (r *restorer) part(read, known, sent *part) error {
+	if !read.more || sent.null {
+		return nil
+	}
+	switch read.at.kind {
+	case partList:
+		return r.list(read, known, sent)
+	case partMap:
+		return r.mapped(read, known, sent)
+	}
+	for _, f := range read.unknown {
+		if !slices.ContainsFunc(sent.unknown, func(have foreign) bool { return have.name == f.name }) {
+			sent.put(r.read.text(f.span))
+		}
+	}
+	for n, c := range read.children {
+		if c == nil || !c.more {
+			continue
+		}
+		switch was, is := known.of(n), sent.of(n); {
+		case is != nil:
+			if err := r.part(c, was, is); err != nil {
+				return inside(err, read.at.step(n))
+			}
+			sent.grew = sent.grew || is.grew
+		case was == nil: // not written, but not removed either
+			sent.put(r.read.text(c.field))
+		}
+	}
+	return nil
+}
+
+// step is the part of a path that a field makes.
+func (o *outline) step(n int) string {
+	if o.entry {
+		return ""
+	}
+	return "." + o.fields[n].name
+}
+
+// of is the part of a field.
+func (p *part) of(n int) *part {
+	if p == nil || p.children == nil {
+		return nil
+	}
+	return p.children[n]
+}
+
+func (p *part) put(text []byte) {
+	p.add = append(p.add, text)
+	p.grew = true
+}
+
+// mapped goes by the keys of a map.
+func (r *restorer) mapped(read, known, sent *part) error {
+	was, is := known.byKey(), sent.byKey()
+	for _, e := range read.elems {
+		now := is[e.key]
+		if now == nil || !e.more {
+			continue
+		}
+		if err := r.part(e, was[e.key], now); err != nil {
+			return inside(err, "["+e.key+"]")
+		}
+		sent.grew = sent.grew || now.grew
+	}
+	return nil
+}
+
+// byKey has the elements of a map.
+func (p *part) byKey() map[string]*part {
+	if p == nil {
+		return nil
+	}
+	elems := make(map[string]*part, len(p.elems))
+	for _, e := range p.elems {
+		elems[e.key] = e
+	}
+	return elems
+}
+
+// list goes by the elements of a list that belong together.
+func (r *restorer) list(read, known, sent *part) error {
+	if known == nil || len(known.elems) != len(read.elems) {
+		return r.lost(read.elems, "the type does not write the list as it was")
+	}
+	m := newMatches(r, known.elems, sent.elems)
+	if sent.elemKey > 0 {
+		m.byKey()
+	} else {
+		m.byPlace()
+	}
+	for i, e := range read.elems {
+		if !e.more {
+			continue
+		}
+		switch n := m.now[i]; n {
+		case gone:
+		case unclear:
+			return r.lost([]*part{e}, "elements like it have changed, and others came or went: which of them it is now cannot be told")
+		default:
+			is := sent.elems[n]
+			if err := r.part(e, known.elems[i], is); err != nil {
+				return inside(err, fmt.Sprintf("[%d]", i))
+			}
+			sent.grew = sent.grew || is.grew
+		}
+	}
+	return nil
+}
+
+// lost is the error for elements that have no place.
+func (r *restorer) lost(elems []*part, problem string) error {
+	e := &PlaceError{Problem: problem}
+	for _, p := range elems {
+		e.Names = p.unknownNames(e.Names)
+	}
+	return e
+}
+
+// unknownNames appends the names of the unknown fields in a part.
+func (p *part) unknownNames(names []string) []string {
+	if p == nil || !p.more {
+		return names
+	}
+	for _, f := range p.unknown {
+		if !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	for _, c := range slices.Concat(p.children, p.elems) {
+		names = c.unknownNames(names)
+	}
+	return names
+}
+
+// inside tells in an error where in the document it was.
+func inside(err error, step string) error {
+	if e, ok := err.(*PlaceError); ok {
+		e.Field = step + e.Field
+	}
+	return err
+}
+
+// same reports whether the type knows the same of two parts.
+func (r *restorer) same(known, sent *part) bool {
+	return bytes.Equal(r.known.src[known.from:known.to], r.sent.src[sent.from:sent.to])
+}

@@ -1,0 +1,204 @@
+package run_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flyball-io/flyball/run"
+)
+
+// processors sets their number for a test.
+func processors(t *testing.T, n int) {
+	before := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+func upTo(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func small(int) int { return 100 }
+
+func TestAheadKeepsTheOrder(t *testing.T) {
+	for _, procs := range []int{1, 2, 8} {
+		processors(t, procs)
+		for n := range 260 {
+			var computed atomic.Int32
+			seq := run.Ahead(upTo(n), small, func(i int) (string, error) {
+				computed.Add(1)
+				if i%7 == 3 {
+					return "", fmt.Errorf("%d is bad", i)
+				}
+				return fmt.Sprint(i), nil
+			})
+			for range 2 { // it can be run again
+				i := 0
+				for s, err := range seq {
+					if i%7 == 3 {
+						if err == nil || err.Error() != fmt.Sprintf("%d is bad", i) {
+							t.Fatalf("%d of %d: error %v", i, n, err)
+						}
+					} else if s != fmt.Sprint(i) || err != nil {
+						t.Fatalf("%d of %d: %q %v", i, n, s, err)
+					}
+					i++
+				}
+				if i != n {
+					t.Fatalf("%d of %d were yielded", i, n)
+				}
+			}
+			if int(computed.Load()) != 2*n {
+				t.Fatalf("%d computed for twice %d", computed.Load(), n)
+			}
+		}
+	}
+}
+
+// A loop that is left has computed little that it did not use, and nothing runs any more.
+func TestAheadLeft(t *testing.T) {
+	for _, procs := range []int{1, 4} {
+		processors(t, procs)
+		for leave := 1; leave < 200; leave++ {
+			var computed, running atomic.Int32
+			i := 0
+			for range run.Ahead(upTo(1000), small, func(int) (int, error) {
+				running.Add(1)
+				defer running.Add(-1)
+				computed.Add(1)
+				runtime.Gosched()
+				return 0, nil
+			}) {
+				if i++; i == leave {
+					break
+				}
+			}
+			if running.Load() != 0 {
+				t.Fatal("some are still computed")
+			}
+			most := i
+			if procs > 1 && i > 16 {
+				most = min(i+63, 3*i)
+			}
+			if int(computed.Load()) > most {
+				t.Errorf("%d processors: %d computed for %d that were used", procs, computed.Load(), leave)
+			}
+		}
+	}
+}
+
+// What is computed together is: each of the values waits for another one.
+func TestAheadTogether(t *testing.T) {
+	processors(t, 4)
+	var mu sync.Mutex
+	var waits chan struct{}
+	n := 0
+	for i, err := range run.Ahead(upTo(48), small, func(i int) (int, error) {
+		if i < 16 {
+			return i, nil
+		}
+		mu.Lock()
+		if waits == nil {
+			waits = make(chan struct{})
+			other := waits
+			mu.Unlock()
+			<-other
+			return i, nil
+		}
+		close(waits)
+		waits = nil
+		mu.Unlock()
+		return i, nil
+	}) {
+		if i != n || err != nil {
+			t.Fatalf("%d %v, want %d", i, err, n)
+		}
+		n++
+	}
+}
+
+// Large values are not held in numbers.
+func TestAheadLarge(t *testing.T) {
+	processors(t, 4)
+	var computed, yielded int32
+	large := func(int) int { return 300 << 10 } // four make the mebibyte full
+	for range run.Ahead(upTo(100), large, func(int) (int, error) { return int(atomic.AddInt32(&computed, 1)), nil }) {
+		yielded++
+		if c := atomic.LoadInt32(&computed); c > yielded+3 {
+			t.Fatalf("%d computed when %d are used", c, yielded)
+		}
+	}
+}
+
+func TestAheadPanics(t *testing.T) {
+	processors(t, 4)
+	for _, bad := range []int{0, 15, 16, 17, 40, 99} {
+		yielded := 0
+		func() {
+			defer func() {
+				v := recover()
+				if p, ok := v.(*run.PanicError); ok {
+					v = p.Value
+				}
+				if v != "bad" {
+					t.Errorf("%d: panic %v", bad, v)
+				}
+			}()
+			for range run.Ahead(upTo(100), small, func(i int) (int, error) {
+				if i == bad {
+					panic("bad")
+				}
+				return i, nil
+			}) {
+				yielded++
+			}
+		}()
+		if yielded != bad {
+			t.Errorf("%d were yielded before %d", yielded, bad)
+		}
+	}
+}
+
+// Whoever leaves the goroutine, as t.FailNow does, leaves no loop that waits for ever.
+func TestAheadGoexit(t *testing.T) {
+	processors(t, 4)
+	var got any
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		defer func() { got = recover() }()
+		for range run.Ahead(upTo(100), small, func(i int) (int, error) {
+			if i == 50 {
+				runtime.Goexit()
+			}
+			return i, nil
+		}) {
+			continue
+		}
+	})
+	loop.Wait()
+	if err, ok := got.(error); got != nil && !(ok && errors.Is(err, run.ErrGoexit)) {
+		t.Errorf("it ended with %v", got) // nil: it was the goroutine of the loop
+	}
+}
+
+func ExampleAhead() {
+	words := slices.Values([]string{"one", "two", "three"})
+	for n, err := range run.Ahead(words, func(s string) int { return len(s) }, func(s string) (int, error) { return len(s), nil }) {
+		fmt.Println(n, err)
+	}
+	// Output:
+	// 3 <nil>
+	// 3 <nil>
+	// 5 <nil>
+}

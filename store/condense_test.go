@@ -1,0 +1,309 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// much is a store of n objects, one of them set aside, and what they were made of.
+func much(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
+	m := &maker{r: rand.New(rand.NewPCG(7, 7))}
+	s := New(Options{Check: true})
+	mustIndex(t, s, "app", ByLabel("app"))
+	mustIndex(t, s, "both", func(e *Entry) ([]string, error) { return []string{"all", e.Header().Labels["app"]}, nil })
+	mustIndex(t, s, "bad", func(e *Entry) ([]string, error) {
+		if e.Key().Name == "thing-0-00000" {
+			return nil, errors.New("it is the first")
+		}
+		return nil, nil
+	})
+	model := map[object.Key][]byte{}
+	txn := s.Begin()
+	for i := range n {
+		key, raw := m.object(i)
+		txn.Put(m.entry(t, raw))
+		model[key] = raw
+	}
+	txn.Commit()
+	return s, m, model
+}
+
+// holds fails unless a snapshot has what a model has, in each index too.
+func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
+	t.Helper()
+	last := object.Key{}
+	n := 0
+	for e := range snap.All() {
+		if e.Key().Compare(last) <= 0 && n > 0 {
+			t.Fatalf("%s comes after %s", e.Key(), last)
+		}
+		n, last = n+1, e.Key()
+		if want, ok := model[e.Key()]; !ok || e.Err() == nil && !bytes.Equal(e.Raw().Bytes, want) {
+			t.Fatalf("%s: there %v, and another object", e.Key(), ok)
+		}
+		if found, ok := snap.Lookup(e.Key()); !ok || found.ResourceVersion() != e.ResourceVersion() {
+			t.Fatalf("%s is not found", e.Key())
+		}
+	}
+	if n != len(model) || snap.Len() != n {
+		t.Fatalf("%d objects, %d by count, want %d", n, snap.Len(), len(model))
+	}
+	indexed := map[string]int{}
+	for _, name := range []string{"app", "both"} {
+		values, err := snap.IndexValues(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range values {
+			found, err := snap.Index(name, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := object.Key{}
+			for e := range found {
+				if v != "all" && e.Header().Labels["app"] != v || e.Key().Compare(last) <= 0 {
+					t.Fatalf("%s under %q, after %s", e.Key(), v, last)
+				}
+				indexed[name], last = indexed[name]+1, e.Key()
+			}
+		}
+	}
+	usable := n - snap.aside
+	if indexed["app"] != usable || indexed["both"] != 2*usable {
+		t.Fatalf("%v are indexed of %d objects", indexed, usable)
+	}
+}
+
+// leaves counts what a table takes.
+func leaves(s *Snapshot) int {
+	groups := map[uint32]struct{}{}
+	for slot := range s.records.All() {
+		groups[slot/64] = struct{}{}
+	}
+	return len(groups)
+}
+
+// When most has gone what is left is put together: nothing but the memory is another, and states
+// before it stay what they were.
+func TestCondense(t *testing.T) {
+	const n = 2000
+	s, m, model := much(t, n)
+	before, whole := s.Snapshot(), map[object.Key][]byte{}
+	if s.Sparse() || s.Condense() {
+		t.Error("a full store is sparse")
+	}
+	txn := s.Begin()
+	for i := range n {
+		key, _ := m.object(i)
+		whole[key] = model[key]
+		if i%10 != 0 {
+			txn.Delete(key, nil)
+			delete(model, key)
+		}
+	}
+	if s.Condense() {
+		t.Error("a transaction was open")
+	}
+	txn.Commit()
+	sparse := s.Snapshot()
+	if was := leaves(sparse); was < n/64 || !s.Sparse() {
+		t.Fatalf("%d leaves, %v: the test tests nothing", was, s.Sparse())
+	}
+	if !s.Condense() || s.Sparse() || s.Condense() {
+		t.Fatal("it was sparse once")
+	}
+	is := s.Snapshot()
+	if got, want := leaves(is), (len(model)+63)/64; got != want {
+		t.Errorf("%d leaves, want %d", got, want)
+	}
+	if is.Version() != sparse.Version()+1 || is.bytes != sparse.bytes || is.aside != 1 {
+		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.aside, sparse.Version(), sparse.bytes, sparse.aside)
+	}
+	for range 2 {
+		holds(t, is, model)
+		holds(t, sparse, model)
+		holds(t, before, whole)
+		for s.Reclaim() {
+		}
+	}
+	for i := range 500 { // it goes on
+		key, raw := m.object(m.r.IntN(2 * n))
+		txn := s.Begin()
+		if i%3 == 0 {
+			txn.Delete(key, nil)
+			delete(model, key)
+		} else {
+			txn.Put(m.entry(t, raw))
+			model[key] = raw
+		}
+		if i%50 == 0 {
+			txn.Discard()
+			if old, ok := s.Snapshot().Lookup(key); ok && old.Err() == nil {
+				model[key] = old.Raw().Bytes
+			} else if !ok {
+				delete(model, key)
+			}
+			continue
+		}
+		txn.Commit()
+	}
+	holds(t, s.Snapshot(), model)
+	runtime.KeepAlive(before)
+}
+
+// An object that changes after its store was condensed is still the only one of its group, and makes
+// no template of itself.
+func TestCondenseKeepsGroups(t *testing.T) {
+	s := New(Options{})
+	put := func(i, version int) {
+		txn := s.Begin()
+		txn.Put(at(fmt.Sprintf("alone-%d u%d@%d", i, i, version)))
+		txn.Commit()
+	}
+	const n = 2000
+	for i := range n {
+		put(i, i+1)
+	}
+	for i := range n - 10 {
+		commit(s, fmt.Sprintf("xalone-%d", i))
+	}
+	if !s.Condense() {
+		t.Fatal("not sparse")
+	}
+	if got := len(s.core.packing.groups); got > 12 {
+		t.Errorf("%d groups of 10 objects", got)
+	}
+	before := s.Stats().Templates
+	for i := n - 10; i < n; i++ {
+		put(i, n+i)
+	}
+	if after := s.Stats().Templates; after > before {
+		t.Errorf("%d templates, then %d", before, after)
+	}
+}
+
+// A store that has rested holds less and packs what comes as it did before.
+func TestRest(t *testing.T) {
+	s, m, model := much(t, 500)
+	indexes := s.core.packing.packer.IndexSize()
+	txn := s.Begin()
+	s.Rest()
+	if got := s.core.packing.packer.IndexSize(); got != indexes || got == 0 {
+		t.Errorf("%d bytes of indexes, then %d, and a transaction was open", indexes, got)
+	}
+	txn.Discard()
+	s.Rest()
+	if got := s.core.packing.packer.IndexSize(); got != 0 || s.core.buf != nil || s.core.packed != nil {
+		t.Errorf("%d bytes of indexes, buffers of %d and %d", got, cap(s.core.buf), cap(s.core.packed))
+	}
+	before := s.Stats()
+	txn = s.Begin()
+	for i := range 500 {
+		key, raw := m.object(i)
+		txn.Put(m.entry(t, raw))
+		model[key] = raw
+	}
+	txn.Commit()
+	for s.Reclaim() {
+	}
+	holds(t, s.Snapshot(), model)
+	if after := s.Stats(); after.Templates > before.Templates || after.OffHeap > before.OffHeap*5/4 {
+		t.Errorf("%+v, then %+v", before, after)
+	}
+}
+
+// What was written meanwhile wins.
+func TestCondenseGivesWay(t *testing.T) {
+	s, m, model := much(t, 2000)
+	txn := s.Begin()
+	for i := range 1900 {
+		key, _ := m.object(i)
+		txn.Delete(key, nil)
+		delete(model, key)
+	}
+	txn.Commit()
+	was := s.current.Load()
+	is, names := was.condensed(s.core.slots)
+	key, raw := m.object(1)
+	txn = s.Begin()
+	txn.Put(m.entry(t, raw))
+	txn.Commit()
+	model[key] = raw
+	if s.exchange(was, is, names) {
+		t.Error("it was changed")
+	}
+	holds(t, s.Snapshot(), model)
+	if !s.Condense() {
+		t.Error("it is quiet again")
+	}
+	holds(t, s.Snapshot(), model)
+}
+
+// Readers beside it see whole states.
+func TestCondenseBesideReadersAndAWriter(t *testing.T) {
+	const n = 1500
+	s, m, _ := much(t, n)
+	var keys []object.Key
+	for i := range n {
+		key, _ := m.object(i)
+		keys = append(keys, key)
+	}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(n), 1))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				key := keys[r.IntN(n)]
+				s.Look(key, func(e *Entry) {
+					if h := e.Header(); h.Name != key.Name {
+						t.Errorf("%s is %s", key, h.Name)
+					}
+				})
+				view := s.View()
+				for e := range view.InNamespace("ns-1") {
+					if e.Key().Namespace != "ns-1" {
+						t.Errorf("%s", e.Key())
+					}
+				}
+				view.Release()
+			}
+		})
+	}
+	condensed := 0
+	for condensed < 5 {
+		txn := s.Begin()
+		for i := range n - 50 {
+			txn.Delete(keys[i], nil)
+		}
+		txn.Commit()
+		all.Go(func() { // another one, which is in its way
+			txn := s.Begin()
+			txn.Resync(keys[0])
+			txn.Commit()
+		})
+		if s.Condense() {
+			condensed++
+		}
+		txn = s.Begin()
+		for i := range n {
+			_, raw := m.object(i)
+			txn.Put(m.entry(t, raw))
+		}
+		txn.Commit()
+	}
+	close(stop)
+	all.Wait()
+}
