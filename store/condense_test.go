@@ -17,8 +17,8 @@ func much(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 	m := &maker{r: rand.New(rand.NewPCG(7, 7))}
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
-	mustIndex(t, s, "both", func(e *Entry) ([]string, error) { return []string{"all", e.Header().Labels["app"]}, nil })
-	mustIndex(t, s, "bad", func(e *Entry) ([]string, error) {
+	mustIndexFunc(t, s, "both", func(e *Entry) ([]string, error) { return []string{"all", e.Header().Labels["app"]}, nil })
+	mustIndexFunc(t, s, "bad", func(e *Entry) ([]string, error) {
 		if e.Key().Name == "thing-0-00000" {
 			return nil, errors.New("it is the first")
 		}

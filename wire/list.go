@@ -20,7 +20,7 @@ type List struct {
 	body  io.Closer
 	items lister
 	read  *window // of items
-	err   error // sticky
+	err   error   // sticky
 }
 
 // lister is a list of one encoding.

@@ -8,12 +8,12 @@ import (
 // window is the part of a body that was read and is not taken yet. It is as large as what comes makes
 // it: small for a watch on which little happens, larger for a list.
 type window struct {
-	r      io.Reader
-	most   int64  // the buffer may have no more bytes
-	buf    []byte // buf[:at] has been taken
-	at     int
-	base   int64 // bytes of the body before buf
-	err    error // of the body, behind buf: one of this package, or io.EOF
+	r    io.Reader
+	most int64  // the buffer may have no more bytes
+	buf  []byte // buf[:at] has been taken
+	at   int
+	base int64 // bytes of the body before buf
+	err  error // of the body, behind buf: one of this package, or io.EOF
 	// before is called before each read of the body; nil: nothing.
 	before func()
 	// full says that the last read had all the room there was, few that it took little of it, and
