@@ -363,15 +363,15 @@ func BenchmarkUpdate(b *testing.B) {
 	deploymentGVK := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	for _, tt := range []struct {
 		name   string
-		kind   wire.Kind
+		kind   *wire.Kind
 		enc    wire.Encoding
 		obj    object.Object
 		before func([]byte) []byte // with an unknown field
 	}{
-		{"json", wire.Kind{GVK: widgetGVK, Scheme: widgetScheme()}, wire.JSON, w, func(doc []byte) []byte {
+		{"json", &wire.Kind{GVK: widgetGVK, Scheme: widgetScheme()}, wire.JSON, w, func(doc []byte) []byte {
 			return append([]byte(`{"newer":1,`), doc[1:]...)
 		}},
-		{"protobuf", wire.Kind{GVK: deploymentGVK, Scheme: testScheme}, wire.Protobuf, d, func(doc []byte) []byte {
+		{"protobuf", &wire.Kind{GVK: deploymentGVK, Scheme: testScheme}, wire.Protobuf, d, func(doc []byte) []byte {
 			return protowire.AppendString(protowire.AppendTag(bytes.Clone(doc), 900, protowire.BytesType), "newer")
 		}},
 	} {
@@ -384,7 +384,7 @@ func BenchmarkUpdate(b *testing.B) {
 			b.Fatal(err)
 		}
 		run := func(name string, restore bool, doc []byte) {
-			read := wire.Raw{Kind: &wire.Kind{GVK: tt.kind.GVK, Scheme: tt.kind.Scheme}, Encoding: tt.enc, Bytes: doc}
+			read := wire.Raw{Kind: tt.kind, Encoding: tt.enc, Bytes: doc}
 			b.Run(tt.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(doc)))

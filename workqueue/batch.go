@@ -64,12 +64,17 @@ func (c *Core[K, V]) applyAll() {
 	c.added, c.applied = c.added[:0], 0
 }
 
-// foresee says that the item after the next one will be handed out.
+// foresee says that the item after the next one will be handed out. The CPU itself foresees what is
+// just behind the next one.
 func (c *Core[K, V]) foresee() {
 	if c.used < c.limits.far {
 		return
 	}
-	then := c.node(c.ready.front()).links.next
+	front := c.ready.front()
+	then := c.node(front).links.next
+	if then-front <= 4 {
+		return
+	}
 	d := c.cell(then)
 	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.key))
 }

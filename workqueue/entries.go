@@ -9,7 +9,7 @@ type entries[K comparable, V any] struct {
 	table  table
 	nodes  nodes
 	cells  pages[cell[K, V]]
-	free   list
+	free   number // the first of those given back, each of which links to the next
 	fresh  number // the least number never given
 	used   int    // how many are in use
 	peak   int    // the most that were since none was, or since the last look
@@ -21,7 +21,7 @@ func (x *entries[K, V]) init() {
 }
 
 func (x *entries[K, V]) letGo() {
-	x.nodes, x.cells, x.free, x.fresh = nil, nil, list{}, 1
+	x.nodes, x.cells, x.free, x.fresh = nil, nil, 0, 1
 	x.table.reset(2)
 }
 
@@ -53,9 +53,9 @@ func (x *entries[K, V]) insert(key K, hash uint32) number { return x.enter(x.tak
 
 // take gives key a number, by which it is not found until enter.
 func (x *entries[K, V]) take(key K, hash uint32) number {
-	n := x.free.head
+	n := x.free
 	if n != 0 {
-		x.free.remove(x.nodes, n)
+		x.free = x.node(n).links.next
 	} else {
 		n = x.fresh
 		if int(n) >= x.room() {
@@ -71,7 +71,7 @@ func (x *entries[K, V]) take(key K, hash uint32) number {
 // drop takes back a number that was not entered.
 func (x *entries[K, V]) drop(n number) {
 	*x.cell(n) = cell[K, V]{}
-	x.free.prepend(x.nodes, n)
+	x.node(n).links.next, x.free = x.free, n
 }
 
 // enter puts n into the table and returns it. If its key is there already, it returns the number
@@ -153,7 +153,7 @@ func (x *entries[K, V]) release(n number) bool {
 		if !x.table.halfLeft() {
 			x.table.reset(len(x.table.groups))
 		}
-		x.free, x.fresh = list{}, 1 // in order again: neighbours in time are neighbours in memory
+		x.free, x.fresh = 0, 1 // in order again: neighbours in time are neighbours in memory
 		return false
 	}
 	x.letGo()
@@ -164,7 +164,7 @@ func (x *entries[K, V]) release(n number) bool {
 func (x *entries[K, V]) cut(last number) {
 	x.nodes.cut(last)
 	x.cells.cut(last)
-	x.free, x.fresh = list{}, last+1
+	x.free, x.fresh = 0, last+1
 	size := 2
 	for 4*size < int(last) {
 		size *= 2

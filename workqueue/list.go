@@ -16,16 +16,6 @@ func (l *list) append(s nodes, n number) {
 	l.tail = n
 }
 
-func (l *list) prepend(s nodes, n number) {
-	s.at(n).links = links{next: l.head}
-	if l.head == 0 {
-		l.tail = n
-	} else {
-		s.at(l.head).links.prev = n
-	}
-	l.head = n
-}
-
 func (l *list) remove(s nodes, n number) {
 	at := s.at(n).links
 	if at.prev == 0 {

@@ -22,7 +22,7 @@ const (
 // node is the part of an entry that the core's lists are made of. It holds no pointer, so the
 // garbage collector does not look at it, and two share a line of the CPU's cache.
 type node struct {
-	links links // in a list of ready ones, of those in flight, or of free ones
+	links links // in a list of ready ones or of those in flight
 	stamp int64 // ready since, or in flight since, in nanoseconds since the epoch
 
 	// Of an entry that is ready and not in flight, these are its level and where it stands in
