@@ -42,8 +42,8 @@ type work struct {
 // mostAgain is how many notes a transaction may have had that is used again: maps never shrink.
 const mostAgain = 128
 
-// again is the memory of a transaction that is over, for the next one; nil if it is too much. What it
-// noted stays until then.
+// again is the memory of a transaction that is over, for the next one, but for its notes, at which
+// others look; nil if it is too much.
 func (w *work) again() *work {
 	if len(w.notes) > mostAgain || len(w.gone) > mostAgain || len(w.made) > mostAgain {
 		return nil
@@ -54,7 +54,7 @@ func (w *work) again() *work {
 	clear(w.uses)
 	return &work{
 		noted: w.noted, dead: w.dead, gone: w.gone, uses: w.uses,
-		notes: w.notes[:0], made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
+		notes: make([]note, 0, len(w.notes)), made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
 	}
 }
 
