@@ -54,7 +54,7 @@ func (w *work) again() *work {
 	clear(w.uses)
 	return &work{
 		noted: w.noted, dead: w.dead, gone: w.gone, uses: w.uses,
-		notes: make([]note, 0, len(w.notes)), made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
+		notes: make([]note, 0, len(w.notes)), left: make([]heap.Ref, 0, len(w.left)), made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
 	}
 }
 
