@@ -90,6 +90,7 @@ func sameOnceKnown(t *testing.T, in []byte) {
 func knownSeeds() (seeds []string) {
 	long := `["` + strings.Repeat("x", 200) + `",{"managedFields":[]}]`
 	for _, s := range []string{
+		`{"metadata":{"name":"a"},"spec":{"size":1,"x":2},"status":null}`, `{"data":{"b":1},"metadata":{"name":"a"},"spec":null,"text":1}`,
 		`{"spec":1,"metadata":{"managedFields":[],"name":"a"}}`, `{"spec":{"a":2},"metadata":{"managedFields":[],"name":"b"},"text":"` + strings.Repeat("x", 300) + `"}`,
 		`{"metadata":{"labels":{"app":"a"},"managedFields":1,"name":"a","uid":"u"},"spec":{"a":{"b":1},"size":3,"steps":[{"name":"s"},{"name":"t"}],"z":1},"status":{"last":1,"x":1}}`,
 		`{"metadata":{"managedFields":1,"name":"a"},"spec":{"size":1},"metadata":{"name":"b","labels":{"app":"c"}}}`,
