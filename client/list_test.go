@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -53,6 +54,29 @@ func TestListStopsEarly(t *testing.T) {
 	}
 	if f.count() != 1 {
 		t.Errorf("%d requests", f.count())
+	}
+}
+
+// Objects of long pages are decoded ahead, in order, but no page is asked for ahead.
+func TestListLongPages(t *testing.T) {
+	var want []string
+	for i := range 250 {
+		want = append(want, fmt.Sprintf("pod-%03d", i))
+	}
+	f := newFake(t)
+	f.on("GET /api/v1/pods", inTurn(podList("5", "t1", want[:100]...), podList("5", "t2", want[100:200]...), podList("5", "", want[200:]...)))
+	i := 0
+	for p, err := range List[corev1.Pod](t.Context(), f.client(Options{})) {
+		if err != nil || p.Name != want[i] {
+			t.Fatalf("%d is %v, %v", i, p, err)
+		}
+		if pages := i/100 + 1; f.count() != pages {
+			t.Fatalf("%d requests at object %d", f.count(), i)
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Errorf("%d of %d", i, len(want))
 	}
 }
 

@@ -9,125 +9,173 @@ import (
 
 const (
 	aheadAlone = 16      // values that are computed one by one, at the start
-	aheadMost  = 64      // values that are computed together
-	aheadShare = 8       // values for which one more goroutine is worth its start
-	aheadBytes = 1 << 20 // of values that are computed together
+	aheadMost  = 64      // values that are held at once
+	aheadBytes = 1 << 20 // of values that are held at once
+	aheadShare = 8       // values that wait for which one more goroutine is worth its start
 )
 
 // Ahead yields what f makes of each value of seq, in their order. The first sixteen are computed when
-// their turn comes. What follows is computed some ahead: up to 64 values together, or as many as have
-// 1 MiB by what size says of each; by the goroutine of the loop, and by others that take the next
-// value where a processor is idle. Where none is they find nothing left to do, and with one processor
-// everything is computed in its turn.
+// their turn comes. After these some are computed ahead: as many as twice those that were yielded, at
+// most 64 and at most 1 MiB of them, by what size says of each. The goroutine of the loop computes
+// what it needs next; others, one for each further processor and at most seven, take what follows.
+// Where no processor is idle they find nothing left to do, and with one processor there are none.
 //
 // f must be for several goroutines, and only compute: a loop that is left waits for what has begun.
 // No goroutine of it is left when the loop ends. seq runs in the goroutine of the loop. If f panics
 // the loop does when the turn of that value comes: with what f gave, or with a *PanicError.
 func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
-		var helpers sync.WaitGroup
-		defer helpers.Wait()
-		var b *batch[V, R]
-		n := 0
+		alone := 0
+		var w *window[V, R]
 		for v := range seq {
-			if n < aheadAlone {
-				if n++; !yield(f(v)) {
+			if alone < aheadAlone {
+				if alone++; !yield(f(v)) {
 					return
 				}
 				continue
 			}
-			if b == nil {
-				n = min(2*n, aheadMost)
-				b = &batch[V, R]{f: f, helpers: &helpers, items: make([]item[V, R], 0, n)}
+			if w == nil {
+				w = newWindow(f)
+				defer w.close()
 			}
-			if b.add(v, size(v)) {
-				if !b.each(yield) {
+			bytes := size(v)
+			for !w.room(bytes) {
+				if !w.emit(yield) {
 					return
 				}
-				b = nil
 			}
+			w.push(v, bytes)
 		}
-		if b != nil {
-			b.each(yield)
+		for w != nil && w.held() > 0 {
+			if !w.emit(yield) {
+				return
+			}
 		}
 	}
 }
 
-// batch are values that are computed together.
-type batch[V, R any] struct {
+// window are the values that are held: a ring. What is not atomic is the loop's, and a place's that of
+// whoever took it until it is done.
+type window[V, R any] struct {
 	f       func(V) (R, error)
-	helpers *sync.WaitGroup
-	items   []item[V, R]
+	places  [aheadMost]place[V, R]
 	bytes   int
-	taken   atomic.Int32   // items, from the first on
-	open    sync.WaitGroup // items that are not computed yet
+	yielded int64
+	pushed  atomic.Int64
+	taken   atomic.Int64 // to be computed; what lies before pushed waits
+
+	most    int32 // helpers
+	helpers sync.WaitGroup
+	running atomic.Int32
+	called  atomic.Bool   // a helper was started that does not run yet
+	awaited atomic.Bool   // the loop waits for what somebody computes
+	wake    chan struct{} // has room for one
 }
 
-type item[V, R any] struct {
+type place[V, R any] struct {
 	value    V
+	bytes    int
 	made     R
 	err      error
 	panicked error
+	done     atomic.Bool
 }
 
-// add reports whether the batch is full.
-func (b *batch[V, R]) add(v V, size int) bool {
-	b.items = append(b.items, item[V, R]{value: v})
-	b.bytes += size
-	return len(b.items) == cap(b.items) || b.bytes >= aheadBytes
+func newWindow[V, R any](f func(V) (R, error)) *window[V, R] {
+	most := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
+	return &window[V, R]{f: f, most: int32(most), wake: make(chan struct{}, 1)}
 }
 
-// each computes the items and yields what was made of them.
-func (b *batch[V, R]) each(yield func(R, error) bool) bool {
-	others := min(runtime.GOMAXPROCS(0), len(b.items)/aheadShare) - 1
-	if others <= 0 {
-		for i := range b.items {
-			if !yield(b.f(b.items[i].value)) {
-				return false
-			}
-		}
-		return true
+func (w *window[V, R]) at(i int64) *place[V, R] { return &w.places[i%aheadMost] }
+
+func (w *window[V, R]) held() int64 { return w.pushed.Load() - w.yielded }
+
+// room reports whether one more may be held.
+func (w *window[V, R]) room(bytes int) bool {
+	held := w.held()
+	return held == 0 || held < min(2*(aheadAlone+w.yielded), aheadMost) && w.bytes+bytes <= aheadBytes
+}
+
+// push adds a value, and calls a helper if many wait: one at a time, so that where no processor is
+// idle there is one that waits for it.
+func (w *window[V, R]) push(v V, bytes int) {
+	n := w.pushed.Load()
+	p := w.at(n)
+	p.value, p.bytes = v, bytes
+	w.bytes += bytes
+	w.pushed.Store(n + 1)
+	if n+1-w.taken.Load() >= aheadShare && w.running.Load() < w.most && !w.called.Load() {
+		w.called.Store(true)
+		w.running.Add(1)
+		w.helpers.Go(w.help)
 	}
-	b.open.Add(len(b.items))
-	b.invite(others)
-	b.work()
-	b.open.Wait()
-	for i := range b.items {
-		it := b.items[i]
-		b.items[i] = item[V, R]{} // what was made of it is the loop's
-		if it.panicked != nil {
-			panic(it.panicked)
-		}
-		if !yield(it.made, it.err) {
+}
+
+func (w *window[V, R]) help() {
+	defer w.running.Add(-1)
+	w.called.Store(false)
+	for w.work() {
+		continue
+	}
+}
+
+// work computes the next value that waits. False: there is none.
+func (w *window[V, R]) work() bool {
+	for {
+		i := w.taken.Load()
+		if i >= w.pushed.Load() {
 			return false
 		}
-	}
-	return true
-}
-
-// invite starts a helper, which invites the next one when it runs: where no processor is idle there
-// is one that waits, not many.
-func (b *batch[V, R]) invite(others int) {
-	if others > 0 && len(b.items)-int(b.taken.Load()) >= aheadShare {
-		b.helpers.Go(func() {
-			b.invite(others - 1)
-			b.work()
-		})
+		if w.taken.CompareAndSwap(i, i+1) {
+			w.compute(w.at(i))
+			return true
+		}
 	}
 }
 
-// work computes items until all are taken.
-func (b *batch[V, R]) work() {
-	for i := b.taken.Add(1); int(i) <= len(b.items); i = b.taken.Add(1) {
-		b.compute(&b.items[i-1])
-	}
-}
-
-func (b *batch[V, R]) compute(it *item[V, R]) {
-	defer b.open.Done()
-	it.panicked = ErrGoexit
-	it.panicked = Safely("", func() error {
-		it.made, it.err = b.f(it.value)
+func (w *window[V, R]) compute(p *place[V, R]) {
+	defer func() {
+		p.done.Store(true)
+		if w.awaited.Swap(false) {
+			select {
+			case w.wake <- struct{}{}:
+			default: // it has not looked since the last one
+			}
+		}
+	}()
+	p.panicked = ErrGoexit
+	p.panicked = Safely("", func() error {
+		p.made, p.err = w.f(p.value)
 		return nil
 	})
+}
+
+// emit yields what was made of the first value held. While a helper computes it the loop computes
+// others.
+func (w *window[V, R]) emit(yield func(R, error) bool) bool {
+	p := w.at(w.yielded)
+	for !p.done.Load() {
+		if w.work() {
+			continue
+		}
+		if w.awaited.Store(true); !p.done.Load() {
+			<-w.wake
+		}
+	}
+	made, err, panicked := p.made, p.err, p.panicked
+	w.bytes -= p.bytes
+	var none place[V, R]
+	p.value, p.made, p.err = none.value, none.made, none.err
+	p.done.Store(false)
+	w.yielded++
+	if panicked != nil {
+		panic(panicked)
+	}
+	return yield(made, err)
+}
+
+// close waits until no helper runs; what waits is not computed any more.
+func (w *window[V, R]) close() {
+	w.taken.Store(w.pushed.Load())
+	w.helpers.Wait()
 }

@@ -128,6 +128,25 @@ func TestAheadTogether(t *testing.T) {
 	}
 }
 
+// While the loop is at one value, those after it are computed.
+func TestAheadGoesOn(t *testing.T) {
+	processors(t, 2)
+	later := make(chan struct{})
+	for i, err := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+		if i == 40 {
+			close(later)
+		}
+		return i, nil
+	}) {
+		if i == 16 {
+			<-later
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Large values are not held in numbers.
 func TestAheadLarge(t *testing.T) {
 	processors(t, 4)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"sync"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -244,8 +245,19 @@ func HasProtobuf(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[message]()) && protobufType(t)
 }
 
+// protobufTypes are the answers of protobufType that are known.
+var protobufTypes sync.Map
+
 // protobufType reports whether the metadata of an object type carries a protobuf tag.
 func protobufType(t reflect.Type) bool {
+	is, known := protobufTypes.Load(t)
+	if !known {
+		is, _ = protobufTypes.LoadOrStore(t, hasProtobufTag(t))
+	}
+	return is.(bool)
+}
+
+func hasProtobufTag(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}

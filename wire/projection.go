@@ -125,7 +125,7 @@ func (p *Projection) Read(r Raw, into any) error {
 func (p *Projection) read(r Raw, into unsafe.Pointer) error {
 	d := viewReaders.Get().(*viewReader)
 	d.b, d.i, d.long = r.Bytes, 0, r.long
-	d.distinct = r.distinct()
+	d.distinct, d.hasLeft = r.distinct(), false
 	var err error
 	switch {
 	case r.Encoding == JSON:
@@ -158,13 +158,13 @@ func (p *Projection) read(r Raw, into unsafe.Pointer) error {
 
 // viewReader is what one read of a view needs.
 type viewReader struct {
-	b    []byte // JSON: the document
-	i    int
-	long spans // of the document, as far as they are known
-	// distinct says that names do not come twice on the upper levels, last that nothing is to be read
-	// behind the member of the document that is read.
-	distinct, last bool
-	text           []byte // memory for short strings, of which views share pieces
+	b        []byte // JSON: the document
+	i        int
+	long     spans // of the document, as far as they are known
+	distinct bool  // names do not come twice on the upper levels
+	// mayLeave says that a member of the document need not be read to its end, hasLeft that it was not.
+	mayLeave, hasLeft bool
+	text              []byte // memory for short strings, of which views share pieces
 }
 
 var viewReaders = sync.Pool{New: func() any { return new(viewReader) }}

@@ -67,8 +67,9 @@ func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
 	return nil
 }
 
-// read reads the members of an object into a piece of memory. Where names are distinct, it goes no
-// farther than to the last member that the view has.
+// read reads the members of an object into a piece of memory. Where names are distinct it stops at the
+// last that the view has, and passes over what may be large by reading on from the end. The metadata
+// is not large.
 func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 	left, once := len(n.members), d.distinct && n.level > 0
 	more, err := d.begin('{', '}')
@@ -79,6 +80,9 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 		}
 		i := n.find(name)
 		if i < 0 {
+			if once && n.level == 1 && d.nested() && string(name) != "metadata" {
+				return n.readBack(d, p, left)
+			}
 			if err = d.skip(); err != nil {
 				return err
 			}
@@ -91,15 +95,19 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 			m.reset(p) // the last of equal names wins
 		}
 		if left--; n.level == 1 {
-			d.last = once && left == 0
+			d.mayLeave = once && (left == 0 || m.name != "metadata")
 		}
 		if !d.null() {
 			if err = m.read(d, p); err != nil {
 				return inField(m.path, err)
 			}
 		}
-		if once && left == 0 {
-			return d.leave()
+		switch {
+		case n.level == 1 && (once && left == 0 || d.hasLeft):
+			return n.readBack(d, p, left)
+		case n.level == 2 && left == 0 && d.mayLeave:
+			d.hasLeft = true
+			return nil
 		}
 	}
 	return err
@@ -123,7 +131,7 @@ func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
 	}
 	for i := range m.targets {
 		t := &m.targets[i]
-		d.i = start
+		d.i, d.hasLeft = start, false
 		if err := t.read(d, unsafe.Add(p, t.offset)); err != nil {
 			return err
 		}

@@ -172,28 +172,19 @@ func quotesIn(w uint64) uint64 {
 	return (w - ones) &^ w & (0x80 * ones)
 }
 
+// nested reports whether an object or array comes whose end is not known.
+func (d *viewReader) nested() bool {
+	c := d.peek()
+	return (c == '{' || c == '[') && d.long.end(d.i) == 0
+}
+
 // skipNested passes over an object or array.
 func (d *viewReader) skipNested() error {
 	if end := d.long.end(d.i); end > 0 && end <= len(d.b) {
 		d.i = end
 		return nil
 	}
-	return d.skipOpen(0)
-}
-
-// leave passes over what is left of the object that the reader is in, unless nothing is read behind it.
-func (d *viewReader) leave() error {
-	if d.last {
-		d.i = len(d.b)
-		return nil
-	}
-	return d.skipOpen(1)
-}
-
-// skipOpen goes on to where so many objects and arrays that are open have ended, or, if none is, the
-// one that comes.
-func (d *viewReader) skipOpen(depth int) error {
-	b, i := d.b, d.i
+	b, i, depth := d.b, d.i, 0
 	for i < len(b) {
 		c := b[i]
 		i++

@@ -102,7 +102,7 @@ func (x *entries[K, V]) enter(n number) number {
 		if gone != nil {
 			*gone = n
 		} else {
-			g.put(e.hash, n)
+			g.put(g.used(), e.hash, n)
 			x.table.left--
 		}
 		e.known = true

@@ -57,7 +57,9 @@ func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.core.add(key, o, t)
-	q.serve(t)
+	if len(q.parked) > 0 {
+		q.serve(t)
+	}
 }
 
 // AddAll does AddWith for one after the other, but takes the lock and reads the clock once for all:
@@ -70,7 +72,9 @@ func (q *Queue[K, V]) AddAll(adds []Add[K, V]) {
 	for i := range adds {
 		q.core.add(adds[i].Key, adds[i].AddOptions, t)
 	}
-	q.serve(t)
+	if len(q.parked) > 0 {
+		q.serve(t)
+	}
 }
 
 // Retry queues an item again after its backoff, with the priority and the value it had. Call it

@@ -46,18 +46,20 @@ func slotOf(m uint64) int { return bits.TrailingZeros64(m) / 16 }
 // hasFree reports whether a slot is free: whether a search ends here.
 func (g *group) hasFree() bool { return g.tags[0]&g.tags[1]&everyHigh != everyHigh }
 
-// put uses a free slot: the first, for they are used in order.
-func (g *group) put(hash uint32, n number) {
-	used := bits.OnesCount64(g.tags[0]&everyHigh) + bits.OnesCount64(g.tags[1]&everyHigh)
-	w, i := used/4&1, used&3
-	g.tags[w] |= tagOf(hash) & (0xffff << (16 * i))
-	g.entries[used&7], g.rest[used&7] = n, uint16(hash)
+// used is how many slots are not free: the first ones.
+func (g *group) used() int {
+	return bits.OnesCount64(g.tags[0]&everyHigh) + bits.OnesCount64(g.tags[1]&everyHigh)
 }
 
-// slot is the hash and the number of a slot, unless it is free.
-func (g *group) slot(i int) (hash uint32, n number, ok bool) {
-	tag := uint32(g.tags[i/4] >> (16 * (i % 4)))
-	return tag&0x7fff<<16 | uint32(g.rest[i]), g.entries[i], tag&0x8000 != 0
+// hash is that of a slot that is not free.
+func (g *group) hash(slot int) uint32 {
+	return uint32(g.tags[slot/4]>>(16*(slot%4)))&0x7fff<<16 | uint32(g.rest[slot])
+}
+
+// put uses the slot, which is the first that is free.
+func (g *group) put(slot int, hash uint32, n number) {
+	g.tags[slot/4&1] |= uint64(0x8000|hash>>16&0x7fff) << (16 * (slot & 3))
+	g.entries[slot&7], g.rest[slot&7] = n, uint16(hash)
 }
 
 // reset makes the table one of size groups with nothing in it.
@@ -79,10 +81,9 @@ func (t *table) double() {
 		t.groups[i] = group{} // memory that is read first has the kernel map it twice
 	}
 	for i := range old {
-		for slot := range old[i].entries {
-			if hash, n, ok := old[i].slot(slot); ok {
-				t.insert(hash, n)
-			}
+		g := &old[i]
+		for slot := range g.used() {
+			t.insert(g.hash(slot), g.entries[slot])
 		}
 	}
 }
@@ -95,11 +96,15 @@ func (t *table) home(hash uint32) uint32 { return hash & uint32(len(t.groups)-1)
 // insert adds n under hash. The table must not be full.
 func (t *table) insert(hash uint32, n number) {
 	at := t.home(hash)
-	for !t.groups[at].hasFree() {
+	for {
+		g := &t.groups[at]
+		if used := g.used(); used < len(g.entries) {
+			g.put(used, hash, n)
+			t.left--
+			return
+		}
 		at = t.home(at + 1)
 	}
-	t.groups[at].put(hash, n)
-	t.left--
 }
 
 // expect says that a search for hash will follow.
