@@ -141,4 +141,4 @@ func (s *Store) Rest() {
 }
 
 // rest forgets the indexes of templates, and the tables of the packer.
-func (p *packing) rest() { p.packer, p.recent = pack.Packer{MaxIndex: mostIndex}, [64]recent{} }
+func (p *packing) rest() { p.packer, p.recent = pack.Packer{MaxIndex: mostIndex}, recents{} }

@@ -309,6 +309,7 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	}
 	w.keys.Delete(w.owner, w.at(w.key(slot)))
 	c.leave(slot)
+	w.records.Set(w.owner, slot, 0)
 	w.gone[key] = slot
 	w.dirty = true
 	n := c.note(slot, key)

@@ -23,7 +23,7 @@ type packing struct {
 	freed []uint32
 	held  int64 // bytes of all templates in use
 
-	recent [64]recent
+	recent recents
 }
 
 // recent is a template as the packer wants it: with an index.
@@ -31,6 +31,13 @@ type recent struct {
 	of *template
 	t  *pack.Template
 }
+
+// recents are the templates that were used last: 64 sets of four, in each the one used last first. With
+// one place for each set, every second object of fifty owners in turn would want an index made anew.
+type recents [64][4]recent
+
+// set is where the template is, if it is there.
+func (r *recents) set(t *template) []recent { return r[t.group%uint64(len(r))][:] }
 
 // group is what is known of objects that may be packed against one another.
 type group struct {
@@ -189,17 +196,22 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 
 // indexed is a template as the packer wants it.
 func (p *packing) indexed(t *template) *pack.Template {
-	r := &p.recent[t.group%uint64(len(p.recent))]
-	if r.of != t {
-		if r.t != nil {
-			p.packer.Release(r.t)
+	set := p.recent.set(t)
+	i := slices.IndexFunc(set, func(r recent) bool { return r.of == t })
+	if i < 0 {
+		i = len(set) - 1
+		if old := set[i].t; old != nil {
+			p.packer.Release(old)
 		}
 		plain, err := t.plain(nil)
 		if err != nil {
 			panic(err) // it was packed here
 		}
-		*r = recent{t, pack.NewTemplate(plain)}
+		set[i] = recent{t, pack.NewTemplate(plain)}
 	}
+	r := set[i]
+	copy(set[1:], set[:i])
+	set[0] = r
 	return r.t
 }
 
@@ -273,9 +285,11 @@ func (p *packing) drop(t *template) {
 
 // unindex gives the index of a template back, until it is needed again.
 func (p *packing) unindex(t *template) {
-	if r := &p.recent[t.group%uint64(len(p.recent))]; r.of == t {
-		p.packer.Release(r.t)
-		*r = recent{}
+	for i, r := range p.recent.set(t) {
+		if r.of == t {
+			p.packer.Release(r.t)
+			p.recent.set(t)[i] = recent{}
+		}
 	}
 }
 

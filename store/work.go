@@ -160,7 +160,7 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	return stored
 }
 
-// leave takes the record of a slot out of the state, if it has one.
+// leave takes the record of a slot out of what the state counts, if it has one. It is to be replaced.
 func (c *Core) leave(slot uint32) {
 	w := c.work
 	ref := w.records.Get(slot)
@@ -178,7 +178,6 @@ func (c *Core) leave(slot uint32) {
 		w.bytes -= r.size()
 	}
 	w.left = append(w.left, ref)
-	w.records.Set(w.owner, slot, 0)
 }
 
 // slotFor gives a key a slot: the one that it had when the transaction began, if it had one.

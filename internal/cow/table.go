@@ -3,7 +3,7 @@ package cow
 const (
 	leafBits = 6
 	leafSize = 1 << leafBits
-	midBits  = 6
+	midBits  = 5
 	midSize  = 1 << midBits
 )
 
