@@ -1,0 +1,175 @@
+package holding
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+const (
+	eventsRate  = 50_000 // a second
+	eventsBurst = 50     // each a commit of the writer
+)
+
+// BenchmarkReaders is a read beside a writer at 50,000 events a second, in one process: without a server
+// and a network that want the same cores. The writer does with each event what an informer does: it cuts
+// managedFields, scans the header, packs, publishes. The reader reads at full speed: the object of a key
+// into a Pod, the header of another, and so on. "kept" are the reads during which the system left the
+// reader its core.
+func BenchmarkReaders(b *testing.B) {
+	s := samples()[0]
+	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
+	held := store.New(store.Options{})
+	txn := held.Begin()
+	txn.Replace()
+	var keys []object.Key
+	for i := range s.spec.Len() {
+		e := s.entry(b, s.raw(b, k, i, 0))
+		keys = append(keys, e.Key())
+		txn.Put(e)
+	}
+	txn.Sweep()
+	txn.Commit()
+	feed := newFeed(b, s, k)
+
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	var written int
+	began := time.Now()
+	wg.Go(func() {
+		tick := time.NewTicker(time.Second * eventsBurst / eventsRate)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			for due := int(time.Since(began).Seconds() * eventsRate); written < due; written += eventsBurst {
+				txn := held.Begin()
+				for range eventsBurst {
+					e, err := store.NewEntry(wire.CutManagedFields(nil, feed.next()))
+					if err != nil {
+						panic(err)
+					}
+					txn.Put(e)
+				}
+				for range txn.Commit().All() {
+				}
+				held.Reclaim()
+			}
+		}
+	})
+
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, kept []time.Duration
+	pod := new(corev1.Pod)
+	for i := 0; b.Loop(); i++ {
+		key := keys[i*7919%len(keys)]
+		before, start := switches(), time.Now()
+		view := held.View()
+		e, ok := view.Lookup(key)
+		view.Release()
+		if !ok {
+			b.Fatal(key)
+		}
+		if i%2 == 0 {
+			*pod = corev1.Pod{}
+			if err := e.Decode(pod); err != nil {
+				b.Fatal(err)
+			}
+		} else if e.Header().Name != key.Name {
+			b.Fatal(key)
+		}
+		took := time.Since(start)
+		all = append(all, took)
+		if switches() == before {
+			kept = append(kept, took)
+		}
+	}
+	close(done)
+	wg.Wait()
+	b.ReportMetric(float64(written)/time.Since(began).Seconds(), "events/s")
+	for name, some := range map[string][]time.Duration{"": all, "-kept": kept} {
+		slices.Sort(some)
+		at := func(q float64) float64 { return some[int(q*float64(len(some)-1))].Seconds() * 1e6 }
+		b.ReportMetric(at(0.999), "p99.9-µs"+name)
+		b.ReportMetric(at(1), "longest-µs"+name)
+		over := len(some) - searchOver(some, time.Millisecond)
+		b.ReportMetric(float64(over), "over-1ms"+name)
+	}
+}
+
+func searchOver(sorted []time.Duration, d time.Duration) int {
+	n, _ := slices.BinarySearch(sorted, d+1)
+	return n
+}
+
+// switches is how often this thread left its core.
+func switches() int64 {
+	const thread = 1
+	var ru unix.Rusage
+	if unix.Getrusage(thread, &ru) != nil {
+		return 0
+	}
+	return ru.Nivcsw + ru.Nvcsw
+}
+
+// feed are changes without end. Their bytes are outside the heap, as those of a connection are.
+type feed struct {
+	raws    []wire.Raw
+	digits  [][]byte // of the version in each
+	version int
+	n       int
+}
+
+func newFeed(b *testing.B, s sample, k *wire.Kind) *feed {
+	const changes = 10_000
+	f := &feed{}
+	for i := range changes {
+		raw := s.raw(b, k, i*7919%s.spec.Len(), 1)
+		h, err := raw.Header()
+		if err != nil {
+			b.Fatal(err)
+		}
+		mem, err := unix.Mmap(-1, 0, len(raw.Bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { unix.Munmap(mem) })
+		copy(mem, raw.Bytes)
+		at := bytes.Index(mem, []byte(h.ResourceVersion))
+		raw.Bytes = mem
+		f.raws, f.digits = append(f.raws, raw), append(f.digits, mem[at:at+len(h.ResourceVersion)])
+		var v int
+		fmt.Sscan(h.ResourceVersion, &v)
+		f.version = max(f.version, v)
+	}
+	return f
+}
+
+// next is the next change; the one before must not be read any more.
+func (f *feed) next() wire.Raw {
+	i := f.n % len(f.raws)
+	f.n++
+	f.version++
+	v := f.version
+	for d := f.digits[i]; len(d) > 0; d = d[:len(d)-1] {
+		d[len(d)-1] = byte('0' + v%10)
+		v /= 10
+	}
+	return f.raws[i]
+}
