@@ -147,15 +147,35 @@ func TestAheadGoesOn(t *testing.T) {
 	}
 }
 
-// Large values are not held in numbers.
-func TestAheadLarge(t *testing.T) {
-	processors(t, 4)
-	var computed, yielded int32
-	large := func(int) int { return 300 << 10 } // four make the mebibyte full
-	for range run.Ahead(upTo(100), large, func(int) (int, error) { return int(atomic.AddInt32(&computed, 1)), nil }) {
-		yielded++
-		if c := atomic.LoadInt32(&computed); c > yielded+3 {
-			t.Fatalf("%d computed when %d are used", c, yielded)
+// Few values are held at the start, and few large ones.
+func TestAheadHolds(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		size int
+		most func(yielded int) int
+	}{
+		{"small", 100, func(yielded int) int { return min(2*yielded, 64) }},
+		{"large", 300 << 10, func(int) int { return 3 }}, // four are more than a mebibyte
+		{"huge", 5 << 20, func(int) int { return 1 }},
+	} {
+		pulled, yielded, most := 0, 0, 0
+		seq := func(yield func(int) bool) {
+			for i := range 200 {
+				if pulled++; !yield(i) {
+					return
+				}
+			}
+		}
+		for range run.Ahead(seq, func(int) int { return tc.size }, func(i int) (int, error) { return i, nil }) {
+			held := pulled - yielded - 1 // the last one pulled waits for room
+			if yielded >= 16 && held > tc.most(yielded) {
+				t.Fatalf("%s: %d held when %d were yielded", tc.name, held, yielded)
+			}
+			most = max(most, held)
+			yielded++
+		}
+		if most < tc.most(200) {
+			t.Errorf("%s: never more than %d held", tc.name, most)
 		}
 	}
 }
@@ -189,25 +209,27 @@ func TestAheadPanics(t *testing.T) {
 	}
 }
 
-// Whoever leaves the goroutine, as t.FailNow does, leaves no loop that waits for ever.
+// Where f leaves its goroutine, as t.FailNow does, no loop waits for ever, nor goes on without it.
 func TestAheadGoexit(t *testing.T) {
-	processors(t, 4)
-	var got any
-	var loop sync.WaitGroup
-	loop.Go(func() {
-		defer func() { got = recover() }()
-		for range run.Ahead(upTo(100), small, func(i int) (int, error) {
-			if i == 50 {
-				runtime.Goexit()
-			}
-			return i, nil
-		}) {
-			continue
+	processors(t, 2)
+	leaves := make(chan struct{})
+	yielded := 0
+	defer func() {
+		if err, ok := recover().(error); !ok || !errors.Is(err, run.ErrGoexit) || yielded != 40 {
+			t.Errorf("%v after %d", err, yielded)
 		}
-	})
-	loop.Wait()
-	if err, ok := got.(error); got != nil && !(ok && errors.Is(err, run.ErrGoexit)) {
-		t.Errorf("it ended with %v", got) // nil: it was the goroutine of the loop
+	}()
+	for i := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+		if i == 40 {
+			close(leaves)
+			runtime.Goexit()
+		}
+		return i, nil
+	}) {
+		if i == 16 {
+			<-leaves // then it is not this goroutine that it leaves
+		}
+		yielded++
 	}
 }
 

@@ -30,6 +30,11 @@ type adder interface {
 	addAll(keys []key, priorities int)
 }
 
+// nexter is a contender whose workers are done with a key and get another in one step.
+type nexter interface {
+	next(done key) key
+}
+
 var contenders = []struct {
 	name string
 	open func(testing.TB) contender
@@ -70,6 +75,10 @@ func (q *flyball) get() key {
 	return item.Key
 }
 func (q *flyball) done(k key) { q.Done(k) }
+func (q *flyball) next(done key) key {
+	item, _ := q.Next(context.Background(), done)
+	return item.Key
+}
 func (q *flyball) settle(int) {}
 func (q *flyball) close()     { q.ShutDown() }
 

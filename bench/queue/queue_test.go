@@ -119,9 +119,21 @@ func (f filling) run(q contender) {
 			q.add(k, i%f.priorities)
 		}
 	}
-	for range f.keys {
-		q.done(q.get())
+	take(q, len(f.keys))
+}
+
+// take gets so many keys, one after the other, and is done with each, as a worker does.
+func take(q contender, n int) {
+	k := q.get()
+	for range n - 1 {
+		if w, can := q.(nexter); can {
+			k = w.next(k)
+		} else {
+			q.done(k)
+			k = q.get()
+		}
 	}
+	q.done(k)
 }
 
 // What a key costs that waits: queued-B/key is how much the heap has grown when all do.
