@@ -69,3 +69,32 @@ func TestComingAndGoingTakesNoSlots(t *testing.T) {
 		t.Errorf("%d slots", slots)
 	}
 }
+
+// A table that grows by doubling alone loses nothing, wherever the hashes crowd.
+func TestDoublingKeepsAll(t *testing.T) {
+	for name, hash := range map[string]func(key int) uint32{
+		"spread":           func(key int) uint32 { return uint32(key) * 2654435761 },
+		"a few groups":     func(key int) uint32 { return uint32(key) * 2654435761 &^ 0x0ff0 },
+		"the last groups":  func(key int) uint32 { return uint32(key)*2654435761 | 0xffff },
+		"the lowest alone": func(key int) uint32 { return uint32(key) },
+	} {
+		var x entries[int, struct{}]
+		x.init()
+		numbers := map[int]number{}
+		for key := range 3000 {
+			size := len(x.table.groups)
+			numbers[key] = x.insert(key, hash(key))
+			if len(x.table.groups) == size && key != 2999 {
+				continue
+			}
+			for key, n := range numbers {
+				if found := x.find(key, hash(key)); found != n {
+					t.Fatalf("%s: of %d keys, %d is found at %d, want %d", name, len(numbers), key, found, n)
+				}
+			}
+		}
+		if x.table.left != 7*len(x.table.groups)-3000 {
+			t.Errorf("%s: %d slots left in %d groups", name, x.table.left, len(x.table.groups))
+		}
+	}
+}
