@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -12,6 +13,9 @@ const (
 	aheadMost  = 64      // values that are held at once
 	aheadBytes = 1 << 20 // of values that are held at once
 	aheadShare = 8       // values that wait for which one more goroutine is worth its start
+
+	aheadPatience = time.Millisecond // how long a loop may have to wait for a helper
+	aheadPause    = 100              // how many times what it waited there are no helpers then
 )
 
 // Ahead yields what f makes of each value of seq, in their order. The first sixteen are computed when
@@ -19,6 +23,8 @@ const (
 // most 64 and at most 1 MiB of them, by what size says of each. The goroutine of the loop computes
 // what it needs next; others, one for each further processor and at most seven, take what follows.
 // Where no processor is idle they find nothing left to do, and with one processor there are none.
+// Where the system takes the processor from one, so that a loop has to wait for it for more than a
+// millisecond, there are none for a hundred times as long: that costs a hundredth of the time at most.
 //
 // f must be for several goroutines, and only compute: a loop that is left waits for what has begun.
 // No goroutine of it is left when the loop ends. seq runs in the goroutine of the loop. If f panics
@@ -83,7 +89,26 @@ type place[V, R any] struct {
 
 func newWindow[V, R any](f func(V) (R, error)) *window[V, R] {
 	most := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
+	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadBegan)) < until {
+		most = 0
+	}
 	return &window[V, R]{f: f, most: int32(most), wake: make(chan struct{}, 1)}
+}
+
+// aheadPaused is until when there are no helpers, in nanoseconds since aheadBegan; 0: there are. That
+// the machine has no processor to spare is the same for all loops.
+var (
+	aheadPaused atomic.Int64
+	aheadBegan  = time.Now()
+)
+
+// waiting waits for helpers, and pauses them if that was long.
+func waiting(wait func()) {
+	began := time.Now()
+	wait()
+	if waited := time.Since(began); waited > aheadPatience {
+		aheadPaused.Store(int64(time.Since(aheadBegan) + aheadPause*waited))
+	}
 }
 
 func (w *window[V, R]) at(i int64) *place[V, R] { return &w.places[i%aheadMost] }
@@ -159,7 +184,7 @@ func (w *window[V, R]) emit(yield func(R, error) bool) bool {
 			continue
 		}
 		if w.awaited.Store(true); !p.done.Load() {
-			<-w.wake
+			waiting(func() { <-w.wake })
 		}
 	}
 	made, err, panicked := p.made, p.err, p.panicked
@@ -177,5 +202,8 @@ func (w *window[V, R]) emit(yield func(R, error) bool) bool {
 // close waits until no helper runs; what waits is not computed any more.
 func (w *window[V, R]) close() {
 	w.taken.Store(w.pushed.Load())
+	if w.running.Load() > 0 {
+		waiting(w.helpers.Wait)
+	}
 	w.helpers.Wait()
 }

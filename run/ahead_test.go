@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/flyball-io/flyball/run"
 )
@@ -17,6 +19,7 @@ import (
 func processors(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	run.HelpersAgain()
 }
 
 func upTo(n int) iter.Seq[int] {
@@ -145,6 +148,44 @@ func TestAheadGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A loop that had to wait for a helper for long has none for a while, nor have others.
+func TestAheadPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		processors(t, 2)
+		helped := func(long time.Duration) bool {
+			var busy atomic.Int32
+			var helped atomic.Bool
+			slow := make(chan struct{})
+			for i := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+				if busy.Add(1) > 1 {
+					helped.Store(true)
+				}
+				defer busy.Add(-1)
+				if i == 40 && long > 0 {
+					close(slow)
+					time.Sleep(long)
+				}
+				time.Sleep(time.Microsecond)
+				return i, nil
+			}) {
+				if i == 16 && long > 0 {
+					<-slow // the helper is
+				}
+			}
+			return helped.Load()
+		}
+		for _, step := range []struct {
+			long, then time.Duration
+			want       bool
+		}{{0, 0, true}, {5 * time.Millisecond, 0, true}, {0, 0, false}, {0, 400 * time.Millisecond, false}, {0, 0, false}, {0, 100 * time.Millisecond, false}, {0, 0, true}} {
+			if got := helped(step.long); got != step.want {
+				t.Errorf("%v: helped %v", step, got)
+			}
+			time.Sleep(step.then)
+		}
+	})
 }
 
 // Few values are held at the start, and few large ones.
