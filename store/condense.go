@@ -17,34 +17,37 @@ const fewSlots = 512
 // did. The tables are made beside those in use, so nobody waits for it; if something is written meanwhile
 // they are thrown away. Call it when nothing has been written for a while.
 func (s *Store) Condense() bool {
-	slots, sparse := s.sparse()
-	if !sparse {
+	pin := s.core.heap.Pin() // keys are looked at
+	was, slots := s.sparse()
+	if was == nil {
+		pin.Release()
 		return false
 	}
-	pin := s.core.heap.Pin() // keys are looked at
-	was := s.current.Load()
-	is, names := was.condensed(slots)
+	is := was.condensed(slots)
 	pin.Release()
-	return s.exchange(was, is, names)
+	return s.exchange(was, is)
 }
 
 // Sparse reports whether there is something to do for Condense.
 func (s *Store) Sparse() bool {
-	_, sparse := s.sparse()
-	return sparse
+	was, _ := s.sparse()
+	return was != nil
 }
 
-// sparse reports how many slots there are, and whether those are many more than objects.
-func (s *Store) sparse() (slots uint32, sparse bool) {
+// sparse is the last state and how many slots it has, if those are many more than its objects.
+func (s *Store) sparse() (was *Snapshot, slots uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slots = s.core.slots
-	return slots, s.core.work == nil && int(slots) > 2*s.core.published.Len()+fewSlots
+	c := s.core
+	if c.work != nil || int(c.slots) <= 2*c.published.Len()+fewSlots {
+		return nil, 0
+	}
+	return c.published, c.slots
 }
 
 // exchange publishes a state that has the content of the one before, if that is still the last when
 // nobody writes.
-func (s *Store) exchange(was *Snapshot, is state, names renamed) bool {
+func (s *Store) exchange(was *Snapshot, is state) bool {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	s.mu.Lock()
@@ -53,26 +56,19 @@ func (s *Store) exchange(was *Snapshot, is state, names renamed) bool {
 	if c.published != was {
 		return false
 	}
-	c.packing.condense(names)
+	c.packing.condense()
 	c.slots, c.free = uint32(is.keys.Len()), nil
 	c.publish(is, was.synced)
 	s.publish()
 	return true
 }
 
-// renamed are slots by what they were before: the new one plus one; 0: it had no object.
+// renamed are slots by what they were before. Where no object was it says nothing.
 type renamed []uint32
 
-func (r renamed) of(was uint32) (slot uint32, ok bool) {
-	if int(was) >= len(r) || r[was] == 0 {
-		return 0, false
-	}
-	return r[was] - 1, true
-}
-
-// condensed is the same content in the first slots, in the order of keys, and how those are named now
-// that there were. Whoever calls it has a Pin.
-func (s *state) condensed(slots uint32) (state, renamed) {
+// condensed is the same content in the first slots, in the order of keys; slots is how many there were.
+// Whoever calls it has a Pin.
+func (s *state) condensed(slots uint32) state {
 	o, names, n := new(cow.Owner), make(renamed, slots), uint32(0)
 	is := s.fork()
 	is.keys, is.records, is.asides, is.guesses = cow.Tree{}, cow.Table[heap.Ref]{}, cow.Table[*Entry]{}, newGuesses()
@@ -80,22 +76,21 @@ func (s *state) condensed(slots uint32) (state, renamed) {
 		is.keys.Append(o, n)
 		is.records.Set(o, n, s.records.Get(was))
 		is.asides.Set(o, n, s.asides.Get(was))
-		n++
 		names[was] = n
+		n++
 	}
 	is.learn()
 	for i := range is.indexes {
 		is.indexes[i] = s.indexes[i].condensed(o, names)
 	}
-	return is, names
+	return is
 }
 
 // condensed is the same index of slots that are named anew.
 func (x *index) condensed(o *cow.Owner, names renamed) index {
 	is := index{definition: x.definition, found: newTable(postingBefore)}
 	for was, t := range x.terms.All() {
-		slot, _ := names.of(was)
-		is.terms.Set(o, slot, t)
+		is.terms.Set(o, names[was], t)
 	}
 	it := x.found.tree.Iter()
 	for ok := it.First(); ok; ok = it.Next() {
@@ -103,28 +98,22 @@ func (x *index) condensed(o *cow.Owner, names renamed) index {
 		was := p.slots
 		p.slots = cow.Tree{}
 		for slot := range was.All() {
-			slot, _ = names.of(slot)
-			p.slots.Append(o, slot)
+			p.slots.Append(o, names[slot])
 		}
 		is.found.tree.Load(p)
 	}
 	return is
 }
 
-// condense names the slots of groups anew.
-func (p *packing) condense(names renamed) {
-	groups := make(map[uint64]group, len(p.groups))
+// condense forgets the groups of those who stayed alone: they name a slot.
+func (p *packing) condense() {
+	groups := map[uint64]group{}
 	for key, g := range p.groups {
-		slot, there := names.of(g.first - 1)
-		if g.first = 0; there {
-			g.first = slot + 1
-		}
-		if there || g.template != nil {
+		if g.template != nil {
 			groups[key] = g
 		}
 	}
 	p.groups = groups
-	p.rest()
 }
 
 // Rest lets go of what makes writing faster, up to a megabyte: it is made again when something is
