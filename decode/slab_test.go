@@ -110,12 +110,12 @@ func TestSlabHint(t *testing.T) {
 // Values are allocated as of a type that has its pointers in the same places.
 func TestKin(t *testing.T) {
 	type pointerFirst struct {
-		p *int
-		n int64
+		P *int
+		N int64
 	}
 	type pointerLast struct {
-		n int64
-		p *int
+		N int64
+		P *int
 	}
 	for _, tc := range []struct{ t, kin any }{
 		{false, uint64(0)}, {int32(0), uint64(0)}, {[3]byte{}, uint64(0)}, {struct{}{}, uint64(0)}, {[4]float64{}, uint64(0)},
