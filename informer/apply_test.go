@@ -1,12 +1,14 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -173,6 +175,39 @@ func TestTheReaderAppliesWhatItRead(t *testing.T) {
 	b.Upsert(at("b", "99"))
 	b.Settle()
 	said("")
+}
+
+// TestNotTooMuchWaits: whoever has the turn, and however often the reader would have liked to have it.
+func TestNotTooMuchWaits(t *testing.T) {
+	for _, every := range []int{1, together - 1, 3 * together} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newRig(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			b.in.ctx = ctx
+			b.a.turn.Lock()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := range 3 * ahead {
+					b.Upsert(at(fmt.Sprint("n", i), fmt.Sprint(i+1)))
+					if i%every == every-1 {
+						b.Settle()
+					}
+				}
+			}()
+			synctest.Wait()
+			if n := b.in.fifo.Stats().Depth; n < ahead-every || n > ahead+together {
+				t.Errorf("settled every %d: %d wait", every, n)
+			}
+			b.a.apply() // makes room
+			b.a.turn.Unlock()
+			<-done
+			if b.Settle(); b.in.store.Stats().Objects != 3*ahead {
+				t.Errorf("settled every %d: %d objects", every, b.in.store.Stats().Objects)
+			}
+			cancel()
+		})
+	}
 }
 
 func TestAKindThatIsNotServedIsNotSynced(t *testing.T) {

@@ -42,7 +42,6 @@ func (s *sink) push(t delta.Type, e *store.Entry) {
 	s.in.fifo.Push(t, e)
 	if s.passed++; s.passed == together {
 		s.Settle()
-		s.in.fifo.Room(s.in.running(), ahead)
 	}
 }
 
@@ -61,6 +60,7 @@ func (s *sink) Settle() {
 	s.passed = 0
 	if !s.in.applier.tryApply() {
 		s.in.fifo.Wake()
+		s.in.fifo.Room(s.in.running(), ahead)
 	}
 }
 
