@@ -199,13 +199,17 @@ func TestNotTooMuchWaits(t *testing.T) {
 			if n := b.in.fifo.Stats().Depth; n < ahead-every || n > ahead+together {
 				t.Errorf("settled every %d: %d wait", every, n)
 			}
-			b.a.apply() // makes room
+			ended := make(chan error)
+			go func() { ended <- b.a.run(ctx) }() // makes room
 			b.a.turn.Unlock()
 			<-done
-			if b.Settle(); b.in.store.Stats().Objects != 3*ahead {
+			b.Settle()
+			synctest.Wait()
+			if b.in.store.Stats().Objects != 3*ahead {
 				t.Errorf("settled every %d: %d objects", every, b.in.store.Stats().Objects)
 			}
 			cancel()
+			<-ended
 		})
 	}
 }
