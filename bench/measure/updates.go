@@ -58,6 +58,7 @@ var pathing = stage{
 // flatOut lets changes happen at once, and waits until they have been handled: those that were
 // the last of their objects, since the others may be merged into them.
 func (n *session) flatOut(suffix string) error {
+	n.server.Ready(n.tape, n.setup.Events)
 	before, err := n.process.ask("usage")
 	if err != nil {
 		return err
@@ -80,6 +81,7 @@ func (n *session) flatOut(suffix string) error {
 // paced lets changes happen evenly, and looks when each was handled.
 func (n *session) paced(ctx context.Context, name string) error {
 	from, events := n.server.Happened(), n.setup.Paced
+	n.server.Ready(n.tape, events)
 	sent, err := n.server.PlayTimed(ctx, events, pace)
 	if err != nil {
 		return err

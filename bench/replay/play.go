@@ -92,6 +92,17 @@ func (s *Server) Play(n int) error {
 	return nil
 }
 
+// Ready reads the next n changes of a tape, so that they are in memory when they are played: whoever
+// reads a page of a large file for the first time may wait longer than a contender needs for the event.
+func (s *Server) Ready(t *Tape, n int) {
+	s.mu.Lock()
+	from := s.next
+	s.mu.Unlock()
+	if t.changes != nil {
+		t.changes.touch(from, from+n)
+	}
+}
+
 // Touch has n events happen at once, each of which changes nothing but the resourceVersion of one
 // of the given number of objects, in turn.
 func (s *Server) Touch(n, keys int) error {

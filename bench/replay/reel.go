@@ -30,6 +30,21 @@ func (r *reel) message(i int) []byte {
 	return r.data[start:r.marks[i].End]
 }
 
+// touch reads a byte of each page that holds messages from one to before another.
+func (r *reel) touch(from, to int) (sum byte) {
+	if to = min(to, len(r.marks)); from >= to {
+		return 0
+	}
+	begin := 0
+	if from > 0 {
+		begin = int(r.marks[from-1].End)
+	}
+	for i := begin; i < int(r.marks[to-1].End); i += os.Getpagesize() {
+		sum += r.data[i]
+	}
+	return sum
+}
+
 func (r *reel) close() error { return unix.Munmap(r.data[:cap(r.data)]) }
 
 // openReel takes the n messages that were recorded under a name before, or records them.
