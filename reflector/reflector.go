@@ -70,8 +70,8 @@ type Reflector struct {
 	src  Source
 	sink Sink
 	o    Options
-	core *Core    // belongs to Run
-	told log      // belongs to Run
+	core *Core // belongs to Run
+	told log   // belongs to Run
 	ran  atomic.Bool
 
 	mu    sync.Mutex
