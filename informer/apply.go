@@ -65,6 +65,7 @@ func (a *applier) round() {
 	a.join()
 	a.resync(time.Now())
 	a.reclaim()
+	a.in.weigh()
 }
 
 // tryApply applies what waits, unless somebody else has the turn: then it reports false.
@@ -74,6 +75,7 @@ func (a *applier) tryApply() bool {
 	}
 	defer a.turn.Unlock()
 	if a.apply() {
+		a.in.weigh()
 		a.tidySoon(tidyPause)
 	}
 	return true
@@ -90,7 +92,6 @@ func (a *applier) apply() bool {
 	}
 	a.step(a.batch)
 	clear(a.batch)
-	a.in.weigh()
 	return true
 }
 

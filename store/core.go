@@ -167,10 +167,12 @@ func (c *Core) Put(e *Entry) {
 			w.listed.add(slot)
 		}
 	}
+	var held *Entry // what the slot has
 	verdict := newer
 	if had {
 		listed(slot)
-		verdict = judge(c.peek(slot), e)
+		held = c.peek(slot)
+		verdict = judge(held, e)
 	} else if at, ok := c.noteOf(e.key); ok && judge(w.notes[at].final(c.published), e) == stale {
 		verdict = stale // deleted in this transaction
 	}
@@ -184,10 +186,6 @@ func (c *Core) Put(e *Entry) {
 			c.recycle(e)
 			return
 		}
-	}
-	var held *Entry
-	if had {
-		held = c.peek(slot)
 	}
 	e, terms := c.ask(held, e)
 	if had && !anew && e.aside != nil {

@@ -19,7 +19,8 @@ type Indexer interface {
 }
 
 // Partial is an Indexer that looks at some parts of an object only, which do not change themselves: it
-// is not asked again for a state in which all of these parts are as they were before.
+// is not asked again for a state in which all of these parts are as they were before. No parts: it may
+// look at all.
 type Partial interface {
 	Indexer
 	Parts() []Part
