@@ -155,3 +155,16 @@ func TestNoBudget(t *testing.T) {
 		}
 	}
 }
+
+// A round of the applier counts what memory was given back, whether anything came or not.
+func TestBudgetIsLookedAtWhenNothingComes(t *testing.T) {
+	b := NewBudget(1000)
+	in := newWeighed(t, b)
+	a := newApplier(in.Informer)
+	t.Cleanup(a.stop)
+	in.account(5000)
+	a.round() // the store is empty
+	if s := b.State(); s.Over || s.Held != in.store.Stats().Held {
+		t.Errorf("%+v, the store holds %d", s, in.store.Stats().Held)
+	}
+}
