@@ -193,6 +193,7 @@ func (a *applier) endReplace(version string) {
 		for _, r := range a.in.registered() {
 			r.listed()
 		}
+		a.resync(time.Now()) // the periods begin
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -22,7 +23,7 @@ var (
 
 // NotSyncedError says that a read was refused since the first full list of the kind is not in
 // the store yet: an answer would be empty or partial. State says how far the informer is, and
-// what keeps it.
+// what keeps it. It is a [client.ErrNotReady].
 type NotSyncedError struct {
 	Kind      schema.GroupVersionKind
 	Selection Selection
@@ -39,6 +40,9 @@ func (e *NotSyncedError) Error() string {
 
 // Unwrap returns what keeps the informer from syncing, if anything is known.
 func (e *NotSyncedError) Unwrap() error { return e.State.Err }
+
+// Is reports whether target is client.ErrNotReady.
+func (e *NotSyncedError) Is(target error) bool { return target == client.ErrNotReady }
 
 // SyncError says which informers had not synced when the time to wait for them was over.
 type SyncError struct {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -53,27 +51,6 @@ type Factory struct {
 	shared map[shareKey]*shared
 	group  *run.Group // while it runs
 	ctx    context.Context
-}
-
-// shareKey tells informers apart.
-type shareKey struct {
-	gvk                       schema.GroupVersionKind
-	namespace, labels, fields string
-	metadataOnly              bool
-}
-
-func keyOf(gvk schema.GroupVersionKind, sel Selection) shareKey {
-	k := shareKey{gvk: gvk, namespace: sel.Namespace, metadataOnly: sel.MetadataOnly}
-	if sel.Labels != nil {
-		k.labels = sel.Labels.String()
-		if _, selectable := sel.Labels.Requirements(); !selectable {
-			k.labels = "\x00nothing"
-		}
-	}
-	if sel.Fields != nil {
-		k.fields = sel.Fields.String()
-	}
-	return k
 }
 
 // NewFactory returns a factory without informers. It starts nothing.

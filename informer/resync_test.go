@@ -1,0 +1,45 @@
+package informer_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/informer"
+)
+
+// The period of a handler begins when the informer syncs, or when the handler joins.
+func TestResyncComesOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(configMap("a", "1"))
+		in := newInformer(t, s)
+		add := func() *atomic.Int64 {
+			began := time.Now()
+			var first atomic.Int64
+			h := informer.Handler[corev1.ConfigMap]{OnUpdate: func(_, _ *corev1.ConfigMap) {
+				first.CompareAndSwap(0, int64(time.Since(began)))
+			}}
+			if _, err := informer.AddHandler(in, h, informer.HandlerOptions{Resync: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+			return &first
+		}
+		early := add()
+		stop := start(t, in)
+		defer stop()
+		<-in.Synced()
+		time.Sleep(7 * time.Second)
+		late := add()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for name, first := range map[string]*atomic.Int64{"added before the start": early, "added while running": late} {
+			if got := time.Duration(first.Load()); got != time.Minute {
+				t.Errorf("%s: the first resync came after %v, want %v", name, got, time.Minute)
+			}
+		}
+	})
+}
