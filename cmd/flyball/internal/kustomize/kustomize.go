@@ -3,6 +3,7 @@ package kustomize
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -10,14 +11,23 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Build renders the kustomization in dir. Files outside dir are read where it names them; nothing
-// is fetched from anywhere and no plugin runs. The objects come in the order in which they can be
+// Build renders the kustomization in dir. Files outside dir are read where it names them. Nothing
+// is fetched from anywhere, and no plugin runs that is not part of kustomize: what would need that
+// is a *NotLocalError. The objects come in the order in which they can be
 // applied: namespaces and CRDs first, webhook configurations last.
 func Build(dir string) ([]*unstructured.Unstructured, error) {
 	o := krusty.MakeDefaultOptions()
 	o.Reorder = krusty.ReorderOptionLegacy
 	o.LoadRestrictions = types.LoadRestrictionsNone
-	m, err := krusty.MakeKustomizer(o).Run(filesys.MakeFsOnDisk(), dir)
+	abs, err := filepath.Abs(dir) // a relative one may look like a repository: github.com/...
+	if err != nil {
+		return nil, err
+	}
+	files := &local{FileSystem: filesys.MakeFsOnDisk()}
+	m, err := krusty.MakeKustomizer(o).Run(files, abs)
+	if files.err != nil {
+		return nil, files.err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kustomize %s: %w", dir, err)
 	}
