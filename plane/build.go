@@ -29,7 +29,7 @@ const (
 // user's cache directory. It is built once for each version of its source
 // and of Go: then Build takes some 50 ms. Builds of several processes wait
 // for each other. Progress, if not nil, gets a line when a build begins,
-// every 15 seconds, and at its end.
+// every 15 seconds with how many of the packages are compiled, and at its end.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -38,7 +38,10 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	env, err := goCommand(ctx, src.dir, "env", "GOVERSION", "GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "CGO_ENABLED").Output()
+	if err := src.forHost(ctx); err != nil {
+		return "", err
+	}
+	env, err := src.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "CGO_ENABLED").Output()
 	if err != nil {
 		return "", fmt.Errorf("plane: go env: %w", withStderr(err))
 	}
@@ -92,9 +95,14 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	tmp := fmt.Sprintf("%s.%d", binary, os.Getpid())
 	defer os.Remove(tmp)
 
+	args := []string{"-buildvcs=false", "-ldflags=" + flags, "-o", tmp, "."}
+	total := s.toCompile(ctx, args)
+	if total > 0 {
+		fmt.Fprintf(progress, "controlplane: packages to compile: %d\n", total)
+	}
 	var packages atomic.Int64
 	var failure tail
-	cmd := goCommand(ctx, s.dir, "build", "-v", "-buildvcs=false", "-ldflags="+flags, "-o", tmp, ".")
+	cmd := s.goCommand(ctx, append([]string{"build", "-v"}, args...)...)
 	cmd.Stderr = &lineWriter{line: func(line string) {
 		if isPackage(line) {
 			packages.Add(1)
@@ -112,7 +120,7 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	for {
 		select {
 		case <-tick.C:
-			fmt.Fprintf(progress, "controlplane: building, %v, %d packages compiled\n", time.Since(start).Round(time.Second), packages.Load())
+			fmt.Fprintf(progress, "controlplane: building, %v, %s\n", time.Since(start).Round(time.Second), compiled(int(packages.Load()), total))
 		case err := <-done:
 			if err != nil {
 				if ctx.Err() != nil {
@@ -129,12 +137,60 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	}
 }
 
-// goCommand prepares the go command for the module in dir, which is no part
-// of a workspace.
-func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
+// toCompile counts the packages that a build with these arguments has to compile. Those whose result
+// the build cache has are not among them. 0 is returned if the number cannot be told: a build can do
+// without it, and says itself what is wrong.
+func (s source) toCompile(ctx context.Context, args []string) int {
+	n := 0
+	out := &lineWriter{line: func(line string) {
+		if isBanner(line) {
+			n++
+		}
+	}}
+	cmd := s.goCommand(ctx, append([]string{"build", "-n"}, args...)...)
+	cmd.Stderr = out
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		return 0
+	}
+	return n
+}
+
+// isBanner reports whether a line of "go build -n" stands before the commands for a package.
+func isBanner(line string) bool {
+	pkg, ok := strings.CutPrefix(line, "# ")
+	return ok && isPackage(pkg)
+}
+
+// compiled says how far a build is: n of total packages. A total of 0 is not known. Another build
+// that fills the same cache makes n end below total.
+func compiled(n, total int) string {
+	if total <= 0 {
+		return fmt.Sprintf("%d packages compiled", n)
+	}
+	return fmt.Sprintf("%d of %d packages compiled", n, max(n, total))
+}
+
+// forHost sets the platform of the go command itself as the one to build for.
+func (s *source) forHost(ctx context.Context) error {
+	out, err := s.goCommand(ctx, "env", "GOHOSTOS", "GOHOSTARCH").Output()
+	if err != nil {
+		return fmt.Errorf("plane: go env: %w", withStderr(err))
+	}
+	host := strings.Fields(string(out))
+	if len(host) != 2 {
+		return fmt.Errorf("plane: go env: the platform of this machine is %q", out)
+	}
+	s.platform = []string{"GOOS=" + host[0], "GOARCH=" + host[1]}
+	return nil
+}
+
+// goCommand prepares the go command for the module of the source, which is
+// no part of a workspace.
+func (s source) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	cmd.Dir = s.dir
+	cmd.Env = slices.Concat(os.Environ(), []string{"GOWORK=off", "PWD=" + s.dir}, s.platform)
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +112,7 @@ func TestBuild(t *testing.T) {
 	if !usable(binary) {
 		t.Error("no program was built")
 	}
-	for _, want := range []string{"building etcd, Kubernetes v1.2.3 and kwok", "5 to 9 minutes", "built in"} {
+	for _, want := range []string{"building etcd, Kubernetes v1.2.3 and kwok", "5 to 9 minutes", "packages to compile: 1", "built in"} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress does not say %q: %s", want, &progress)
 		}
@@ -127,6 +128,79 @@ func TestBuild(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "other*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What is to be compiled is what the build cache does not have.
+func TestToCompile(t *testing.T) {
+	// The name of the module is new to the build cache each time.
+	mod := fmt.Sprintf("example.com/m%d", time.Now().UnixNano())
+	dir := files(t, map[string]string{
+		"go.mod":        "module " + mod + "\n\ngo 1.26\n",
+		"main.go":       "package main\n\nimport (\n\t\"strings\"\n\n\t\"" + mod + "/b\"\n)\n\nfunc main() { println(strings.ToUpper(b.B)) }\n",
+		"a/a.go":        "package a\n\nconst A = \"a\"\n",
+		"b/b.go":        "package b\n\nimport \"" + mod + "/a\"\n\nconst B = a.A\n",
+		"unused/u.go":   "package unused\n",
+		"b/b_test.go":   "package b\n\nimport _ \"testing\"\n",
+		"a/a_other.go":  "//go:build other\n\npackage a\n",
+		"b/b_plan9.go":  "package b\n\nimport _ \"not/there\"\n",
+		"b/testdata/x":  "# not/a/package\n",
+		"unused/u.yaml": "# not/a/package\n",
+	})
+	src := source{dir: dir}
+	args := []string{"-o", filepath.Join(dir, "built"), "."}
+	compile := func(pkg string) {
+		t.Helper()
+		if out, err := src.goCommand(t.Context(), "build", pkg).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	compile("strings")
+	if got := src.toCompile(t.Context(), args); got != 3 {
+		t.Errorf("nothing of the module is compiled: got %d packages, want 3", got)
+	}
+	compile("./a")
+	if got := src.toCompile(t.Context(), args); got != 2 {
+		t.Errorf("a is compiled: got %d packages, want 2", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("no Go"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := src.toCompile(t.Context(), args); got != 0 {
+		t.Errorf("main does not parse: got %d packages, want 0: not known", got)
+	}
+}
+
+// The control plane runs on this machine, also for tests that are built for another architecture.
+func TestForHost(t *testing.T) {
+	t.Setenv("GOOS", "plan9")
+	t.Setenv("GOARCH", "386")
+	src := source{dir: files(t, map[string]string{"go.mod": "module x\n"})}
+	if err := src.forHost(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := src.goCommand(t.Context(), "env", "GOOS", "GOHOSTOS", "GOARCH", "GOHOSTARCH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(string(out)); got[0] != got[1] || got[2] != got[3] {
+		t.Errorf("built for %s/%s, want that of this machine, %s/%s", got[0], got[2], got[1], got[3])
+	}
+}
+
+func TestCompiled(t *testing.T) {
+	for _, x := range []struct {
+		n, total int
+		want     string
+	}{
+		{0, 1242, "0 of 1242 packages compiled"},
+		{423, 1242, "423 of 1242 packages compiled"},
+		{1243, 1242, "1243 of 1243 packages compiled"}, // the cache lost one meanwhile
+		{12, 0, "12 packages compiled"},
+	} {
+		if got := compiled(x.n, x.total); got != x.want {
+			t.Errorf("compiled(%d, %d) = %q, want %q", x.n, x.total, got, x.want)
+		}
 	}
 }
 

@@ -21,7 +21,8 @@ const corePath = "github.com/flyball-io/flyball"
 // source is the control plane module on disk.
 type source struct {
 	dir        string
-	kubernetes string // its version of k8s.io/kubernetes, such as v1.36.3
+	kubernetes string   // its version of k8s.io/kubernetes, such as v1.36.3
+	platform   []string // GOOS and GOARCH to build for, as variables; nil: those of the environment
 }
 
 // findSource looks for the controlplane module beside the core module: in
