@@ -111,10 +111,10 @@ func TestSlabHint(t *testing.T) {
 func TestKin(t *testing.T) {
 	type pointerFirst struct {
 		P *int
-		N int64
+		N int // as large as a pointer everywhere
 	}
 	type pointerLast struct {
-		N int64
+		N int
 		P *int
 	}
 	for _, tc := range []struct{ t, kin any }{

@@ -97,7 +97,7 @@ func TestHeaderOfJSON(t *testing.T) {
 	}
 }
 
-// msg builds protobuf: pairs of a field number and a string, []byte (embedded) or int.
+// msg builds protobuf: pairs of a field number and a string, []byte (embedded), int or int64.
 func msg(pairs ...any) []byte {
 	var b []byte
 	for i := 0; i < len(pairs); i += 2 {
@@ -108,6 +108,8 @@ func msg(pairs ...any) []byte {
 		case []byte:
 			b = protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
 		case int:
+			b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
+		case int64:
 			b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
 		}
 	}

@@ -103,7 +103,7 @@ func TestProjectMergesProtobuf(t *testing.T) {
 		2, msg(10, "node-1", 25, 3, 2, msg(1, "first"), 14, msg(2, 8, 4, 1), 32, msg(1, "cpu", 2, msg(1, "1"))),
 		3, msg(1, "Running"),
 		1, msg(1, "b", 11, msg(1, "y", 2, "2"), 11, msg(2, "3", 1, "app"), 9, msg(2, 7), 11, msg(1, "example.com/tier"), 14, "f", 8, ""),
-		2, msg(25, 1<<40+4, 2, msg(1, "second", 2, "i", 6, msg(3, 80), 6, msg(3, 81)), 14, msg(4, 2), 14, msg(4, []byte{3, 4, 5}), 32, msg(1, "cpu", 2, msg(1, "2")), 5000, "far", 5000, 7),
+		2, msg(25, int64(1<<40+4), 2, msg(1, "second", 2, "i", 6, msg(3, 80), 6, msg(3, 81)), 14, msg(4, 2), 14, msg(4, []byte{3, 4, 5}), 32, msg(1, "cpu", 2, msg(1, "2")), 5000, "far", 5000, 7),
 		2, msg(1, msg(1, "v", 2, msg(19, msg(1, msg(1, "cm")))), 18, msg(1, msg(2, msg(1, 1))), 18, msg(1, msg(2, msg(1, 2))), 77, strings.Repeat("long", 10_000)),
 		77, "unknown", 3, msg(2, msg(1, "Ready", 4, "")),
 	)

@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -217,7 +218,7 @@ func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	core.Add(-1, AddOptions[struct{}]{Priority: 1 << 40}, now) // stays on top
+	core.Add(-1, AddOptions[struct{}]{Priority: math.MaxInt32}, now) // stays on top
 	for p := range 1000 {
 		core.Add(1, AddOptions[struct{}]{Priority: p}, now) // rises
 		core.Add(2, AddOptions[struct{}]{Priority: p % 7}, now)
