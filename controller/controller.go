@@ -159,6 +159,16 @@ func (c *Controller[R]) QueueStats() workqueue.Stats {
 	return c.current.queue.Stats()
 }
 
+// QueueDepths are how many requests wait for a worker, by priority; none while it does not run.
+func (c *Controller[R]) QueueDepths() []workqueue.Depth {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return nil
+	}
+	return c.current.queue.Depths()
+}
+
 // Enqueue asks for a reconcile, as an event from outside the cluster does. It reports false when
 // the controller does not run: it will look at every object of its sources when it starts.
 func (c *Controller[R]) Enqueue(req R) bool {

@@ -27,14 +27,22 @@ type collector struct {
 
 	scrape sync.Mutex // one at a time: counters that were restarted are put together here
 	steady map[*prometheus.Desc]steadies
+	shown  map[string][]int // the priorities that have a label of their own, by controller
 }
 
 func newCollector() *collector {
 	return &collector{
 		controllers: map[string]Working{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
 		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
-		steady: map[*prometheus.Desc]steadies{},
+		steady: map[*prometheus.Desc]steadies{}, shown: map[string][]int{},
 	}
+}
+
+// forget forgets what was shown of a controller.
+func (c *collector) forget(controller string) {
+	c.scrape.Lock()
+	defer c.scrape.Unlock()
+	delete(c.shown, controller)
 }
 
 // add puts something under a name into one of the maps of the collector. What end returns says
@@ -125,7 +133,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 	c.scrape.Lock()
 	defer c.scrape.Unlock()
-	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}}
+	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}, shown: c.shown}
 	for name, x := range controllers {
 		s.ask(workingDesc, func() { s.controller(name, x) })
 	}
@@ -152,6 +160,7 @@ type scrape struct {
 	ch      chan<- prometheus.Metric
 	now     time.Time
 	was, is map[*prometheus.Desc]steadies
+	shown   map[string][]int
 }
 
 // ask calls f, and reports a panic as an error of the scrape.

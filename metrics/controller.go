@@ -39,7 +39,7 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 		took: histogram(r, "controller_runtime_reconcile_time_seconds",
 			"Time that a reconcile took.", reconcileBuckets, byController),
 		waited: histogram(r, "workqueue_queue_duration_seconds",
-			"Time that a request was ready before a worker took it; delays are not in it.", decades, byName, byController),
+			"Time from when a request was due until a worker took it; of one that was added while it was worked on, the rest of that work is in it.", decades, byName, byController),
 		worked: histogram(r, "workqueue_work_duration_seconds",
 			"Time that a worker had a request for.", decades, byName, byController),
 		workers: gauge(r, "controller_runtime_max_concurrent_reconciles",
@@ -126,6 +126,7 @@ func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
 func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
 
 // Working is what a controller is asked at each scrape. *controller.Controller of any request is one.
+// One that has QueueDepths as well is asked for the depth of its queue by priority.
 type Working interface {
 	Name() string
 	State() controller.State
@@ -143,6 +144,7 @@ func (m *Metrics) AddController(c Working) (remove func(), err error) {
 	return func() {
 		if end() {
 			m.controllers.forget(name)
+			m.pulled.forget(name)
 		}
 	}, nil
 }

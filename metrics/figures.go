@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/workqueue"
 )
 
 // descs are those of all that a collector yields.
@@ -26,12 +29,12 @@ var (
 	workingDesc = desc("flyball_controller_working", "1 while the workers of a controller reconcile, 0 while it syncs, stops or is stopped.", byController)
 	activeDesc  = desc("controller_runtime_active_workers", "Requests that are being reconciled.", byController)
 
-	depthDesc      = desc("workqueue_depth", "Requests that are ready for a worker. The priority is always empty: all together.", byName, byController, "priority")
+	depthDesc      = desc("workqueue_depth", "Requests that wait for a worker, and those that were added again while they are worked on. The first 16 priorities of a controller have a label each, all further ones are other.", byName, byController, "priority")
 	addsDesc       = desc("workqueue_adds_total", "Requests that became ready.", byName, byController)
 	retriesDesc    = desc("workqueue_retries_total", "Requests that were queued again with a backoff.", byName, byController)
 	unfinishedDesc = desc("workqueue_unfinished_work_seconds", "Time that all requests together have been worked on that are being worked on.", byName, byController)
 	longestDesc    = desc("workqueue_longest_running_processor_seconds", "Time that the oldest request has been worked on that is being worked on.", byName, byController)
-	oldestDesc     = desc("flyball_workqueue_oldest_seconds", "Time that the oldest request has been ready.", byController)
+	oldestDesc     = desc("flyball_workqueue_oldest_seconds", "Time since the oldest request was due of those that wait for a worker.", byController)
 	delayedDesc    = desc("flyball_workqueue_delayed", "Requests that wait for their time.", byController)
 	agedDesc       = desc("flyball_workqueue_aged_total", "Requests that were taken ahead of higher priorities, since they had waited for so long.", byController)
 
@@ -80,7 +83,7 @@ func (s *scrape) controller(name string, c Working) {
 	state, q := c.State(), c.QueueStats()
 	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
 	s.gauge(activeDesc, float64(q.InFlight), name)
-	s.gauge(depthDesc, float64(q.Depth), name, name, "")
+	s.depths(name, c, q.Depth)
 	s.counter(addsDesc, float64(q.Adds), name, name)
 	s.counter(retriesDesc, float64(q.Retries), name, name)
 	s.gauge(unfinishedDesc, q.Unfinished.Seconds(), name, name)
@@ -88,6 +91,42 @@ func (s *scrape) controller(name string, c Working) {
 	s.gauge(oldestDesc, q.OldestWaiting.Seconds(), name)
 	s.gauge(delayedDesc, float64(q.Delayed), name)
 	s.counter(agedDesc, float64(q.Aged), name)
+}
+
+// maxPriorities is how many priorities of a controller have a label of their own.
+const maxPriorities = 16
+
+// depths shows how many requests wait for a worker, by priority. A label that was shown once
+// is shown from then on.
+func (s *scrape) depths(name string, c Working, all int) {
+	q, ok := c.(interface{ QueueDepths() []workqueue.Depth })
+	if !ok {
+		s.gauge(depthDesc, float64(all), name, name, "")
+		return
+	}
+	shown := s.shown[name]
+	if len(shown) == 0 {
+		shown = []int{0}
+	}
+	keys, others := map[int]int{}, 0
+	for _, d := range q.QueueDepths() {
+		switch {
+		case slices.Contains(shown, d.Priority):
+		case len(shown) < maxPriorities:
+			shown = append(shown, d.Priority)
+		default:
+			others += d.Keys
+			continue
+		}
+		keys[d.Priority] = d.Keys
+	}
+	s.shown[name] = shown
+	for _, p := range shown {
+		s.gauge(depthDesc, float64(keys[p]), name, name, strconv.Itoa(p))
+	}
+	if len(shown) == maxPriorities {
+		s.gauge(depthDesc, float64(others), name, name, "other")
+	}
 }
 
 // kind is what all watches of a kind come to.

@@ -54,6 +54,14 @@ func (w *working) Name() string                { return w.name }
 func (w *working) State() controller.State     { return controller.State{Phase: w.phase} }
 func (w *working) QueueStats() workqueue.Stats { return w.queue }
 
+// prioritised knows the depth of its queue by priority.
+type prioritised struct {
+	working
+	depths []workqueue.Depth
+}
+
+func (p *prioritised) QueueDepths() []workqueue.Depth { return p.depths }
+
 type certificate cert.Stats
 
 func (c certificate) Stats() cert.Stats { return cert.Stats(c) }
@@ -92,8 +100,11 @@ func must[T any](v T, err error) T {
 func everything() *metrics.Metrics {
 	m := newMetrics()
 	h := m.Controller("order", 2)
-	c := &working{name: "order", phase: controller.Working, queue: workqueue.Stats{Adds: 10, Retries: 2, Aged: 1, Depth: 3, Delayed: 4,
-		InFlight: 1, OldestWaiting: time.Second, LongestRunning: 2 * time.Second, Unfinished: 3 * time.Second}}
+	c := &prioritised{
+		working: working{name: "order", phase: controller.Working, queue: workqueue.Stats{Adds: 10, Retries: 2, Aged: 1, Depth: 3, Delayed: 4,
+			InFlight: 1, OldestWaiting: time.Second, LongestRunning: 2 * time.Second, Unfinished: 3 * time.Second}},
+		depths: []workqueue.Depth{{Priority: 0, Keys: 2}, {Priority: -100, Keys: 1}},
+	}
 	must(m.AddController(c))
 	h.Reconciled(controller.Reconciled{Outcome: controller.Success, Took: time.Millisecond})
 	h.Reconciled(controller.Reconciled{Outcome: controller.Requeue, Took: time.Millisecond})
@@ -290,6 +301,45 @@ func TestCardinality(t *testing.T) {
 	first := feed(2000)
 	if second := feed(2000); second != first || first > 600 {
 		t.Errorf("%d series after 2000 of everything, %d after 4000", first, second)
+	}
+}
+
+// The depth by priority has few labels, whatever priorities there are, and always adds up.
+func TestDepthByPriority(t *testing.T) {
+	m := newMetrics()
+	c := &prioritised{working: working{name: "order"}}
+	remove := must(m.AddController(c))
+	look := func() (by map[string]float64, sum float64) {
+		by = map[string]float64{}
+		for name, v := range figures(t, m.Gatherer()) {
+			if _, p, ok := strings.Cut(name, `workqueue_depth{controller="order",name="order",priority="`); ok {
+				by[strings.TrimSuffix(p, `"}`)] = v
+				sum += v
+			}
+		}
+		return by, sum
+	}
+	if by, _ := look(); len(by) != 1 || by["0"] != 0 {
+		t.Errorf("empty: %v", by)
+	}
+	c.depths = []workqueue.Depth{{Priority: 10, Keys: 3}, {Priority: -100, Keys: 4}}
+	if by, _ := look(); len(by) != 3 || by["10"] != 3 || by["-100"] != 4 || by["0"] != 0 {
+		t.Errorf("two: %v", by)
+	}
+	c.depths = nil
+	if by, sum := look(); len(by) != 3 || sum != 0 {
+		t.Errorf("empty again: %v", by)
+	}
+	for i := range 1000 {
+		c.depths = append(c.depths, workqueue.Depth{Priority: 1000 - i, Keys: 2})
+	}
+	if by, sum := look(); len(by) != 17 || sum != 2000 || by["10"] != 2 || by["0"] != 0 || by["other"] != 2*(1000-14) {
+		t.Errorf("a thousand: %v, %v in all", by, sum)
+	}
+	remove()
+	must(m.AddController(&working{name: "order", queue: workqueue.Stats{Depth: 5}}))
+	if by, _ := look(); len(by) != 1 || by[""] != 5 {
+		t.Errorf("one that does not know: %v", by)
 	}
 }
 

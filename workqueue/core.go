@@ -19,6 +19,8 @@ type Core[K comparable, V any] struct {
 	delayed       heap // by when they are due
 	ready         ready
 	running       list // in flight, by the time they were handed out
+	reruns        reruns
+	behind        int // how many in flight are to be ready on Done
 
 	backoffs map[number]int64 // when the last one ends, of those in use that had one
 
@@ -132,6 +134,11 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	priority := c.priority(e)
 	c.ready.remove(c.nodes, n)
 	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
+	if len(c.reruns.of) > 0 {
+		if added, ok := c.reruns.remove(n); ok {
+			item.Waited = time.Duration(t - added)
+		}
+	}
 	var none V
 	d.value, e.place, e.inFlight, e.stamp = none, nowhere, true, t
 	c.running.append(c.nodes, n)
@@ -203,6 +210,7 @@ func (c *Core[K, V]) done(n number, t int64) {
 	}
 	switch e.place {
 	case isReady:
+		c.behind--
 		e.stamp = t
 		c.ready.append(c.nodes, n, e.priority())
 	case nowhere:
@@ -314,10 +322,13 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 	c.adds++
 	e := c.node(n)
 	e.place = isReady
-	if !e.inFlight {
-		e.stamp = stamp
-		c.ready.append(c.nodes, n, e.priority())
+	if e.inFlight {
+		c.behind++
+		c.reruns.append(n, stamp)
+		return
 	}
+	e.stamp = stamp
+	c.ready.append(c.nodes, n, e.priority())
 }
 
 // backoff counts a failure of key and returns its delay, or the rest of a backoff that an

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -450,7 +451,7 @@ func TestCoreStats(t *testing.T) {
 	s.pass(3 * ms)
 	s.add("a")
 	want := workqueue.Stats{
-		Adds: 3, Retries: 1, Depth: 1, Delayed: 2, InFlight: 1,
+		Adds: 3, Retries: 1, Depth: 2, Delayed: 2, InFlight: 1,
 		OldestWaiting: 5 * ms, LongestRunning: 3 * ms, Unfinished: 3 * ms,
 	}
 	if got := s.core.Stats(s.now); got != want {
@@ -459,7 +460,8 @@ func TestCoreStats(t *testing.T) {
 	s.get()
 	s.pass(4 * ms)
 	want = workqueue.Stats{
-		Adds: 3, Retries: 1, Delayed: 2, InFlight: 2, LongestRunning: 7 * ms, Unfinished: 11 * ms,
+		Adds: 3, Retries: 1, Depth: 1, Delayed: 2, InFlight: 2,
+		OldestWaiting: 4 * ms, LongestRunning: 7 * ms, Unfinished: 11 * ms,
 	}
 	if got := s.core.Stats(s.now); got != want {
 		t.Errorf("Stats:\n got %+v\nwant %+v", got, want)
@@ -469,7 +471,7 @@ func TestCoreStats(t *testing.T) {
 	s.get()
 	s.done("b")
 	s.done("a")
-	if want := []time.Duration{2 * ms, 5 * ms, ms}; !reflect.DeepEqual(seen.waits, want) {
+	if want := []time.Duration{2 * ms, 5 * ms, 5 * ms}; !reflect.DeepEqual(seen.waits, want) {
 		t.Errorf("waits %v, want %v", seen.waits, want)
 	}
 	if want := []time.Duration{7 * ms, 5 * ms, 0}; !reflect.DeepEqual(seen.works, want) {
@@ -478,6 +480,62 @@ func TestCoreStats(t *testing.T) {
 	want = workqueue.Stats{Adds: 4, Retries: 1, Delayed: 1, Depth: 1}
 	if got := s.core.Stats(s.now); got != want {
 		t.Errorf("Stats:\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// A key that is added again while it is worked on waits from then on: it is counted, with its
+// priority, and its time is told as that since the add.
+func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
+	seen := &recorder{}
+	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
+	depths := func(want ...workqueue.Depth) {
+		t.Helper()
+		if got := s.core.Depths(s.now); !slices.Equal(got, want) {
+			t.Errorf("depths %v, want %v", got, want)
+		}
+	}
+	depths()
+	for _, key := range []string{"a", "b", "c"} {
+		s.add(key)
+	}
+	depths(workqueue.Depth{Keys: 3})
+	s.get()
+	s.get()
+	depths(workqueue.Depth{Keys: 1})
+	s.pass(10 * ms)
+	s.add("a")
+	s.add("a", addOptions{Priority: 7})
+	s.add("b", addOptions{After: 5 * ms})
+	depths(workqueue.Depth{Priority: 7, Keys: 1}, workqueue.Depth{Keys: 1})
+	s.pass(20 * ms)
+	depths(workqueue.Depth{Priority: 7, Keys: 1}, workqueue.Depth{Keys: 2})
+	if got := s.core.Stats(s.now); got.Depth != 3 || got.OldestWaiting != 30*ms || s.core.Len(s.now) != 1 {
+		t.Errorf("Stats %+v, Len %d", got, s.core.Len(s.now))
+	}
+	s.get() // c
+	if got := s.core.Stats(s.now); got.Depth != 2 || got.OldestWaiting != 20*ms {
+		t.Errorf("Stats %+v", got)
+	}
+	s.done("a")
+	s.pass(ms)
+	if got := s.core.Stats(s.now); got.Depth != 2 || got.OldestWaiting != 21*ms {
+		t.Errorf("Stats %+v", got)
+	}
+	if got := s.get(); got != "a(7)" {
+		t.Fatal(got)
+	}
+	if got := s.core.Stats(s.now); got.Depth != 1 || got.OldestWaiting != 16*ms {
+		t.Errorf("Stats %+v", got)
+	}
+	s.core.ShutDown(s.now)
+	s.done("b")
+	s.pass(ms)
+	if got := s.get(); got != "b" {
+		t.Fatal(got)
+	}
+	depths()
+	if want := []time.Duration{0, 0, 30 * ms, 21 * ms, 17 * ms}; !slices.Equal(seen.waits, want) {
+		t.Errorf("waits %v, want %v", seen.waits, want)
 	}
 }
 

@@ -3,8 +3,10 @@ package workqueue_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ type modelKey struct {
 	due      time.Duration
 	dueOrder int
 	ready    time.Duration // since when, if ready and not working
+	added    time.Duration // when the first add was due of those that wait
 	order    int           // among all ready ones
 	turn     int           // among those of its priority
 	started  time.Duration
@@ -48,6 +51,9 @@ func (m *model) delay(failures int) time.Duration {
 }
 
 func (m *model) becomeReady(k *modelKey, at time.Duration) {
+	if k.pending != "ready" {
+		k.added = at
+	}
 	k.pending = "ready"
 	if !k.working {
 		m.clock++
@@ -153,7 +159,7 @@ func (m *model) get() (workqueue.Item[int, string], bool) {
 		front = oldest
 	}
 	k := m.keys[front]
-	item := workqueue.Item[int, string]{Key: front, Value: k.value, Priority: k.priority, Waited: m.now - k.ready}
+	item := workqueue.Item[int, string]{Key: front, Value: k.value, Priority: k.priority, Waited: m.now - k.added}
 	k.pending, k.working, k.value, k.started = "", true, "", m.now
 	return item, true
 }
@@ -197,9 +203,9 @@ func (m *model) stats() workqueue.Stats {
 		switch {
 		case k.pending == "delayed":
 			s.Delayed++
-		case k.pending == "ready" && !k.working:
+		case k.pending == "ready":
 			s.Depth++
-			s.OldestWaiting = max(s.OldestWaiting, m.now-k.ready)
+			s.OldestWaiting = max(s.OldestWaiting, m.now-k.added)
 		}
 		if k.working {
 			s.InFlight++
@@ -208,6 +214,20 @@ func (m *model) stats() workqueue.Stats {
 		}
 	}
 	return s
+}
+
+// depths is the priorities of what Stats.Depth counts.
+func (m *model) depths() (out []workqueue.Depth) {
+	keys := map[int]int{}
+	for _, k := range m.keys {
+		if k.pending == "ready" {
+			keys[k.priority]++
+		}
+	}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(keys))) {
+		out = append(out, workqueue.Depth{Priority: p, Keys: keys[p]})
+	}
+	return out
 }
 
 // TestCoreAgainstModel runs random operations on a Core and on the model. 30,000 of them by
@@ -360,6 +380,9 @@ func checkCore(t *rapid.T, operations *int) {
 			*operations++
 			if got, want := core.Stats(now()), m.stats(); got != want {
 				t.Fatalf("Stats:\n got %+v\nwant %+v", got, want)
+			}
+			if got, want := core.Depths(now()), m.depths(); !slices.Equal(got, want) {
+				t.Fatalf("Depths %v, want %v", got, want)
 			}
 			if got, want := core.Len(now()), len(m.readyKeys()); got != want {
 				t.Fatalf("Len = %d, want %d", got, want)

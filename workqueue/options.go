@@ -84,6 +84,7 @@ type Item[K comparable, V any] struct {
 	Value V
 	// Priority is the highest of those adds. Give it to AddWith to keep it for a retry.
 	Priority int
-	// Waited is how long the item was ready. Delays are not in it.
+	// Waited is how long it has been since the first of those adds was due. Delays are not in it;
+	// for a key that was added while it was worked on, the rest of that work is.
 	Waited time.Duration
 }

@@ -173,6 +173,13 @@ func (q *Queue[K, V]) Stats() Stats {
 	return q.core.Stats(q.core.at(q.now()))
 }
 
+// Depths is [Stats].Depth by priority; see [Core.Depths].
+func (q *Queue[K, V]) Depths() []Depth {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.core.Depths(q.core.at(q.now()))
+}
+
 // ShutDown ends all adding, drops what is delayed and releases the parked Get calls. What is
 // ready, or was added while in flight, is still handed out to those who call Get. It does not
 // wait, and may be called again and beside ShutDownWithDrain.

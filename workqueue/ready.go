@@ -19,6 +19,7 @@ type ready struct {
 // level is the ready items of one priority, in the order in which they entered it.
 type level struct {
 	priority int
+	n        int
 	items    list
 	ordered  bool // it is in the heap
 }
@@ -123,6 +124,7 @@ func (r *ready) enter(s nodes, n number, priority int) {
 	}
 	s.at(n).level = at
 	l.items.append(s, n)
+	l.n++
 }
 
 // open finds or makes the level of a priority that is not a recent one, and makes it one.
@@ -147,6 +149,7 @@ func (r *ready) leave(s nodes, n number) {
 	at := s.at(n).level
 	l := &r.levels[at]
 	l.items.remove(s, n)
+	l.n--
 	if l.items.head == 0 && r.recent[l.priority&15] != at {
 		r.remember(at)
 	}

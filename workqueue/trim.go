@@ -50,6 +50,7 @@ func (c *Core[K, V]) move(from, to number) {
 	case e.place == isReady:
 		c.ready.rename(c.nodes, to)
 	}
+	c.reruns.rename(from, to)
 	if e.place == isDelayed {
 		c.delayed.rename(from, to)
 	}
