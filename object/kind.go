@@ -22,6 +22,9 @@ func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v",
 
 func (e *UnknownKindError) Unwrap() error { return e.Err }
 
+// Is reports whether target is [ErrNoAnswer].
+func (e *UnknownKindError) Is(target error) bool { return target == ErrNoAnswer }
+
 var (
 	errNoKind   = errors.New("the object names no apiVersion and kind")
 	errNoScheme = errors.New("there is no scheme")

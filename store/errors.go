@@ -27,6 +27,9 @@ func (e *SetAsideError) Error() string {
 
 func (e *SetAsideError) Unwrap() error { return e.Err }
 
+// Is reports whether target is object.ErrNoAnswer: the object is there, what it says is not known.
+func (e *SetAsideError) Is(target error) bool { return target == object.ErrNoAnswer }
+
 // UnknownIndexError is returned for an index that does not exist.
 type UnknownIndexError struct {
 	Resource schema.GroupResource
@@ -36,6 +39,9 @@ type UnknownIndexError struct {
 func (e *UnknownIndexError) Error() string {
 	return fmt.Sprintf("%s have no index %q", e.Resource, e.Index)
 }
+
+// Is reports whether target is object.ErrNoAnswer.
+func (e *UnknownIndexError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // IndexExistsError is returned when an index is added under a name that is taken.
 type IndexExistsError struct {

@@ -16,8 +16,9 @@
 // What a handler says about an object is a verdict. It goes out with the status code 200, and the
 // API server obeys it: see [Denied] for how an error becomes one. When the webhook itself fails
 // there is no verdict: it panicked, was not done in time, was asked too much at once, could not
-// read the request, or said so by [Failed]. The API server then does what the failurePolicy of the
-// configuration says.
+// read the request, or could not find out what it had to know, such as from a cache that has not
+// synced; see [Failed] for which errors say so. The API server then does what the failurePolicy of
+// the configuration says.
 //
 // # Bounds
 //

@@ -42,24 +42,11 @@ func Allowed(warnings ...string) Response { return Response{Allowed: true, Warni
 //     with a cause for each that names its field, as the API server itself reports them.
 //   - Errors of the API (apierrors, those of package client) keep their code and reason.
 //   - Any other is 403 Forbidden with its message.
+//
+// It is a verdict whatever the error says. What a Defaulter or Validator returns is looked at first,
+// see [Failed].
 func Denied(req *Request, err error, warnings ...string) Response {
 	return Response{Status: statusOf(err, req.Kind.GroupKind(), req.Name), Warnings: warnings}
-}
-
-// failure is an error that is no verdict.
-type failure struct{ err error }
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// Failed marks an error of a Defaulter or Validator as no verdict on the object: the webhook could
-// not find out. The answer is 500, and the API server does what the failurePolicy says. Failed(nil)
-// is nil.
-func Failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{err}
 }
 
 // statusOf is the status of a denial.

@@ -222,11 +222,8 @@ func verdict(ctx context.Context, req *Request, warnings []string, err error) (R
 	if err == nil {
 		return Response{Allowed: true, Warnings: warnings}, nil
 	}
-	if f := (*failure)(nil); errors.As(err, &f) {
-		return Response{}, err
-	}
-	if ctx.Err() != nil {
-		return Response{}, err // there was no time to come to a verdict
+	if ctx.Err() != nil || failed(err) {
+		return Response{}, err // there was no time to come to a verdict, or no way
 	}
 	return Denied(req, err, warnings...), nil
 }

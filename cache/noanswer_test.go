@@ -1,0 +1,43 @@
+package cache_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+// TestNoAnswer: what a read can fail with says whether it is an answer.
+func TestNoAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		err      error
+		noAnswer bool
+	}{
+		{&informer.NotSyncedError{}, true},
+		{&informer.SyncError{Cause: errors.New("late")}, true},
+		{&informer.NamespaceError{}, true},
+		{&informer.TypeMismatchError{}, true},
+		{&cache.UndeclaredError{}, true},
+		{&cache.UnsupportedError{}, true},
+		{&store.SetAsideError{Err: errors.New("no JSON")}, true},
+		{&store.UnknownIndexError{}, true},
+		{&object.UnknownKindError{Err: errors.New("no type")}, true},
+		{&client.Forbidden{}, true},
+		{&client.Gone{}, true},
+		{&client.NotFound{}, false},
+		{&client.Conflict{}, false},
+		{&client.AlreadyExists{}, false},
+		{&client.Invalid{}, false},
+		{&client.Rejected{}, false},
+		{&client.InvalidKey{}, false},
+	} {
+		if got := errors.Is(fmt.Errorf("read: %w", tt.err), object.ErrNoAnswer); got != tt.noAnswer {
+			t.Errorf("%T: no answer %v, want %v", tt.err, got, tt.noAnswer)
+		}
+	}
+}
