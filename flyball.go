@@ -49,8 +49,9 @@ var ErrRunning = errors.New("manager runs already")
 type Manager struct {
 	o        Options
 	logger   *slog.Logger
-	bare     *client.Live // without a fence
-	live     *client.Live // with one, if there is an election
+	bare     *client.Live // what the manager itself sends: no fence, no limit
+	paced    *client.Live // under the limit of Options.Client
+	live     *client.Live // the same, behind a fence if there is an election
 	cache    *cache.Cache
 	client   client.Client
 	unfenced client.Client
@@ -118,21 +119,23 @@ func (m *Manager) connect() (err error) {
 	if m.cache, err = cache.New(informer.Connect(m.bare), o.Cache); err != nil {
 		return err
 	}
-	m.bare = m.bare.HeldBy(m.cache)
+	m.paced = m.bare.HeldBy(m.cache)
+	// Neither the lease nor an event waits behind the writes of reconcilers: they have paces of their own.
+	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
 	m.events, err = event.New(m.bare, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
 	m.metrics.AddEvents(m.events.Stats)
-	m.live = m.bare
+	m.live = m.paced
 	return nil
 }
 
 // elect makes the clients, with a fence if there is an election.
 func (m *Manager) elect() (err error) {
 	onLive := both(m.metrics.LiveRead, m.o.Hooks.LiveRead)
-	m.unfenced = &reads{Client: m.bare, live: m.bare, cache: m.cache, onLive: onLive}
+	m.unfenced = &reads{Client: m.paced, live: m.paced, cache: m.cache, onLive: onLive}
 	m.client = m.unfenced
 	if m.o.Leader == nil {
 		return nil
@@ -147,7 +150,7 @@ func (m *Manager) elect() (err error) {
 		return &OptionError{"Leader", err}
 	}
 	m.life.elect = m.elector.Run
-	m.live = m.bare.Fenced(m.elector.Fence())
+	m.live = m.paced.Fenced(m.elector.Fence())
 	m.client = &reads{Client: m.live, live: m.live, cache: m.cache, onLive: onLive}
 	_, err = m.metrics.AddLeader(o.Name, func() bool { return m.elector.State().Leading })
 	return err

@@ -42,7 +42,9 @@ type Options struct {
 	// of single kinds. Logger is filled in where it is empty.
 	Cache cache.Options
 	// Client are options of the client. Scheme, UserAgent, FieldOwner and Logger are filled in
-	// where they are empty.
+	// where they are empty. Its QPS limits what Manager.Client, Live and Unfenced send. What the
+	// manager itself sends does not wait for it: lists and watches, the lease, events, certificates.
+	// Reviews of who may read the metrics have the same limit once more, for themselves.
 	Client client.Options
 
 	// Leader has the replicas of the program elect one of them, on which alone what is in the

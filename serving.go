@@ -128,7 +128,8 @@ func (m *Manager) metricsHandler() (http.Handler, error) {
 		mux.Handle("/debug/", pages)
 	}
 	if e := m.o.Metrics; !e.Insecure && !isLoopback(e.Addr) {
-		return serve.Authorized(m.bare, mux, serve.AuthOptions{Logger: m.logger}), nil
+		reviews := m.bare.Limited(m.o.Client.QPS, m.o.Client.Burst)
+		return serve.Authorized(reviews, mux, serve.AuthOptions{Logger: m.logger}), nil
 	}
 	return mux, nil
 }

@@ -42,6 +42,24 @@ func (b *Bucket) TryTake(now time.Time) bool {
 	return true
 }
 
+// Until returns how long from now the n-th token comes that nobody has taken, and takes none: zero if
+// there are n now. Below 1, n is 1.
+func (b *Bucket) Until(now time.Time, n int) time.Duration {
+	if !b.limits() {
+		return 0
+	}
+	later := *b
+	if later.full.Before(now) {
+		later.full = now
+	}
+	ahead := float64(b.interval()) * float64(max(n, 1)-1)
+	if ahead > float64(longest) {
+		return longest
+	}
+	later.full = later.full.Add(time.Duration(ahead))
+	return later.wait(now)
+}
+
 func (b *Bucket) limits() bool { return b.Rate > 0 && !math.IsInf(b.Rate, 1) }
 
 // wait is how long from now until a token is there.
@@ -54,8 +72,10 @@ func (b *Bucket) wait(now time.Time) time.Duration {
 	return missing - time.Duration(slack)
 }
 
+// longest is a hundred years.
+const longest = 100 * 365 * 24 * time.Hour
+
 // interval is the time one token takes; a hundred years at most.
 func (b *Bucket) interval() time.Duration {
-	const longest = 100 * 365 * 24 * time.Hour
 	return time.Duration(min(float64(time.Second)/b.Rate, float64(longest)))
 }

@@ -41,7 +41,7 @@ const verbDiscover = "discover"
 
 func newDiscovery(l *link) *discovery {
 	return &discovery{max: maxDiscovery, link: &link{
-		base: l.base, transport: l.transport, userAgent: l.userAgent, retries: l.retries, reauth: l.reauth,
+		base: l.base, transport: l.transport, userAgent: l.userAgent, retries: l.retries, maxWait: l.maxWait, reauth: l.reauth,
 		warnings: &warnings{log: slog.New(slog.DiscardHandler), seen: map[string]struct{}{}},
 	}}
 }

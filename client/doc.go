@@ -13,11 +13,12 @@
 //	        │
 //	Live ── Mapper                      kind → resource, from discovery
 //	        │
-//	      link                          retry on 429/503, 401 and CA reload, silence limit, hook
+//	      link                          rate limit, retry on 429/503, 401 and CA reload, silence limit, hook
 //	        │
 //	     net/http                       credentials, TLS and proxies of client-go's rest
 //
-// Feed goes from the Mapper to the link without retries: a reflector has its own backoff.
+// Feed goes from the Mapper to the link without a rate limit and without retries: a reflector has its
+// own backoff.
 //
 // What a call returns belongs to the caller; what it is given is never changed. Objects may be
 // typed (the scheme knows their kind), [unstructured.Unstructured] or

@@ -121,8 +121,20 @@ type Unauthorized struct{ Failure }
 // eviction would break a PodDisruptionBudget.
 type TooManyRequests struct {
 	Failure
-	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
+	// Asked is how long the server asks to wait; zero: it did not say.
+	Asked time.Duration
+}
+
+func (e *TooManyRequests) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+
+// capped tells of a wait that is shorter than the server asks for.
+func capped(wait, asked time.Duration) string {
+	if wait >= asked {
+		return ""
+	}
+	return fmt.Sprintf(" (the server asks to wait %v; the client waits %v)", asked, wait)
 }
 
 // Gone: the resourceVersion, or the continue token, is too old for the server. List again.
@@ -136,19 +148,27 @@ type Gone struct {
 // Timeout: no answer in time. A write may have been done all the same.
 type Timeout struct {
 	Failure
-	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
+	// Asked is how long the server asks to wait; zero: it did not say.
+	Asked time.Duration
 }
+
+func (e *Timeout) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
 
 // Unavailable: the server cannot be reached, or says that it cannot serve now.
 type Unavailable struct {
 	Failure
-	// RetryAfter is how long the server asks to wait; zero: it did not say.
+	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
+	// Asked is how long the server asks to wait; zero: it did not say.
+	Asked time.Duration
 	// Unsent is true when the request cannot have been processed: no connection was made, or the
 	// server says so. A write that is not Unsent may have been done.
 	Unsent bool
 }
+
+func (e *Unavailable) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
 
 // Broken: the server failed within: a 500, a webhook that failed, a bug. A write may have been
 // done.
@@ -242,8 +262,8 @@ func IsTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// RetryAfter is how long the server asked to wait before the next try; ok is false when err is
-// not of a kind that goes by waiting.
+// RetryAfter is how long to wait before the next try, as the server asked, but no longer than
+// [Options.MaxRetryAfter]; ok is false when err is not of a kind that goes by waiting.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
 	if e, ok := errors.AsType[*TooManyRequests](err); ok {
 		return e.RetryAfter, true

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -153,13 +154,32 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 // retryAfter reads the header, in seconds or as a date.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
-	if s, err := strconv.Atoi(v); err == nil && s > 0 {
-		return time.Duration(s) * time.Second
+	if s, err := strconv.ParseUint(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(s, maxSeconds)) * time.Second
 	}
 	if t, err := http.ParseTime(v); err == nil {
 		return max(0, time.Until(t))
 	}
 	return 0
+}
+
+// maxSeconds is the longest time that a time.Duration can hold.
+const maxSeconds = uint64(math.MaxInt64 / time.Second)
+
+// defaultMaxWait is the longest wait that a server may ask for where no option says so.
+const defaultMaxWait = time.Minute
+
+// bounded returns err, of which no wait is longer than longest.
+func bounded(err error, longest time.Duration) error {
+	switch e := err.(type) {
+	case *TooManyRequests:
+		e.RetryAfter = min(e.Asked, longest)
+	case *Timeout:
+		e.RetryAfter = min(e.Asked, longest)
+	case *Unavailable:
+		e.RetryAfter = min(e.Asked, longest)
+	}
+	return err
 }
 
 // excerpt is the beginning of a body, fit for an error message.
@@ -199,6 +219,10 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 	if s.Message == "" {
 		s.Message = "the server answered " + strconv.Itoa(int(s.Code)) + " " + string(s.Reason)
 	}
+	return bounded(failureOf(call, s, after), defaultMaxWait)
+}
+
+func failureOf(call Call, s metav1.Status, after time.Duration) error {
 	f := Failure{Call: call, status: s}
 	switch s.Reason {
 	case metav1.StatusReasonNotFound:
@@ -217,13 +241,13 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 	case metav1.StatusReasonUnauthorized:
 		return &Unauthorized{f}
 	case metav1.StatusReasonTooManyRequests:
-		return &TooManyRequests{Failure: f, RetryAfter: after}
+		return &TooManyRequests{Failure: f, Asked: after}
 	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
 		return &Gone{Failure: f, Continue: s.Continue}
 	case metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
-		return &Timeout{Failure: f, RetryAfter: after}
+		return &Timeout{Failure: f, Asked: after}
 	case metav1.StatusReasonServiceUnavailable:
-		return &Unavailable{Failure: f, RetryAfter: after, Unsent: after > 0}
+		return &Unavailable{Failure: f, Asked: after, Unsent: after > 0}
 	}
 	if s.Code >= 500 {
 		return &Broken{f}

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -33,6 +32,8 @@ type request struct {
 	stream bool
 	// fence is asked before each try of a write; nil: none.
 	fence Fence
+	// limit holds up each try; nil: none.
+	limit *limit
 }
 
 // link sends requests and turns whatever goes wrong into a typed error.
@@ -42,12 +43,10 @@ type link struct {
 	userAgent string
 	silence   time.Duration // ≤ 0: none
 	retries   int
+	maxWait   time.Duration // the longest wait that a server may ask for
 	reauth    bool // the credentials are read anew after a 401
 	hook      func(Done)
 	warnings  *warnings
-
-	mu     sync.Mutex
-	bucket backoff.Bucket
 }
 
 // Done is one try of a request, for metrics and traces.
@@ -61,22 +60,26 @@ type Done struct {
 	Duration time.Duration
 	// Err is nil for an answer that is not an error.
 	Err error
+	// Wait is how long it will be until the next try, since the server asks for it. Zero: there is
+	// none, or it is at once.
+	Wait time.Duration
 }
 
 // send returns a 2xx answer, whose body the caller closes, or a typed error.
 func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 	reauth := l.reauth
 	for try := 1; ; try++ {
-		if err := l.throttle(ctx); err != nil {
-			return nil, ended(ctx, r.call)
+		if err := r.limit.wait(ctx, r.call); err != nil {
+			return nil, err
 		}
 		start := time.Now()
 		resp, err := l.once(ctx, r)
 		if _, kept := errors.AsType[*Fenced](err); kept {
 			return nil, err
 		}
+		wait := l.pause(ctx, r, try, err)
 		if l.hook != nil {
-			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err}
+			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err, Wait: wait}
 			if resp != nil {
 				d.Code = resp.StatusCode
 			} else if e, ok := errors.AsType[coded](err); ok {
@@ -91,18 +94,27 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 			reauth = false
 			continue
 		}
-		wait := askedToWait(err)
-		if r.direct || wait == 0 || try > l.retries {
-			return nil, err
-		}
-		wait += time.Duration(rand.Float64() * float64(wait) / 10)
-		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
+		if wait == 0 {
 			return nil, err
 		}
 		if run.Sleep(ctx, wait) != nil {
 			return nil, fmt.Errorf("%w; the last answer: %w", ended(ctx, r.call), err)
 		}
 	}
+}
+
+// pause is how long to wait before the next try: as long as the server asks, and up to a tenth longer;
+// 0 where there is none, or where it would come too late for ctx.
+func (l *link) pause(ctx context.Context, r *request, try int, err error) time.Duration {
+	wait := askedToWait(err)
+	if r.direct || wait == 0 || try > l.retries {
+		return 0
+	}
+	wait += rand.N(wait/10 + 1)
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
+		return 0
+	}
+	return wait
 }
 
 // askedToWait is the delay of a server that has not processed the request and says when to come
@@ -115,16 +127,6 @@ func askedToWait(err error) time.Duration {
 		return e.RetryAfter
 	}
 	return 0
-}
-
-func (l *link) throttle(ctx context.Context) error {
-	l.mu.Lock()
-	wait := l.bucket.Reserve(time.Now())
-	l.mu.Unlock()
-	if wait == 0 {
-		return nil
-	}
-	return run.Sleep(ctx, wait)
 }
 
 // errSilent is why a request was cancelled by the silence limit.
@@ -161,7 +163,7 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, answerError(r.call, l.base, resp)
+	return nil, bounded(answerError(r.call, l.base, resp), l.maxWait)
 }
 
 func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request {

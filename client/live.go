@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/wire"
@@ -37,14 +37,21 @@ type Options struct {
 	// FieldOwner of the fields that writes set, where the call names none. Empty: the server
 	// takes the first part of the user agent; an apply must then name one.
 	FieldOwner string
-	// QPS and Burst limit the requests of this client, in requests a second and at once. Zero or
-	// negative QPS: no limit; the limits in the rest.Config are not looked at. Burst below 1: 1.
+	// QPS and Burst limit the requests of this client, in requests a second and at once. Requests go
+	// in the order in which they come; one whose turn does not come before the deadline of its ctx is a
+	// [Throttled] at once. Not limited are a [Feed], discovery and [Live.Check]; [Live.Limited] gives
+	// others a limit of their own. Zero or negative QPS: no limit; the limits in the rest.Config are
+	// not looked at. Burst below 1: 1.
 	QPS   float64
 	Burst int
 	// Retries is how often a request is sent again when the server answers 429, or 503 with a
-	// Retry-After. Zero: 10. Negative: never. Each waits as long as the server asks; the
-	// caller's ctx bounds them all.
+	// Retry-After. Zero: 10. Negative: never. Each waits as long as the server asks, up to
+	// MaxRetryAfter, and up to a tenth longer; the caller's ctx bounds them all.
 	Retries int
+	// MaxRetryAfter is the longest wait that a server may ask for, of requests here and of feeds.
+	// Who is asked to wait longer tries again after that: the errors say both. Zero: 1 min.
+	// Negative: no bound.
+	MaxRetryAfter time.Duration
 	// Silence is how long the server may keep a request without any sign: until the header of
 	// the answer, then between two reads of its body (not of a watch). Zero: 45 s. Negative: no
 	// limit. A write whose webhooks take longer needs more. The Timeout of the rest.Config is not
@@ -68,6 +75,7 @@ type Live struct {
 	owner  string
 	dryRun bool
 	fence  Fence  // nil: none
+	limit  *limit // nil: none
 	holder Holder // nil: none
 	plain  *plainSet
 	recent *recent
@@ -108,7 +116,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 		o.Mapper = newMapper(l)
 	}
 	return &Live{
-		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun,
+		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun, limit: newLimit(o.QPS, o.Burst),
 		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}}, recent: new(recent),
 	}, nil
 }
@@ -134,15 +142,20 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 	case o.Retries < 0:
 		o.Retries = 0
 	}
+	switch {
+	case o.MaxRetryAfter == 0:
+		o.MaxRetryAfter = defaultMaxWait
+	case o.MaxRetryAfter < 0:
+		o.MaxRetryAfter = math.MaxInt64
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &link{
 		base: base, transport: rt, userAgent: cfg.UserAgent,
-		silence: o.Silence, retries: o.Retries, hook: o.Hook,
+		silence: o.Silence, retries: o.Retries, maxWait: o.MaxRetryAfter, hook: o.Hook,
 		reauth:   cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil,
 		warnings: &warnings{log: o.Logger, seen: map[string]struct{}{}},
-		bucket:   backoff.Bucket{Rate: o.QPS, Burst: o.Burst},
 	}, nil
 }
 
@@ -286,6 +299,9 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			return nil, err
 		}
 		r.fence = c.fence
+		if !r.direct {
+			r.limit = c.limit
+		}
 		resp, err := c.link.send(ctx, r)
 		if err == nil {
 			return resp, nil

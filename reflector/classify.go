@@ -42,7 +42,7 @@ func classify(err error) (cause, time.Duration) {
 	}
 	wait, _ := client.RetryAfter(err)
 	if s.Details != nil && wait == 0 {
-		wait = time.Duration(max(s.Details.RetryAfterSeconds, 0)) * time.Second
+		wait = min(time.Duration(max(s.Details.RetryAfterSeconds, 0))*time.Second, maxAsked)
 	}
 	switch {
 	case s.Code == http.StatusGone || s.Reason == metav1.StatusReasonExpired || s.Reason == metav1.StatusReasonGone:

@@ -43,6 +43,7 @@ const (
 	checkTime  = 10 * time.Second // the timeout of a watch that is to show that the server is sane
 	quickWatch = time.Second      // a watch that ends sooner than this without a frame has failed
 	maxQuick   = 3                // so has this one in a row that ends so soon, whatever came on it
+	maxAsked   = time.Minute      // the longest wait that an ERROR frame may ask for; answers: client.Options.MaxRetryAfter
 	maxProbe   = 5 * time.Minute  // the longest time between two probes of a watch without bookmarks
 )
 

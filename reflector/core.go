@@ -122,7 +122,7 @@ func (c *Core) Step(now time.Time, random float64, in Input) Output {
 func (c *Core) step(at moment, in Input) Action {
 	if in.Event == Stop {
 		c.abort()
-		c.mode, c.open = stopped, false
+		c.mode, c.open, c.state.RetryAt = stopped, false, time.Time{}
 		c.phase(at, Stopped)
 		if in.Err != nil {
 			c.state.Err = in.Err
@@ -152,6 +152,7 @@ func (c *Core) step(at moment, in Input) Action {
 
 // resume goes on after a wait.
 func (c *Core) resume(at moment) Action {
+	c.state.RetryAt = time.Time{}
 	if c.after == watching {
 		return c.watch(at, c.style)
 	}
@@ -195,7 +196,8 @@ func (c *Core) wait(at moment, bad Phase, verb string, err error, after mode, d 
 	c.mode, c.after, c.open = waiting, after, false
 	c.state.Err = &Error{Verb: verb, Resource: c.cfg.Resource, Err: err}
 	c.phase(at, bad)
-	return Action{Do: Wait, Until: at.now.Add(d)}
+	c.state.RetryAt = at.now.Add(d)
+	return Action{Do: Wait, Until: c.state.RetryAt}
 }
 
 // good notes that a list was completed or a watch opened.

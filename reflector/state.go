@@ -77,6 +77,9 @@ type State struct {
 	HasSynced bool
 	// Err is what went wrong last, an *Error, until it works again; of a Stopped one the cause.
 	Err error
+	// RetryAt is when it tries again; zero while it does not wait. Err says whether a server has asked
+	// for a longer wait.
+	RetryAt time.Time
 	// ResourceVersion is how far the sink is: everything up to it is there. Empty before the
 	// first content is complete.
 	ResourceVersion string

@@ -1,0 +1,82 @@
+package flyball
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/plane/planetest"
+)
+
+// While 500 writes wait for their turn under the client's limit, the lease is renewed, a kind that is
+// opened syncs, and events are sent.
+func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
+	p := planetest.Shared(t)
+	ns := planetest.Namespace(t, p)
+	m, err := New(Options{
+		Name: "shop", Config: p.RESTConfig(), Client: client.Options{QPS: 1, Burst: 1},
+		Leader: &leader.Options{Namespace: ns, RetryPeriod: 100 * time.Millisecond},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := ran(t, m)
+	eventually(t, "it leads", m.Leading)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var writes sync.WaitGroup
+	for i := range 500 {
+		writes.Go(func() { client.Create(ctx, m.Client(), configMap(ns, fmt.Sprintf("order-%d", i))) })
+	}
+	live, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	renewed := map[string]bool{}
+	eventually(t, "the lease is renewed", func() bool {
+		l, err := client.Get[coordinationv1.Lease](ctx, live, object.Key{Namespace: ns, Name: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renewed[l.Spec.RenewTime.String()] = true
+		return len(renewed) > 5
+	})
+	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, informer.Selection{Namespace: ns}); err != nil {
+		t.Error(err)
+	}
+	sync, end := context.WithTimeout(ctx, 30*time.Second)
+	defer end()
+	if err := m.Cache().WaitForSync(sync); err != nil {
+		t.Errorf("a kind that was opened: %v", err)
+	}
+	about := configMap(ns, "orders")
+	about.UID = "u1"
+	m.Events().Event(about, event.Normal, "Waiting", "Wait", "for others")
+	eventually(t, "the event is sent", func() bool {
+		for _, err := range client.List[corev1.Event](ctx, live, client.InNamespace(ns)) {
+			return err == nil
+		}
+		return false
+	})
+	cancel()
+	writes.Wait()
+	if !m.Leading() {
+		t.Error("it leads no more")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
