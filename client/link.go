@@ -44,7 +44,7 @@ type link struct {
 	silence   time.Duration // ≤ 0: none
 	retries   int
 	maxWait   time.Duration // the longest wait that a server may ask for
-	reauth    bool // the credentials are read anew after a 401
+	reauth    bool          // the credentials are read anew after a 401
 	hook      func(Done)
 	warnings  *warnings
 }
