@@ -8,7 +8,7 @@ import (
 
 // Backlog is a BacklogCore that goroutines share: whoever pushes never blocks, and the goroutine
 // of the handler waits in Next. Use NewBacklog.
-type Backlog[V Value] struct {
+type Backlog[V Value[V]] struct {
 	mu     sync.Mutex
 	core   BacklogCore[V]
 	closed bool
@@ -16,7 +16,7 @@ type Backlog[V Value] struct {
 }
 
 // NewBacklog returns an empty backlog.
-func NewBacklog[V Value]() *Backlog[V] { return &Backlog[V]{ready: newSignal()} }
+func NewBacklog[V Value[V]]() *Backlog[V] { return &Backlog[V]{ready: newSignal()} }
 
 // Push takes in changes, in order, all before Next can hand out the last of them; see
 // BacklogCore.Push. After Close it is ignored.

@@ -24,11 +24,14 @@ const MinDead = 4096
 //	came and went + add        add
 //	anything + resync          unchanged
 //
+// Incarnations that were not shown and are not shown any more are noted in Change.Unseen, the latest
+// object.MaxIncarnations of a key by their UIDs.
+//
 // Objects that came and went unseen are the only slots whose number is not bounded by the keys
 // there are. At most max(MinDead, number of live objects) of them are kept; beyond that the oldest
 // is forgotten and counted in Stats.Dropped. So a handler that blocks for ever costs one slot for
 // each key it was shown or that lives, and no more.
-type BacklogCore[V Value] struct {
+type BacklogCore[V Value[V]] struct {
 	slots map[object.Key]*slot[V]
 	order list[V] // every slot, by arrival
 	dead  list[V] // those that came and went unseen, by the time they went
@@ -38,7 +41,7 @@ type BacklogCore[V Value] struct {
 }
 
 // Item is one thing that a backlog hands out.
-type Item[V Value] struct {
+type Item[V Value[V]] struct {
 	// Change is what to tell the handler; without meaning if Mark.
 	Change Change[V]
 	// Mark says that everything pushed before the call of Mark has been handed out.
@@ -75,7 +78,7 @@ func (b *BacklogCore[V]) Push(now time.Time, c Change[V]) {
 }
 
 // merge is the rule of BacklogCore: p is pending, c comes after it.
-func merge[V Value](p, c Change[V]) Change[V] {
+func merge[V Value[V]](p, c Change[V]) Change[V] {
 	var none V
 	if c.Resync {
 		return p
@@ -83,9 +86,37 @@ func merge[V Value](p, c Change[V]) Change[V] {
 	m := c
 	m.Old = p.Old
 	m.Reset = c.Reset || p.Reset
+	m.Unseen = unseen(p, c, m)
 	// An add stays part of the first list while it waits, unless the object went in between.
 	m.Initial = c.Initial || p.Initial && (p.New != none || c.New == none)
 	return m
+}
+
+// unseen are the incarnations that came and went within m, which p and c are merged into: those of p
+// and of c, and the one that was there between them, but for those that m shows.
+func unseen[V Value[V]](p, c, m Change[V]) *object.Incarnations {
+	var none V
+	between, after := p.New, m.New
+	if between == none {
+		between = p.Last
+	}
+	if after == none {
+		after = m.Last
+	}
+	all := p.Unseen
+	if between != none && after != none && !between.SameUID(after) {
+		all = all.Then(between.Header().UID)
+	}
+	all = all.Join(c.Unseen)
+	if all == nil {
+		return nil
+	}
+	for _, shown := range []V{m.Old, after} {
+		if shown != none {
+			all = all.Without(shown.Header().UID) // Old, or one that a server brought back
+		}
+	}
+	return all
 }
 
 // bury keeps the list of the dead in step with s, and within its bound.
@@ -145,7 +176,7 @@ func (b *BacklogCore[V]) Stats(now time.Time) Stats {
 }
 
 // slot is a pending item, with its places in two lists.
-type slot[V Value] struct {
+type slot[V Value[V]] struct {
 	Item[V]
 	dead  bool
 	links [2]struct{ prev, next *slot[V] }
@@ -158,7 +189,7 @@ const (
 )
 
 // list is a doubly linked list through slot.links[which].
-type list[V Value] struct {
+type list[V Value[V]] struct {
 	first, last *slot[V]
 	len         int
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -25,6 +27,7 @@ func showItem(i Item[*state]) string {
 	if c.Last != nil {
 		s += " last " + id(c.Last)
 	}
+	s += showUnseen(c.Unseen)
 	for _, f := range []struct {
 		set  bool
 		name string
@@ -49,6 +52,8 @@ func drain(b *BacklogCore[*state]) string {
 
 func TestBacklogMerges(t *testing.T) {
 	a1, a2, a3, a4 := st("a", "u1", 1), st("a", "u1", 2), st("a", "u1", 3), st("a", "u2", 4)
+	a5 := st("a", "u3", 5)
+	gone := func(uids ...types.UID) *object.Incarnations { return &object.Incarnations{UIDs: uids} }
 	k := a1.Key
 	type change = Change[*state]
 	for _, test := range []struct {
@@ -64,8 +69,14 @@ func TestBacklogMerges(t *testing.T) {
 		{"delete, add: two uids", []change{{Key: k, Old: a1, Last: a2, Missed: true}, {Key: k, New: a4}}, "a: u1@1 > u2@4"},
 		{"add, delete: came and went", []change{{Key: k, New: a1}, {Key: k, Old: a1, Last: a2}}, "a: - > - last u1@2"},
 		{"of the first list, and went", []change{{Key: k, New: a1, Initial: true}, {Key: k, Old: a1, Last: a2}}, "a: - > - last u1@2 initial"},
-		{"came and went, add", []change{{Key: k, Last: a2, Initial: true}, {Key: k, New: a4}}, "a: - > u2@4"},
-		{"came and went, twice", []change{{Key: k, Last: a2}, {Key: k, Last: a4}}, "a: - > - last u2@4"},
+		{"came and went, add", []change{{Key: k, Last: a2, Initial: true}, {Key: k, New: a4}}, "a: - > u2@4 after u1"},
+		{"came and went, twice", []change{{Key: k, Last: a2}, {Key: k, Last: a4}}, "a: - > - last u2@4 after u1"},
+		{"three uids", []change{{Key: k, Old: a1, New: a4}, {Key: k, Old: a4, New: a5}}, "a: u1@1 > u3@5 after u2"},
+		{"three uids, each told", []change{{Key: k, Old: a1, Last: a2}, {Key: k, New: a4}, {Key: k, Old: a4, Last: a4}, {Key: k, New: a5}}, "a: u1@1 > u3@5 after u2"},
+		{"two uids, and went", []change{{Key: k, Old: a1, New: a4}, {Key: k, Old: a4, Last: a4}}, "a: u1@1 > - last u2@4"},
+		{"two uids, and a third went", []change{{Key: k, Old: a1, New: a4}, {Key: k, Old: a4, Last: a5}}, "a: u1@1 > - last u3@5 after u2"},
+		{"unseen before and after", []change{{Key: k, Old: a1, New: a4, Unseen: gone("x", "y")}, {Key: k, Old: a4, New: a5, Unseen: gone("z")}}, "a: u1@1 > u3@5 after x y u2 z"},
+		{"unseen, resync", []change{{Key: k, Old: a1, New: a4, Unseen: gone("x")}, {Key: k, Old: a4, New: a4, Resync: true}}, "a: u1@1 > u2@4 after x"},
 		{"resync", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, New: a1, Resync: true}}, "a: u1@1 > u1@1 resync"},
 		{"resync, update", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, New: a2}}, "a: u1@1 > u1@2"},
 		{"resync, delete", []change{{Key: k, Old: a1, New: a1, Resync: true}, {Key: k, Old: a1, Last: a2}}, "a: u1@1 > - last u1@2"},
@@ -161,7 +172,7 @@ func TestBacklogKeepsWhatCameBack(t *testing.T) {
 		s := st(fmt.Sprint(i), fmt.Sprint(i), i)
 		b.Push(now, Change[*state]{Key: s.Key, Last: s})
 	}
-	if i, _ := b.Next(); showItem(i) != "back: - > u2@2" {
+	if i, _ := b.Next(); showItem(i) != "back: - > u2@2 after u1" {
 		t.Errorf("first is %s", showItem(i))
 	}
 	if got := b.Stats(now); got.Dropped != MinDead || got.Depth != MinDead {

@@ -21,6 +21,8 @@ import (
 //	Sync    + anything           that
 //	anything + Sync              unchanged
 //
+// An incarnation that gives way to another one is noted in Delta.Unseen.
+//
 // A state older than the pending one of the same uid is ignored, and so is the deletion of an
 // incarnation older than the pending one.
 //
@@ -29,8 +31,9 @@ import (
 // its pending items with it. When a relist is whole, one before it that nobody has taken yet is
 // forgotten, together with what came between the two, since the later list says it all. So the
 // queue holds at most a few slots for each key, however often the server is listed while the
-// consumer is stuck. A deletion forgotten that way is found by the sweep, as a missed one.
-type Core[V Value] struct {
+// consumer is stuck. A deletion forgotten that way is found by the sweep, as a missed one; the
+// incarnations forgotten that way are not told, as those that the server itself does not list.
+type Core[V Value[V]] struct {
 	pending []Delta[V]
 	// slots finds the pending change of a key behind the last barrier.
 	slots map[object.Key]int
@@ -81,11 +84,15 @@ func (c *Core[V]) merge(p *Delta[V], t Type, v V) {
 		return
 	}
 	was, is := p.Value.Header(), v.Header()
+	same := is.Same(was)
 	// A uid that was deleted is gone for good, so its deletion counts whatever its version.
-	if older(is, was) && is.Same(was) != (t == Deleted) {
+	if older(is, was) && same != (t == Deleted) {
 		c.stats.Merged--
 		c.stats.Stale++
 		return
+	}
+	if !same {
+		p.Unseen = p.Unseen.Then(was.UID)
 	}
 	switch {
 	case t == Deleted:

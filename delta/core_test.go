@@ -16,6 +16,20 @@ type state object.Header
 
 func (s *state) Header() *object.Header { return (*object.Header)(s) }
 
+func (s *state) SameUID(other *state) bool { return s.Header().Same(other.Header()) }
+
+// showUnseen writes incarnations as " after u1 u2", and those that are counted only as " after 3+u4".
+func showUnseen(in *object.Incarnations) string {
+	if in == nil {
+		return ""
+	}
+	s := " after "
+	if in.More > 0 {
+		s += fmt.Sprintf("%d+", in.More)
+	}
+	return s + strings.Trim(fmt.Sprint(in.UIDs), "[]")
+}
+
 // st makes the state of an object: st("a", "u1", 3).
 func st(name, uid string, version int) *state {
 	return &state{Key: object.Key{Name: name}, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version)}
@@ -32,6 +46,7 @@ func show(ds []Delta[*state]) string {
 		if d.Value != nil {
 			s += fmt.Sprintf(" %s@%s", d.Value.UID, d.Value.ResourceVersion)
 		}
+		s += showUnseen(d.Unseen)
 		if d.Came {
 			s += " came"
 		}
@@ -86,9 +101,12 @@ func TestCoreMerges(t *testing.T) {
 		{"came and went", "+a:u1@1 ~a:u1@2 -a:u1@3", "Deleted a u1@3 came"},
 		{"the same deletion twice", "+a:u1@1 -a:u1@3 -a:u1@3", "Deleted a u1@3 came"},
 		{"update, delete", "~a:u1@1 -a:u1@3", "Deleted a u1@3"},
-		{"delete, add: another incarnation", "-a:u1@3 +a:u2@4", "Updated a u2@4"},
-		{"came, went, came", "+a:u1@1 -a:u1@3 +a:u2@4", "Added a u2@4"},
-		{"went, came, went", "-a:u1@3 +a:u2@4 -a:u2@5", "Deleted a u2@5"},
+		{"delete, add: another incarnation", "-a:u1@3 +a:u2@4", "Updated a u2@4 after u1"},
+		{"came, went, came", "+a:u1@1 -a:u1@3 +a:u2@4", "Added a u2@4 after u1"},
+		{"went, came, went", "-a:u1@3 +a:u2@4 -a:u2@5", "Deleted a u2@5 after u1"},
+		{"went, came, went, came", "-a:u1@3 +a:u2@4 -a:u2@5 +a:u3@6 ~a:u3@7", "Updated a u3@7 after u1 u2"},
+		{"another one, whose going was not seen", "~a:u1@3 ~a:u2@4", "Updated a u2@4 after u1"},
+		{"one that cannot be told by a uid", "~a:u1@3 ~a:@4 ~a:u1@5", "Updated a u1@5"},
 		{"out of sight and back", "-a:u1@3 +a:u1@4", "Updated a u1@4"},
 		{"stale update", "~a:u1@5 ~a:u1@4", "Updated a u1@5"},
 		{"stale update after a delete", "-a:u1@5 ~a:u1@4", "Deleted a u1@5"},
@@ -118,8 +136,8 @@ func TestCoreBarriers(t *testing.T) {
 		{"one key twice in a list", "[ =a:u1@1 =a:u1@3 =a:u1@2 ]9", "BeginReplace, Replaced a u1@3, EndReplace 9"},
 		{"events within a streaming list", "[ =a:u1@1 -a:u1@2 =b:u2@1 ~b:u2@3 ]9",
 			"BeginReplace, Deleted a u1@2, Replaced b u2@3, EndReplace 9"},
-		{"listed, gone, listed", "[ =a:u1@1 -a:u1@2 =a:u2@3 ]9", "BeginReplace, Replaced a u2@3, EndReplace 9"},
-		{"came and went, listed", "[ +a:u1@1 -a:u1@2 =a:u2@3 ]9", "BeginReplace, Replaced a u2@3, EndReplace 9"},
+		{"listed, gone, listed", "[ =a:u1@1 -a:u1@2 =a:u2@3 ]9", "BeginReplace, Replaced a u2@3 after u1, EndReplace 9"},
+		{"came and went, listed", "[ +a:u1@1 -a:u1@2 =a:u2@3 ]9", "BeginReplace, Replaced a u2@3 after u1, EndReplace 9"},
 		{"streamed while it is read", "[ =a:u1@1 T =b:u2@2 T ]9",
 			"BeginReplace, Replaced a u1@1 | Replaced b u2@2 | EndReplace 9"},
 		{"broken off before anyone saw it", "~a:u1@1 [ =a:u1@1 =b:u2@2 x ~a:u1@3", "Updated a u1@3"},

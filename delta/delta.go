@@ -28,9 +28,12 @@ var ErrClosed = errors.New("delta: queue closed")
 
 // Value is one state of one object. The zero V stands for "no state". The header is read only and
 // gives the key, the uid and the resourceVersion, by which states are told apart and ordered.
-type Value interface {
+type Value[V any] interface {
 	comparable
 	Header() *object.Header
+	// SameUID reports whether two states are of one incarnation, as far as can be known. It costs
+	// less than two headers.
+	SameUID(V) bool
 }
 
 // Type says what happened to a key, or that a relist begins or ends.
@@ -82,12 +85,15 @@ func (t Type) String() string {
 func (t Type) Barrier() bool { return t >= BeginReplace }
 
 // Delta is the pending change of one key, or a barrier.
-type Delta[V Value] struct {
+type Delta[V Value[V]] struct {
 	Type Type
 	// Key is the zero Key for a barrier.
 	Key object.Key
 	// Value is the newest state; for Deleted the final one; the zero V for Sync and barriers.
 	Value V
+	// Unseen are the incarnations before that of Value which came and went since the last take. The
+	// first may be one that was taken before.
+	Unseen *object.Incarnations
 	// Came is set on a Deleted whose object also appeared since the last take: it came and went.
 	Came bool
 	// Reset is set on a BeginReplace if the server itself went back in time, so that versions of
@@ -108,14 +114,16 @@ type Delta[V Value] struct {
 //	Old set,  New set    it changed, or was deleted and made again under one name (two UIDs)
 //	Old set,  New zero   it went; Last is its final state
 //	Old zero, New zero   it came and went before the handler was shown it; Last is its final state
-type Change[V Value] struct {
+type Change[V Value[V]] struct {
 	Key object.Key
 	// Old is the state that the handler was shown last.
 	Old V
 	// New is the newest state.
 	New V
 	// Last is the final state of an object that went.
-	Last    V
+	Last V
+	// Unseen are the incarnations that came and went between Old and New, or Last; nil: none.
+	Unseen  *object.Incarnations
 	Initial bool
 	Missed  bool
 	Resync  bool

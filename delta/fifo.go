@@ -10,7 +10,7 @@ import (
 
 // FIFO is a Core that goroutines share. Whoever pushes never blocks, and wakes nobody: when what was
 // pushed is to be taken he takes it, or calls Wake for the consumer who waits in Wait. Use NewFIFO.
-type FIFO[V Value] struct {
+type FIFO[V Value[V]] struct {
 	mu     sync.Mutex
 	core   Core[V]
 	woken  bool
@@ -20,7 +20,7 @@ type FIFO[V Value] struct {
 }
 
 // NewFIFO returns an empty queue.
-func NewFIFO[V Value]() *FIFO[V] { return &FIFO[V]{ready: newSignal(), taken: newSignal()} }
+func NewFIFO[V Value[V]]() *FIFO[V] { return &FIFO[V]{ready: newSignal(), taken: newSignal()} }
 
 // Push takes in one change; see Core.Push. After Close it is ignored, as are the other pushes.
 func (f *FIFO[V]) Push(t Type, v V) {

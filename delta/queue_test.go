@@ -21,6 +21,8 @@ type pod struct{ header object.Header }
 
 func (p *pod) Header() *object.Header { return &p.header }
 
+func (p *pod) SameUID(other *pod) bool { return p.header.Same(&other.header) }
+
 func podAt(name, version string) *pod {
 	return &pod{object.Header{Key: object.Key{Namespace: "default", Name: name}, UID: "u", ResourceVersion: version}}
 }

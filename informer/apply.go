@@ -128,6 +128,9 @@ func (a *applier) reclaim() {
 func (a *applier) step(batch []delta.Delta[*store.Entry]) {
 	a.begin()
 	for _, d := range batch {
+		if d.Unseen != nil {
+			a.txn.Passed(d.Unseen)
+		}
 		switch d.Type {
 		case delta.BeginReplace:
 			a.commit()

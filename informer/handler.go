@@ -12,7 +12,7 @@ import (
 // Handler is told what changes, on a goroutine of its own, object by object in the order in which
 // keys changed. A change to a key that still waits is merged into it: the handler sees the latest
 // state of each key, and as old the last state that it was shown. Deleted and made again unseen
-// is one update with two UIDs. An object that came and went unseen is an add and a delete of its
+// is one update with two UIDs; what came and went under the name in between OnEnded is told. An object that came and went unseen is an add and a delete of its
 // last state, one after the other; of very many such objects that wait the oldest are dropped (see
 // delta.BacklogCore), and counted in Stats.Dropped.
 //
@@ -32,6 +32,12 @@ type Handler[T any] struct {
 	// decoded it is the state that the handler was shown last; if that was not kept, as there is no
 	// OnUpdate, it is the metadata alone.
 	OnDelete func(last *T, missed bool)
+	// OnEnded is told which objects of one name came to an end without being the old one of an
+	// OnUpdate or the last one of an OnDelete: mostly since they came and went before the handler
+	// looked. It is called right before the callback for what the handler is shown next. Whoever
+	// waits for the end of one object, by its UID, needs it beside those two. Objects that nobody
+	// saw, since a list told what had become of their name, are not among them.
+	OnEnded func(key object.Key, gone *object.Incarnations)
 }
 
 // HandlerOptions says how a handler is added. The zero value works.
@@ -78,6 +84,7 @@ type typed[T any, P object.Ptr[T]] struct {
 func (t *typed[T, P]) deliver(c store.Change) {
 	if shown, ok := t.held[c.Key]; ok {
 		delete(t.held, c.Key)
+		c.Unseen = unshown(c, shown)
 		c.Old = shown
 		if c.Resync && shown != c.New {
 			c.Resync = false
@@ -85,13 +92,38 @@ func (t *typed[T, P]) deliver(c store.Change) {
 	}
 	switch {
 	case c.New == nil && c.Old == nil: // never shown
+		if c.Last != nil {
+			t.ended(c.Key, c.Unseen.Then(c.Last.UID()))
+		}
 	case c.New == nil:
 		t.remove(c)
 	case c.Old == nil:
-		t.appear(c)
+		defer t.appear(c) // whatever becomes of the first call
+		t.ended(c.Key, c.Unseen)
 	default:
-		t.change(c)
+		defer t.change(c)
+		t.ended(c.Key, c.Unseen)
 	}
+}
+
+func (t *typed[T, P]) ended(key object.Key, gone *object.Incarnations) {
+	if gone != nil && t.h.OnEnded != nil {
+		t.h.OnEnded(key, gone)
+	}
+}
+
+// unshown are the incarnations that the handler is not shown, where shown is what it was shown before
+// c and not c.Old, which could not be decoded.
+func unshown(c store.Change, shown *store.Entry) *object.Incarnations {
+	next := c.New
+	if next == nil {
+		next = c.Last
+	}
+	if c.Old == nil || shown != nil && shown.SameUID(c.Old) || next != nil && next.SameUID(c.Old) {
+		return c.Unseen
+	}
+	var none *object.Incarnations
+	return none.Then(c.Old.UID()).Join(c.Unseen)
 }
 
 func (t *typed[T, P]) appear(c store.Change) {
@@ -129,12 +161,18 @@ func (t *typed[T, P]) change(c store.Change) {
 }
 
 func (t *typed[T, P]) remove(c store.Change) {
-	if t.h.OnDelete == nil {
-		return
-	}
 	last := c.Last
 	if last == nil {
 		last = c.Old
+	}
+	gone := c.Unseen
+	if !last.SameUID(c.Old) {
+		var none *object.Incarnations
+		gone = none.Then(c.Old.UID()).Join(gone)
+	}
+	if t.h.OnDelete == nil {
+		t.ended(c.Key, gone)
+		return
 	}
 	obj, err := t.copy(last)
 	if err != nil {
@@ -142,9 +180,12 @@ func (t *typed[T, P]) remove(c store.Change) {
 		t.in.aside(last, err)
 		if obj, err = t.copy(c.Old); err != nil {
 			obj = bare[T, P](last.Header())
+		} else if !last.SameUID(c.Old) {
+			gone = gone.Without(c.Old.UID()).Then(last.UID())
 		}
 	}
-	t.h.OnDelete(obj, c.Missed)
+	defer t.h.OnDelete(obj, c.Missed)
+	t.ended(c.Key, gone)
 }
 
 // bare is an object of which nothing but the header could be read.

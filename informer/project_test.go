@@ -126,6 +126,7 @@ func TestIndexView(t *testing.T) {
 		stop := start(t, in)
 		defer stop()
 		<-in.Synced()
+		synctest.Wait() // changes are told after that
 		entries, err := in.Entries(informer.Query{Where: store.Is("value", "2")})
 		if err != nil {
 			t.Fatal(err)

@@ -224,6 +224,6 @@ func told(c store.Change) (first, second store.Change, two bool) {
 	}
 	came, went := c, c
 	came.New, came.Last, came.Missed = c.Last, nil, false
-	went.Old = c.Last
+	went.Old, went.Unseen = c.Last, nil
 	return came, went, true
 }

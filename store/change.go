@@ -3,6 +3,8 @@ package store
 import (
 	"iter"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -22,6 +24,10 @@ type Change struct {
 	// Last is the final state of an object that went: with the resourceVersion of the deletion,
 	// or, if Missed, as it was last seen.
 	Last *Entry
+	// Unseen are the incarnations that came and went between Old and New, or Last, of which this change
+	// shows nothing else; nil, mostly: none. See Ended. What happened while nobody watched, so that a
+	// list told what had become of it, is not among them: a list shows one incarnation of a name.
+	Unseen *object.Incarnations
 	// Initial marks the first list of the kind.
 	Initial bool
 	// Missed marks a deletion that nobody saw: the object was absent from a later list.
@@ -39,6 +45,24 @@ func (c Change) Deleted() bool { return c.New == nil }
 
 // Replaced reports whether one object went and another of the same name came.
 func (c Change) Replaced() bool { return c.Old != nil && c.New != nil && !c.Old.SameUID(c.New) }
+
+// Ended are the incarnations that this change is the end of, in the order in which they went: that of
+// Old if it is not that of New, those in Unseen, and that of Last. If more were merged into the change
+// than Unseen names, complete is false: then whoever waits for the end of one asks the server.
+func (c Change) Ended() (uids []types.UID, complete bool) {
+	after := c.New
+	if after == nil {
+		after = c.Last
+	}
+	if c.Old != nil && after != nil && !c.Old.SameUID(after) {
+		uids = append(uids, c.Old.UID())
+	}
+	uids = append(uids, c.Unseen.All()...)
+	if c.New == nil && after != nil {
+		uids = append(uids, after.UID())
+	}
+	return uids, c.Unseen.Len() == len(c.Unseen.All())
+}
 
 // Changes are what a Commit changed. They are there to be looked at until the next Begin: a list of
 // any length costs a few bytes for each, and the entries are made as they are yielded.
@@ -94,7 +118,7 @@ func (c Changes) All() iter.Seq[Change] {
 // change is what a note says.
 func (c Changes) change(n note) Change {
 	ch := Change{
-		Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
+		Unseen: n.passed, Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
 	}
 	last := n.last
 	switch {

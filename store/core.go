@@ -157,6 +157,7 @@ func (c *Core) Put(e *Entry) {
 	if w == nil {
 		return
 	}
+	passed := w.takePassed()
 	slot, had := c.work.find(e.key)
 	anew := false // what was known before is not compared
 	if w.relisting {
@@ -173,8 +174,13 @@ func (c *Core) Put(e *Entry) {
 		listed(slot)
 		held = c.peek(slot)
 		verdict = judge(held, e)
-	} else if at, ok := c.noteOf(e.key); ok && judge(w.notes[at].final(c.published), e) == stale {
-		verdict = stale // deleted in this transaction
+		passed = after(held, e, passed)
+	} else if at, ok := c.noteOf(e.key); ok { // deleted in this transaction
+		final := w.notes[at].final(c.published)
+		if judge(final, e) == stale {
+			verdict = stale
+		}
+		passed = after(final, e, passed)
 	}
 	if !anew {
 		switch verdict {
@@ -217,6 +223,7 @@ func (c *Core) Put(e *Entry) {
 	}
 	n := c.note(slot, e.key)
 	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
+	c.pass(n, passed, e)
 	c.recycle(e)
 }
 
@@ -272,21 +279,62 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	if w == nil {
 		return
 	}
+	passed := w.takePassed()
 	slot, had := c.work.find(key)
 	if !had {
-		c.deleteUnseen(key, last)
+		c.deleteUnseen(key, last, passed)
 		return
 	}
 	if last != nil {
 		m := last.record.meta()
 		w.high.see(&m)
-		if held := c.peek(slot); !held.SameUID(last) && judgeVersions(held, last) == stale {
+		held := c.peek(slot)
+		if !held.SameUID(last) && judgeVersions(held, last) == stale {
 			c.stale++ // an incarnation before the one that lives
 			return
 		}
+		passed = after(held, last, passed)
 		last = c.packLast(slot, last)
 	}
-	c.remove(slot, key, last)
+	c.remove(slot, key, last, passed)
+}
+
+// Passed is Txn.Passed.
+func (c *Core) Passed(in *object.Incarnations) {
+	if c.work != nil {
+		c.work.passed = in
+	}
+}
+
+func (w *work) takePassed() *object.Incarnations {
+	in := w.passed
+	w.passed = nil
+	return in
+}
+
+// after are the incarnations that went before e came: that of held, which e follows, and those in passed.
+func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
+	if held.SameUID(e) {
+		return passed
+	}
+	var none *object.Incarnations
+	return none.Then(held.UID()).Join(passed)
+}
+
+// pass adds incarnations to a note, but for those that its Change shows: the published one, and e.
+func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
+	if passed = n.passed.Join(passed); passed == nil {
+		return
+	}
+	if !n.unseen {
+		if old := c.published.entry(n.slot, nil); old != nil {
+			passed = passed.Without(old.UID())
+		}
+	}
+	if e != nil {
+		passed = passed.Without(e.UID())
+	}
+	n.passed = passed
 }
 
 // packLast is the final state of an object in the form in which others may hold it for long.
@@ -296,7 +344,7 @@ func (c *Core) packLast(slot uint32, last *Entry) *Entry {
 }
 
 // remove takes out an object that is there.
-func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
+func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
 	w := c.work
 	missed := last == nil
 	if _, noted := w.noted[slot]; missed && (noted || c.published.records.Get(slot) == 0) {
@@ -312,19 +360,22 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry) {
 	w.dirty = true
 	n := c.note(slot, key)
 	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone|w.marks(), nil, last
+	c.pass(n, passed, last)
 	if missed {
 		n.flags |= noteMissed
 	}
 }
 
 // deleteUnseen reports an object that came and went, unless that is old news.
-func (c *Core) deleteUnseen(key object.Key, last *Entry) {
+func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnations) {
 	w := c.work
 	if last == nil {
 		return
 	}
 	if at, ok := c.noteOf(key); ok {
-		if n := &w.notes[at]; judgeVersions(n.final(c.published), last) == newer {
+		n := &w.notes[at]
+		if final := n.final(c.published); judgeVersions(final, last) == newer {
+			c.pass(n, after(final, last, passed), last)
 			n.last, n.flags = c.packing.loose(last, nil), n.flags&^noteMissed
 		}
 		return
@@ -337,7 +388,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry) {
 	}
 	w.high.see(&m)
 	w.dead[key] = len(w.notes)
-	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil)})
+	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil), passed: passed})
 }
 
 // noteOf is the note of a key that is not there.
@@ -389,7 +440,7 @@ func (c *Core) Sweep() {
 		}
 	}
 	for _, slot := range gone {
-		c.remove(slot, keyString(w.key(slot)), nil)
+		c.remove(slot, keyString(w.key(slot)), nil, nil)
 	}
 	w.listed, w.relisting, w.whole, w.reset = nil, false, true, false
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/object"
@@ -89,8 +90,8 @@ type model struct {
 	queue delta.Core[*store.Entry]
 	store *store.Store
 	txn   *store.Txn // an open relist
-	// went holds the deletions received and not reported yet, of keys of which nothing came after.
-	went map[object.Key]*store.Entry
+	// went holds the incarnations whose end was received and not reported yet.
+	went map[types.UID]object.Key
 
 	reported map[object.Key]*store.Entry // as the changes of the store say
 	handlers [2]*handler
@@ -103,9 +104,9 @@ type event struct {
 
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{Check: true}),
-		went: map[object.Key]*store.Entry{}, reported: map[object.Key]*store.Entry{}}
+		went: map[types.UID]object.Key{}, reported: map[object.Key]*store.Entry{}}
 	for i := range m.handlers {
-		m.handlers[i] = &handler{t: t, shown: map[object.Key]*store.Entry{}}
+		m.handlers[i] = &handler{t: t, shown: map[object.Key]*store.Entry{}, owed: map[types.UID]object.Key{}}
 	}
 	if err := m.store.AddIndex("app", store.ByLabel("app")); err != nil {
 		t.Fatal(err)
@@ -207,9 +208,8 @@ func (m *model) receive() {
 	e := m.events[m.received]
 	m.received++
 	m.queue.Push(time.Time{}, e.typ, e.entry)
-	delete(m.went, e.entry.Header().Key)
-	if e.typ == delta.Deleted {
-		m.went[e.entry.Header().Key] = e.entry
+	if h := e.entry.Header(); e.typ == delta.Deleted {
+		m.went[h.UID] = h.Key
 	}
 }
 
@@ -308,10 +308,12 @@ func (m *model) consume() {
 			txn.Discard()
 			txn, m.txn = m.store.Begin(), nil
 		case delta.Deleted:
+			txn.Passed(d.Unseen)
 			txn.Delete(d.Key, d.Value)
 		case delta.Sync:
 			txn.Resync(d.Key)
 		default:
+			txn.Passed(d.Unseen)
 			txn.Put(d.Value)
 		}
 	}
@@ -319,8 +321,8 @@ func (m *model) consume() {
 		return
 	}
 	m.report(txn.Commit())
-	for k, last := range m.went {
-		m.t.Fatalf("the deletion of %s %s was lost", k, last.Header().UID)
+	for uid, key := range m.went {
+		m.t.Fatalf("the end of %s %s was lost", key, uid)
 	}
 	m.check()
 }

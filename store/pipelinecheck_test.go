@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/delta"
@@ -24,11 +25,24 @@ func (m *model) report(changes store.Changes) {
 		}
 		seen[c.Key] = true
 		checkOrder(m.t, c)
-		if last := m.went[c.Key]; last != nil && c.Deleted() && c.Last.Header().UID == last.Header().UID {
-			delete(m.went, c.Key)
+		ended, complete := c.Ended()
+		if !complete {
+			maps.DeleteFunc(m.went, func(_ types.UID, key object.Key) bool { return key == c.Key })
+		}
+		for _, uid := range ended {
+			delete(m.went, uid)
+		}
+		for _, h := range m.handlers {
+			for _, uid := range ended {
+				h.owed[uid] = c.Key
+			}
 		}
 		if m.reported[c.Key] = c.New; c.New == nil {
 			delete(m.reported, c.Key)
+		} else {
+			for _, h := range m.handlers {
+				delete(h.owed, c.New.UID()) // a restored server may bring it back
+			}
 		}
 		for _, h := range m.handlers {
 			h.backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
@@ -104,6 +118,9 @@ func (m *model) settle() {
 		if !maps.EqualFunc(h.shown, m.reported, (*store.Entry).Same) {
 			m.t.Fatalf("handler %d was shown %d objects, there are %d, or others", i, len(h.shown), len(m.reported))
 		}
+		for uid, key := range h.owed {
+			m.t.Fatalf("handler %d was not told of the end of %s %s", i, key, uid)
+		}
 	}
 }
 
@@ -112,6 +129,7 @@ type handler struct {
 	t       *rapid.T
 	backlog delta.BacklogCore[*store.Entry]
 	shown   map[object.Key]*store.Entry
+	owed    map[types.UID]object.Key // incarnations of whose end it was not told so far
 }
 
 func (h *handler) drain() {
@@ -132,6 +150,16 @@ func (h *handler) next() bool {
 		h.t.Fatalf("%s: Old is not what the handler was shown last", c.Key)
 	}
 	checkOrder(h.t, c)
+	ended, complete := c.Ended()
+	if !complete {
+		maps.DeleteFunc(h.owed, func(_ types.UID, key object.Key) bool { return key == c.Key })
+	}
+	for _, uid := range ended {
+		if h.owed[uid] != c.Key {
+			h.t.Fatalf("%s: the end of %s is told, and was told before, or it lives", c.Key, uid)
+		}
+		delete(h.owed, uid)
+	}
 	if h.shown[c.Key] = c.New; c.New == nil {
 		delete(h.shown, c.Key)
 	}

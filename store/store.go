@@ -178,6 +178,10 @@ func (t *Txn) do(step func(*Core)) {
 	step(t.s.core)
 }
 
+// Passed says that incarnations of one name came and went before what is Put or Deleted next: its
+// Change then names them. That of the Change's Old may be among them.
+func (t *Txn) Passed(in *object.Incarnations) { t.do(func(c *Core) { c.Passed(in) }) }
+
 // Put stores a state of an object, under the key of its header.
 //
 // For one uid the store never goes back: an older state is ignored and counted. A state of the

@@ -89,6 +89,9 @@ func show(changes Changes) string {
 		if c.Last != nil {
 			s += " last " + id(c.Last)
 		}
+		if c.Unseen != nil {
+			s += " after " + strings.Trim(fmt.Sprint(c.Unseen.UIDs), "[]")
+		}
 		for _, f := range []struct {
 			set  bool
 			name string
@@ -104,7 +107,7 @@ func show(changes Changes) string {
 
 // do runs a script of words on a transaction: "+ENTRY" Put, "-ENTRY" Delete with a final state,
 // "x KEY" Delete without, "? KEY" Resync, "[" Replace, "[!" Reset, "]" Sweep, "same"
-// ReportUnchanged.
+// ReportUnchanged, "~UID UID" Passed.
 func do(t *Txn, script ...string) {
 	for _, s := range script {
 		switch {
@@ -116,6 +119,12 @@ func do(t *Txn, script ...string) {
 			t.Sweep()
 		case s == "same":
 			t.ReportUnchanged()
+		case s[0] == '~':
+			in := &object.Incarnations{}
+			for uid := range strings.FieldsSeq(s[1:]) {
+				in.UIDs = append(in.UIDs, types.UID(uid))
+			}
+			t.Passed(in)
 		case s[0] == '+':
 			t.Put(at(s[1:]))
 		case s[0] == '-':
@@ -178,7 +187,18 @@ func TestChanges(t *testing.T) {
 		{"came and went before the store saw it", []string{"-c u3@4"}, "c: - > - last u3@4", 0},
 		{"the same beside a newer key", []string{"+a u1@9", "-c u3@4"}, "a: u1@1 > u1@9, c: - > - last u3@4", 0},
 		{"an old deletion", []string{"-c u3@2"}, "", 1},
-		{"came and went, then came", []string{"-c u3@4", "+c u4@5"}, "c: - > u4@5", 0},
+		{"came and went, then came", []string{"-c u3@4", "+c u4@5"}, "c: - > u4@5 after u3", 0},
+		{"three incarnations", []string{"-a u1@5", "+a u3@6", "-a u3@7", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
+		{"three incarnations, no deletion seen", []string{"+a u3@6", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
+		{"the third one gone", []string{"+a u3@6", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
+		{"came and went, three times", []string{"-c u3@4", "-c u4@5", "+c u5@6", "-c u5@7"}, "c: - > - last u5@7 after u3 u4", 0},
+		{"merged before the store, first the one that is held", []string{"~u1 u3", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
+		{"merged before the store, nothing but the one that is held", []string{"~u1", "+a u4@8"}, "a: u1@1 > u4@8", 0},
+		{"merged before the store, and gone", []string{"~u1 u3", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
+		{"merged before the store, never seen", []string{"~u3", "-c u4@8"}, "c: - > - last u4@8 after u3", 0},
+		{"merged before the store, in a list", []string{"[", "~u3", "+a u4@8", "+b u2@2", "]"}, "a: u1@1 > u4@8 after u3", 0},
+		{"merged before the store, of old news", []string{"~u0", "+a u1@1", "+b u2@3"}, "b: u2@2 > u2@3", 0},
+		{"merged and then in the store", []string{"~u1 u3", "+a u4@8", "~u5", "+a u6@9"}, "a: u1@1 > u6@9 after u3 u4 u5", 0},
 		{"resync", []string{"?a"}, "a: u1@1 > u1@1 resync", 0},
 		{"resync of nothing", []string{"?z"}, "", 0},
 		{"resync, update", []string{"?a", "+a u1@3"}, "a: u1@1 > u1@3", 0},

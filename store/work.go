@@ -27,10 +27,11 @@ type work struct {
 	// first says that what is put needs no note: it is the first list, and all of it is new.
 	first bool
 
-	notes []note
-	noted map[uint32]int        // of slots: the place in notes
-	dead  map[object.Key]int    // of keys that never had a slot: likewise
-	gone  map[object.Key]uint32 // slots of what was deleted
+	passed *object.Incarnations // of the key that is Put or Deleted next
+	notes  []note
+	noted  map[uint32]int        // of slots: the place in notes
+	dead   map[object.Key]int    // of keys that never had a slot: likewise
+	gone   map[object.Key]uint32 // slots of what was deleted
 
 	made  []heap.Ref // records that were written
 	left  []heap.Ref // records that this state has no more
@@ -62,9 +63,10 @@ func (w *work) again() *work {
 type note struct {
 	slot   uint32
 	flags  uint8
-	unseen bool   // there was never a slot
-	fresh  *Entry // the newest state, if it is at hand
-	last   *Entry // the final one, if it is not what is published
+	unseen bool                 // there was never a slot
+	fresh  *Entry               // the newest state, if it is at hand
+	last   *Entry               // the final one, if it is not what is published
+	passed *object.Incarnations // between what is published and the newest or final state
 }
 
 const (
