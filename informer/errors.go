@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -40,9 +39,6 @@ func (e *NotSyncedError) Error() string {
 
 // Unwrap returns what keeps the informer from syncing, if anything is known.
 func (e *NotSyncedError) Unwrap() error { return e.State.Err }
-
-// Is reports whether target is client.ErrNotReady.
-func (e *NotSyncedError) Is(target error) bool { return target == client.ErrNotReady }
 
 // SyncError says which informers had not synced when the time to wait for them was over.
 type SyncError struct {

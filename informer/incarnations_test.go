@@ -80,7 +80,7 @@ func (e *ends) handler() informer.Handler[corev1.ConfigMap] {
 			}
 		},
 		OnDelete: func(last *corev1.ConfigMap, _ bool) { e.add(last.UID) },
-		OnEnded: func(_ object.Key, gone *object.Incarnations) { e.add(gone.UIDs...) },
+		OnEnded:  func(_ object.Key, gone *object.Incarnations) { e.add(gone.UIDs...) },
 	}
 }
 
