@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -20,8 +19,3 @@ func NewNotFound(call Call) *NotFound {
 		Details: &metav1.StatusDetails{Group: r.Group, Kind: r.Resource, Name: call.Key.Name},
 	}}}
 }
-
-// ErrNotReady says that a reader that is not the server, such as a cache, cannot answer now. It
-// says nothing about the object: ask again later, and decide nothing by it. Every such error
-// answers true to errors.Is(err, ErrNotReady).
-var ErrNotReady = errors.New("cache is not ready to answer")

@@ -22,7 +22,7 @@ var (
 
 // NotSyncedError says that a read was refused since the first full list of the kind is not in
 // the store yet: an answer would be empty or partial. State says how far the informer is, and
-// what keeps it. It is a [client.ErrNotReady].
+// what keeps it. It is an [object.ErrNoAnswer].
 type NotSyncedError struct {
 	Kind      schema.GroupVersionKind
 	Selection Selection

@@ -69,7 +69,7 @@ func TestReadsBeforeSync(t *testing.T) {
 		check := func(when string, err error, phase reflector.Phase) {
 			t.Helper()
 			var unsynced *informer.NotSyncedError
-			if !errors.As(err, &unsynced) || !errors.Is(err, client.ErrNotReady) || unsynced.Kind != configMapGVK || unsynced.State.Watch.Phase != phase {
+			if !errors.As(err, &unsynced) || !errors.Is(err, object.ErrNoAnswer) || unsynced.Kind != configMapGVK || unsynced.State.Watch.Phase != phase {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
