@@ -19,7 +19,7 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 	if err != nil {
 		return nil, err
 	}
-	h, err := in.Header(key)
+	h, err := in.Header(key, reading(o.EvenUnavailable)...)
 	return h, held.missed(key, err)
 }
 

@@ -26,7 +26,7 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 	if err != nil {
 		return nil, informer.Query{}, err
 	}
-	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels}
+	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
 	if h.kind.ClusterScoped {
 		q.Namespace = ""
 	}
@@ -49,7 +49,7 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 		if err := informers[i].Fits(proto); err != nil {
 			return nil, q, err
 		}
-		if _, err := informers[i].Snapshot(); err != nil {
+		if _, err := informers[i].Snapshot(reading(o.EvenUnavailable)...); err != nil {
 			return nil, q, err
 		}
 	}

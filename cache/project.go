@@ -29,7 +29,7 @@ func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object
 	if err != nil {
 		return err
 	}
-	return h.missed(key, in.ProjectKey(key, p, view))
+	return h.missed(key, in.ProjectKey(key, p, view, reading(o.EvenUnavailable)...))
 }
 
 // projection is that of the informers of a kind.

@@ -17,18 +17,26 @@ import (
 // what the cache holds now.
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource,
-// *informer.NotSyncedError, *informer.TypeMismatchError, *client.NotFound, *client.InvalidKey,
-// *store.SetAsideError.
+// *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
+// *client.NotFound, *client.InvalidKey, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
 		return err
 	}
-	e, err := in.Entry(key)
+	e, err := in.Entry(key, reading(o.EvenUnavailable)...)
 	if err != nil {
 		return h.missed(key, err)
 	}
 	return in.Decode(e, into)
+}
+
+// reading are the options for an informer.
+func reading(evenUnavailable bool) []informer.ReadOption {
+	if evenUnavailable {
+		return []informer.ReadOption{informer.EvenUnavailable}
+	}
+	return nil
 }
 
 // holder finds the informer that holds what Get is asked for.

@@ -19,6 +19,9 @@ type GetOptions struct {
 	// that has the subresource, if that is not the kind of the object read into.
 	Subresource string
 	Parent      schema.GroupVersionKind
+	// EvenUnavailable reads what a cache holds also while the kind is unavailable; see the option
+	// [EvenUnavailable]. The server ignores it.
+	EvenUnavailable bool
 }
 
 // ListOptions says which objects of a kind to read, and how. The zero value reads all of them,
@@ -44,6 +47,9 @@ type ListOptions struct {
 	// objects that follow are then of a newer state than those before. False: it ends with a
 	// [Gone].
 	Inconsistent bool
+	// EvenUnavailable reads what a cache holds also while the kind is unavailable; see the option
+	// [EvenUnavailable]. The server ignores it.
+	EvenUnavailable bool
 }
 
 // GetOption changes how one object is read.
@@ -146,6 +152,24 @@ type AllowInconsistent struct{}
 // ApplyToList implements [ListOption].
 func (AllowInconsistent) ApplyToList(o *ListOptions) error {
 	o.Inconsistent = true
+	return nil
+}
+
+// EvenUnavailable has a cache answer a read from what it holds also while the kind is unavailable:
+// while the server answers as if it did not serve the kind, and has not confirmed that the kind is
+// gone. The answer may be out of date. Without it the read is an error that is [object.ErrNoAnswer]. Reads
+// from the server ignore it.
+type EvenUnavailable struct{}
+
+// ApplyToGet implements [GetOption].
+func (EvenUnavailable) ApplyToGet(o *GetOptions) error {
+	o.EvenUnavailable = true
+	return nil
+}
+
+// ApplyToList implements [ListOption].
+func (EvenUnavailable) ApplyToList(o *ListOptions) error {
+	o.EvenUnavailable = true
 	return nil
 }
 

@@ -178,6 +178,7 @@ func (a *applier) commit() {
 // is not served (the version is empty then) has no content to be synced with.
 func (a *applier) endReplace(version string) {
 	a.relisting, a.reset = false, false
+	defer a.in.avail.replaced()
 	synced := a.in.HasSynced()
 	if version == "" && !synced {
 		a.txn.Discard()

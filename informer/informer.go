@@ -61,6 +61,7 @@ type Informer struct {
 	applier *applier
 	fifo    *delta.FIFO[*store.Entry]
 	store   *store.Store
+	avail   availability
 	spare   spare
 	synced  chan struct{}
 	done    chan struct{} // closed when phase becomes stopped
@@ -123,6 +124,13 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	for name, f := range o.Indexes {
 		if err := in.store.AddIndex(name, f); err != nil {
 			return nil, fmt.Errorf("informer: Options.Indexes: %w", err)
+		}
+	}
+	tell := o.Reflector.OnState
+	o.Reflector.OnState = func(s reflector.State) {
+		in.avail.note(in, s)
+		if tell != nil {
+			tell(s)
 		}
 	}
 	watch, err := reflector.New(source, &sink{in: in}, o.Reflector)

@@ -13,10 +13,18 @@ import (
 
 // Lister reads one kind from the store of an informer. What it returns is decoded for the caller
 // and belongs to them. Each call reads one snapshot, which never holds up the writer. Until the
-// informer has synced every read is a *NotSyncedError. Make one with NewLister.
+// informer has synced every read is a *NotSyncedError, and while the kind is unavailable an
+// *UnavailableError. Make one with NewLister.
 type Lister[T any] struct {
 	informer func() *Informer
 	copy     func(*Informer, *store.Entry) (*T, error)
+	opts     []ReadOption
+}
+
+// With returns a lister that reads with these options.
+func (l Lister[T]) With(opts ...ReadOption) Lister[T] {
+	l.opts = opts
+	return l
 }
 
 // NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold
@@ -43,7 +51,7 @@ func newLister[T any, P object.Ptr[T]](in func() *Informer) Lister[T] {
 // *NamespaceError if the informer does not watch the namespace.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
 	in := l.informer()
-	e, err := in.Entry(key)
+	e, err := in.Entry(key, l.opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +61,7 @@ func (l Lister[T]) Get(key object.Key) (*T, error) {
 // Header returns the metadata of the object of a key, without decoding anything: shared, read only.
 // Errors are those of Get.
 func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
-	return l.informer().Header(key)
+	return l.informer().Header(key, l.opts...)
 }
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the
@@ -82,7 +90,7 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 // shared: read only.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
-		entries, err := l.informer().Entries(Query{Namespace: namespace, Labels: sel})
+		entries, err := l.informer().Entries(Query{Namespace: namespace, Labels: sel, EvenUnavailable: even(l.opts)})
 		if err != nil {
 			yield(nil, err)
 			return
@@ -96,6 +104,7 @@ func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*obj
 }
 
 func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
+	q.EvenUnavailable = even(l.opts)
 	return func(yield func(*T, error) bool) {
 		in := l.informer()
 		entries, err := in.Entries(q)

@@ -1,14 +1,12 @@
 package informer
 
-import (
-	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/object"
-)
+import "github.com/flyball-io/flyball/object"
 
-// Is reports whether target is object.ErrNoAnswer or client.ErrNotReady.
-func (e *NotSyncedError) Is(target error) bool {
-	return target == object.ErrNoAnswer || target == client.ErrNotReady
-}
+// Is reports whether target is object.ErrNoAnswer.
+func (e *NotSyncedError) Is(target error) bool { return target == object.ErrNoAnswer }
+
+// Is reports whether target is object.ErrNoAnswer.
+func (e *UnavailableError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // Is reports whether target is object.ErrNoAnswer.
 func (e *SyncError) Is(target error) bool { return target == object.ErrNoAnswer }

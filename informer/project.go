@@ -38,9 +38,9 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 
 // ProjectKey is Project of the entry of a key, and costs less than Entry and Project. Errors are those
 // of both.
-func (in *Informer) ProjectKey(key object.Key, p *wire.Projection, view any) error {
+func (in *Informer) ProjectKey(key object.Key, p *wire.Projection, view any, opts ...ReadOption) error {
 	var other error // that is not the object's fault
-	err := in.look(key, func(e *store.Entry) error {
+	err := in.look(key, even(opts), func(e *store.Entry) error {
 		err := in.project(e, p, view)
 		if err != nil && in.blameless(err) {
 			err, other = nil, err

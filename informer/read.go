@@ -28,22 +28,25 @@ type Query struct {
 	Where store.Cond
 	// After restricts to keys behind this one. The zero Key means from the start.
 	After object.Key
+	// EvenUnavailable reads what is held also while the kind is unavailable.
+	EvenUnavailable bool
 }
 
 // Snapshot is the content as of now: immutable, to be held for as long as wanted. Until the
-// informer has synced there is none, and the error is a *NotSyncedError.
-func (in *Informer) Snapshot() (*store.Snapshot, error) {
-	if !in.HasSynced() {
-		return nil, in.notSynced()
+// informer has synced there is none, and the error is a *NotSyncedError; while the kind is
+// unavailable it is an *UnavailableError.
+func (in *Informer) Snapshot(opts ...ReadOption) (*store.Snapshot, error) {
+	if err := in.readable(even(opts)); err != nil {
+		return nil, err
 	}
 	return in.store.Snapshot(), nil
 }
 
 // Entry returns the present entry of a key. The namespace of the key is ignored for a
-// cluster-scoped kind. Errors: *NotSyncedError, *NamespaceError, *client.NotFound,
-// *store.SetAsideError.
-func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
-	if err := in.answers(key); err != nil {
+// cluster-scoped kind. Errors: *NotSyncedError, *UnavailableError, *NamespaceError,
+// *client.NotFound, *store.SetAsideError.
+func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, error) {
+	if err := in.answers(key, even(opts)); err != nil {
 		return nil, err
 	}
 	view := in.store.View()
@@ -60,8 +63,8 @@ func (in *Informer) Entry(key object.Key) (*store.Entry, error) {
 
 // Header returns the metadata of the object of a key: shared, read only. It costs less than Entry.
 // Errors are those of Entry.
-func (in *Informer) Header(key object.Key) (h *object.Header, err error) {
-	err = in.look(key, func(e *store.Entry) error {
+func (in *Informer) Header(key object.Key, opts ...ReadOption) (h *object.Header, err error) {
+	err = in.look(key, even(opts), func(e *store.Entry) error {
 		h = e.Header()
 		return nil
 	})
@@ -70,8 +73,8 @@ func (in *Informer) Header(key object.Key) (h *object.Header, err error) {
 
 // look calls f with what Entry returns, lent: see [store.Store.Look]. If f fails the entry is one
 // that cannot be used.
-func (in *Informer) look(key object.Key, f func(*store.Entry) error) error {
-	if err := in.answers(key); err != nil {
+func (in *Informer) look(key object.Key, even bool, f func(*store.Entry) error) error {
+	if err := in.answers(key, even); err != nil {
 		return err
 	}
 	var err error
@@ -94,9 +97,9 @@ func (in *Informer) look(key object.Key, f func(*store.Entry) error) error {
 }
 
 // answers returns an error if nothing can be said about a key.
-func (in *Informer) answers(key object.Key) error {
-	if !in.HasSynced() {
-		return in.notSynced()
+func (in *Informer) answers(key object.Key, even bool) error {
+	if err := in.readable(even); err != nil {
+		return err
 	}
 	return in.holds(key.Namespace)
 }
@@ -114,12 +117,12 @@ func (in *Informer) absent(key object.Key) error {
 // Entries yields what a query selects in one snapshot, in the order of the keys, decoding
 // nothing. Entries that were set aside are among them, those included of which it is not known
 // whether their labels match, but not where the query has a condition, since no index holds them.
-// Errors: *NotSyncedError, *NamespaceError, *store.UnknownIndexError.
+// Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError.
 func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
-	snapshot, err := in.Snapshot()
-	if err != nil {
+	if err := in.readable(q.EvenUnavailable); err != nil {
 		return nil, err
 	}
+	snapshot := in.store.Snapshot()
 	if in.o.Kind.ClusterScoped {
 		q.Namespace = ""
 	}

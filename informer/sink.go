@@ -47,6 +47,7 @@ func (s *sink) push(t delta.Type, e *store.Entry) {
 
 func (s *sink) EndReplace(version string) {
 	s.replacing = false
+	s.in.avail.pushed++
 	s.in.fifo.EndReplace(version)
 }
 

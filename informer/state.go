@@ -20,6 +20,8 @@ type State struct {
 	Objects int
 	// SetAside is the number of objects that cannot be used at present.
 	SetAside int
+	// Unavailable is the error of reads while the kind is unavailable, an *UnavailableError; else nil.
+	Unavailable error
 }
 
 // String is one line for a person: "synced", "forbidden: list secrets: …".
@@ -36,7 +38,7 @@ func (s State) String() string {
 
 // State says where the informer stands.
 func (in *Informer) State() State {
-	s := State{Watch: in.watch.State(), Synced: in.HasSynced(), Objects: in.store.Snapshot().Len()}
+	s := State{Watch: in.watch.State(), Synced: in.HasSynced(), Objects: in.store.Snapshot().Len(), Unavailable: in.Unavailable()}
 	s.Err = s.Watch.Err
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -30,6 +31,8 @@ const (
 	// End is the end of what is open, or what was asked for could not be opened: Input.Err, the
 	// Status of an ERROR frame included. A watch that ended as agreed has none.
 	End
+	// Discovered is the answer of discovery; Input.Serving. If it could not tell it is an End.
+	Discovered
 	// Timer: the time of the last action has passed.
 	Timer
 	// Stop ends the run.
@@ -43,6 +46,7 @@ type Input struct {
 	Version    string
 	Continue   string
 	InitialEnd bool
+	Serving    client.Serving
 	Err        error
 }
 
@@ -129,6 +133,8 @@ const (
 	List Do = iota + 1
 	// Probe asks for a page as List does, of which only the version counts.
 	Probe
+	// Discover asks the discovery of the server which versions serve the kind.
+	Discover
 	// Watch opens a watch, or a streaming list.
 	Watch
 	// Read reads on from what is open. Any other action closes it first.
@@ -173,6 +179,8 @@ func (a Action) String() string {
 			fmt.Fprintf(&b, " at %s", quoteEmpty(a.Version))
 		}
 		fmt.Fprintf(&b, " limit=%d", a.Limit)
+	case Discover:
+		b.WriteString("discover")
 	case Watch:
 		b.WriteString("watch")
 		if a.Initial {

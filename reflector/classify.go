@@ -23,9 +23,10 @@ const (
 	expired                // 410
 	tooLarge               // the version is newer than the server
 	forbidden              // 403
-	notFound               // 404, or no resource of the server serves the kind
+	notFound               // 404 or 405, or no resource of the server serves the kind
 	refused                // the request is wrong in the eyes of the server
 	garbage                // what came cannot be read
+	stranger               // the answer is not that of an API server: a page, a redirect
 )
 
 // classify says what an error means, and how long the server asks to wait.
@@ -35,6 +36,9 @@ func classify(err error) (cause, time.Duration) {
 	}
 	if meta.IsNoMatchError(err) {
 		return notFound, 0
+	}
+	if is[*wire.ContentTypeError](err) {
+		return stranger, 0
 	}
 	s, ok := statusOf(err)
 	if !ok {
@@ -53,8 +57,11 @@ func classify(err error) (cause, time.Duration) {
 		return busy, wait
 	case s.Code == http.StatusForbidden || s.Reason == metav1.StatusReasonForbidden:
 		return forbidden, 0
-	case s.Code == http.StatusNotFound || s.Reason == metav1.StatusReasonNotFound:
+	case s.Code == http.StatusNotFound || s.Reason == metav1.StatusReasonNotFound,
+		s.Code == http.StatusMethodNotAllowed || s.Reason == metav1.StatusReasonMethodNotAllowed:
 		return notFound, 0
+	case s.Code >= 300 && s.Code < 500 && is[*client.BadAnswer](err):
+		return stranger, wait
 	case s.Code == http.StatusUnauthorized || s.Code == http.StatusRequestTimeout:
 		return server, wait
 	case s.Code >= 400 && s.Code < 500:

@@ -42,6 +42,7 @@ const (
 	answer     = 10 * time.Second // for a watch to be opened, and for one to end after its timeout
 	checkTime  = 10 * time.Second // the timeout of a watch that is to show that the server is sane
 	quickWatch = time.Second      // a watch that ends sooner than this without a frame has failed
+	maxStrange = 3                // answers in a row that are not an API server's make a kind unavailable
 	maxQuick   = 3                // so has this one in a row that ends so soon, whatever came on it
 	maxAsked   = time.Minute      // the longest wait that an ERROR frame may ask for; answers: client.Options.MaxRetryAfter
 	maxProbe   = 5 * time.Minute  // the longest time between two probes of a watch without bookmarks

@@ -34,9 +34,9 @@ type Core struct {
 	plan      plan
 	cont      string // the page to ask for
 	replacing bool   // Begin was emitted, and neither Complete nor Abort
-	holds     bool   // the sink holds content
-	gone      int    // 404s in a row
 	broken    int    // streaming lists in a row that broke
+	strange   int    // answers in a row that are not those of an API server
+	missing   missing
 
 	open    bool      // what mode names is open
 	opened  time.Time // since when
@@ -64,6 +64,7 @@ const (
 	idle mode = iota
 	listing
 	streaming
+	asking
 	probing
 	watching
 	waiting
@@ -142,6 +143,8 @@ func (c *Core) step(at moment, in Input) Action {
 		return c.stepListing(at, in)
 	case streaming:
 		return c.stepStreaming(at, in)
+	case asking:
+		return c.stepAsking(at, in)
 	case probing:
 		return c.stepProbing(at, in)
 	case watching:
@@ -153,8 +156,12 @@ func (c *Core) step(at moment, in Input) Action {
 // resume goes on after a wait.
 func (c *Core) resume(at moment) Action {
 	c.state.RetryAt = time.Time{}
-	if c.after == watching {
+	switch c.after {
+	case watching:
 		return c.watch(at, c.style)
+	case asking:
+		c.missing.asked = true
+		return c.ask(at)
 	}
 	return c.request(at)
 }
@@ -175,7 +182,10 @@ func (c *Core) fail(at moment, verb string, err error, after mode, atLeast time.
 		wait = max(wait, atLeast+time.Duration(at.random*float64(min(atLeast/10, time.Second))))
 	}
 	bad := Failing
-	if c.state.HasSynced {
+	switch {
+	case !c.state.UnavailableSince.IsZero():
+		bad = Unavailable
+	case c.state.HasSynced:
 		bad = Stale
 	}
 	return c.wait(at, bad, verb, err, after, wait)
@@ -207,6 +217,7 @@ func (c *Core) good(at moment) {
 	}
 	c.state.LastEvent = at.now
 	c.state.Err = nil
+	c.strange = 0
 	c.phase(at, Synced)
 }
 

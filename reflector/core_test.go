@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
@@ -157,6 +158,11 @@ func parseInput(f []string) (Input, error) {
 		}
 	case "bookmark":
 		in = Input{Event: Bookmark, Version: strings.TrimPrefix(f[1], "@"), InitialEnd: len(f) > 2}
+	case "discovered":
+		in = Input{Event: Discovered, Serving: client.Serving{Version: "v1", Here: f[1] == "here"}}
+		if f[1] == "elsewhere" {
+			in.Serving.Elsewhere = f[2:]
+		}
 	case "end":
 		in.Event = End
 		if len(f) > 1 {
@@ -174,6 +180,8 @@ func scriptedError(f []string) error {
 		return &wire.TruncatedError{Offset: 7}
 	case "reset":
 		return errors.New("connection reset")
+	case "html":
+		return &wire.ContentTypeError{ContentType: "text/html"}
 	case "garbage":
 		return &wire.SyntaxError{Encoding: wire.JSON, Offset: 7, Err: io.ErrNoProgress}
 	}
@@ -224,6 +232,8 @@ func TestClassify(t *testing.T) {
 		{status(http.StatusTooManyRequests, ""), busy},
 		{status(403, ""), forbidden},
 		{status(404, metav1.StatusReasonNotFound), notFound},
+		{status(405, ""), notFound},
+		{&wire.ContentTypeError{ContentType: "text/html"}, stranger},
 		{status(401, metav1.StatusReasonUnauthorized), server},
 		{status(400, metav1.StatusReasonBadRequest), refused},
 		{status(422, metav1.StatusReasonInvalid), refused},

@@ -147,6 +147,10 @@ func (c *Core) streamDone(at moment, version string) Action {
 // does not bring them to an end; one that breaks is tried once more.
 func (c *Core) streamFailed(at moment, err error) Action {
 	cause, _ := classify(err)
+	if !c.open && cause == notFound { // a list has the last word
+		c.plan.paged = true
+		return c.list(at, c.plan)
+	}
 	if c.open && err == ErrStalled || !c.open && cause == refused {
 		c.state.NoStream = true
 		return c.list(at, c.plan)
@@ -162,7 +166,12 @@ func (c *Core) streamFailed(at moment, err error) Action {
 func (c *Core) listFailed(at moment, err error) Action {
 	cause, wait := classify(err)
 	if cause != notFound {
-		c.gone = 0
+		c.missing.asked, c.missing.nones = false, 0
+	}
+	if cause != stranger {
+		c.strange = 0
+	} else if c.strange++; c.strange >= maxStrange && c.state.HasSynced {
+		c.unavailable(at, err)
 	}
 	next := c.plan
 	switch {
@@ -184,7 +193,7 @@ func (c *Core) listFailed(at moment, err error) Action {
 		c.cont = ""
 		return c.absent(at, Forbidden, "list", err, listing)
 	case cause == notFound && c.cont == "":
-		return c.listGone(at, err)
+		return c.notServed(at, err)
 	}
 	if c.cont != "" && !c.open && cause != notFound {
 		return c.fail(at, "list", err, listing, wait) // the same page again
@@ -200,21 +209,6 @@ func listReason(p plan, r Reason) Reason {
 		return p.reason
 	}
 	return r
-}
-
-// listGone deals with a kind that is not served. A server that just started may say so for a
-// moment, so it takes two answers, the second after a while, until everything counts as deleted.
-func (c *Core) listGone(at moment, err error) Action {
-	c.abort()
-	c.gone++
-	if c.gone >= 2 && c.holds {
-		c.plan = plan{reason: KindGone}
-		c.begin()
-		c.finish("")
-		c.holds = false
-		c.plan = plan{reason: KindGone}
-	}
-	return c.absent(at, NotFound, "list", err, listing)
 }
 
 func (c *Core) begin() {
@@ -242,9 +236,9 @@ func (c *Core) finish(version string) {
 // complete is a list that came to its end.
 func (c *Core) complete(at moment, version string) {
 	c.finish(version)
-	c.state.HasSynced, c.holds = true, true
-	c.plan, c.cont = plan{}, ""
-	c.gone, c.broken = 0, 0
+	c.state.HasSynced, c.state.UnavailableSince = true, time.Time{}
+	c.plan, c.cont, c.missing = plan{}, "", missing{}
+	c.broken = 0
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
 	c.good(at)
 }

@@ -154,6 +154,12 @@ func (c *Core) watchFailed(at moment, err error) Action {
 		return c.fail(at, "watch", err, listing, wait)
 	case forbidden:
 		return c.absent(at, Forbidden, "watch", err, watching)
+	case stranger:
+		if c.strange++; c.strange >= maxStrange { // a list tells what the server is
+			c.plan = plan{reason: Refused}
+			return c.fail(at, "watch", err, listing, wait)
+		}
+		count(&c.state.Restarts, Broken)
 	case notFound, refused:
 		c.plan = plan{reason: Refused}
 		return c.fail(at, "watch", err, listing, wait)

@@ -26,7 +26,11 @@
 //	  does not come
 //	versions went back                         list what is newest, twice; then start over with it
 //	403                                        ask again after 30 s
-//	404                                        the same; the second in a row empties the sink
+//	404, 405                                   ask discovery, made anew. The kind is unavailable
+//	                                           until it is listed again, or until discovery said
+//	                                           twice, 30 s apart, that no version serves it: that
+//	                                           alone empties the sink
+//	a page instead of a list, three times      unavailable as well
 //
 // Waits are shared by lists and watches: 0.8 s doubling to 30 s with full jitter, from the start
 // again after two good minutes, never less than the server asked for.

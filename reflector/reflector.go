@@ -27,6 +27,13 @@ type Source interface {
 	Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error)
 }
 
+// Discoverer is a Source that can say whether its kind is served; a client.Feed is one. The answer
+// must be fresh, and an error where nothing is certain; see client.Feed.Served. Without it a
+// Reflector never takes a kind for gone, whatever the server answers.
+type Discoverer interface {
+	Served(ctx context.Context) (client.Serving, error)
+}
+
 // Options say how a Reflector works. The zero value works. They are read by New.
 type Options struct {
 	Config
@@ -180,7 +187,7 @@ func (l *log) state(s *State) {
 		l.episode, l.phases = s.Episode, 0
 	}
 	bit := uint(1) << s.Phase
-	if s.Phase == Stopped || s.Phase == Listing || l.phases&bit != 0 {
+	if s.Phase == Stopped || s.Phase == Listing || l.phases&bit != 0 || errors.Is(s.Err, errNotAsked) {
 		return
 	}
 	if s.Phase == Synced && l.phases == 0 {
@@ -194,6 +201,8 @@ func (l *log) state(s *State) {
 		l.to.Error("not allowed, will ask again", "err", s.Err)
 	case NotFound:
 		l.to.Warn("not served, will ask again", "err", s.Err)
+	case Unavailable:
+		l.to.Error("kind is unavailable: what is held may be out of date, will ask again", "err", s.Err)
 	case Failing, Stale:
 		l.to.Warn("lost the server, will try again", "phase", s.Phase.String(), "err", s.Err)
 	}

@@ -55,6 +55,8 @@ func (s *session) act(now time.Time, a Action) Input {
 			return Input{Event: End, Err: context.Cause(s.ctx)}
 		}
 		return Input{Event: Timer}
+	case Discover:
+		return s.discover(a.Until.Sub(now))
 	}
 	if !s.turn && s.r.core.Listing() {
 		if err := s.r.o.Limiter.acquire(s.ctx); err != nil {
@@ -66,6 +68,21 @@ func (s *session) act(now time.Time, a Action) Input {
 		a.Until = time.Now().Add(a.Until.Sub(now)) // what the limiter took does not count
 	}
 	return s.start(a)
+}
+
+// discover asks the Source whether the kind is served.
+func (s *session) discover(timeout time.Duration) Input {
+	d, ok := s.r.src.(Discoverer)
+	if !ok {
+		return Input{Event: End, Err: errNoDiscovery}
+	}
+	ctx, cancel := context.WithTimeoutCause(s.ctx, timeout, ErrStalled)
+	defer cancel()
+	serving, err := d.Served(ctx)
+	if err != nil {
+		return Input{Event: End, Err: err}
+	}
+	return Input{Event: Discovered, Serving: serving}
 }
 
 // start opens a list or a watch.

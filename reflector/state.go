@@ -24,13 +24,19 @@ const (
 	Stale
 	// Forbidden may not list or watch the kind. It asks again after half a minute.
 	Forbidden
-	// NotFound means that the server does not serve the kind. It asks again after half a minute.
+	// NotFound means that the server does not serve the kind: discovery says so, or there never was
+	// anything. It asks again after half a minute.
 	NotFound
+	// Unavailable was synced once, and is now answered as if the server did not serve the kind,
+	// without discovery having confirmed it: by a 404 or 405, a page instead of a list, or because
+	// only other versions are served. The sink holds the state as of State.ResourceVersion. It asks
+	// again, at most twice a minute.
+	Unavailable
 	// Stopped is a Reflector whose Run has returned.
 	Stopped
 )
 
-var phases = [...]string{"idle", "listing", "synced", "failing", "stale", "forbidden", "not found", "stopped"}
+var phases = [...]string{"idle", "listing", "synced", "failing", "stale", "forbidden", "not found", "unavailable", "stopped"}
 
 func (p Phase) String() string {
 	if int(p) < len(phases) {
@@ -55,7 +61,7 @@ const (
 	WentBack    Reason = "went back"    // the server itself is older than what was seen already
 	Garbage     Reason = "garbage"      // the watch yields what cannot be read, again at one version
 	Refused     Reason = "refused"      // the server does not accept the watch, or the version of the list
-	KindGone    Reason = "kind gone"    // the server does not serve the kind any more
+	KindGone    Reason = "kind gone"    // discovery has the kind in no version any more
 )
 
 // Why a watch is opened again at the version where the last one ended.
@@ -75,6 +81,9 @@ type State struct {
 	Since time.Time
 	// HasSynced is set once the first content is complete in the sink, and stays.
 	HasSynced bool
+	// UnavailableSince is when the kind became Unavailable; zero while it is not. It stays through
+	// other phases until a list is complete, or discovery has confirmed that the kind is gone.
+	UnavailableSince time.Time
 	// Err is what went wrong last, an *Error, until it works again; of a Stopped one the cause.
 	Err error
 	// RetryAt is when it tries again; zero while it does not wait. Err says whether a server has asked
