@@ -12,8 +12,11 @@ func newCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Add an API or webhooks to a project",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Add an API or webhooks to a project. Symbolic links in the project are followed
+as long as they lead to files of the project. What lies behind any other link is
+read and never written: a step that would have to write there is refused.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCreateAPI(), newCreateWebhook())
 	return cmd

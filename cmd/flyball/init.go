@@ -28,8 +28,8 @@ The file PROJECT says what a project consists of. Files whose first line has
 yours, and no later step changes them. To take over a generated file, remove
 that line.
 
-Hidden files, such as .git, may be in the folder already. When anything fails,
-nothing is written.
+Hidden files, such as .git, may be in the folder already, and it may be a mount.
+When anything fails, nothing is written.
 
 While Flyball is not published, go.mod points at the checkout that this program
 was built from, or at that of --flyball-dir: by a relative path if the project
@@ -76,11 +76,14 @@ func checked(check func() error) cobra.PositionalArgs {
 }
 
 // generateAll is "flyball generate" and "flyball manifests" without a word, in a copy of a project,
-// which is in no workspace.
+// which is in no workspace. It writes nothing outside of the copy.
 func generateAll(ctx context.Context, dir string) error {
 	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
 		p, err := plan(ctx, generate.Options{Dir: dir, Env: []string{"GOWORK=off"}})
 		if err != nil {
+			return err
+		}
+		if err := scaffold.Inside(p.Root, p.Paths()...); err != nil {
 			return err
 		}
 		if err := p.Apply(); err != nil {

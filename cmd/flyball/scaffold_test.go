@@ -71,8 +71,8 @@ func scaffoldScripts(t *testing.T, dir string) {
 	})
 }
 
-// exits STATUS COMMAND... runs a command that ends with this exit status, and leaves no hidden
-// folder behind.
+// exits STATUS COMMAND... runs a command that ends with this exit status, and leaves no copy of a
+// project behind.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -87,10 +87,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
-	left, err := filepath.Glob(filepath.Join(ts.Getenv("WORK"), ".*-flyball-*"))
-	ts.Check(err)
-	if len(left) > 0 {
-		ts.Fatalf("left behind: %v", left)
+	for _, pattern := range []string{filepath.Join(ts.Getenv("TMPDIR"), "flyball-*"), filepath.Join(ts.MkAbs("."), ".flyball-*")} {
+		left, err := filepath.Glob(pattern)
+		ts.Check(err)
+		if len(left) > 0 {
+			ts.Fatalf("left behind: %v", left)
+		}
 	}
 }
 

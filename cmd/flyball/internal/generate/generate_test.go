@@ -214,6 +214,30 @@ func TestApplyFails(t *testing.T) {
 	}
 }
 
+// TestApplyThroughLink writes a file where a link leads, and keeps the link.
+func TestApplyThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "shared/role.yaml", []byte("old"))
+	write(t, dir, "config/.keep", nil)
+	for link, to := range map[string]string{"config/role.yaml": "../shared/role.yaml", "config/crd": "../shared"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &Plan{Root: dir, Write: []File{{"config/crd/x.yaml", []byte("x")}, {"config/role.yaml", []byte("new")}}}
+	if err := p.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.Readlink(filepath.Join(dir, "config/role.yaml")); got != "../shared/role.yaml" {
+		t.Errorf("the link is now %q, %v", got, err)
+	}
+	for name, want := range map[string]string{"shared/role.yaml": "new", "shared/x.yaml": "x"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v, want %q", name, data, err, want)
+		}
+	}
+}
+
 // TestDescriptions bounds them, and a definition that is too large is told.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()

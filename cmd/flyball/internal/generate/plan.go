@@ -29,6 +29,15 @@ type Plan struct {
 // UpToDate reports whether there is nothing to do.
 func (p *Plan) UpToDate() bool { return len(p.Write)+len(p.Remove) == 0 }
 
+// Paths are the files that are to be written or removed.
+func (p *Plan) Paths() []string {
+	paths := slices.Clone(p.Remove)
+	for _, f := range p.Write {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
 // add takes up a file, by its absolute path.
 func (p *Plan) add(path string, data []byte) error {
 	rel := relative(p.Root, path)
@@ -97,8 +106,17 @@ func (p *Plan) abs(path string) string {
 	return filepath.Join(p.Root, filepath.FromSlash(path))
 }
 
+// target is the file that a path of the plan leads to.
+func (p *Plan) target(path string) string {
+	abs := p.abs(path)
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
 // Apply writes and removes. All contents are on disk under other names before the first file
-// changes; each file is replaced as a whole. On an error, what was not yet replaced stays as it
+// changes; each file is replaced as a whole, one behind a symbolic link where the link leads. On an error, what was not yet replaced stays as it
 // was, and no other file is left behind.
 func (p *Plan) Apply() (err error) {
 	temporary := make([]string, 0, len(p.Write))
@@ -108,14 +126,14 @@ func (p *Plan) Apply() (err error) {
 		}
 	}()
 	for _, f := range p.Write {
-		t, err := stage(p.abs(f.Path), f.Data)
+		t, err := stage(p.target(f.Path), f.Data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 		temporary = append(temporary, t)
 	}
 	for i, f := range p.Write {
-		if err := os.Rename(temporary[i], p.abs(f.Path)); err != nil {
+		if err := os.Rename(temporary[i], p.target(f.Path)); err != nil {
 			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}

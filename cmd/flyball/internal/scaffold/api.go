@@ -195,7 +195,7 @@ func (s *step) controller(p *Project, a *API, version string) error {
 func (s *step) newVersion(p *Project, a *API, version string) error {
 	sc := scene{Project: p, API: a, Version: a.find(version)}
 	from := typesFile(a, a.Hub)
-	text, ok := s.before[from]
+	text, ok := s.had(from)
 	if !ok {
 		return fmt.Errorf("%s is not there: version %s is made as a copy of it", from, version)
 	}

@@ -124,7 +124,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	if _, err := Init(t.Context(), good, Project{Domain: "example.com", Module: "example.com/shop"}); err != nil {
 		t.Fatal(err)
 	}
-	before, err := readTree(dir)
+	before, _, err := readTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	if _, err := Init(t.Context(), bad, Project{Domain: "example.com", Module: "example.com/shop"}); err != context.DeadlineExceeded {
 		t.Errorf("init: %v", err)
 	}
-	after, err := readTree(dir)
+	after, _, err := readTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package scaffold makes projects: the module, its APIs, controllers and webhooks, and what it
 // takes to run them.
 //
-//	PROJECT ──► Project ──► step (Init, CreateAPI, CreateWebhook) ──► stage: a copy beside the project
+//	PROJECT ──► Project ──► step (Init, CreateAPI, CreateWebhook) ──► stage: a copy of the project
 //	                              ▲                                    │ render templates
 //	   names and flags, checked ──┘                                    │ generate, go mod tidy, vet
 //	                                                                   ▼
@@ -98,7 +98,7 @@ func (s *step) create(name, template string, sc scene) error {
 }
 
 func (s *step) add(name string, data []byte) error {
-	if _, ok := s.before[name]; ok {
+	if _, ok := s.had(name); ok {
 		s.exist = append(s.exist, name)
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *step) own(name, template string, sc scene) error {
 	if err != nil {
 		return err
 	}
-	if old, ok := s.before[name]; ok {
+	if old, ok := s.had(name); ok {
 		first, _, _ := bytes.Cut(old, []byte("\n"))
 		if !bytes.Contains(first, []byte(ownedMark)) {
 			s.notes = append(s.notes, fmt.Sprintf("%s is yours, as its first line says it is not flyball's any more: it stays as it is. What flyball would have written:\n%s", name, data))
@@ -150,6 +150,9 @@ func (s *step) keep(p *Project) error {
 func (s *step) finish(ctx context.Context) (*Result, error) {
 	if len(s.exist) > 0 {
 		return nil, &ExistsError{Files: s.exist}
+	}
+	if err := s.absolute(); err != nil {
+		return nil, err
 	}
 	s.o.say("go mod tidy")
 	if err := s.o.run(ctx, s.dir, "go", "mod", "tidy"); err != nil {
@@ -240,7 +243,7 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 		target := strings.TrimPrefix(name, "project/")
 		if target == "gitignore" {
 			target = ".gitignore"
-			if _, ok := st.before[target]; ok {
+			if _, ok := st.had(target); ok {
 				continue // of the repository that the project is made in
 			}
 		}

@@ -6,51 +6,106 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/module"
 )
 
-// stage is a copy of a project beside it, in which a step is made as a whole before anything of it
-// is put into the project: a step that fails leaves no trace.
+// stage is a copy of a project in the folder for temporary files, in which a step is made as a whole
+// before anything of it is put into the project: a step that fails leaves no trace. The folder that
+// the project is in is neither read nor written, and the project may be a mount, or have mounts in it.
 type stage struct {
 	dir     string // of the copy
-	project string // where it goes
+	project string // where it goes, without links
+	made    []string
 	before  map[string][]byte
+	links   links
+	local   map[module.Version]string // relative paths of replaced modules, as the project has them
 }
 
-// newStage copies the project, except what is hidden or built.
+// newStage copies the project, except what is hidden or built. A folder that is not there is made,
+// so that one that cannot be written is found out before the work. Drop removes it again, unless
+// something was put into it.
 func newStage(project string) (_ *stage, err error) {
-	project, err = filepath.Abs(project)
-	if err != nil {
+	s := &stage{}
+	if project, err = filepath.Abs(project); err != nil {
 		return nil, err
 	}
-	s := &stage{project: project, before: map[string][]byte{}}
-	if s.before, err = readTree(project); err != nil {
-		return nil, err
+	if s.made, err = mkdirs(project); err == nil {
+		s.project, err = filepath.EvalSymlinks(project)
 	}
-	parent := filepath.Dir(project)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return nil, err
+	if err == nil {
+		err = writable(s.project)
 	}
-	if s.dir, err = os.MkdirTemp(parent, "."+filepath.Base(project)+"-flyball-"); err != nil {
-		return nil, err
+	if err == nil {
+		s.before, s.links, err = readTree(s.project)
 	}
-	for name, data := range s.before {
-		if err := s.write(name, data); err != nil {
-			s.drop()
-			return nil, err
+	if err == nil {
+		if s.dir, err = os.MkdirTemp("", "flyball-"+filepath.Base(project)+"-"); err == nil {
+			// The go command names folders without links.
+			s.dir, err = filepath.EvalSymlinks(s.dir)
 		}
+	}
+	if err == nil {
+		err = s.copy()
+	}
+	if err != nil {
+		s.drop()
+		return nil, err
 	}
 	return s, nil
 }
 
-// drop removes the copy. It is to be called in any case.
-func (s *stage) drop() { _ = os.RemoveAll(s.dir) }
+// writable tries whether files can be made in a folder.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".flyball-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
 
-// write puts a file into the copy. The name has slashes and is relative.
+// copy fills the copy: with the files, and with links to what is beside the project.
+func (s *stage) copy() error {
+	for name, data := range s.before {
+		if err := s.write(name, data); err != nil {
+			return err
+		}
+	}
+	return s.links.copy(s.dir)
+}
+
+// drop removes the copy. It is to be called in any case.
+func (s *stage) drop() {
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+	for _, dir := range slices.Backward(s.made) {
+		_ = os.Remove(dir) // if nothing is in it
+	}
+}
+
+// had returns a file of the project as it was before the step.
+func (s *stage) had(name string) (data []byte, ok bool) {
+	real, err := s.links.real(name)
+	if err != nil {
+		return nil, false
+	}
+	data, ok = s.before[real]
+	return data, ok
+}
+
+// write puts a file into the copy. The name has slashes and is relative. The error is a *LinkError
+// if it leads out of the project.
 func (s *stage) write(name string, data []byte) error {
-	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	real, err := s.links.real(name)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.dir, filepath.FromSlash(real))
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
@@ -60,10 +115,11 @@ func (s *stage) write(name string, data []byte) error {
 // commit puts what changed into the project and returns the names of the files, sorted. Where that
 // fails halfway, what it did is undone.
 func (s *stage) commit() (changed []string, err error) {
-	after, err := readTree(s.dir)
+	after, _, err := readTree(s.dir)
 	if err != nil {
 		return nil, err
 	}
+	s.relative(after)
 	for name, data := range after {
 		if old, ok := s.before[name]; !ok || !bytes.Equal(old, data) {
 			changed = append(changed, name)
@@ -75,6 +131,11 @@ func (s *stage) commit() (changed []string, err error) {
 		}
 	}
 	slices.Sort(changed)
+	for _, name := range changed {
+		if _, err := s.links.real(name); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.unchanged(changed); err != nil {
 		return nil, err
 	}
@@ -90,7 +151,7 @@ func (s *stage) commit() (changed []string, err error) {
 	for _, name := range changed {
 		target := filepath.Join(s.project, filepath.FromSlash(name))
 		if old, ok := s.before[name]; ok {
-			undo = append(undo, func() error { return os.WriteFile(target, old, 0o666) })
+			undo = append(undo, func() error { return replace(target, old) })
 		} else {
 			made, err := mkdirs(filepath.Dir(target))
 			undo = append(undo, func() error { return removeAll(append(made, target)) })
@@ -98,10 +159,10 @@ func (s *stage) commit() (changed []string, err error) {
 				return nil, err
 			}
 		}
-		if _, ok := after[name]; !ok {
-			err = os.Remove(target)
+		if data, ok := after[name]; ok {
+			err = replace(target, data)
 		} else {
-			err = os.Rename(filepath.Join(s.dir, filepath.FromSlash(name)), target)
+			err = os.Remove(target)
 		}
 		if err != nil {
 			return nil, err
@@ -120,6 +181,31 @@ func (s *stage) unchanged(names []string) error {
 		}
 	}
 	return nil
+}
+
+// replace writes a file as a whole or not at all: beside it first, and so on the same file system.
+// One that is there keeps its permissions.
+func replace(file string, data []byte) (err error) {
+	mode := fs.FileMode(0o666) // less what the user's mask takes
+	info, err := os.Stat(file)
+	if err == nil {
+		mode = info.Mode().Perm()
+	}
+	beside := filepath.Join(filepath.Dir(file), fmt.Sprintf(".flyball-%d-%s", os.Getpid(), filepath.Base(file)))
+	defer func() {
+		if err != nil {
+			_ = os.Remove(beside)
+		}
+	}()
+	if err := os.WriteFile(beside, data, mode); err != nil {
+		return err
+	}
+	if info != nil {
+		if err := os.Chmod(beside, mode); err != nil {
+			return err
+		}
+	}
+	return os.Rename(beside, file)
 }
 
 // mkdirs makes a folder and those that it is in, and returns the ones that were not there.
@@ -149,10 +235,10 @@ func removeAll(names []string) error {
 	return all
 }
 
-// readTree reads the regular files below dir, by their names with slashes, except those in hidden
-// folders, in bin and in nested modules. No folder is an empty one.
-func readTree(dir string) (map[string][]byte, error) {
-	out := map[string][]byte{}
+// readTree reads the regular files below dir, by their names with slashes, and the links, except
+// those in hidden folders, in bin and in nested modules. No folder is an empty one.
+func readTree(dir string) (map[string][]byte, links, error) {
+	out, folders, found := map[string][]byte{}, map[string]bool{}, []string{}
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && file == dir {
 			return fs.SkipAll
@@ -160,21 +246,38 @@ func readTree(dir string) (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && file != dir {
-			_, err := os.Stat(filepath.Join(file, "go.mod"))
-			if err == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "bin" && filepath.Dir(file) == dir {
-				return fs.SkipDir
-			}
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
 		rel, err := filepath.Rel(dir, file)
 		if err != nil {
 			return err
 		}
-		out[filepath.ToSlash(rel)], err = os.ReadFile(file)
-		return err
+		name := filepath.ToSlash(rel)
+		switch {
+		case d.IsDir():
+			_, err := os.Stat(filepath.Join(file, "go.mod"))
+			if file != dir && (err == nil || strings.HasPrefix(d.Name(), ".") || name == "bin") {
+				return fs.SkipDir
+			}
+			folders[name] = true
+		case d.Type()&fs.ModeSymlink != 0:
+			found = append(found, name)
+		case d.Type().IsRegular():
+			out[name], err = os.ReadFile(file)
+			return err
+		}
+		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, nil, err
+	}
+	known := func(name string) bool {
+		_, ok := out[name]
+		return ok || folders[name]
+	}
+	all := links{}
+	for _, name := range found {
+		if path.Base(name)[0] != '.' && name != "bin" {
+			all[name] = readLink(dir, name, known)
+		}
+	}
+	return out, all, nil
 }

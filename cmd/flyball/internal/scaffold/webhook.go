@@ -112,7 +112,11 @@ func (s *step) converting(p *Project, a *API, n NewWebhook) error {
 	}
 	a.Conversion = true
 	from := typesFile(a, a.Hub)
-	types, err := parseTypes(from, s.before[from])
+	text, ok := s.had(from)
+	if !ok {
+		return fmt.Errorf("%s is not there: the conversion is made from it", from)
+	}
+	types, err := parseTypes(from, text)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,87 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+// absolute has the go.mod of the copy name replaced modules by absolute paths: relative ones are
+// right in the project only.
+func (s *stage) absolute() error {
+	file := filepath.Join(s.dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, s.local = absoluteReplaces(data, s.project)
+	return os.WriteFile(file, data, 0o666)
+}
+
+// relative puts back in the files of the copy what absolute changed. A go.mod that says the same as
+// before is the same.
+func (s *stage) relative(files map[string][]byte) {
+	if data, ok := files["go.mod"]; ok {
+		data = relativeReplaces(data, s.local)
+		if old, ok := s.before["go.mod"]; ok && bytes.Equal(relativeReplaces(old, nil), data) {
+			data = old
+		}
+		files["go.mod"] = data
+	}
+}
+
+// absoluteReplaces returns a go.mod in which relative paths of replaced modules, as seen from dir,
+// are absolute, and the paths that it changed, by the modules. What does not parse stays as it is, for
+// the go command to say what is wrong.
+func absoluteReplaces(data []byte, dir string) ([]byte, map[module.Version]string) {
+	changed := map[module.Version]string{}
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return data, nil
+	}
+	for _, r := range mod.Replace {
+		if r.New.Version != "" || filepath.IsAbs(filepath.FromSlash(r.New.Path)) {
+			continue
+		}
+		abs := filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(r.New.Path)))
+		changed[r.Old] = r.New.Path
+		if mod.AddReplace(r.Old.Path, r.Old.Version, abs, "") != nil {
+			return data, nil
+		}
+	}
+	if len(changed) == 0 {
+		return data, nil
+	}
+	return formatted(mod, data), changed
+}
+
+// relativeReplaces undoes absoluteReplaces, and formats the file.
+func relativeReplaces(data []byte, changed map[module.Version]string) []byte {
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return data
+	}
+	for _, r := range mod.Replace {
+		if path, ok := changed[r.Old]; ok && filepath.IsAbs(filepath.FromSlash(r.New.Path)) && mod.AddReplace(r.Old.Path, r.Old.Version, path, "") != nil {
+			return data
+		}
+	}
+	return formatted(mod, data)
+}
+
+// formatted is the text of a go.mod, or else as it was before.
+func formatted(mod *modfile.File, before []byte) []byte {
+	data, err := mod.Format()
+	if err != nil {
+		return before
+	}
+	return data
+}
