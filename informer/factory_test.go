@@ -136,13 +136,16 @@ func TestFactoryShares(t *testing.T) {
 		if err := f.Run(t.Context()); !errors.Is(err, informer.ErrFactoryRuns) {
 			t.Errorf("a second Run = %v", err)
 		}
+		s.Put(configMap("b", "1")) // while nobody watches
 		third := open[corev1.ConfigMap](t, f)
-		if third.Informer() == first.Informer() || third.Informer().HasSynced() {
+		if third.Informer() == first.Informer() {
 			t.Error("a later user did not get a fresh informer")
 		}
-		synctest.Wait()
-		if o, err := third.Lister().Get(key("a")); err != nil || o.Name != "a" {
-			t.Errorf("opened while running: %v, %v", o, err)
+		synctest.Wait() // it runs, and may have synced before Open returned
+		for _, name := range []string{"a", "b"} {
+			if o, err := third.Lister().Get(key(name)); err != nil || o.Name != name {
+				t.Errorf("opened while running: %v, %v", o, err)
+			}
 		}
 		if _, err := first.AddHandler(st.handler(), informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("a handler on what is closed: %v", err)
