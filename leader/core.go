@@ -104,12 +104,14 @@ type Answer struct {
 	Err error
 }
 
-// Config of a [Core]. All of it is required, but for KeepOnStop.
+// Config of a [Core]. Lease, Identity and the first three durations are required.
 type Config struct {
 	Lease    object.Key
 	Identity string
 	// LeaseDuration > RenewDeadline > RetryPeriod; see [Options].
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// MaxLeaseDuration and AbsentWait are those of [Options].
+	MaxLeaseDuration, AbsentWait time.Duration
 	// KeepOnStop does not give the lease back.
 	KeepOnStop bool
 }
@@ -134,6 +136,7 @@ type Core struct {
 	since    Time // when rec was first seen
 	newest   uint64
 	watching bool
+	owed     time.Duration // until then one may lead from whom the lease was taken away
 
 	// Own writes.
 	own   record // the last one that is known to have been done
@@ -172,7 +175,12 @@ const (
 const jitter = 0.2
 
 // NewCore returns a Core that knows nothing of the Lease yet. The options must make sense.
-func NewCore(o Config) *Core { return &Core{o: o} }
+func NewCore(o Config) *Core {
+	if o.MaxLeaseDuration == 0 {
+		o.MaxLeaseDuration = believed(o.LeaseDuration)
+	}
+	return &Core{o: o}
+}
 
 // Phase of the election.
 func (c *Core) Phase() Phase { return c.phase }
@@ -209,7 +217,7 @@ func (c *Core) Err() error {
 	if c.err != nil {
 		return c.err
 	}
-	if p := c.rec.problem(c.o.Identity, c.o.LeaseDuration); p != "" && !c.mine {
+	if p := c.rec.problem(c.o.Identity, c.o.LeaseDuration, c.o.MaxLeaseDuration); p != "" && !c.mine {
 		return &OddLeaseError{Lease: c.o.Lease, Holder: c.rec.holder, Problem: p}
 	}
 	return nil
@@ -259,14 +267,22 @@ func (c *Core) plan() (at time.Duration, read bool) {
 	switch {
 	case c.phase == Leading:
 		return c.again, false
-	case c.phase == Releasing, c.mine, c.lease == nil, c.rec.holder == "":
+	case c.phase == Releasing, c.mine:
 		return 0, false
 	}
-	expiry := c.since.Mono + c.rec.lasts(c.o.LeaseDuration)
-	if !c.watching && c.again < expiry {
+	free := c.free()
+	if !c.watching && c.again < free {
 		return c.again, true
 	}
-	return expiry, false
+	return free, false
+}
+
+// free is when the lease, which is not ours, may be taken.
+func (c *Core) free() time.Duration {
+	if c.rec.holder == "" {
+		return c.owed
+	}
+	return max(c.owed, c.since.Mono+c.rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
 // write fills in the Lease to be written.
@@ -338,7 +354,7 @@ func (c *Core) Answer(now Time, a Answer) {
 	if c.newest != f.newest && (!ok || v < c.newest) {
 		return
 	}
-	c.see(now, a.Lease)
+	c.see(now, a.Lease, false)
 }
 
 // Observe takes in what a watch has told: the Lease as it is, or as it was when it was deleted.
@@ -348,12 +364,21 @@ func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
 	if ok && (v < c.newest || v == c.newest && !deleted) {
 		return
 	}
+	next := c.watching && !c.stale
 	if deleted {
 		c.newest = max(c.newest, v)
-		c.see(now, nil)
+		if rec := recordOf(l); rec.holder != "" && rec != c.rec && !c.wrote(rec) {
+			c.owe(now, rec)
+		}
+		c.see(now, nil, next)
 		return
 	}
-	c.see(now, l)
+	c.see(now, l, next)
+}
+
+// wrote reports whether rec is of a write of ours.
+func (c *Core) wrote(rec record) bool {
+	return rec == c.own || slices.ContainsFunc(c.tries, func(t try) bool { return t.rec == rec })
 }
 
 // version is the resourceVersion as a number; ok is false if it is none.
@@ -427,15 +452,43 @@ func (c *Core) release(now Time, within time.Duration) {
 	}
 }
 
-// see takes in a Lease that is not older than what is known; nil: there is none.
-func (c *Core) see(now Time, l *coordinationv1.Lease) {
+// account takes note of a holder who may still lead although l, with rec, does not name it: who
+// has not released the lease, and in whose place nobody has taken it. next: l follows what was
+// known, with no other state between them.
+func (c *Core) account(now Time, l *coordinationv1.Lease, rec record, next bool) {
+	again := c.lease != nil && l != nil && l.UID != c.lease.UID
+	gone := rec.holder == "" && !rec.released()
+	switch {
+	case !again && !gone:
+	case !c.known:
+		c.owed = max(c.owed, now.Mono+c.o.AbsentWait)
+	case !again && rec == c.rec && (l == nil) == (c.lease == nil):
+	case !next: // whoever held it may have renewed it until just now
+		c.owe(now, c.rec)
+	case c.rec.holder != "" && !c.mine:
+		c.owe(c.since, c.rec)
+	}
+}
+
+// owe has the holder of rec waited for, who gave its last sign of life at a time.
+func (c *Core) owe(at Time, rec record) {
+	c.owed = max(c.owed, at.Mono+rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+}
+
+// see takes in a Lease that is not older than what is known; nil: there is none. next: it follows
+// what was known, with no other state between them.
+func (c *Core) see(now Time, l *coordinationv1.Lease, next bool) {
+	rec := record{}
+	if l != nil {
+		rec = recordOf(l)
+	}
+	c.account(now, l, rec, next)
 	c.known, c.stale = true, false
 	if l == nil {
 		c.lease, c.rec, c.mine = nil, record{}, false
 		c.lose(Deleted)
 		return
 	}
-	rec := recordOf(l)
 	if c.lease == nil || rec != c.rec {
 		c.since, c.conflicts = now, 0
 	}

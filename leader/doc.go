@@ -17,7 +17,8 @@
 // it, and for RenewDeadline only. It counts the time of others from when it first saw what they
 // wrote, and for at least LeaseDuration, the longer of the two; the times in a Lease are stamps
 // of other clocks and mean nothing. And every write of the Lease replaces the version that was
-// seen. The clock is the monotonic one of this machine; on Linux it goes on while the machine is
+// seen. A Lease that is gone, or without its holder, is free only if the holder has released it:
+// if somebody else deleted or emptied it, that holder is waited for as before. The clock is the monotonic one of this machine; on Linux it goes on while the machine is
 // suspended. What is left is that the clocks of two machines run at about the same rate:
 // LeaseDuration over RenewDeadline, half as much again by default.
 //

@@ -447,17 +447,19 @@ func TestOptions(t *testing.T) {
 		t.Error("without a Logger nobody is told that the lease is lost")
 	}
 	for field, change := range map[string]func(*Options){
-		"Namespace":       func(o *Options) { o.Namespace = "" },
-		"Namespace ":      func(o *Options) { o.Namespace = "a/b" },
-		"Name":            func(o *Options) { o.Name = "" },
-		"Name ":           func(o *Options) { o.Name = "Operator" },
-		"LeaseDuration":   func(o *Options) { o.LeaseDuration = time.Second - 1 },
-		"LeaseDuration ":  func(o *Options) { o.LeaseDuration = -1 },
-		"RenewDeadline":   func(o *Options) { o.RenewDeadline = 15 * time.Second },
-		"RenewDeadline ":  func(o *Options) { o.RenewDeadline = -1 },
-		"RenewDeadline  ": func(o *Options) { o.LeaseDuration, o.RenewDeadline = 5*time.Second, 5*time.Second },
-		"RetryPeriod":     func(o *Options) { o.RetryPeriod = -1 },
-		"RetryPeriod ":    func(o *Options) { o.RetryPeriod = 9 * time.Second },
+		"Namespace":         func(o *Options) { o.Namespace = "" },
+		"Namespace ":        func(o *Options) { o.Namespace = "a/b" },
+		"Name":              func(o *Options) { o.Name = "" },
+		"Name ":             func(o *Options) { o.Name = "Operator" },
+		"LeaseDuration":     func(o *Options) { o.LeaseDuration = time.Second - 1 },
+		"MaxLeaseDuration":  func(o *Options) { o.MaxLeaseDuration = 15*time.Second - 1 },
+		"MaxLeaseDuration ": func(o *Options) { o.MaxLeaseDuration = -1 },
+		"LeaseDuration ":    func(o *Options) { o.LeaseDuration = -1 },
+		"RenewDeadline":     func(o *Options) { o.RenewDeadline = 15 * time.Second },
+		"RenewDeadline ":    func(o *Options) { o.RenewDeadline = -1 },
+		"RenewDeadline  ":   func(o *Options) { o.LeaseDuration, o.RenewDeadline = 5*time.Second, 5*time.Second },
+		"RetryPeriod":       func(o *Options) { o.RetryPeriod = -1 },
+		"RetryPeriod ":      func(o *Options) { o.RetryPeriod = 9 * time.Second },
 	} {
 		o := good
 		change(&o)

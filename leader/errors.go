@@ -108,8 +108,8 @@ func (e *NotLeadingError) Unwrap() error {
 }
 
 // OddLeaseError is the Err of a [State] while another holds a Lease that does not say what it
-// should. It is waited for all the same, as long as it asks for and not less than our own
-// LeaseDuration.
+// should. It is waited for all the same, as long as it asks for, but not less than our own
+// LeaseDuration and not more than MaxLeaseDuration.
 type OddLeaseError struct {
 	Lease   object.Key
 	Holder  string

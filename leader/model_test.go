@@ -27,6 +27,7 @@ type world struct {
 	version int
 	all     []*candidate
 	terms   int
+	deed    time.Duration // when somebody last did something by hand
 	trace   []string
 }
 
@@ -117,9 +118,16 @@ func (c *candidate) run(d time.Duration, do func()) {
 	c.w.after(d, try)
 }
 
+// modelConfig is that of a process that may have been started just after the Lease was deleted.
+func modelConfig(identity string) Config {
+	o := testConfig(identity)
+	o.AbsentWait = o.LeaseDuration
+	return o
+}
+
 func (c *candidate) start() {
 	c.life++
-	o := testConfig(c.name)
+	o := modelConfig(c.name)
 	if !c.sameName {
 		o.Identity += strconv.Itoa(c.life)
 	}
@@ -132,7 +140,7 @@ func (c *candidate) start() {
 func (c *candidate) restart() {
 	c.w.logf("%s ends", c.core.o.Identity)
 	c.life++
-	c.core = NewCore(testConfig(c.name))
+	c.core = NewCore(modelConfig(c.name))
 	c.w.after(c.w.delay(), c.start)
 }
 
@@ -296,7 +304,7 @@ func (w *world) chaos() {
 		return
 	}
 	c := w.all[w.rand.IntN(len(w.all))]
-	switch w.rand.IntN(6) {
+	switch w.rand.IntN(7) {
 	case 0:
 		w.logf("%s is killed", c.core.o.Identity)
 		c.restart()
@@ -310,8 +318,29 @@ func (w *world) chaos() {
 			w.lease = stored(w.lease, strconv.Itoa(w.version))
 			w.changed(false)
 		}
+	case 4:
+		w.byHand()
 	}
 	w.after(time.Duration(w.rand.Int64N(int64(30*time.Second))), w.chaos)
+}
+
+// byHand deletes the Lease, or takes its holder out, without the doing of that. Not soon after it has
+// done so before: who has seen neither the holder before nor the one after that cannot know of it.
+func (w *world) byHand() {
+	if w.lease == nil || w.now-w.deed < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
+		return
+	}
+	w.version++
+	w.deed, w.lease = w.now, stored(w.lease, strconv.Itoa(w.version))
+	if w.rand.IntN(2) == 0 {
+		w.logf("the holder is taken out")
+		w.lease.Spec.HolderIdentity = nil
+		w.changed(false)
+		return
+	}
+	w.logf("the lease is deleted")
+	w.changed(true)
+	w.lease = nil
 }
 
 // At no time do two candidates believe that they may write, whatever happens to them and to what
@@ -333,7 +362,7 @@ func TestModel(t *testing.T) {
 			})
 		}
 		for _, c := range w.all {
-			c.core = NewCore(testConfig(c.name))
+			c.core = NewCore(modelConfig(c.name))
 			w.after(w.delay(), c.start)
 		}
 		w.after(0, w.chaos)

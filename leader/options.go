@@ -37,6 +37,17 @@ type Options struct {
 	// again; up to a fifth of it is added at random. With that it is less than RenewDeadline.
 	// Zero: a fifth of it, 2 s.
 	RetryPeriod time.Duration
+	// MaxLeaseDuration is the most that is believed of how long another leader asks to be waited
+	// for: a Lease whose leaseDurationSeconds was edited to 68 years is taken over after that. Not
+	// less than LeaseDuration, nor than that of any other process that runs for the lease. Zero:
+	// ten times LeaseDuration, and five minutes at least.
+	MaxLeaseDuration time.Duration
+	// AbsentWait is how long a process waits that finds no Lease, or one whose holder was taken out,
+	// and has seen no holder since Run began, until it takes the lease. It may have been deleted
+	// while its holder leads, who notices that by its watch or, if that is silent, with its next
+	// renewal; processes that have seen the holder wait for the end of its time in any case. Zero or
+	// negative: not at all, so that the first process ever leads at once. LeaseDuration is safe.
+	AbsentWait time.Duration
 	// KeepOnStop leaves the Lease as it is when the work has ended: the others then wait for its
 	// end. False: it is released, and a standby takes it at once.
 	KeepOnStop bool
@@ -102,10 +113,12 @@ func (o Options) config() (Config, error) {
 		return bad("RetryPeriod", "%v is negative", o.RetryPeriod)
 	case float64(o.RetryPeriod)*(1+jitter) >= float64(o.RenewDeadline):
 		return bad("RetryPeriod", "%v, and a fifth more, is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
+	case o.MaxLeaseDuration != 0 && o.MaxLeaseDuration < o.LeaseDuration:
+		return bad("MaxLeaseDuration", "%v is less than the LeaseDuration, %v", o.MaxLeaseDuration, o.LeaseDuration)
 	}
 	return Config{
 		Lease:    object.Key{Namespace: o.Namespace, Name: o.Name},
 		Identity: o.Identity, LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline,
-		RetryPeriod: o.RetryPeriod, KeepOnStop: o.KeepOnStop,
+		RetryPeriod: o.RetryPeriod, MaxLeaseDuration: o.MaxLeaseDuration, AbsentWait: max(o.AbsentWait, 0), KeepOnStop: o.KeepOnStop,
 	}, nil
 }

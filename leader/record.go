@@ -50,22 +50,37 @@ func (r record) put(l *coordinationv1.Lease) {
 }
 
 // lasts is how long the holder is to be waited for after its last sign of life: what it asks for,
-// but not less than own, since a holder that has been given less by hand does not know of it.
-func (r record) lasts(own time.Duration) time.Duration {
-	return max(time.Duration(r.seconds)*time.Second, own)
+// but not less than own, since a holder that has been given less by hand does not know of it, and
+// not more than most, since nobody would notice for years that it is gone.
+func (r record) lasts(own, most time.Duration) time.Duration {
+	return min(max(time.Duration(r.seconds)*time.Second, own), most)
 }
 
-// long is from how many of our own lease durations on another's is odd.
-const long = 10
+// long is from how many of our own lease durations on another's is odd, and the most that is
+// believed where nothing else is said; that is at least longest.
+const (
+	long    = 10
+	longest = 5 * time.Minute
+)
+
+// believed is the MaxLeaseDuration where none is set.
+func believed(own time.Duration) time.Duration {
+	if own > math.MaxInt64/long {
+		return own
+	}
+	return max(long*own, longest)
+}
 
 // problem says what is odd about the Lease of another; empty: nothing.
-func (r record) problem(self string, own time.Duration) string {
+func (r record) problem(self string, own, most time.Duration) string {
 	switch {
 	case r.holder == "":
 		return ""
 	case r.seconds <= 0:
 		return "leaseDurationSeconds is missing or not above zero; ours counts: " + own.String()
-	case time.Duration(r.seconds)*time.Second > long*own:
+	case time.Duration(r.seconds)*time.Second > most:
+		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", more than is believed; what counts is " + most.String()
+	case time.Duration(r.seconds)*time.Second/long > own:
 		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", ours is " + own.String()
 	case r.renewed == 0:
 		return "renewTime is missing"
@@ -73,6 +88,13 @@ func (r record) problem(self string, own time.Duration) string {
 		return "it names our own identity, but an earlier run or another process has written it"
 	}
 	return ""
+}
+
+// released reports whether the holder itself has given the lease back. That stamps both times
+// anew; client-go's election does so, too. Where only the holder was taken out, somebody else has
+// done it, and the holder may not know yet.
+func (r record) released() bool {
+	return r.holder == "" && r.renewed != 0 && r.renewed == r.acquired
 }
 
 // claim is the record of self in the place of r, written at a time: a renewal of its own lease if

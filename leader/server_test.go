@@ -121,6 +121,13 @@ func (s *server) putLocked(l *coordinationv1.Lease) {
 	}
 }
 
+// deafen has the watches that are open tell nothing any more.
+func (s *server) deafen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.watches)
+}
+
 // edit is done by hand; nil: the Lease is deleted.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	s.mu.Lock()

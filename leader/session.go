@@ -134,6 +134,8 @@ func (s *session) tell(next State, lost *LostError) {
 		log.Info("the lease is lost", "cause", lost)
 	case next.Holder != old.Holder && next.Holder != "" && !next.Leading && !old.Leading:
 		log.Info("the lease is another's", "holder", next.Holder)
+	case next.Holder != old.Holder && s.core.Phase() == Standby:
+		log.Info("the lease is nobody's", "before", old.Holder)
 	}
 	trouble := s.core.Err() != nil
 	switch {

@@ -1,0 +1,113 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
+)
+
+// writing is work that writes every ten milliseconds until the fence keeps it back, whatever its
+// ctx says; when it wrote first and last.
+type writing struct{ first, last time.Time }
+
+func (w *writing) work(t *testing.T, c client.Client) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}
+		for context.Cause(ctx) != context.Canceled {
+			_, err := client.Create(context.WithoutCancel(ctx), c, cm)
+			if _, kept := errors.AsType[*client.Fenced](err); kept {
+				return nil
+			}
+			if err != nil {
+				t.Error(err)
+				return err
+			}
+			if w.last = time.Now(); w.first.IsZero() {
+				w.first = w.last
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return nil
+	}
+}
+
+// The Lease is deleted, or its holder taken out, while the leader's watch of it tells nothing: the
+// leader does not write after the first write of the next one.
+func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
+	deeds := map[string]func(*coordinationv1.Lease){
+		"deleted":     nil,
+		"holder out":  func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil },
+		"spec out":    func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} },
+		"empty, kept": func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("") },
+	}
+	for name, tc := range map[string]struct {
+		standby bool // the next one was there before
+		deaf    bool // its watch tells nothing either
+		away    bool // the leader reaches no server any more: it leads until its RenewDeadline
+		wait    time.Duration
+		overlap time.Duration // at most
+	}{
+		"standby":                           {standby: true},
+		"standby, deaf":                     {standby: true, deaf: true},
+		"standby, leader away":              {standby: true, away: true},
+		"newcomer":                          {overlap: 2400*time.Millisecond + time.Second/100}, // until the next renewal
+		"newcomer, leader away":             {overlap: 10 * time.Second, away: true},
+		"newcomer that waits":               {wait: 15 * time.Second},
+		"newcomer that waits, leader away":  {wait: 15 * time.Second, away: true},
+		"newcomer that waits for a renewal": {wait: 3 * time.Second},
+	} {
+		for deed, edit := range deeds {
+			t.Run(name+", "+deed, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newServer()
+					cut := make(chan struct{})
+					var a, b writing
+					el := s.elector(t, "a", cut, Options{})
+					outA := start(t.Context(), el, a.work(t, s.client(t, nil).Fenced(el.Fence())))
+					time.Sleep(5 * time.Second)
+					ctx, cancel := context.WithCancel(t.Context())
+					var outB <-chan error
+					startB := func() {
+						next := s.elector(t, "b", nil, Options{AbsentWait: tc.wait})
+						outB = start(ctx, next, b.work(t, s.client(t, nil).Fenced(next.Fence())))
+					}
+					s.deafen()
+					if tc.standby {
+						startB()
+						time.Sleep(2 * time.Second)
+					}
+					if tc.deaf {
+						s.deafen()
+					}
+					if tc.away {
+						close(cut)
+					}
+					gone := time.Now()
+					s.edit(edit)
+					if !tc.standby {
+						startB()
+					}
+					time.Sleep(time.Minute)
+					if b.first.IsZero() {
+						t.Error("nobody has taken the lease in a minute")
+					}
+					t.Logf("the next one begins after %v, the leader writes for %v more", b.first.Sub(gone), max(0, a.last.Sub(b.first)))
+					if d := a.last.Sub(b.first); d > tc.overlap {
+						t.Errorf("the leader wrote for %v after the first write of the next one", d)
+					}
+					cancel()
+					<-outA
+					<-outB
+				})
+			})
+		}
+	}
+}
