@@ -43,7 +43,7 @@ func (m *Manager) AddTo(p Phase, name string, r controller.Runner) (io.Closer, e
 	if err != nil {
 		return nil, err
 	}
-	all := closers{own}
+	all := closers{closer(m.changed), own}
 	if k, ok := r.(kinds); ok && p == Lead && m.elector != nil {
 		warm, err := m.life.add(Always, name+" on standby", &standby{kinds: k.Kinds, cache: m.cache, logger: m.logger})
 		if err != nil {
@@ -54,6 +54,7 @@ func (m *Manager) AddTo(p Phase, name string, r controller.Runner) (io.Closer, e
 	if s, ok := r.(stateful); ok {
 		all = append(all, m.watchState(name, s))
 	}
+	m.changed()
 	if w, ok := r.(metrics.Working); ok {
 		remove, err := m.metrics.AddController(w)
 		if err != nil {

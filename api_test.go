@@ -48,7 +48,7 @@ type frame struct {
 	text    string
 }
 
-func newAPI(t *testing.T) *api {
+func newAPI(t testing.TB) *api {
 	a := &api{version: 1, resources: map[string]*resource{}}
 	for name, kind := range map[string]metav1.TypeMeta{
 		"pods":        {APIVersion: "v1", Kind: "Pod"},
@@ -75,7 +75,7 @@ func (a *api) Close() {
 }
 
 // manager makes a manager for this server.
-func (a *api) manager(t *testing.T, o Options) *Manager {
+func (a *api) manager(t testing.TB, o Options) *Manager {
 	t.Helper()
 	o.Config = &rest.Config{Host: a.URL}
 	if o.Logger == nil {

@@ -20,9 +20,11 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Debug, "debug", o.Debug, "serve profiles and other pages below /debug/, beside the metrics")
 	flags.StringVar(&o.Probes.Addr, "probe-addr", o.Probes.Addr, "`host:port` of /healthz, /livez and /readyz, such as :8081 (empty: off)")
 	flags.StringVar(&o.Probes.CertDir, "probe-cert-dir", o.Probes.CertDir, "`folder` with tls.crt and tls.key of the probes (empty: plain HTTP)")
+	flags.Var(&o.ProbeReasons, "probe-reasons", "`whom` the probes tell why a check fails: loopback (nobody, where they are served beyond it), shown or withheld")
 
 	flags.StringVar(&o.Webhooks.Addr, "webhook-addr", o.Webhooks.Addr, "`host:port` of the webhooks, such as :9443 (empty: off)")
 	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: they are made and rotated here, and kept in a Secret)")
+	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` that the webhooks go on to be served when the program is told to stop (0: 5s, none on loopback; negative: none)")
 	managed := &o.Webhooks.Managed
 	flags.StringVar(&managed.Namespace, "webhook-namespace", managed.Namespace, "`namespace` of that Secret and of the Service (empty: that of the Pod)")
 	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: made of that of the program)")

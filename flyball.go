@@ -12,7 +12,8 @@
 //	  stops last ◄── third ◄──── second ◄───── stops first: no new work, running reconciles
 //	                                           finish within the grace period, the lease is released
 //
-// Each phase has a bound on how long it may take to stop.
+// Each phase has a bound on how long it may take to stop. Webhooks that are served beyond loopback go
+// on to be for a while, with the caches; see Webhooks.Drain.
 //
 // Nothing is global: a program may have several managers, for several clusters too, and each may
 // run again after it stopped.
@@ -105,7 +106,7 @@ func New(o Options) (*Manager, error) {
 	if _, err := m.life.add(Sync, "cache", m.cache); err != nil {
 		return nil, err
 	}
-	m.life.settled = m.settled
+	m.life.settled, m.life.drained = m.settled, m.drained
 	return m, nil
 }
 

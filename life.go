@@ -21,6 +21,11 @@ type life struct {
 	// elect waits until this process leads, runs lead, and returns after it; see leader.Elector.
 	// Nil: it always leads.
 	elect func(ctx context.Context, lead func(context.Context) error) error
+	// drained is called with the time of the stop when all but the caches and servers has ended, and
+	// holds up their end until it returns. Nil: nothing does.
+	drained func(stopped time.Time)
+	// changed is called when a phase has started, and when they are told to stop. Nil: nobody is told.
+	changed func()
 	// bounds are how long each phase may take to stop. Zero: as long as it takes.
 	bounds [phaseCount]time.Duration
 
@@ -61,12 +66,14 @@ func (l *life) run(ctx context.Context) error {
 	l.reached(phaseCount)
 	<-stop.Done()
 	cause := context.Cause(stop)
+	stopped := time.Now()
+	l.told(stopped)
 	l.logger.Info("manager stops", "cause", cause)
-	l.mu.Lock()
-	l.stopped = time.Now()
-	l.mu.Unlock()
 	var late []error
 	for i := len(groups) - 1; i >= 0; i-- {
+		if i == min(int(Sync), len(groups)-1) && l.drained != nil {
+			l.drained(stopped)
+		}
 		if err := l.end(Phase(i), groups[i], cause); err != nil {
 			l.logger.Error("not everything has ended, going on", "err", err)
 			late = append(late, err)
@@ -98,14 +105,30 @@ func (l *life) begin() error {
 
 func (l *life) finish() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.running, l.stopped = false, time.Time{}
+	l.mu.Unlock()
+	l.tell()
 }
 
 func (l *life) reached(p Phase) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.at = p
+	l.mu.Unlock()
+	l.tell()
+}
+
+// told notes that the phases are told to stop.
+func (l *life) told(stopped time.Time) {
+	l.mu.Lock()
+	l.stopped = stopped
+	l.mu.Unlock()
+	l.tell()
+}
+
+func (l *life) tell() {
+	if l.changed != nil {
+		l.changed()
+	}
 }
 
 // ready is nil when every phase has started, and none was told to stop.

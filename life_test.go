@@ -72,8 +72,9 @@ func begun(l *life) (stop func(cause error) error) {
 			result <- err
 			return
 		}
-		defer l.finish()
-		result <- l.run(ctx)
+		err := l.run(ctx)
+		l.finish()
+		result <- err
 	}()
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()

@@ -58,6 +58,8 @@ type Options struct {
 	// Probes serves /healthz, /livez and /readyz. It talks plain HTTP, as kubelets ask, unless
 	// CertDir is set: what it tells is bounded, and has no credentials in it.
 	Probes Endpoint
+	// ProbeReasons says whom the probes tell why a check fails. Zero: nobody beyond loopback.
+	ProbeReasons Reasons
 	// Debug serves the pages of runtime/pprof, and those that show caches and controllers, beside
 	// the metrics and behind the same filter.
 	Debug bool
@@ -108,6 +110,9 @@ func (o Options) resolved() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.ProbeReasons < 0 || int(o.ProbeReasons) >= len(reasonsNames) {
+		return o, &OptionError{"ProbeReasons", fmt.Errorf("there is no %s", o.ProbeReasons)}
 	}
 	switch {
 	case o.GracePeriod == 0:

@@ -74,7 +74,8 @@ type Bounds struct {
 	Always time.Duration
 	// Sync: the caches. Zero: 15 s.
 	Sync time.Duration
-	// Serve: the servers, and the recorder of events. Zero: 20 s.
+	// Serve: the servers, and the recorder of events. Zero: 20 s. The time for which webhooks are
+	// drained lies before it; see Webhooks.Drain.
 	Serve time.Duration
 }
 

@@ -5,26 +5,64 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/probe"
 )
 
-// probes are the checks of a manager.
-type probes struct {
-	health, ready *probe.Set
+// Reasons say whom the probes tell why a check fails. The names of the checks, and which of them
+// fail, are told to everybody; the log has every reason.
+type Reasons int
 
-	mu   sync.Mutex
-	came map[string]func() // checks that come and go, by name, and what takes them out
+const (
+	// ReasonsOnLoopback tells them where the probes are served on loopback alone.
+	ReasonsOnLoopback Reasons = iota
+	// ReasonsShown tells them to everybody who can reach the probes.
+	ReasonsShown
+	// ReasonsWithheld keeps them to the log.
+	ReasonsWithheld
+)
+
+var reasonsNames = [...]string{"loopback", "shown", "withheld"}
+
+// String is the value of the flag: "loopback", "shown", "withheld".
+func (r Reasons) String() string {
+	if r < 0 || int(r) >= len(reasonsNames) {
+		return fmt.Sprintf("reasons %d", int(r))
+	}
+	return reasonsNames[r]
 }
 
+// Set implements flag.Value.
+func (r *Reasons) Set(s string) error {
+	i := slices.Index(reasonsNames[:], s)
+	if i < 0 {
+		return fmt.Errorf("%q is none of %s", s, strings.Join(reasonsNames[:], ", "))
+	}
+	*r = Reasons(i)
+	return nil
+}
+
+// withheld reports whether probes at an address keep the reasons to themselves. Those that are served
+// nowhere are served by the program, which knows where.
+func (r Reasons) withheld(addr string) bool {
+	return r == ReasonsWithheld || r == ReasonsOnLoopback && addr != "" && !isLoopback(addr)
+}
+
+// probeAge is how long the probes repeat an answer: whoever may ask costs no more than one answer a
+// second. What a person must see at once is forgotten earlier; see Manager.changed.
+const probeAge = time.Second
+
+// probes are the checks of a manager.
+type probes struct{ health, ready *probe.Set }
+
 func (m *Manager) newProbes() (err error) {
-	o := probe.Options{Logger: m.logger}
+	o := probe.Options{Logger: m.logger, MaxAge: probeAge, Withhold: m.o.ProbeReasons.withheld(m.o.Probes.Addr)}
 	p := &m.probes
-	p.came = map[string]func(){}
 	if p.health, err = probe.New("healthz", o); err != nil {
 		return err
 	}
@@ -40,8 +78,17 @@ func (m *Manager) newProbes() (err error) {
 			return err
 		}
 	}
+	for name, group := range map[string]probe.Group{"caches": m.checkCaches, "controllers": m.checkControllers} {
+		if _, err := p.ready.AddGroup(name, group); err != nil {
+			return err
+		}
+	}
+	m.life.changed = m.changed
 	return nil
 }
+
+// changed has the next probe look anew.
+func (m *Manager) changed() { m.probes.ready.Forget() }
 
 // checkLease is in order on the leader, and on a standby that can read the lease.
 func (m *Manager) checkLease(context.Context) error { return m.elector.State().Err }
@@ -59,45 +106,23 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //	                         needs to be told, :NAMESPACE, :metadata, :2
 //	controller:NAME          its sources have synced, where it is to run; a standby waits
 //
-// Those of caches and controllers come and go: the set has those there are when Ready is called,
-// and when /readyz is asked.
-func (m *Manager) Ready() *probe.Set {
-	m.probes.mu.Lock()
-	defer m.probes.mu.Unlock()
-	now := m.checks()
-	for name, remove := range m.probes.came {
-		if now[name] == nil {
-			remove()
-			delete(m.probes.came, name)
-		}
+// Those of caches and controllers come and go; a check of the program that has the name of one takes
+// its place. The names "caches" and "controllers" stand for all of them where checks are excluded.
+// Over HTTP an answer is repeated for a second, unless a phase or a controller begins or ends.
+func (m *Manager) Ready() *probe.Set { return m.probes.ready }
+
+func (m *Manager) checkCaches(context.Context) map[string]error {
+	all := map[string]error{}
+	for name, w := range watchNames(m.cache.Watches()) {
+		all[checkName("cache:"+name)] = checkWatch(w)
 	}
-	for name, check := range now {
-		if m.probes.came[name] == nil {
-			// A name that the program has given to a check of its own is left to it.
-			if remove, err := m.probes.ready.Add(name, check); err == nil {
-				m.probes.came[name] = remove
-			}
-		}
-	}
-	return m.probes.ready
+	return all
 }
 
-// checks are those that come and go. Each looks up by its name what it is about.
-func (m *Manager) checks() map[string]probe.Check {
-	all := map[string]probe.Check{}
-	for name := range watchNames(m.cache.Watches()) {
-		all[checkName("cache:"+name)] = func(context.Context) error {
-			if w, ok := watchNames(m.cache.Watches())[name]; ok {
-				return checkWatch(w)
-			}
-			return nil // nobody has it open any more
-		}
-	}
+func (m *Manager) checkControllers(context.Context) map[string]error {
+	all := map[string]error{}
 	for name, s := range m.stateful() {
-		all[checkName("controller:"+name)] = func(context.Context) error { return checkController(s.State()) }
-	}
-	for _, c := range m.servers.certs {
-		all["certificate:"+c.name] = c.source.Check
+		all[checkName("controller:"+name)] = checkController(s.State())
 	}
 	return all
 }
@@ -112,9 +137,10 @@ func (m *Manager) stateful() map[string]stateful {
 	return all
 }
 
-// watchNames names the watches of a cache.
+// watchNames names the watches of a cache, those of one name in the order of the cache.
 func watchNames(watches []cache.Watch) map[string]cache.Watch {
-	all := map[string]cache.Watch{}
+	all := make(map[string]cache.Watch, len(watches))
+	same := map[string]int{}
 	for _, w := range watches {
 		name := w.Kind.Resource.GroupResource().String()
 		if w.Selection.Namespace != "" {
@@ -124,11 +150,13 @@ func watchNames(watches []cache.Watch) map[string]cache.Watch {
 			name += ":metadata"
 		}
 		own := name
-		for n := 2; ; n++ {
-			if _, taken := all[own]; !taken {
+		for {
+			if same[name]++; same[name] > 1 {
+				own = fmt.Sprintf("%s:%d", name, same[name])
+			}
+			if _, taken := all[own]; !taken { // by a namespace that is a number
 				break
 			}
-			own = fmt.Sprintf("%s:%d", name, n)
 		}
 		all[own] = w
 	}
@@ -171,7 +199,7 @@ func checkName(s string) string {
 }
 
 // handler serves the probes of a manager.
-func (p *probes) handler(m *Manager) http.Handler {
+func (p *probes) handler() http.Handler {
 	mux := http.NewServeMux()
 	p.health.Mount(mux)
 	for _, path := range []string{"/livez", "/livez/"} { // another name of the same
@@ -181,8 +209,6 @@ func (p *probes) handler(m *Manager) http.Handler {
 			p.health.Handler().ServeHTTP(w, r2)
 		})
 	}
-	for _, path := range []string{"/readyz", "/readyz/"} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { m.Ready().Handler().ServeHTTP(w, r) })
-	}
+	p.ready.Mount(mux)
 	return mux
 }

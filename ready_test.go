@@ -166,12 +166,12 @@ func TestChecksOfWhatIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := m.checks()["cache:pods"]
-	if err := check(t.Context()); err != errNotSynced {
+	ready := m.Ready()
+	if err := ready.Err(t.Context()); !errors.Is(err, errNotSynced) || !strings.Contains(err.Error(), "cache:pods") {
 		t.Errorf("before it runs: %v", err)
 	}
 	h.Close()
-	if err := check(t.Context()); err != nil {
+	if err := ready.Err(t.Context()); err == nil || strings.Contains(err.Error(), "cache:pods") {
 		t.Errorf("closed: %v", err)
 	}
 }

@@ -34,6 +34,12 @@ type Webhooks struct {
 	Addr string
 	// CertDir has tls.crt and tls.key, which are read again when they change.
 	CertDir string
+	// Drain is how long the webhooks go on to be served, from when the manager is told to stop, or
+	// fails: it is not ready from then on, but API servers need a while to hear of it. The caches stay
+	// for as long. It passes beside the grace period, and is part of no bound in Options.Stop. Each
+	// answer closes its connection, so that the next request finds another replica. Zero: 5 s, and
+	// none where Addr is on loopback. Negative: none.
+	Drain time.Duration
 	// Managed has Flyball make the certificate, and keep it in a Secret that the replicas share,
 	// if CertDir is empty. Namespace is that of the Pod, Name that of Options with
 	// "-webhook-cert", and Logger is filled in, where they are empty. It needs a Service, DNSNames
@@ -72,7 +78,7 @@ func (m *Manager) newServers() error {
 		e := m.o.Probes
 		e.Insecure = e.Insecure || e.CertDir == ""
 		var err error
-		if s.probes, err = m.endpoint("probes", "Probes", e, m.probes.handler(m)); err != nil {
+		if s.probes, err = m.endpoint("probes", "Probes", e, m.probes.handler()); err != nil {
 			return err
 		}
 	}
@@ -82,7 +88,7 @@ func (m *Manager) newServers() error {
 			return err
 		}
 		s.certs = append(s.certs, named{"webhooks", source})
-		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.webhooks.mux, TLS: cert.TLS(source), Logger: m.logger})
+		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.leaving(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger})
 		if err != nil {
 			return &OptionError{"Webhooks", err}
 		}
@@ -92,6 +98,9 @@ func (m *Manager) newServers() error {
 			return err
 		}
 		if _, err := m.metrics.AddCertificate(c.name, c.source); err != nil {
+			return err
+		}
+		if _, err := m.probes.ready.Add("certificate:"+c.name, c.source.Check); err != nil {
 			return err
 		}
 	}
@@ -156,6 +165,44 @@ func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*ser
 		return nil, &OptionError{field, err}
 	}
 	return s, nil
+}
+
+// defaultDrain is some time longer than API servers and proxies need to hear that a Pod is not ready.
+const defaultDrain = 5 * time.Second
+
+// drain is how long the webhooks are to be served after the stop.
+func (w Webhooks) drain() time.Duration {
+	switch {
+	case w.Addr == "" || w.Drain < 0 || w.Drain == 0 && isLoopback(w.Addr):
+		return 0
+	case w.Drain == 0:
+		return defaultDrain
+	}
+	return w.Drain
+}
+
+// drained returns at the end of the drain: at once where the webhooks were never served.
+func (m *Manager) drained(stopped time.Time) {
+	s := m.servers.webhooks
+	if s == nil || s.Addr() == nil {
+		return
+	}
+	if left := time.Until(stopped.Add(m.o.Webhooks.drain())); left > 0 {
+		m.logger.Info("webhooks are served on, for those who have not heard of the stop", "for", left.Round(time.Millisecond))
+		t := time.NewTimer(left)
+		defer t.Stop()
+		<-t.C
+	}
+}
+
+// leaving has callers open new connections from when the manager stops, which lead to others.
+func (m *Manager) leaving(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.life.stopping() > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // webhookCert is the source of the certificate of the webhooks.

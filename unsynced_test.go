@@ -18,10 +18,16 @@ import (
 
 const configMapReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"name":"a","namespace":"ns","operation":"CREATE","userInfo":{},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"}},"oldObject":null}}`
 
+// insecure is a client that takes every certificate.
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
 // post sends a review to a webhook of a manager.
 func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	c := insecure()
+	defer c.CloseIdleConnections()
 	r, err := c.Post("https://"+m.Addrs().Webhooks.String()+path, "application/json", bytes.NewBufferString(body))
 	if err != nil {
 		t.Fatal(err)

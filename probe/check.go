@@ -11,15 +11,17 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// check is one check of a set.
+// check is one check of a set, or one group of them.
 type check struct {
-	name string
-	f    Check
-	o    Options
+	name  string
+	group bool
+	f     func(ctx context.Context) ([]Result, error)
+	o     Options
 
 	mu     sync.Mutex
-	now    *call // nil: it does not run
-	failed bool  // as the log knows it
+	now    *call           // nil: it does not run
+	last   *call           // the last that has returned; nil: there is none, or it was forgotten
+	failed map[string]bool // those that fail, as the log knows it
 }
 
 // call is one call of a check, shared by all who ask meanwhile.
@@ -27,12 +29,18 @@ type call struct {
 	began  time.Time
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when it has returned
-	err    error         // to be read once done is closed
-	asking int           // under the mutex of the check
+
+	// Under the mutex of the check.
+	asking    int
+	forgotten bool // it began before what it says was to be forgotten
+
+	// To be read once done is closed.
+	results []Result
+	err     error // no results, since the check as such failed
 }
 
 // ask waits for the call that runs, or starts one, and says what came of it.
-func (c *check) ask(ctx context.Context) error {
+func (c *check) ask(ctx context.Context) []Result {
 	for {
 		k, mine := c.join()
 		answered := k.await(ctx, c.o.Timeout)
@@ -42,7 +50,6 @@ func (c *check) ask(ctx context.Context) error {
 		var err error
 		switch {
 		case answered:
-			err = k.err
 		case ctx.Err() != nil:
 			err = context.Cause(ctx) // says nothing of the check
 		default:
@@ -52,11 +59,22 @@ func (c *check) ask(ctx context.Context) error {
 		if mine {
 			c.leave(k)
 		}
+		results := c.told(k, err)
 		if answered || ctx.Err() == nil {
-			c.log(err)
+			c.log(results)
 		}
-		return err
+		return results
 	}
+}
+
+// told is what a call came to: the results, or why there are none.
+func (c *check) told(k *call, err error) []Result {
+	if err == nil {
+		if err = k.err; err == nil {
+			return k.results
+		}
+	}
+	return []Result{{Name: c.name, Err: err}}
 }
 
 // await reports whether the call has ended, before ctx and before its time was over.
@@ -112,38 +130,82 @@ func (c *check) run(ctx context.Context, k *call) {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.now = nil
+		if c.now == k {
+			c.now = nil
+		}
+		if ctx.Err() == nil && !k.forgotten {
+			c.last = k
+		}
 	}()
-	k.err = run.Safely(c.name, func() error { return c.f(ctx) })
+	k.err = run.Safely(c.name, func() (err error) {
+		k.results, err = c.f(ctx)
+		return err
+	})
+}
+
+// forget has nobody be told what the check said until now.
+func (c *check) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
+	if c.now != nil {
+		c.now.forgotten = true
+	}
 }
 
 var errGoexit = errors.New("the check left by runtime.Goexit")
 
 // log tells of changes only, so that a probe every second does not fill the log.
-func (c *check) log(err error) {
+func (c *check) log(results []Result) {
+	var fails, mended []Result
 	c.mu.Lock()
 	was := c.failed
-	c.failed = err != nil
+	c.failed = nil
+	for _, r := range results {
+		switch {
+		case r.Err == nil && was[r.Name]:
+			mended = append(mended, r)
+		case r.Err != nil:
+			if !was[r.Name] {
+				fails = append(fails, r)
+			}
+			if c.failed == nil {
+				c.failed = map[string]bool{}
+			}
+			c.failed[r.Name] = true
+		}
+	}
 	c.mu.Unlock()
-	switch {
-	case err != nil && !was:
-		attrs := []any{"check", c.name, "err", err}
-		if p, ok := errors.AsType[*run.PanicError](err); ok {
+	for _, r := range fails {
+		attrs := []any{"check", r.Name, "err", r.Err}
+		if p, ok := errors.AsType[*run.PanicError](r.Err); ok {
 			attrs = append(attrs, "stack", string(p.Stack))
 		}
 		c.o.Logger.Warn("check fails", attrs...)
-	case err == nil && was:
-		c.o.Logger.Info("check is in order again", slog.String("check", c.name))
+	}
+	for _, r := range mended {
+		c.o.Logger.Info("check is in order again", slog.String("check", r.Name))
 	}
 }
 
-// askAll asks all at once.
-func askAll(ctx context.Context, checks []*check) []Result {
-	out := make([]Result, len(checks))
+// askAll asks all at once, but for those whose last answer is younger than age.
+func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Result {
+	out := make([][]Result, len(checks))
 	var all sync.WaitGroup
 	for i, c := range checks {
-		all.Go(func() { out[i] = Result{Name: c.name, Err: c.ask(ctx)} })
+		if k, ok := c.recent(age); ok {
+			out[i] = c.told(k, nil)
+			continue
+		}
+		all.Go(func() { out[i] = c.ask(ctx) })
 	}
 	all.Wait()
 	return out
+}
+
+// recent is the last call, if it is young enough.
+func (c *check) recent(age time.Duration) (*call, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.last != nil && time.Since(c.last.began) < age
 }

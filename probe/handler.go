@@ -1,13 +1,16 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/flyball-io/flyball/run"
@@ -19,6 +22,9 @@ import (
 //	/readyz?verbose          the list in any case
 //	/readyz?exclude=NAME     without a check; may be repeated. A name that is none is told of
 //	/readyz/NAME             one check: 200 and "ok", 503 and the reason, 404 if there is none
+//
+// Answers have the names of the checks. They have reasons of failures, verbose or not, unless
+// Options.Withhold is set: the log then has them. They may be as old as Options.MaxAge.
 //
 // A kubelet takes 503 as it takes every other code from 400 on. Give it both paths, "/readyz" and
 // "/readyz/", or call Mount.
@@ -52,15 +58,9 @@ func (s *Set) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	var without, unknown []string
-	for _, name := range query["exclude"] {
-		if s.has(name) {
-			without = append(without, name)
-		} else {
-			unknown = append(unknown, name)
-		}
-	}
-	results := s.Check(r.Context(), without...)
+	leaveOut := nameSet(query["exclude"])
+	results := s.results(r.Context(), s.o.MaxAge, leaveOut)
+	without, unknown := s.known(r.Context(), leaveOut)
 	bad := slices.ContainsFunc(results, func(r Result) bool { return r.Err != nil })
 	if _, verbose := query["verbose"]; !bad && !verbose && len(unknown) == 0 {
 		reply(w, http.StatusOK, "ok")
@@ -70,8 +70,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	for _, r := range results {
 		s.line(&b, r)
 	}
-	slices.Sort(without)
-	for _, name := range slices.Compact(without) {
+	for _, name := range without {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
 	}
 	if len(unknown) > 0 {
@@ -86,13 +85,40 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, b.String())
 }
 
+// known tells the names of checks from others. Names in groups are told by their last answers.
+func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown []string) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	in := map[string]bool{}
+	var groups []*check
+	for _, c := range s.all() {
+		in[c.name] = true
+		if c.group && !names[c.name] {
+			groups = append(groups, c)
+		}
+	}
+	for _, results := range askAll(ctx, groups, max(s.o.MaxAge, time.Second)) {
+		for _, r := range results {
+			in[r.Name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if in[name] {
+			known = append(known, name)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return known, unknown
+}
+
 func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
-	checks := s.chosen(func(n string) bool { return n == name })
-	if len(checks) == 0 {
+	result, ok := s.one(r.Context(), name)
+	if !ok {
 		reply(w, http.StatusNotFound, fmt.Sprintf("there is no check %s\n", quoted([]string{name})))
 		return
 	}
-	result := askAll(r.Context(), checks)[0]
 	_, verbose := r.URL.Query()["verbose"]
 	if result.Err == nil && !verbose {
 		reply(w, http.StatusOK, "ok")
@@ -107,10 +133,22 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 	reply(w, code, b.String())
 }
 
-func (s *Set) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.checks[name] != nil
+// one asks one check, or the groups for it.
+func (s *Set) one(ctx context.Context, name string) (Result, bool) {
+	asked := s.all()
+	if i := slices.IndexFunc(asked, func(c *check) bool { return !c.group && c.name == name }); i >= 0 {
+		asked = asked[i : i+1]
+	} else {
+		asked = slices.DeleteFunc(asked, func(c *check) bool { return !c.group })
+	}
+	for _, results := range askAll(ctx, asked, s.o.MaxAge) {
+		for _, r := range results {
+			if r.Name == name {
+				return r, true
+			}
+		}
+	}
+	return Result{}, false
 }
 
 func (s *Set) line(b *strings.Builder, r Result) {

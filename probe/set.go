@@ -47,10 +47,19 @@ func (e *NameError) Unwrap() error { return e.Err }
 // may ask, so it must not name secrets.
 type Check func(ctx context.Context) error
 
+// Group is many checks in one call: what is wrong with each, by name; nil is nothing. Names are those
+// of checks. It is called as a Check is; if it panics, or does not return in time, it has failed under
+// its own name. The map is the caller's once it is returned.
+type Group func(ctx context.Context) map[string]error
+
 // Options say how a Set checks. They are read by New, once.
 type Options struct {
 	// Timeout is how long a check may take before it counts as failed. Zero or negative: 5 s.
 	Timeout time.Duration
+	// MaxAge is how long the Handler repeats the last answer of a check, from when that was asked, to
+	// those who ask next: what strangers ask for then costs the same however many they are. Check and
+	// Err, and the first request after Forget, ask anew. Zero or negative: so does each request.
+	MaxAge time.Duration
 	// Withhold keeps the reasons of failures to the log: answers say only which check failed.
 	Withhold bool
 	// Logger is told when a check begins to fail, and when it no longer does. Nil: slog.Default().
@@ -64,6 +73,7 @@ type Set struct {
 
 	mu     sync.Mutex
 	checks map[string]*check
+	groups map[string]*check
 }
 
 // New returns a set without checks, which is in order. Its name is the path of its Handler.
@@ -78,7 +88,7 @@ func New(name string, o Options) (*Set, error) {
 		o.Logger = slog.Default()
 	}
 	o.Logger = o.Logger.With("probe", name)
-	return &Set{name: name, o: o, checks: map[string]*check{}}, nil
+	return &Set{name: name, o: o, checks: map[string]*check{}, groups: map[string]*check{}}, nil
 }
 
 // Name is the name that the set was given.
@@ -93,20 +103,60 @@ func (s *Set) Add(name string, f Check) (remove func(), err error) {
 	if f == nil {
 		return nil, &NameError{Set: s.name, Check: name, Err: ErrNoCheck}
 	}
-	c := &check{name: name, f: f, o: s.o}
+	return s.add(&check{name: name}, func(ctx context.Context) ([]Result, error) {
+		return []Result{{Name: name, Err: f(ctx)}}, nil
+	})
+}
+
+// AddGroup adds a group of checks. Its name stands for all of them where checks are left out. A check
+// that was added by itself hides one of the same name in a group. Error and remove are those of Add.
+func (s *Set) AddGroup(name string, f Group) (remove func(), err error) {
+	if !validName(name) {
+		return nil, &NameError{Set: s.name, Check: name, Err: ErrName}
+	}
+	if f == nil {
+		return nil, &NameError{Set: s.name, Check: name, Err: ErrNoCheck}
+	}
+	return s.add(&check{name: name, group: true}, func(ctx context.Context) ([]Result, error) {
+		all := f(ctx)
+		out := make([]Result, 0, len(all))
+		for name, err := range all {
+			if !validName(name) {
+				err, name = errors.Join(fmt.Errorf("%q: %w", name, ErrName), err), "unnamed"
+			}
+			out = append(out, Result{Name: name, Err: err})
+		}
+		return out, nil
+	})
+}
+
+func (s *Set) add(c *check, f func(context.Context) ([]Result, error)) (remove func(), err error) {
+	c.f, c.o = f, s.o
+	to := s.checks
+	if c.group {
+		to = s.groups
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.checks[name] != nil {
-		return nil, &NameError{Set: s.name, Check: name, Err: ErrTaken}
+	if to[c.name] != nil {
+		return nil, &NameError{Set: s.name, Check: c.name, Err: ErrTaken}
 	}
-	s.checks[name] = c
+	to[c.name] = c
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.checks[name] == c {
-			delete(s.checks, name)
+		if to[c.name] == c {
+			delete(to, c.name)
 		}
 	}, nil
+}
+
+// Forget has the next request ask every check, whatever Options.MaxAge says: call it when something
+// has changed that must be seen at once.
+func (s *Set) Forget() {
+	for _, c := range s.all() {
+		c.forget()
+	}
 }
 
 // Result is what became of one check.
@@ -121,7 +171,7 @@ type Result struct {
 // their names. It returns at the latest when the time for a check is over, or ctx ends; then those
 // that have not returned have its cause.
 func (s *Set) Check(ctx context.Context, leaveOut ...string) []Result {
-	return askAll(ctx, s.chosen(func(name string) bool { return !slices.Contains(leaveOut, name) }))
+	return s.results(ctx, 0, nameSet(leaveOut))
 }
 
 // Err is nil if all is well, or joins what Check says of each that is not.
@@ -135,18 +185,43 @@ func (s *Set) Err(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// chosen are the checks whose names are wanted, in their order.
-func (s *Set) chosen(wanted func(string) bool) []*check {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []*check
-	for c := range maps.Values(s.checks) {
-		if wanted(c.name) {
-			out = append(out, c)
+// results asks all but those left out, and sorts what they say.
+func (s *Set) results(ctx context.Context, age time.Duration, leaveOut map[string]bool) []Result {
+	all := s.all()
+	asked := slices.DeleteFunc(all, func(c *check) bool { return leaveOut[c.name] })
+	var out []Result
+	for i, results := range askAll(ctx, asked, age) {
+		for _, r := range results {
+			if asked[i].group && r.Name != asked[i].name && (leaveOut[r.Name] || s.has(r.Name)) {
+				continue
+			}
+			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b *check) int { return cmp.Compare(a.name, b.name) })
+	slices.SortStableFunc(out, func(a, b Result) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// all are the checks and groups.
+func (s *Set) all() []*check {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Values(s.checks)), maps.Values(s.groups))
+}
+
+// has reports whether there is a check of this name that was added by itself.
+func (s *Set) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checks[name] != nil
+}
+
+func nameSet(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
 }
 
 func validName(name string) bool {

@@ -1,0 +1,162 @@
+package flyball
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/webhook"
+)
+
+// From when the manager is told to stop it is not ready, but calls are answered, from the cache too,
+// until those who call have heard of it. Controllers do not wait for that.
+func TestWebhooksAreDrained(t *testing.T) {
+	a := newAPI(t)
+	a.put("pods", pod("p", "shop"))
+	m := a.manager(t, Options{
+		Probes:   Endpoint{Addr: "127.0.0.1:0"},
+		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
+	})
+	draining, heard := make(chan struct{}), make(chan struct{})
+	m.life.drained = func(stopped time.Time) {
+		if stopped.IsZero() {
+			t.Error("the time of the stop is not told")
+		}
+		close(draining)
+		<-heard
+	}
+	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	err := m.addRunner(t, func(ctx context.Context) error { <-ctx.Done(); close(ended); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = webhook.Validate[corev1.ConfigMap](m, webhook.ValidatorFuncs[corev1.ConfigMap]{
+		Create: func(ctx context.Context, _ *corev1.ConfigMap) ([]string, error) {
+			_, err := client.Get[corev1.Pod](ctx, m.Cache(), reconcile.Request{Namespace: "web", Name: "p"})
+			return nil, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := up(t, m)
+	probes, path := m.Addrs().Probes.String(), webhook.ValidatePath(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	answered := func(when string) {
+		t.Helper()
+		if code, text := post(t, m, path, configMapReview); code != http.StatusOK || !strings.Contains(text, `"allowed":true`) {
+			t.Errorf("%s: %d %s", when, code, text)
+		}
+	}
+	eventually(t, "ready", func() bool { code, _ := get(t, "http://"+probes+"/readyz"); return code == http.StatusOK })
+	answered("before the stop")
+
+	result := make(chan error, 1)
+	go func() { result <- stop() }()
+	<-draining
+	<-ended
+	if code, text := get(t, "http://"+probes+"/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "manager failed: stops") {
+		t.Errorf("readyz while it drains: %d %s", code, text)
+	}
+	if code, _ := get(t, "http://"+probes+"/livez"); code != http.StatusOK {
+		t.Errorf("livez while it drains: %d", code)
+	}
+	answered("while it drains")
+	close(heard)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// addRunner adds something that acts.
+func (m *Manager) addRunner(t *testing.T, f func(context.Context) error) error {
+	t.Helper()
+	_, err := m.Add("acts", controller.Runner(runnerFunc(f)))
+	return err
+}
+
+// Answers given after the stop close their connection: the next request of its client finds another
+// replica.
+func TestDrainClosesConnections(t *testing.T) {
+	m := newAPI(t).manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
+	if err := m.Handle("/hello", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })); err != nil {
+		t.Fatal(err)
+	}
+	draining, heard := make(chan struct{}), make(chan struct{})
+	m.life.drained = func(time.Time) { close(draining); <-heard }
+	stop := up(t, m)
+	c := insecure()
+	defer c.CloseIdleConnections()
+	closes := func() bool {
+		t.Helper()
+		r, err := c.Get("https://" + m.Addrs().Webhooks.String() + "/hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		_, _ = io.Copy(io.Discard, r.Body)
+		return r.Close
+	}
+	if closes() {
+		t.Error("a connection is closed although nothing stops")
+	}
+	result := make(chan error, 1)
+	go func() { result <- stop() }()
+	<-draining
+	if !closes() {
+		t.Error("a connection stays although the manager stops")
+	}
+	close(heard)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDrainFor(t *testing.T) {
+	for _, tt := range []struct {
+		addr  string
+		drain time.Duration
+		want  time.Duration
+	}{
+		{"", 0, 0},
+		{"", time.Minute, 0},
+		{"127.0.0.1:9443", 0, 0},
+		{"[::1]:9443", 0, 0},
+		{"localhost:9443", 0, 0},
+		{"127.0.0.1:9443", time.Second, time.Second},
+		{":9443", 0, 5 * time.Second},
+		{"0.0.0.0:9443", 0, 5 * time.Second},
+		{"example.org:9443", 0, 5 * time.Second},
+		{":9443", time.Minute, time.Minute},
+		{":9443", -1, 0},
+	} {
+		if got := (Webhooks{Addr: tt.addr, Drain: tt.drain}).drain(); got != tt.want {
+			t.Errorf("%q with %v: %v, want %v", tt.addr, tt.drain, got, tt.want)
+		}
+	}
+}
+
+// What failed before anybody could call holds nothing up.
+func TestNoDrainWithoutAPort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	m := newAPI(t).manager(t, Options{Webhooks: Webhooks{Addr: taken.Addr().String(), CertDir: pair(t), Drain: time.Hour}})
+	if err := m.Run(t.Context()); err == nil {
+		t.Error("no error although the port is taken")
+	}
+}

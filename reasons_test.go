@@ -1,0 +1,96 @@
+package flyball
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/informer"
+)
+
+// Strangers who reach the probes are told which check fails, and not why, unless an option says so.
+func TestReasonsOfProbes(t *testing.T) {
+	for _, tt := range []struct {
+		addr    string
+		reasons Reasons
+		told    bool
+	}{
+		{"127.0.0.1:0", ReasonsOnLoopback, true},
+		{":0", ReasonsOnLoopback, false},
+		{":0", ReasonsShown, true},
+		{"127.0.0.1:0", ReasonsWithheld, false},
+	} {
+		t.Run(fmt.Sprint(tt.addr, " ", tt.reasons), func(t *testing.T) {
+			m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: tt.addr}, ProbeReasons: tt.reasons})
+			if _, err := m.Ready().Add("orders", func(context.Context) error { return errors.New("inner life") }); err != nil {
+				t.Fatal(err)
+			}
+			up(t, m)
+			at := fmt.Sprintf("http://127.0.0.1:%d", m.Addrs().Probes.(*net.TCPAddr).Port)
+			for _, path := range []string{"/readyz", "/readyz?verbose", "/readyz/orders", "/readyz/orders?verbose"} {
+				code, text := get(t, at+path)
+				if code != 503 || !strings.Contains(text, "[-]orders failed: ") || strings.Contains(text, "inner life") != tt.told {
+					t.Errorf("%s: %d %q", path, code, text)
+				}
+			}
+		})
+	}
+	var bad *OptionError
+	if _, err := New(Options{Config: &rest.Config{Host: newAPI(t).URL}, ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A probe looks at each watch once, however many there are.
+func BenchmarkReadyz(b *testing.B) {
+	for _, watches := range []int{30, 300} {
+		b.Run(fmt.Sprint(watches), func(b *testing.B) {
+			m := manyWatches(b, watches)
+			for b.Loop() {
+				if m.Ready().Err(b.Context()) == nil {
+					b.Fatal("ready, though nothing runs")
+				}
+			}
+		})
+	}
+}
+
+// manyWatches is a manager that does not run, with n watches that have not synced.
+func manyWatches(t testing.TB, n int) *Manager {
+	m := newAPI(t).manager(t, Options{})
+	for i := range n {
+		sel := informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
+		h, err := m.Cache().Open(t.Context(), &corev1.Pod{}, sel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Close)
+	}
+	return m
+}
+
+// Whoever asks often costs one look a second.
+func TestProbesRepeatTheirAnswer(t *testing.T) {
+	m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
+	asked := 0
+	if _, err := m.Ready().Add("count", func(context.Context) error { asked++; return errors.New("no") }); err != nil {
+		t.Fatal(err)
+	}
+	up(t, m)
+	began := time.Now()
+	requests := 0
+	for ; requests < 300; requests++ {
+		get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
+	}
+	if most := 2 + int(time.Since(began)/probeAge); asked > most+int(phaseCount) {
+		t.Errorf("asked %d times for %d requests in %v", asked, requests, time.Since(began))
+	}
+}
