@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -62,7 +61,7 @@ func failed(err error) bool {
 // unanswered reports whether an error says that something could not be found out.
 func unanswered(err error) bool {
 	switch {
-	case errors.Is(err, object.ErrNoAnswer), errors.Is(err, client.ErrNotReady), meta.IsNoMatchError(err):
+	case errors.Is(err, object.ErrNoAnswer), meta.IsNoMatchError(err):
 		return true
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return true

@@ -51,7 +51,6 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 		{"of another client: 401", apierrors.NewUnauthorized("who"), 0},
 		{"of another client: 410", apierrors.NewResourceExpired("old"), 0},
 		{"no match", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "X"}}, 0},
-		{"a cache that is not ready", fmt.Errorf("read: %w", client.ErrNotReady), 0},
 		{"a deadline", fmt.Errorf("ask: %w", context.DeadlineExceeded), 0},
 		{"a cancel", context.Canceled, 0},
 		{"a dial", dial, 0},
