@@ -16,7 +16,7 @@ import (
 
 // reads is a client that reads from the cache what is cached, and from the server what is not:
 // kinds that nobody has opened, or that the cache was never let see, subresources, and what must
-// not be older than a version.
+// not be older than a version or come from the server.
 type reads struct {
 	client.Client // the live one, for all but reads
 	live          *client.Live
@@ -28,7 +28,7 @@ var _ client.Pager = (*reads)(nil)
 
 // Get implements client.Reader.
 func (r *reads) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
-	if o.Subresource != "" || isVersion(o.ResourceVersion) {
+	if o.Live || o.Subresource != "" || isVersion(o.ResourceVersion) {
 		return r.live.Get(ctx, key, into, o)
 	}
 	err := r.cache.Get(ctx, key, into, o)

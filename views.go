@@ -12,7 +12,7 @@ var _ client.Projector = (*reads)(nil)
 
 // Project implements client.Projector, from where Get reads.
 func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
-	if o.Subresource != "" || isVersion(o.ResourceVersion) {
+	if o.Live || o.Subresource != "" || isVersion(o.ResourceVersion) {
 		return r.live.Project(ctx, key, proto, view, o)
 	}
 	err := r.cache.Project(ctx, key, proto, view, o)

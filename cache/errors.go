@@ -32,11 +32,15 @@ type UnsupportedError struct {
 	Option string
 	// Reason is for a person.
 	Reason string
+	cause  error
 }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cache: read of %s: %s: %s", e.Kind.Kind, e.Option, e.Reason)
 }
+
+// Unwrap returns [client.ErrNotLive] for a live read.
+func (e *UnsupportedError) Unwrap() error { return e.cause }
 
 // ContinueError says that a continue token is not one of this cache.
 type ContinueError struct {

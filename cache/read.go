@@ -16,8 +16,8 @@ import (
 // Get implements client.Reader. What is asked for by ResourceVersion is ignored: the answer is
 // what the cache holds now.
 //
-// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource,
-// *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
+// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource
+// or a live read, *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
 // *client.NotFound, *client.InvalidKey, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
@@ -44,6 +44,9 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	h, err := c.reads(ctx, proto, o.Kind)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.Live {
+		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "live", Reason: client.ErrNotLive.Error(), cause: client.ErrNotLive}
 	}
 	if o.Subresource != "" {
 		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "subresource " + o.Subresource, Reason: "only the server has it"}

@@ -8,7 +8,9 @@
 //	                                  │
 //	                                  ├─ nothing differs ──────────► nothing is sent
 //	                                  ├─ it is not ours ───────────► *OwnedError, *UnownedError
-//	                                  └─ absent, or it differs ────► one server-side apply
+//	                                  ├─ it differs ───────────────► one server-side apply
+//	                                  └─ absent ──► the server is asked; absent there, too ──►
+//	                                                one server-side apply that changes no object
 //
 // # What differs
 //
@@ -36,6 +38,7 @@
 //
 // An object is ours when its controller is this very owner, by uid: not another of the same name
 // that lived before or will after it. All else is left alone. Each apply to an object that was seen
-// has its uid with it, and each delete, so that it does not hit another of that name; and the
-// server refuses a second controller where the cache has not seen the first.
+// has its uid with it, and each delete, so that it does not hit another of that name. An apply to
+// an object that was not seen creates it or fails, see [client.IfAbsent]: a cache that does not hold
+// somebody's object never has us take it over.
 package child

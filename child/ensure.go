@@ -15,7 +15,6 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/reconcile"
 )
 
 // Change is what Ensure did.
@@ -24,7 +23,7 @@ type Change uint8
 const (
 	// Unchanged: the child was as desired, or the server found that it is.
 	Unchanged Change = iota
-	// Created: there was none, as far as the client could see.
+	// Created: there was none.
 	Created
 	// Updated: it was changed.
 	Updated
@@ -68,6 +67,12 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // controller, and returns it as it is then. Nothing is sent when nothing differs (see the package);
 // else it is one server-side apply. The client's view may be behind: an apply that changes nothing
 // is the worst that follows.
+//
+// A client that reads from a cache may not see a child that exists: the cache may be behind, or hold
+// only objects with certain labels. So where it shows none, the server is asked, and what is sent then
+// creates the child or fails: an object that somebody has made meanwhile is looked at anew. A program
+// that may not get the kind is spared the question, and gets the *client.AlreadyExists. A child that
+// the cache never holds costs a get each time.
 //
 // desired sets what is wanted and nothing else, so it is not an object that was read. Without a
 // namespace it gets that of the owner, if its kind has namespaces. It stays as it is. The
@@ -164,50 +169,16 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	return e, nil
 }
 
-func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
-	if object.Untyped(into) {
-		into.GetObjectKind().SetGroupVersionKind(e.gvk)
-	}
-	err := e.c.Get(ctx, object.KeyOf(e.want), into, client.GetOptions{})
-	if client.IgnoreNotFound(err) != nil {
-		return nil, Unchanged, err
-	}
-	if err != nil {
-		got, err := e.apply(ctx)
-		return got, Created, err
-	}
-	mine := controls(e.owner, e.parent, into, e.name)
-	if _, unowned := errors.AsType[*UnownedError](mine); mine != nil && !(unowned && e.o.adopt) {
-		return nil, Unchanged, mine
-	}
-	if into.GetDeletionTimestamp() != nil {
-		return nil, Unchanged, ErrDeleted
-	}
-	field, err := e.difference(into)
-	if err != nil {
-		return nil, Unchanged, err
-	}
-	if field == "" {
-		return into, Unchanged, nil
-	}
-	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
-	e.want.SetUID(into.GetUID())
-	got, err := e.apply(ctx)
-	if err == nil && got.GetResourceVersion() == into.GetResourceVersion() {
-		return got, Unchanged, nil
-	}
-	return got, Updated, err
-}
-
-// apply sends what is wanted, as a map: a Go value would say more than was set.
-func (e *ensure) apply(ctx context.Context) (object.Object, error) {
+// apply sends what is wanted, as a map: a Go value would say more than was set. Where ifAbsent is set it
+// creates the child or does nothing.
+func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error) {
 	says, err := says(e.want)
 	if err != nil {
 		return nil, err
 	}
 	body := &unstructured.Unstructured{Object: says}
 	body.SetGroupVersionKind(e.gvk)
-	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force})
+	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
 	if conflict, ok := errors.AsType[*client.Conflict](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}

@@ -28,7 +28,7 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("child: %s %s", e.Field, e.Problem) }
 
-// OwnedError says that another object controls the child. Nothing was sent.
+// OwnedError says that another object controls the child. It was not touched.
 type OwnedError struct {
 	// Child by its kind and key.
 	Child string
@@ -47,7 +47,7 @@ func (e *OwnedError) Error() string {
 }
 
 // UnownedError says that the child exists and nobody controls it, so that somebody may have made it
-// for another purpose. Nothing was sent; [Adopt] takes such objects over.
+// for another purpose. It was not touched; [Adopt] takes such objects over.
 type UnownedError struct {
 	// Child by its kind and key.
 	Child string

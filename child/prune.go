@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
 // Prune deletes the children of one kind that keep does not want, in the namespace of the owner, or
 // in all if it has none, and returns which. Only what this owner controls, by uid, is touched, and
-// each is deleted only while it is the object that was seen: one of its name that was made since
-// stays. Those that are being deleted already are left alone, and their dependents go in the
+// each is deleted only in the version that was seen: one that has changed since is read from the
+// server and looked at anew, and one of its name that was made since stays. Those that are being deleted already are left alone, and their dependents go in the
 // background.
 //
 //	child.Prune(ctx, c, g, func(s *corev1.Service) bool { return s.Name == wanted })
@@ -44,15 +46,44 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 	var gone []object.Key
 	var errs []error
 	for _, p := range unwanted {
-		err := client.Delete(ctx, c, p, client.IfUID(p.GetUID()), client.Background)
-		_, another := errors.AsType[*client.Conflict](err)
-		switch {
-		case err == nil:
-			gone = append(gone, object.KeyOf(p))
-		case another, client.IgnoreNotFound(err) == nil:
-		default:
+		did, err := prune(ctx, c, owner, gvk, keep, p)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("child %s of %s: %w", describe(c.Scheme(), p), describe(c.Scheme(), owner), err))
+		}
+		if did {
+			gone = append(gone, object.KeyOf(p))
 		}
 	}
 	return gone, errors.Join(errs...)
+}
+
+// prune deletes a child in the version that was seen. Where it has another one by now, the server is
+// asked for it, and it is looked at anew.
+func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, gvk schema.GroupVersionKind, keep func(P) bool, seen P) (bool, error) {
+	var changed error
+	for range maxLooks {
+		err := client.Delete(ctx, c, seen, client.IfUID(seen.GetUID()), client.IfVersion(seen.GetResourceVersion()), client.Background)
+		if client.IgnoreNotFound(err) == nil {
+			return err == nil, nil
+		}
+		if _, conflict := errors.AsType[*client.Conflict](err); !conflict {
+			return false, err
+		}
+		changed = err
+		now := P(new(T))
+		if object.Untyped(now) {
+			now.GetObjectKind().SetGroupVersionKind(seen.GetObjectKind().GroupVersionKind())
+		}
+		err = c.Get(ctx, object.KeyOf(seen), now, client.GetOptions{Live: true})
+		switch {
+		case err != nil && client.IgnoreNotFound(err) == nil:
+			return false, nil
+		case err != nil:
+			return false, errors.Join(changed, err)
+		case now.GetUID() != seen.GetUID(), controls(owner, gvk, now, "") != nil, now.GetDeletionTimestamp() != nil, keep(now):
+			return false, nil
+		}
+		seen = now
+	}
+	return false, changed
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
+// ErrNotLive says that a read was to be answered by the server, but the reader is only a cache.
+var ErrNotLive = errors.New("the reader has no server to ask")
+
 // Call names a request to the server, for errors, hooks and logs.
 type Call struct {
 	Verb string
@@ -81,6 +84,23 @@ type NotFound struct{ Failure }
 
 // AlreadyExists: an object of this name exists, so it was not created.
 type AlreadyExists struct{ Failure }
+
+// absentVersion is a resourceVersion that no object has. Server-side apply compares the version in its
+// body with that of the object, whether it is forced or not, and if there is none creates it all the
+// same: so a body with this one never changes an object. See docs/adr/0014-create-or-fail.md.
+const absentVersion = "9223372036854775807"
+
+// existed makes of the answer to an apply with IfAbsent that there is an object: a conflict that is
+// about it. A quota that is contended, for instance, is another one.
+func existed(err error) error {
+	conflict, ok := errors.AsType[*Conflict](err)
+	if !ok || conflict.status.Details == nil || conflict.status.Details.Name != conflict.Key.Name || conflict.status.Details.Kind != conflict.Resource.Resource {
+		return err
+	}
+	s := conflict.status
+	s.Reason, s.Message = metav1.StatusReasonAlreadyExists, "there is one already"
+	return &AlreadyExists{Failure{Call: conflict.Call, status: s, cause: conflict}}
+}
 
 // Conflict: the object has changed since the resourceVersion that was sent, a precondition does
 // not hold, or fields of an apply belong to others. Read again, and decide again.

@@ -41,6 +41,8 @@ type Op struct {
 	Owner string
 	// Force takes fields over from other owners, in an apply.
 	Force bool
+	// IfAbsent has an apply create the object, and fail with an [AlreadyExists] where there is one.
+	IfAbsent bool
 	// DryRun has the server keep nothing.
 	DryRun bool
 	// Validation of unknown and duplicate fields. Empty: Strict for an apply, else the server's
@@ -94,6 +96,8 @@ func (op *Op) validate() error {
 		return bad("Patch", "is for a patch only")
 	case op.Force && op.Verb != VerbApply:
 		return bad("Force", "is for an apply only")
+	case op.IfAbsent && (op.Verb != VerbApply || op.Subresource != ""):
+		return bad("IfAbsent", "is for an apply of an object only")
 	case op.DropUnknown && op.Verb != VerbUpdate:
 		return bad("DropUnknown", "is for an update only")
 	case deletes && op.Validation != "":

@@ -15,6 +15,9 @@ type GetOptions struct {
 	// ResourceVersion allows an answer that is not older than it; "0" allows any age. Empty: the
 	// latest state. A cache may ignore it.
 	ResourceVersion string
+	// Live has the server answer: what a cache holds does not count. A reader that has no server
+	// behind it answers with an [ErrNotLive].
+	Live bool
 	// Subresource is read instead of the object, for example "scale". Parent is then the kind
 	// that has the subresource, if that is not the kind of the object read into.
 	Subresource string
@@ -173,6 +176,15 @@ func (EvenUnavailable) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
+// FromServer has the server answer a read, past any cache; see [GetOptions.Live].
+type FromServer struct{}
+
+// ApplyToGet implements [GetOption].
+func (FromServer) ApplyToGet(o *GetOptions) error {
+	o.Live = true
+	return nil
+}
+
 // AtVersion allows an answer that is not older than this resourceVersion; "0" allows any age, so
 // that the server may answer from its cache.
 type AtVersion string
@@ -232,6 +244,16 @@ type Force struct{}
 // ApplyToWrite implements [WriteOption].
 func (Force) ApplyToWrite(op *Op) error {
 	op.Force = true
+	return nil
+}
+
+// IfAbsent makes an [Apply] create the object, or else fail with an [AlreadyExists]: an object that
+// exists stays as it is, whoever made it and however short before.
+type IfAbsent struct{}
+
+// ApplyToWrite implements [WriteOption].
+func (IfAbsent) ApplyToWrite(op *Op) error {
+	op.IfAbsent = true
 	return nil
 }
 

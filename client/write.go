@@ -37,6 +37,9 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 		return nil, err
 	}
 	resp, err := c.send(ctx, w.target, c.building(ctx, w))
+	if op.IfAbsent {
+		err = existed(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +131,9 @@ func (p *plan) build(plain bool) (*request, error) {
 	case VerbApply:
 		r.method, r.contentType = http.MethodPatch, string(types.ApplyYAMLPatchType)
 		r.body, err = applyBody(p.answer, p.gvk)
+		if err == nil && op.IfAbsent {
+			r.body, err = onlyIfAbsent(r.body)
+		}
 		return r, err
 	case VerbDelete, VerbDeleteAll:
 		r.method, r.contentType = http.MethodDelete, wire.ContentTypeJSON
@@ -220,6 +226,22 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	}
 	return json.Marshal(m)
 }
+
+// onlyIfAbsent is the body of an apply that changes no object.
+func onlyIfAbsent(body []byte) ([]byte, error) {
+	m, err := decodeMap(body)
+	if err != nil {
+		return nil, err
+	}
+	md, ok := m["metadata"].(map[string]any)
+	if !ok {
+		return nil, errNoMetadata
+	}
+	md["resourceVersion"] = absentVersion
+	return json.Marshal(m)
+}
+
+var errNoMetadata = errors.New("the object has no metadata")
 
 // dropNulls removes the members that are null, which in an object of Go types stand for nothing.
 func dropNulls(v any) {

@@ -1,0 +1,82 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reconcile"
+)
+
+// maxLooks is how often a child that appears and vanishes under our eyes is looked at.
+const maxLooks = 4
+
+// run looks at the child, by the client's view first, and does what is missing.
+func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
+	err := e.get(ctx, into, client.GetOptions{})
+	if err == nil {
+		return e.change(ctx, into)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, Unchanged, err
+	}
+	var taken error
+	for range maxLooks {
+		live := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
+		err := e.get(ctx, live, client.GetOptions{Live: true})
+		if err == nil {
+			return e.change(ctx, live)
+		}
+		blind := cannotLook(err)
+		if client.IgnoreNotFound(err) != nil && !blind {
+			return nil, Unchanged, err
+		}
+		got, err := e.apply(ctx, true)
+		if _, exists := errors.AsType[*client.AlreadyExists](err); !exists || blind {
+			return got, Created, err
+		}
+		taken = err
+	}
+	return nil, Unchanged, taken
+}
+
+func (e *ensure) get(ctx context.Context, into object.Object, o client.GetOptions) error {
+	if object.Untyped(into) {
+		into.GetObjectKind().SetGroupVersionKind(e.gvk)
+	}
+	return e.c.Get(ctx, object.KeyOf(e.want), into, o)
+}
+
+// cannotLook reports whether the server cannot be asked for the child: the program may not, or its
+// client knows none.
+func cannotLook(err error) bool {
+	_, forbidden := errors.AsType[*client.Forbidden](err)
+	return forbidden || errors.Is(err, client.ErrNotLive)
+}
+
+// change applies to a child that exists, if it is ours and differs.
+func (e *ensure) change(ctx context.Context, live object.Object) (object.Object, Change, error) {
+	mine := controls(e.owner, e.parent, live, e.name)
+	if _, unowned := errors.AsType[*UnownedError](mine); mine != nil && !(unowned && e.o.adopt) {
+		return nil, Unchanged, mine
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return nil, Unchanged, ErrDeleted
+	}
+	field, err := e.difference(live)
+	if err != nil {
+		return nil, Unchanged, err
+	}
+	if field == "" {
+		return live, Unchanged, nil
+	}
+	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
+	e.want.SetUID(live.GetUID())
+	got, err := e.apply(ctx, false)
+	if err == nil && got.GetResourceVersion() == live.GetResourceVersion() {
+		return got, Unchanged, nil
+	}
+	return got, Updated, err
+}

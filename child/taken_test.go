@@ -1,0 +1,224 @@
+package child_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	selectors "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/child"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/object"
+)
+
+// labelled is a client whose cache holds the Secrets with a label, and asks the server for what has to
+// come from there.
+type labelled struct {
+	reads
+	asked int
+}
+
+func (l *labelled) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
+	if o.Live {
+		l.asked++
+		return l.Live.Get(ctx, key, into, o)
+	}
+	return l.reads.Get(ctx, key, into, o)
+}
+
+func newLabelled(t *testing.T, c *cluster) *labelled {
+	t.Helper()
+	shared, err := cache.New(informer.Connect(c.Live), cache.Options{Kinds: []cache.KindOptions{
+		{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Labels: selectors.SelectorFromSet(selectors.Set{"app": "guests"})},
+	}})
+	c.check(err)
+	_, err = shared.Open(t.Context(), &corev1.Secret{}, informer.Selection{})
+	c.check(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- shared.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	c.check(shared.WaitForSync(t.Context()))
+	return &labelled{reads: reads{c.Live, shared}}
+}
+
+func secret(name, password string, labels map[string]string) *corev1.Secret {
+	s := &corev1.Secret{StringData: map[string]string{"password": password}}
+	s.Name, s.Labels = name, labels
+	return s
+}
+
+// A Secret that somebody made, and that a cache of labelled objects does not hold, is not taken over,
+// by force or not, and so is not pruned later.
+func TestStrangersOutsideTheCache(t *testing.T) {
+	for name, opts := range map[string][]child.Option{"plain": nil, "forced": {child.Force()}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			l := newLabelled(t, c)
+			theirs := secret("front", "theirs", nil)
+			theirs.Namespace = c.ns
+			made, err := client.Create(t.Context(), c.Live, theirs)
+			c.check(err)
+			for _, desired := range []*corev1.Secret{
+				secret("front", "ours", map[string]string{"app": "guests"}),
+				secret("front", "ours", nil),
+				{ObjectMeta: secret("front", "", nil).ObjectMeta, Data: map[string][]byte{"more": []byte("x")}}, // no field conflicts
+			} {
+				got, did, err := child.Ensure(t.Context(), l, c.owner, desired, opts...)
+				if _, unowned := errors.AsType[*child.UnownedError](err); !unowned || did != child.Unchanged || got != nil {
+					t.Errorf("%v, %v; want an UnownedError", did, err)
+				}
+			}
+			now, err := client.Get[corev1.Secret](t.Context(), c.Live, object.KeyOf(made))
+			c.check(err)
+			if now.ResourceVersion != made.ResourceVersion {
+				t.Errorf("it was changed: %q, owners %v", now.Data["password"], now.OwnerReferences)
+			}
+			if _, err := child.Prune(t.Context(), l, c.owner, func(*corev1.Secret) bool { return false }); err != nil {
+				t.Error(err)
+			}
+			if _, err = client.Get[corev1.Secret](t.Context(), c.Live, object.KeyOf(made)); err != nil {
+				t.Errorf("it was pruned: %v", err)
+			}
+
+			// Adopted, it is compared with what the server has.
+			got, did, err := child.Ensure(t.Context(), l, c.owner, secret("front", "theirs", nil), append(opts, child.Adopt())...)
+			if err != nil || did != child.Updated || got.UID != made.UID {
+				t.Fatalf("adopting: %v, %v", did, err)
+			}
+			if _, did, err := child.Ensure(t.Context(), l, c.owner, secret("front", "theirs", nil), opts...); err != nil || did != child.Unchanged {
+				t.Errorf("a child outside of the cache: %v, %v", did, err)
+			}
+		})
+	}
+}
+
+// racing makes an object in the moment after the server was asked whether there is one.
+type racing struct {
+	*cluster
+	make func()
+}
+
+func (r *racing) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
+	if !o.Live {
+		return client.NewNotFound(client.Call{Verb: "get", Key: key})
+	}
+	err := r.Live.Get(ctx, key, into, o)
+	r.make()
+	return err
+}
+
+// Whoever is quicker wins: what is made between the look and the apply stays as it is.
+func TestStrangersThatAreQuicker(t *testing.T) {
+	for name, opts := range map[string][]child.Option{"plain": nil, "forced": {child.Force()}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			other := c.parent("other")
+			for i, made := range []func(*corev1.Secret){
+				func(*corev1.Secret) {}, // by somebody
+				func(s *corev1.Secret) { c.check(child.Own(other, s, c.Scheme())) },   // by another owner
+				func(s *corev1.Secret) { c.check(child.Own(c.owner, s, c.Scheme())) }, // by ourselves
+			} {
+				theirs := secret(fmt.Sprintf("s%d", i), "theirs", nil)
+				theirs.Namespace = c.ns
+				made(theirs)
+				var uid types.UID
+				r := &racing{c, func() {
+					if uid == "" {
+						got, err := client.Create(t.Context(), c.Live, theirs)
+						c.check(err)
+						uid = got.UID
+					}
+				}}
+				_, did, err := child.Ensure(t.Context(), r, c.owner, secret(theirs.Name, "theirs", nil), opts...)
+				_, unowned := errors.AsType[*child.UnownedError](err)
+				_, owned := errors.AsType[*child.OwnedError](err)
+				if unowned != (i == 0) || owned != (i == 1) || i == 2 && (err != nil || did != child.Updated) {
+					t.Errorf("%d: %v, %v", i, did, err)
+				}
+				now, err := client.Get[corev1.Secret](t.Context(), c.Live, object.Key{Namespace: c.ns, Name: theirs.Name})
+				c.check(err)
+				if now.UID != uid || i < 2 && len(now.ManagedFields) != 1 {
+					t.Errorf("%d: it was changed by %v", i, now.ManagedFields)
+				}
+			}
+		})
+	}
+}
+
+// A program that may not get the kind, or whose client has no server behind its reads, creates its
+// children, and takes over nothing.
+func TestWithoutALook(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"forbidden": &client.Forbidden{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			s := refusing{c, refusal}
+			if _, did, err := child.Ensure(t.Context(), s, c.owner, secret("front", "ours", nil)); err != nil || did != child.Created {
+				t.Fatalf("%v, %v", did, err)
+			}
+			_, _, err := child.Ensure(t.Context(), s, c.owner, secret("front", "ours", nil), child.Force())
+			if _, exists := errors.AsType[*client.AlreadyExists](err); !exists {
+				t.Errorf("it cannot be seen: %v", err)
+			}
+			if len(c.writes) != 2 {
+				t.Errorf("sent %q", c.writes)
+			}
+		})
+	}
+}
+
+// refusing sees nothing, and cannot ask the server.
+type refusing struct {
+	*cluster
+	err error
+}
+
+func (r refusing) Get(_ context.Context, key object.Key, _ object.Object, o client.GetOptions) error {
+	if o.Live {
+		return r.err
+	}
+	return client.NewNotFound(client.Call{Verb: "get", Key: key})
+}
+
+// A child that was given away after the cache saw it is not pruned; one that only has another version is.
+func TestPruneLooksAgain(t *testing.T) {
+	c := newCluster(t)
+	view := map[string]*corev1.Secret{}
+	for _, name := range []string{"given", "changed", "wanted"} {
+		view[name] = ensure(c, secret(name, "ours", nil), child.Created)
+		change := `{"metadata":{"labels":{"a":"b"}}}`
+		switch name {
+		case "given":
+			change = `{"metadata":{"ownerReferences":null}}`
+		case "wanted":
+			change = `{"metadata":{"labels":{"wanted":"yes"}}}`
+		}
+		_, err := client.Patch(t.Context(), c.Live, view[name], client.MergePatch(change))
+		c.check(err)
+	}
+	for name, want := range map[string]int{"given": 0, "changed": 1, "wanted": 0} {
+		gone, err := child.Prune(t.Context(), seeing{c, view[name]}, c.owner, func(s *corev1.Secret) bool { return s.Labels["wanted"] == "yes" })
+		if err != nil || len(gone) != want {
+			t.Errorf("%s: pruned %v, %v", name, gone, err)
+		}
+	}
+}
+
+// seeing sees one Secret in its lists.
+type seeing struct {
+	*cluster
+	view *corev1.Secret
+}
+
+func (s seeing) List(context.Context, object.Object, client.ListOptions) iter.Seq2[object.Object, error] {
+	return func(yield func(object.Object, error) bool) { yield(s.view.DeepCopy(), nil) }
+}
