@@ -12,12 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
 
 // ErrNotLive says that a read was to be answered by the server, but the reader is only a cache.
 var ErrNotLive = errors.New("the reader has no server to ask")
+
+// ErrEndless is in the error of a list whose pages do not come to an end: a continue token came twice, or
+// page after page was empty.
+var ErrEndless = paging.ErrEndless
 
 // Call names a request to the server, for errors, hooks and logs.
 type Call struct {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/wire"
@@ -60,6 +61,7 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 			o.Limit = defaultLimit
 		}
 		fromStart, yielded := o.Continue == "", false
+		var guard paging.Guard
 		for {
 			p, err := c.page(ctx, proto, &o)
 			if gone, ok := errors.AsType[*Gone](err); ok && o.Continue != "" {
@@ -82,6 +84,13 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 				return
 			}
 			if p.meta.Continue == "" {
+				return
+			}
+			for range p.items {
+				paging.Item(&guard, "")
+			}
+			if err := guard.Next(p.meta.Continue); err != nil {
+				yield(nil, &BadAnswer{Failure: local(p.call, metav1.StatusReasonUnknown, http.StatusOK, err)})
 				return
 			}
 			o.Continue = p.meta.Continue
@@ -119,6 +128,7 @@ func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Pa
 
 // rawPage is one page as it came.
 type rawPage struct {
+	call  Call
 	items []item
 	meta  wire.ListMeta
 }
@@ -173,7 +183,7 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 		return nil, streamError(t.call, resp, err)
 	}
 	defer list.Close()
-	p := &rawPage{}
+	p := &rawPage{call: t.call}
 	for {
 		raw, err := list.Next()
 		_, one := errors.AsType[*wire.DecodeError](err)

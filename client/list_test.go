@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -26,6 +27,21 @@ func TestListPages(t *testing.T) {
 	}
 	if second.Get("continue") != "t1" || second.Has("resourceVersion") || second.Has("resourceVersionMatch") || second.Get("labelSelector") != "app=x" {
 		t.Errorf("second page asked for %v", second)
+	}
+}
+
+// Pages that go round in circles are an error.
+func TestListThatDoesNotEnd(t *testing.T) {
+	for name, page := range map[string]http.HandlerFunc{
+		"one token": podList("5", "t1", "a"),
+		"a cycle":   inTurn(podList("5", "t1", "a"), podList("5", "t2", "b"), podList("5", "t1", "a"), podList("5", "t2", "b")),
+	} {
+		f := newFake(t)
+		f.on("GET /api/v1/pods", page)
+		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{})))
+		if len(errs) != 1 || !errors.Is(errs[0], ErrEndless) || f.count() > 3 {
+			t.Errorf("%s: %d requests, %v", name, f.count(), errs)
+		}
 	}
 }
 

@@ -110,6 +110,9 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if o.Reflector.Resource == "" {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}
+	if !o.Kind.ClusterScoped && o.Reflector.Namespace == "" {
+		o.Reflector.Namespace = o.Selection.Namespace
+	}
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
 		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
 		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {

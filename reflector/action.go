@@ -26,7 +26,7 @@ const (
 	Modified
 	Deleted
 	// Bookmark is a frame that only carries a version; Input.Version, and Input.InitialEnd if it
-	// ends the initial events.
+	// ends the initial events. One that cannot be read has Input.Err instead.
 	Bookmark
 	// End is the end of what is open, or what was asked for could not be opened: Input.Err, the
 	// Status of an ERROR frame included. A watch that ended as agreed has none.

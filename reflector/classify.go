@@ -17,16 +17,17 @@ import (
 type cause uint8
 
 const (
-	broken    cause = iota // the connection, or anything unknown
-	server                 // the server answered that it cannot, now
-	busy                   // 429
-	expired                // 410
-	tooLarge               // the version is newer than the server
-	forbidden              // 403
-	notFound               // 404 or 405, or no resource of the server serves the kind
-	refused                // the request is wrong in the eyes of the server
-	garbage                // what came cannot be read
-	stranger               // the answer is not that of an API server: a page, a redirect
+	broken     cause = iota // the connection, or anything unknown
+	server                  // the server answered that it cannot, now
+	busy                    // 429
+	expired                 // 410
+	unreadable              // the server cannot read an object from its own storage
+	tooLarge                // the version is newer than the server
+	forbidden               // 403
+	notFound                // 404 or 405, or no resource of the server serves the kind
+	refused                 // the request is wrong in the eyes of the server
+	garbage                 // what came cannot be read
+	stranger                // the answer is not that of an API server: a page, a redirect
 )
 
 // classify says what an error means, and how long the server asks to wait.
@@ -51,6 +52,8 @@ func classify(err error) (cause, time.Duration) {
 	switch {
 	case s.Code == http.StatusGone || s.Reason == metav1.StatusReasonExpired || s.Reason == metav1.StatusReasonGone:
 		return expired, 0
+	case s.Reason == metav1.StatusReasonStoreReadError:
+		return unreadable, wait
 	case client.IsTooLarge(err):
 		return tooLarge, wait
 	case s.Code == http.StatusTooManyRequests || s.Reason == metav1.StatusReasonTooManyRequests:

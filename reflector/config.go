@@ -11,13 +11,15 @@ import (
 type Config struct {
 	// Resource is what errors call the kind, such as "deployments.apps". Empty: nothing.
 	Resource string
+	// Namespace is the one that is watched: an object of another cannot be placed. Empty: all.
+	Namespace string
 	// PageSize is how many objects a page of a list has. Zero: 500. Negative: all of them. A
 	// server may answer with more when it lists from memory.
 	PageSize int64
 	// Paged lists in pages always, and never asks for a streaming list.
 	Paged bool
 	// InitialEvents is how long a streaming list may go on without a further object before its
-	// end; ten times as long it may take as a whole. After that lists are paged. Zero: 60 s.
+	// end; ten times as long it may take as a whole. After that the list is paged. Zero: 60 s.
 	InitialEvents time.Duration
 	// Silence is how long nothing may come on a watch, neither an object nor a bookmark, until it
 	// is opened again. With the time that the server has to answer, of 10 s, it is the bound
@@ -45,7 +47,16 @@ const (
 	maxStrange = 3                // answers in a row that are not an API server's make a kind unavailable
 	maxQuick   = 3                // so has this one in a row that ends so soon, whatever came on it
 	maxAsked   = time.Minute      // the longest wait that an ERROR frame may ask for; answers: client.Options.MaxRetryAfter
-	maxProbe   = 5 * time.Minute  // the longest time between two probes of a watch without bookmarks
+	maxStreams = 2                // tries of a streaming list, where the plain one would fail alike
+
+	streamAnswer = 15 * time.Second // for a streaming list to be opened
+	minStreamGap = time.Minute      // from a streaming list that failed to the next
+	maxStreamGap = time.Hour
+	pace         = 250 * time.Millisecond // about, between watches that end at once and bring something
+	minHurry     = 16                     // of them in a row, until a list brings what is still to come
+	maxHurry     = 128                    // likewise, when that has happened some times
+	maxEmpty     = 16                     // empty pages in a row, which a list may have
+	maxProbe     = 5 * time.Minute        // the longest time between two probes of a watch without bookmarks
 )
 
 func (c Config) withDefaults() Config {

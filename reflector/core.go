@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/internal/paging"
 )
 
 var (
@@ -12,6 +12,9 @@ var (
 	ErrNoVersion = errors.New("the list has no resourceVersion")
 	// ErrNoName says that an object came without a name.
 	ErrNoName = errors.New("the object has no name")
+	// ErrNamespace says that an object came without a namespace, or with one, though the others of the
+	// kind are not like that, or that it is of a namespace that is not watched.
+	ErrNamespace = errors.New("the object is of the wrong namespace")
 	// ErrStalled says that the server did not answer or go on in time.
 	ErrStalled = errors.New("nothing came in time")
 	// ErrQuick says that a watch ended within a second, before anything came, or as others had
@@ -19,6 +22,9 @@ var (
 	ErrQuick = errors.New("the watch ended at once")
 	// ErrOlder says that a version came that is older than what was seen before.
 	ErrOlder = errors.New("the server shows an older state than before")
+	// ErrEndless says that the pages of a list do not come to an end: a continue token or a page came
+	// twice, or page after page was empty.
+	ErrEndless = paging.ErrEndless
 )
 
 // Core decides what a Reflector does: it is told what happened, and answers with calls of the
@@ -32,29 +38,42 @@ type Core struct {
 	emit  []Emission
 
 	plan      plan
-	cont      string // the page to ask for
-	replacing bool   // Begin was emitted, and neither Complete nor Abort
-	broken    int    // streaming lists in a row that broke
-	strange   int    // answers in a row that are not those of an API server
+	cont      string       // the page to ask for
+	replacing bool         // Begin was emitted, and neither Complete nor Abort
+	pages     paging.Guard // of this list, so far
+	tally     tally        // of this list, so far
+	whole     tally        // of the last list that was completed
+	strange   int          // answers in a row that are not those of an API server
 	missing   missing
 
-	open    bool      // what mode names is open
-	opened  time.Time // since when
-	style   style     // of the watch
-	timeout time.Duration
-	frames  int       // since the watch was opened
-	objects int       // those of them with an object
-	expired int       // 410s on watches in a row, with no frame between them that came after a second
-	quick   int       // watches in a row that ended within quickWatch
-	until   time.Time // when the initial events have to end
+	unstreamed int       // streaming lists in a row that failed
+	streamAt   time.Time // no streaming list before this
+	streamGap  time.Duration
 
-	after    mode // what follows the wait
-	failures int
-	well     time.Time // since when nothing is wrong; zero while something is
-	stuckAt  string    // the version at which a stream yielded what cannot be used
-	stuck    int       // how often
-	probeAt  time.Time // no probe before this
-	probeGap time.Duration
+	open     bool      // what mode names is open
+	opened   time.Time // since when
+	style    style     // of the watch
+	timeout  time.Duration
+	frames   int       // since the watch was opened
+	objects  int       // those of them with an object
+	expired  int       // 410s on watches in a row, with no frame between them that came after a second
+	quick    int       // watches in a row that ended within quickWatch
+	hurried  int       // those of them that brought something, since the last list
+	patience int       // how many it takes until the next list
+	from     string    // the version at which the watch was opened
+	until    time.Time // when the initial events have to end
+
+	after      mode // what follows the wait
+	failures   int
+	well       time.Time // since when nothing is wrong; zero while something is
+	doubt      int       // breaks in a row that may have hidden something
+	shown      string    // the version that the server gave of itself last: of a list, a bookmark or a probe
+	backward   int       // times that the server seemed to go back
+	backwardAt time.Time
+	stuckAt    string    // the version at which a stream yielded what cannot be used
+	stuck      int       // how often
+	probeAt    time.Time // no probe before this
+	probeGap   time.Duration
 }
 
 // mode is what the Core is doing.
@@ -168,27 +187,42 @@ func (c *Core) resume(at moment) Action {
 
 // fail waits, and then does what after says. atLeast is how long the server asks to wait.
 func (c *Core) fail(at moment, verb string, err error, after mode, atLeast time.Duration) Action {
-	reset := c.cfg.Backoff.ResetAfter
-	if c.failures > 0 && reset > 0 && !c.well.IsZero() && at.now.Sub(c.well) >= reset {
-		c.failures = 0
-	}
-	if c.failures == 0 {
-		c.state.Episode++
-	}
-	c.failures++
+	c.another(at)
+	return c.delay(at, verb, err, after, atLeast)
+}
+
+// delay is the wait of fail.
+func (c *Core) delay(at moment, verb string, err error, after mode, atLeast time.Duration) Action {
 	wait := c.cfg.Backoff.Delay(c.failures, at.random)
 	if atLeast > 0 {
 		// Those who were sent away together do not come back together.
 		wait = max(wait, atLeast+time.Duration(at.random*float64(min(atLeast/10, time.Second))))
 	}
-	bad := Failing
+	return c.wait(at, c.failed(), verb, err, after, wait)
+}
+
+// another counts a failure. It reports whether that is the first of an episode.
+func (c *Core) another(at moment) (first bool) {
+	reset := c.cfg.Backoff.ResetAfter
+	if c.failures > 0 && reset > 0 && !c.well.IsZero() && at.now.Sub(c.well) >= reset {
+		c.failures = 0
+	}
+	if first = c.failures == 0; first {
+		c.state.Episode++
+	}
+	c.failures++
+	return first
+}
+
+// failed is the phase after a failure.
+func (c *Core) failed() Phase {
 	switch {
 	case !c.state.UnavailableSince.IsZero():
-		bad = Unavailable
+		return Unavailable
 	case c.state.HasSynced:
-		bad = Stale
+		return Stale
 	}
-	return c.wait(at, bad, verb, err, after, wait)
+	return Failing
 }
 
 // absent waits until the kind may be there, or allowed.
@@ -202,22 +236,36 @@ func (c *Core) absent(at moment, bad Phase, verb string, err error, after mode) 
 }
 
 func (c *Core) wait(at moment, bad Phase, verb string, err error, after mode, d time.Duration) Action {
+	c.bad(at, bad, verb, err)
+	return c.pause(at, after, d)
+}
+
+// bad notes what went wrong.
+func (c *Core) bad(at moment, p Phase, verb string, err error) {
 	c.well = time.Time{}
-	c.mode, c.after, c.open = waiting, after, false
 	c.state.Err = &Error{Verb: verb, Resource: c.cfg.Resource, Err: err}
-	c.phase(at, bad)
+	c.phase(at, p)
+}
+
+func (c *Core) pause(at moment, after mode, d time.Duration) Action {
+	c.mode, c.after, c.open = waiting, after, false
 	c.state.RetryAt = at.now.Add(d)
 	return Action{Do: Wait, Until: c.state.RetryAt}
 }
 
-// good notes that a list was completed or a watch opened.
+// good notes that a list was completed or a watch opened. After breaks in a row that may have hidden
+// something that does not count yet: see proven.
 func (c *Core) good(at moment) {
 	if c.well.IsZero() {
 		c.well = at.now
 	}
 	c.state.LastEvent = at.now
-	c.state.Err = nil
 	c.strange = 0
+	if c.doubt > 1 {
+		c.phase(at, c.failed())
+		return
+	}
+	c.state.Err = nil
 	c.phase(at, Synced)
 }
 
@@ -235,9 +283,3 @@ func (c *Core) deadline(at moment, d time.Duration) time.Time {
 }
 
 func (c *Core) read(until time.Time) Action { return Action{Do: Read, Until: until} }
-
-// older reports whether a version is certainly older than what the sink has.
-func (c *Core) older(version string) bool {
-	order, ok := object.CompareVersions(version, c.state.ResourceVersion)
-	return ok && order < 0
-}

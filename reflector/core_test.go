@@ -91,6 +91,9 @@ func (s *story) tell(out *strings.Builder, f []string) error {
 	switch f[0] {
 	case "new":
 		cfg := Config{Paged: len(f) > 1 && f[1] == "paged"}
+		if len(f) > 2 {
+			cfg.Namespace = f[2]
+		}
 		*s = *newStory(cfg)
 		return nil
 	case "random":
@@ -146,11 +149,15 @@ func parseInput(f []string) (Input, error) {
 	case "item", "added", "modified", "deleted":
 		in.Event = map[string]Event{"item": Item, "added": Added, "modified": Modified, "deleted": Deleted}[f[0]]
 		name, version, _ := strings.Cut(f[1], "@")
-		if len(f) > 2 {
-			in.Entry = store.SetAside(object.Header{Key: object.Key{Name: name}, ResourceVersion: version}, errors.New(f[2]))
-		} else {
-			in.Entry = store.SetAside(object.Header{Key: object.Key{Name: name}, ResourceVersion: version}, nil)
+		key := object.Key{Name: strings.TrimSuffix(name, "?")} // "?": no name
+		if ns, name, ok := strings.Cut(name, "/"); ok {
+			key = object.Key{Namespace: ns, Name: name}
 		}
+		var err error
+		if len(f) > 2 {
+			err = errors.New(f[2])
+		}
+		in.Entry = store.SetAside(object.Header{Key: key, ResourceVersion: version}, err)
 	case "page":
 		in = Input{Event: PageDone, Version: strings.TrimPrefix(f[1], "@")}
 		if len(f) > 2 {
@@ -158,6 +165,9 @@ func parseInput(f []string) (Input, error) {
 		}
 	case "bookmark":
 		in = Input{Event: Bookmark, Version: strings.TrimPrefix(f[1], "@"), InitialEnd: len(f) > 2}
+		if f[1] == "garbage" {
+			in = Input{Event: Bookmark, Err: scriptedError(f[1:])}
+		}
 	case "discovered":
 		in = Input{Event: Discovered, Serving: client.Serving{Version: "v1", Here: f[1] == "here"}}
 		if f[1] == "elsewhere" {
@@ -190,6 +200,8 @@ func scriptedError(f []string) error {
 	s.Code = int32(code)
 	if len(f) > 1 {
 		switch f[1] {
+		case "StorageReadError":
+			s.Reason = metav1.StatusReasonStoreReadError
 		case "type":
 			s.Reason = metav1.StatusReasonTimeout
 			s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
@@ -238,6 +250,7 @@ func TestClassify(t *testing.T) {
 		{status(400, metav1.StatusReasonBadRequest), refused},
 		{status(422, metav1.StatusReasonInvalid), refused},
 		{status(500, ""), server},
+		{status(500, metav1.StatusReasonStoreReadError), unreadable},
 		{status(503, ""), server},
 	} {
 		if got, _ := classify(test.err); got != test.want {

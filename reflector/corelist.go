@@ -1,9 +1,9 @@
 package reflector
 
 import (
-	"io"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -20,14 +20,13 @@ func (c *Core) list(at moment, p plan) Action {
 // request asks for what the plan wants next: the streaming list, or a page.
 func (c *Core) request(at moment) Action {
 	c.open = false
+	c.plan.newest = c.plan.newest || c.state.Unordered
 	from := c.state.ResourceVersion
 	if c.plan.newest {
 		from = ""
 	}
-	if !c.plan.paged && !c.state.NoStream && c.cont == "" {
-		c.mode = streaming
-		c.timeout = c.drawTimeout(at)
-		return Action{Do: Watch, Initial: true, Version: from, Timeout: c.timeout, Until: c.deadline(at, c.cfg.Stall)}
+	if c.streams(at) {
+		return c.stream(at, from)
 	}
 	c.mode = listing
 	if from == "" && !c.plan.newest {
@@ -49,7 +48,8 @@ func (c *Core) stepListing(at moment, in Input) Action {
 		c.open = true
 		c.begin()
 	case in.Event == Item && c.open:
-		c.put(Upsert, in.Entry)
+		paging.Item(&c.pages, in.Entry.Key())
+		c.listed(in.Entry)
 	case in.Event == PageDone && c.open:
 		return c.pageDone(at, in.Version, in.Continue)
 	case in.Event == End:
@@ -67,99 +67,44 @@ func (c *Core) pageDone(at moment, version, cont string) Action {
 	switch {
 	case version == "":
 		return c.listFailed(at, ErrNoVersion)
-	case c.older(version) && !c.plan.reset:
-		return c.listOlder(at)
+	case c.isOlder(version) && !c.plan.reset:
+		return c.listOlder(at, version)
 	case cont != "":
+		if c.pages.Next(cont) != nil {
+			return c.pagesEndless(at)
+		}
 		c.cont = cont
 		return c.request(at)
 	}
+	if err := c.incomplete(); err != nil {
+		return c.listFailed(at, err)
+	}
 	c.complete(at, version)
+	if c.doubt > 1 {
+		return c.watch(at, check)
+	}
 	return c.watch(at, long)
+}
+
+// pagesEndless gives up on pages that go round in circles, and asks for all in one after a while.
+func (c *Core) pagesEndless(at moment) Action {
+	c.abort()
+	c.cont = ""
+	c.plan.whole, c.plan.paged = true, true
+	return c.fail(at, "list", ErrEndless, listing, 0)
 }
 
 // listOlder deals with a list that is older than what the sink has. From a server that was asked
 // for what is newest it means that the server itself went back: the same list once more, and
 // then it is believed. Any other server has an older view, and is left alone for a while.
-func (c *Core) listOlder(at moment) Action {
+func (c *Core) listOlder(at moment, version string) Action {
 	if c.plan.newest {
-		return c.list(at, plan{reason: WentBack, newest: true, paged: true, reset: true})
+		return c.list(at, c.wentBack(at, version))
 	}
 	c.abort()
+	c.countBackward(at)
 	c.plan, c.cont = plan{reason: OlderView, newest: true, paged: true}, ""
 	return c.fail(at, "list", ErrOlder, listing, 0)
-}
-
-func (c *Core) stepStreaming(at moment, in Input) Action {
-	switch in.Event {
-	case Opened:
-		c.openWatch(at, long)
-		c.until = at.now.Add(c.cfg.InitialEvents)
-		c.begin()
-	case Added, Modified, Deleted:
-		if !c.open {
-			return c.next
-		}
-		if in.Event == Added {
-			c.until = at.now.Add(c.cfg.InitialEvents)
-			if last := c.opened.Add(10 * c.cfg.InitialEvents); c.until.After(last) {
-				c.until = last
-			}
-		}
-		op := Upsert
-		if in.Event == Deleted {
-			op = Delete
-		}
-		c.put(op, in.Entry)
-	case Bookmark:
-		if c.open && in.InitialEnd {
-			return c.streamDone(at, in.Version)
-		}
-	case End:
-		err := in.Err
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
-		return c.streamFailed(at, err)
-	case Timer:
-		return c.streamFailed(at, ErrStalled)
-	default:
-		return c.next
-	}
-	c.state.LastEvent = at.now
-	return c.read(c.until)
-}
-
-// streamDone is the end of the initial events: what follows on the same stream is the watch.
-func (c *Core) streamDone(at moment, version string) Action {
-	switch {
-	case version == "":
-		return c.streamFailed(at, ErrNoVersion)
-	case c.older(version):
-		return c.listOlder(at)
-	}
-	c.complete(at, version)
-	c.mode = watching
-	c.frames++
-	return c.read(c.silentAt(at))
-}
-
-// streamFailed goes over to pages for good where the server does not know streaming lists, or
-// does not bring them to an end; one that breaks is tried once more.
-func (c *Core) streamFailed(at moment, err error) Action {
-	cause, _ := classify(err)
-	if !c.open && cause == notFound { // a list has the last word
-		c.plan.paged = true
-		return c.list(at, c.plan)
-	}
-	if c.open && err == ErrStalled || !c.open && cause == refused {
-		c.state.NoStream = true
-		return c.list(at, c.plan)
-	}
-	if c.open || err == ErrStalled {
-		c.broken++
-		c.state.NoStream = c.broken >= 2
-	}
-	return c.listFailed(at, err)
 }
 
 // listFailed is the ladder for a list that could not be opened or read to its end.
@@ -213,7 +158,7 @@ func listReason(p plan, r Reason) Reason {
 
 func (c *Core) begin() {
 	if !c.replacing {
-		c.replacing = true
+		c.replacing, c.pages, c.tally = true, paging.Guard{}, tally{}
 		c.emit = append(c.emit, Emission{Op: Begin, Reset: c.plan.reset, Reason: c.plan.reason})
 	}
 }
@@ -229,7 +174,8 @@ func (c *Core) abort() {
 func (c *Core) finish(version string) {
 	c.replacing = false
 	c.emit = append(c.emit, Emission{Op: Complete, Version: version})
-	c.state.ResourceVersion = version
+	c.state.ResourceVersion, c.shown, c.whole = version, version, c.tally
+	c.hurried = 0
 	count(&c.state.Relists, c.plan.reason)
 }
 
@@ -238,28 +184,29 @@ func (c *Core) complete(at moment, version string) {
 	c.finish(version)
 	c.state.HasSynced, c.state.UnavailableSince = true, time.Time{}
 	c.plan, c.cont, c.missing = plan{}, "", missing{}
-	c.broken = 0
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
 	c.good(at)
 }
 
 // put passes an object on, and reports it if it cannot be used.
 func (c *Core) put(op Op, e *store.Entry) {
-	h := e.Header()
-	err := e.Err()
-	if err == nil && h.Name == "" {
-		err = ErrNoName
+	if err := e.Err(); err != nil {
+		c.report(e, err)
 	}
-	if err != nil {
-		version := h.ResourceVersion
-		if version == "" {
-			version = c.state.ResourceVersion
+	c.emit = append(c.emit, Emission{Op: op, Entry: e})
+}
+
+// report tells of something that came and cannot be used; e may be nil.
+func (c *Core) report(e *store.Entry, err error) {
+	p := Problem{ResourceVersion: c.state.ResourceVersion, Err: err}
+	if e != nil {
+		h := e.Header()
+		p.Key = h.Key
+		if h.ResourceVersion != "" {
+			p.ResourceVersion = h.ResourceVersion
 		}
-		c.emit = append(c.emit, Emission{Op: Report, Problem: Problem{Key: h.Key, ResourceVersion: version, Err: err}})
 	}
-	if h.Name != "" {
-		c.emit = append(c.emit, Emission{Op: op, Entry: e})
-	}
+	c.emit = append(c.emit, Emission{Op: Report, Problem: p})
 }
 
 func (c *Core) drawTimeout(at moment) time.Duration {

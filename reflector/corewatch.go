@@ -18,7 +18,7 @@ func (c *Core) watch(at moment, s style) Action {
 
 func (c *Core) openWatch(at moment, s style) {
 	c.open, c.opened, c.style = true, at.now, s
-	c.frames, c.objects = 0, 0
+	c.frames, c.objects, c.from = 0, 0, c.state.ResourceVersion
 }
 
 // silentAt is when the open watch counts as silent if nothing comes until then. A watch that was
@@ -48,11 +48,7 @@ func (c *Core) stepWatching(at moment, in Input) Action {
 		if !c.open {
 			return c.next
 		}
-		if in.Version != "" && c.older(in.Version) {
-			return c.sawOlder(at)
-		}
-		c.heard(at, in.Version)
-		return c.read(c.silentAt(at))
+		return c.bookmark(at, in)
 	case End:
 		if in.Err == nil {
 			return c.watchEnded(at)
@@ -65,8 +61,12 @@ func (c *Core) stepWatching(at moment, in Input) Action {
 }
 
 func (c *Core) change(at moment, in Input) Action {
-	version := in.Entry.Header().ResourceVersion
-	if version != "" && c.older(version) {
+	version := in.Entry.ResourceVersion()
+	if err := c.hidden(in.Entry); err != nil {
+		c.report(in.Entry, err)
+		return c.doubtful(at, err, plan{reason: Unplaced, newest: true})
+	}
+	if version != "" && !c.state.Unordered && c.older(version) {
 		return c.sawOlder(at)
 	}
 	op := Upsert
@@ -79,8 +79,30 @@ func (c *Core) change(at moment, in Input) Action {
 	return c.read(c.silentAt(at))
 }
 
+// bookmark takes the version of one. One that cannot be read hides nothing.
+func (c *Core) bookmark(at moment, in Input) Action {
+	version := in.Version
+	switch {
+	case in.Err != nil:
+		c.report(nil, in.Err)
+		version = ""
+	case version == "":
+	case !c.older(version):
+		c.shown = version
+	case !c.state.Unordered:
+		return c.sawOlder(at)
+	case at.now.Before(c.probeAt):
+		version = ""
+	default:
+		return c.probe(at)
+	}
+	c.heard(at, version)
+	return c.read(c.silentAt(at))
+}
+
 func (c *Core) heard(at moment, version string) {
 	c.frames++
+	c.proven(at)
 	if at.now.Sub(c.opened) >= quickWatch {
 		c.expired = 0
 	}
@@ -90,23 +112,44 @@ func (c *Core) heard(at moment, version string) {
 	}
 }
 
-// sawOlder deals with a stream that goes back in time: what is newest decides.
-func (c *Core) sawOlder(at moment) Action {
-	c.plan = plan{reason: OlderView, newest: true, paged: true}
-	return c.fail(at, "watch", ErrOlder, listing, 0)
-}
-
 // watchEnded is the regular end of a watch.
 func (c *Core) watchEnded(at moment) Action {
 	count(&c.state.Restarts, Ended)
-	if at.now.Sub(c.opened) >= quickWatch {
-		c.quick = 0
+	c.proven(at)
+	if c.ranLong(at) {
 		return c.again(at)
 	}
-	if c.quick++; c.frames == 0 || c.quick >= maxQuick {
+	c.quick++
+	switch {
+	case c.frames == 0, c.quick >= maxQuick && !c.advanced():
 		return c.fail(at, "watch", ErrQuick, watching, 0)
+	case c.quick >= maxQuick:
+		return c.hurry(at, long)
 	}
 	return c.again(at)
+}
+
+// ranLong reports whether the watch that ends was open for long enough to be no quick one.
+func (c *Core) ranLong(at moment) bool {
+	long := at.now.Sub(c.opened) >= quickWatch
+	if long {
+		c.quick, c.hurried, c.patience = 0, 0, 0
+	}
+	return long
+}
+
+// advanced reports whether the watch that ends has brought something new.
+func (c *Core) advanced() bool { return c.objects > 0 && c.state.ResourceVersion != c.from }
+
+// hurry goes on after a watch that ended at once and brought something new: at a steady pace, however
+// often that happens. A list brings all that is still to come now and then.
+func (c *Core) hurry(at moment, s style) Action {
+	if c.hurried++; c.hurried >= max(c.patience, minHurry) {
+		c.patience = min(2*max(c.patience, minHurry), maxHurry)
+		return c.list(at, plan{reason: Behind})
+	}
+	c.style = s
+	return c.pause(at, watching, pace+time.Duration((at.random-0.5)*float64(pace)/2))
 }
 
 // watchSilent is a watch that nothing came on, or that could not be opened in time.
@@ -114,6 +157,7 @@ func (c *Core) watchSilent(at moment) Action {
 	if !c.open {
 		return c.watchFailed(at, ErrStalled)
 	}
+	c.proven(at)
 	count(&c.state.Restarts, Silent)
 	if c.style == long && c.cfg.Silence > 0 {
 		return c.watch(at, brief)
@@ -131,6 +175,10 @@ func (c *Core) again(at moment) Action {
 	if c.frames > 0 || at.now.Before(c.probeAt) {
 		return c.watch(at, brief)
 	}
+	return c.probe(at)
+}
+
+func (c *Core) probe(at moment) Action {
 	c.mode, c.open = probing, false
 	return Action{Do: Probe, Limit: 1, Until: at.now.Add(answer)}
 }
@@ -140,6 +188,18 @@ func (c *Core) watchFailed(at moment, err error) Action {
 	cause, wait := classify(err)
 	wasOpen := c.open
 	c.open = false
+	if _, ok := statusOf(err); ok && wasOpen && cause == broken && !cut(err) {
+		cause = server // an ERROR frame that says nothing that is known
+	}
+	if wasOpen && c.advanced() && (cause == broken || cause == server || cause == garbage) {
+		c.failures = min(c.failures, 1)
+		if !c.ranLong(at) && cause != garbage {
+			if c.quick++; c.quick >= maxQuick {
+				count(&c.state.Restarts, restart(cause))
+				return c.hurry(at, check)
+			}
+		}
+	}
 	if c.stuckAt != c.state.ResourceVersion {
 		c.stuckAt, c.stuck = c.state.ResourceVersion, 0
 	}
@@ -152,6 +212,8 @@ func (c *Core) watchFailed(at moment, err error) Action {
 		}
 		c.plan = p
 		return c.fail(at, "watch", err, listing, wait)
+	case unreadable:
+		return c.doubtful(at, err, plan{reason: Unreadable, newest: true})
 	case forbidden:
 		return c.absent(at, Forbidden, "watch", err, watching)
 	case stranger:
@@ -172,9 +234,10 @@ func (c *Core) watchFailed(at moment, err error) Action {
 		}
 		count(&c.state.Restarts, Failed)
 	case garbage:
-		c.emit = append(c.emit, Emission{Op: Report, Problem: Problem{ResourceVersion: c.state.ResourceVersion, Err: err}})
+		c.report(nil, err)
+		c.doubt++
 		if c.stuck++; c.stuck >= 2 {
-			return c.relistStuck(at, err)
+			return c.relistStuck(at, Garbage, err)
 		}
 		count(&c.state.Restarts, Mangled)
 	case busy:
@@ -185,21 +248,29 @@ func (c *Core) watchFailed(at moment, err error) Action {
 			c.stuck++
 		}
 		if c.stuck >= 4 {
-			return c.relistStuck(at, err)
+			return c.relistStuck(at, Errors, err)
 		}
-		count(&c.state.Restarts, Failed)
+		count(&c.state.Restarts, restart(cause))
 	default:
-		count(&c.state.Restarts, Broken)
+		count(&c.state.Restarts, restart(cause))
 	}
 	c.style = check
 	c.probeAt, c.probeGap = at.now, 0
 	return c.fail(at, "watch", err, watching, wait)
 }
 
+// restart is the reason for the next watch after one that the server ended with an error, or that broke.
+func restart(c cause) Reason {
+	if c == server {
+		return Failed
+	}
+	return Broken
+}
+
 // relistStuck gives up on a stream that cannot be read on at this version.
-func (c *Core) relistStuck(at moment, err error) Action {
+func (c *Core) relistStuck(at moment, why Reason, err error) Action {
 	c.stuck = 0
-	c.plan = plan{reason: Garbage}
+	c.plan = plan{reason: why}
 	return c.fail(at, "watch", err, listing, 0)
 }
 
@@ -211,8 +282,11 @@ func (c *Core) stepProbing(at moment, in Input) Action {
 		return c.read(at.now.Add(answer))
 	case PageDone:
 		c.state.Probes++
-		if in.Version != "" && c.older(in.Version) {
-			return c.list(at, plan{reason: WentBack, newest: true, paged: true, reset: true})
+		if in.Version != "" {
+			if c.isOlder(in.Version) {
+				return c.list(at, c.wentBack(at, in.Version))
+			}
+			c.shown = in.Version
 		}
 		c.state.LastEvent = at.now
 		c.probeGap = min(max(2*c.probeGap, c.cfg.Absent), max(maxProbe, c.cfg.Absent))

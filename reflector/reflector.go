@@ -52,7 +52,7 @@ type Options struct {
 }
 
 // Intake makes an entry of an object, with a copy of its bytes. One whose header cannot be read is
-// set aside, with as much of its key as could be learned.
+// set aside, with as much of its key as could be learned; an object of another kind has no key here.
 func Intake(raw wire.Raw) *store.Entry { return Own(raw.Clone()) }
 
 // Own is Intake of bytes that are the entry's from then on.
@@ -66,10 +66,17 @@ func Own(raw wire.Raw) *store.Entry {
 
 func aside(err error) *store.Entry {
 	var key object.Key
-	if d, ok := errors.AsType[*wire.DecodeError](err); ok {
+	if d, ok := errors.AsType[*wire.DecodeError](err); ok && !foreign(err) {
 		key = d.Key
 	}
 	return store.SetAside(object.Header{Key: key}, err)
+}
+
+// foreign reports whether an object said that it is of another kind; another version of the kind is
+// none.
+func foreign(err error) bool {
+	k, ok := errors.AsType[*wire.KindError](err)
+	return ok && (k.Got.Group != k.Want.Group || k.Got.Kind != "" && k.Got.Kind != k.Want.Kind)
 }
 
 // Reflector runs a Core on a Source and a Sink. It is run once.

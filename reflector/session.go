@@ -141,6 +141,8 @@ func (s *session) readWatch() Input {
 	switch {
 	case err == io.EOF:
 		return Input{Event: End}
+	case concernsOne(err) && f.Type == wire.Bookmark:
+		return Input{Event: Bookmark, Err: err}
 	case concernsOne(err):
 		in := Input{Event: Modified, Entry: aside(err)}
 		if f.Type != 0 && int(f.Type) < len(events) {

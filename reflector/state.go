@@ -60,6 +60,10 @@ const (
 	OlderView   Reason = "older view"   // the list was older than what was seen already
 	WentBack    Reason = "went back"    // the server itself is older than what was seen already
 	Garbage     Reason = "garbage"      // the watch yields what cannot be read, again at one version
+	Unplaced    Reason = "unplaced"     // an event did not say which object it is of
+	Unreadable  Reason = "unreadable"   // the server cannot read an object of the kind from its storage
+	Errors      Reason = "errors"       // the watch ends with an error of the server, again at one version
+	Behind      Reason = "behind"       // watches end so soon that they do not keep up
 	Refused     Reason = "refused"      // the server does not accept the watch, or the version of the list
 	KindGone    Reason = "kind gone"    // discovery has the kind in no version any more
 )
@@ -100,9 +104,13 @@ type State struct {
 	Relists  map[Reason]int
 	Restarts map[Reason]int
 	Probes   int
-	// NoStream is set once the server has refused a streaming list, or has not ended one in time:
-	// lists are paged from then on.
+	// NoStream is set while lists are paged because the last streaming list could not be had. It is
+	// tried again with a list a minute later or more, and cleared when one comes to its end.
 	NoStream bool
+	// Unordered is set once events have come in another order than that of their versions, again
+	// after a list has shown that the server did not go back: each object is then followed by its own
+	// versions. It is cleared when the server does go back.
+	Unordered bool
 	// Episode counts the times in which something was wrong; one ends after two good minutes.
 	Episode int
 }

@@ -16,6 +16,9 @@ type jsonList struct {
 	state            jsonListState
 	apiVersion, name string
 	checked          bool
+	mayBe            bool // it is of a kind of its own, and items tell whether it is a list
+	proven           bool // an item has said that it is of the kind
+	hasItems         bool
 	m                ListMeta
 	status           map[string]jsontext.Value // members of a Status, in case it is one
 }
@@ -76,7 +79,9 @@ func (l *jsonList) item() (Raw, error) {
 	if err != nil {
 		return Raw{}, err
 	}
-	return raw, raw.foreign()
+	ours, err := raw.foreign()
+	l.proven = l.proven || ours
+	return raw, err
 }
 
 // member reads one member of the list, or its end.
@@ -111,6 +116,7 @@ func (l *jsonList) member() error {
 	case "metadata":
 		return l.readMeta()
 	case "items":
+		l.hasItems = true
 		switch c, err := l.s.peek(); {
 		case err != nil:
 			return err
@@ -141,15 +147,14 @@ func (l *jsonList) member() error {
 // checkKind looks at the kind of the answer as soon as it is known. A Status is read to its end
 // before it is reported.
 func (l *jsonList) checkKind() error {
-	l.checked = false
+	l.checked, l.mayBe = false, false
 	if l.apiVersion == "" || l.name == "" || isStatus(l.apiVersion, l.name) {
 		return nil
 	}
-	if !l.kind.isList(l.apiVersion, l.name) {
-		return l.wrongKind()
+	if l.checked, l.mayBe = l.kind.isList(l.apiVersion, l.name); l.checked || l.mayBe {
+		return nil
 	}
-	l.checked = true
-	return nil
+	return l.wrongKind()
 }
 
 func (l *jsonList) wrongKind() error {
@@ -182,8 +187,15 @@ func (l *jsonList) end() error {
 		}
 		return statusError(b, JSON)
 	}
+	if l.mayBe && l.proven {
+		l.checked = true
+		l.kind.listKind.Store(&l.name)
+	}
 	if !l.checked {
 		return l.wrongKind()
+	}
+	if !l.hasItems && l.kind.GoType() == nil {
+		return l.s.syntax(errNoItems)
 	}
 	if _, err := l.s.peek(); err != nil {
 		return err // io.EOF
@@ -191,9 +203,12 @@ func (l *jsonList) end() error {
 	return l.s.syntax(errors.New("more after the list"))
 }
 
+var errNoItems = errors.New("list without items")
+
 // foreign returns a *DecodeError if a JSON object says, in its first members, that it is of another
-// kind. The server writes the kind there; [Raw.Header] looks at all of the object.
-func (r Raw) foreign() error {
+// kind, and reports whether it says there that it is of this one. The server writes the kind there;
+// [Raw.Header] looks at all of the object.
+func (r Raw) foreign() (ours bool, _ error) {
 	var apiVersion, kind string
 	d := viewReader{b: r.Bytes}
 	more, err := d.begin('{', '}')
@@ -220,8 +235,11 @@ func (r Raw) foreign() error {
 			more, err = d.next('}')
 		}
 	}
-	if err != nil || apiVersion == "" || kind == "" || r.Kind.is(apiVersion, kind) {
-		return nil // what else is wrong, Header says
+	switch {
+	case err != nil || apiVersion == "" || kind == "":
+		return false, nil // what else is wrong, Header says
+	case r.Kind.is(apiVersion, kind):
+		return true, nil
 	}
-	return r.failed("", &KindError{Want: r.Kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, kind)})
+	return false, r.failed("", &KindError{Want: r.Kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, kind)})
 }

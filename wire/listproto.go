@@ -160,7 +160,7 @@ func (l *protoList) readType(size int64) error {
 		}
 		return statusError(status, Protobuf)
 	}
-	if !l.kind.isList(apiVersion, kind) {
+	if is, _ := l.kind.isList(apiVersion, kind); !is { // items do not say their kind
 		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
 	}
 	l.typed = true

@@ -45,6 +45,9 @@ type Kind struct {
 
 	packedParts atomic.Uint32 // see parts; 0: not known yet
 
+	// listKind is the kind of a list that had items of this kind, where it has a name of its own.
+	listKind atomic.Pointer[string]
+
 	// repeats says that in JSON an object came that may have two members of one name, or a member
 	// with two of one name, which no API server sends. Until then nobody has to look for a second.
 	repeats atomic.Bool
@@ -74,19 +77,37 @@ func (k *Kind) is(apiVersion, kind string) bool {
 	return k.MetadataOnly && kind == "PartialObjectMetadata" && isMetaVersion(apiVersion)
 }
 
-// isList reports whether an answer of this apiVersion and kind may be a list of k. The list of a
-// built-in kind is named by the kind; a custom resource definition is free to choose.
-func (k *Kind) isList(apiVersion, kind string) bool {
+// isList reports whether an answer of this apiVersion and kind is a list of k: it is named by the kind,
+// or has been by others before, or the scheme says so. mayBe reports that it may be one of another
+// name, as a custom resource definition is free to choose: its items tell.
+func (k *Kind) isList(apiVersion, kind string) (is, mayBe bool) {
 	if k.MetadataOnly && kind == "PartialObjectMetadataList" && isMetaVersion(apiVersion) {
-		return true
+		return true, false
 	}
 	if !sameVersion(k.GVK, apiVersion) {
-		return false
+		return false, false
 	}
 	if list, ok := strings.CutSuffix(kind, "List"); ok && list == k.GVK.Kind {
-		return true
+		return true, false
 	}
-	return kind != "" && kind != k.GVK.Kind && k.GoType() == nil
+	if known := k.listKind.Load(); known != nil && *known == kind || k.listsByScheme(kind) {
+		return true, false
+	}
+	return false, kind != "" && kind != k.GVK.Kind && k.GoType() == nil
+}
+
+// listsByScheme reports whether the scheme has a list type of this kind that holds the Go type of k.
+func (k *Kind) listsByScheme(kind string) bool {
+	item := k.GoType()
+	if item == nil {
+		return false
+	}
+	list := k.Scheme.AllKnownTypes()[k.GVK.GroupVersion().WithKind(kind)]
+	if list == nil || list.Kind() != reflect.Struct {
+		return false
+	}
+	items, ok := list.FieldByName("Items")
+	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == item
 }
 
 // listGVK is the usual kind of a list of k.

@@ -66,7 +66,7 @@ func (w *jsonWatch) next() (EventType, Raw, error) {
 		}
 	}
 	if object.Bytes == nil {
-		return 0, Raw{}, w.s.syntax(errors.New("event without an object"))
+		object = Raw{Kind: w.kind, Encoding: JSON, Bytes: []byte("null")}
 	}
 	return w.event(w.name, object)
 }
@@ -77,7 +77,8 @@ func (w *jsonWatch) event(name []byte, raw Raw) (EventType, Raw, error) {
 		return 0, Raw{}, err
 	}
 	if t != Error {
-		return t, raw, raw.foreign()
+		_, err := raw.foreign()
+		return t, raw, err
 	}
 	var is struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(raw.Bytes, &is); err != nil {

@@ -54,13 +54,16 @@ func (w *protoWatch) event(frame []byte) (EventType, Raw, error) {
 	if err != nil {
 		return 0, Raw{}, err
 	}
+	var e envelope
 	object, _, err := embedded(extension, 1)
-	if err != nil {
-		return 0, Raw{}, badFrame{err}
+	if err == nil {
+		e, err = openEnvelope(object)
 	}
-	e, err := openEnvelope(object)
-	if err != nil {
+	switch {
+	case err != nil && t == Error:
 		return 0, Raw{}, badFrame{err}
+	case err != nil:
+		return t, Raw{}, Raw{Kind: w.kind, Encoding: Protobuf}.failed("", err)
 	}
 	raw := Raw{Kind: w.kind, Encoding: Protobuf, Bytes: e.raw}
 	want := t == Error && isStatus(string(e.apiVersion), string(e.kind)) ||

@@ -33,6 +33,8 @@ var floors = []map[string]string{
 
 		"internal/heap": "bytes outside the Go heap",
 		"internal/cow":  "versions that share what did not change",
+
+		"internal/paging": "pages of a list that go round in circles",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",
