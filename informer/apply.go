@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
@@ -20,26 +19,23 @@ type applier struct {
 	relisting bool
 	reset     bool        // the relist is from a server that went back in time
 	wake      *time.Timer // for the next resync
-	tidy      *time.Timer // for what waits for readers
-	wait      time.Duration
-	tidying   bool      // tidy is set
-	most      int64     // that the store held since slim found it much smaller
-	came      uint64    // changes, when slim looked last
-	quiet     time.Time // until then it waits for more of them
-	slimming  atomic.Bool
+	idle      idler
 	stopped   bool
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }
 
 func newApplier(in *Informer) *applier {
-	return &applier{in: in, turn: newTurn(), wake: time.AfterFunc(time.Hour, in.fifo.Wake), tidy: time.AfterFunc(time.Hour, in.fifo.Wake)}
+	return &applier{
+		in: in, turn: newTurn(),
+		wake: time.AfterFunc(time.Hour, in.fifo.Wake), idle: idler{timer: time.AfterFunc(time.Hour, in.fifo.Wake)},
+	}
 }
 
 func (a *applier) stop() {
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	a.wake.Stop()
-	a.tidy.Stop()
+	a.idle.timer.Stop()
 	if a.txn != nil {
 		a.txn.Discard()
 		a.txn = nil
@@ -64,7 +60,7 @@ func (a *applier) round() {
 	a.apply()
 	a.join()
 	a.resync(time.Now())
-	a.reclaim()
+	a.releaseIdle(time.Now())
 	a.in.weigh()
 }
 
@@ -76,7 +72,7 @@ func (a *applier) tryApply() bool {
 	defer a.turn.Unlock()
 	if a.apply() {
 		a.in.weigh()
-		a.tidySoon(tidyPause)
+		a.idle.lookIn(idlePause)
 	}
 	return true
 }
@@ -93,34 +89,6 @@ func (a *applier) apply() bool {
 	a.step(a.batch)
 	clear(a.batch)
 	return true
-}
-
-// tidyPause is the least time between two looks at what may be given back.
-const tidyPause = 100 * time.Millisecond
-
-func (a *applier) tidySoon(pause time.Duration) {
-	if !a.tidying {
-		a.tidying = true
-		a.tidy.Reset(pause)
-	}
-}
-
-// reclaim gives memory back while there is nothing to apply, and has the applier woken again when
-// something waits for readers.
-func (a *applier) reclaim() {
-	a.tidying = false
-	if a.txn != nil {
-		return
-	}
-	for a.in.fifo.Stats().Depth == 0 && a.in.store.Reclaim() {
-	}
-	a.slim(time.Now())
-	if a.in.store.Reclaimable() == 0 {
-		a.wait = 0
-		return
-	}
-	a.wait = min(max(2*a.wait, tidyPause), 10*time.Second)
-	a.tidySoon(a.wait) // unless it is set already
 }
 
 // step applies a batch. It becomes visible as a whole, except that a relist is a commit of its

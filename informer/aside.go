@@ -40,9 +40,7 @@ func (in *Informer) aside(e *store.Entry, cause error) {
 	key, a := e.Key(), &aside{entry: e.Compact(), err: cause}
 	in.mu.Lock()
 	known := in.asides[key]
-	view := in.store.View()
-	present, _ := view.Lookup(key)
-	view.Release()
+	present, _ := in.store.Snapshot().Lookup(key)
 	first := present.Same(e) && (known == nil || !known.entry.Same(e))
 	if first {
 		in.asides[key] = a

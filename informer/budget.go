@@ -12,8 +12,8 @@ import (
 // log, a *BudgetError to OnProblem, and the State until it is at most nine tenths of the budget
 // again, which is a line in the log, too. Every object is kept, and the informers work on.
 //
-// What counts is [store.Stats].Held of informers that run. It is looked at after each batch of
-// changes. A nil Budget is none. All methods may be called from any goroutine.
+// What counts is [store.Stats].Held of informers that run, without what was Dropped and waits for the
+// garbage collector. It is looked at after each batch of changes. A nil Budget is none. All methods may be called from any goroutine.
 type Budget struct {
 	bytes int64
 
@@ -78,7 +78,8 @@ func (e *BudgetError) Error() string {
 // weigh counts what the store holds against the budget. It belongs to the applier.
 func (in *Informer) weigh() {
 	if in.o.Budget != nil {
-		in.account(in.store.Stats().Held)
+		s := in.store.Stats()
+		in.account(s.Held - s.Dropped)
 	}
 }
 

@@ -49,9 +49,7 @@ func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, err
 	if err := in.answers(key, even(opts)); err != nil {
 		return nil, err
 	}
-	view := in.store.View()
-	e, ok := view.Lookup(key)
-	view.Release()
+	e, ok := in.store.Snapshot().Lookup(key)
 	if !ok {
 		return nil, in.absent(key)
 	}

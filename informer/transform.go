@@ -35,9 +35,7 @@ func (a *applier) prepare(e *store.Entry) *store.Entry {
 	if e == nil || e.Err() != nil || a.in.o.Transform == nil {
 		return e
 	}
-	view := a.in.store.View()
-	held, ok := view.Lookup(e.Key())
-	view.Release()
+	held, ok := a.in.store.Snapshot().Lookup(e.Key())
 	if ok && !a.reset && sameVersion(held, e) {
 		return held
 	}

@@ -64,8 +64,8 @@ func (c Change) Ended() (uids []types.UID, complete bool) {
 	return uids, c.Unseen.Len() == len(c.Unseen.All())
 }
 
-// Changes are what a Commit changed. They are there to be looked at until the next Begin: a list of
-// any length costs a few bytes for each, and the entries are made as they are yielded.
+// Changes are what a Commit changed. A list of any length costs a few bytes for each, and the entries are
+// made as they are yielded, from the states before and after the Commit, which it holds.
 type Changes struct {
 	first   []Change
 	notes   []note

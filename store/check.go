@@ -8,29 +8,44 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
-// check has a copy of all that was packed, and compares.
-type check struct{ copies map[heap.Ref]copied }
+// check has a copy of all that was packed, by the bytes that it became, and compares.
+type check struct{ copies map[string]*copied }
 
 type copied struct {
-	raw    []byte // nil: it was set aside
-	record record
+	raw   []byte // nil: it was set aside
+	times int    // that it was written
 }
 
-func newCheck() *check { return &check{map[heap.Ref]copied{}} }
+func newCheck() *check { return &check{map[string]*copied{}} }
 
-// put keeps what a record was made of, and compares it with what it says.
-func (c *check) put(ref heap.Ref, raw []byte, e *Entry) {
-	c.copies[ref] = copied{bytes.Clone(raw), bytes.Clone(e.record)}
+// put keeps what was written as b, and compares it with what the entry says.
+func (c *check) put(b, raw []byte, e *Entry) {
+	was := c.copies[string(b)]
+	if was == nil {
+		was = &copied{raw: bytes.Clone(raw)}
+		c.copies[string(b)] = was
+	}
+	was.times++
 	if e.aside == nil {
-		c.compare(ref, e)
+		was.compare(e)
 	}
 }
 
-func (c *check) drop(ref heap.Ref) { delete(c.copies, ref) }
+// drop forgets what no state to come has.
+func (c *check) drop(chunks heap.Chunks, p heap.Place) {
+	chunks.Read(p, func(b []byte) {
+		was := c.copies[string(b)]
+		if was == nil {
+			panic(fmt.Sprintf("store: the record at %d has changed, or is dropped twice", p))
+		}
+		if was.times--; was.times == 0 {
+			delete(c.copies, string(b))
+		}
+	})
+}
 
 // compare panics if a stored entry is not what came.
-func (c *check) compare(ref heap.Ref, e *Entry) {
-	was := c.copies[ref]
+func (was *copied) compare(e *Entry) {
 	got, err := e.unpack(nil, e.record.meta().object)
 	if err != nil || !bytes.Equal(got, was.raw) {
 		panic(fmt.Sprintf("store: %s is not what came: %v\n%q\n%q", e.key, err, got, was.raw))
@@ -50,14 +65,13 @@ func (c *check) all(core *Core) {
 		if rand.Float64() > rate {
 			continue
 		}
-		ref := s.records.Get(slot)
-		was, ok := c.copies[ref]
-		_, _, r := s.stored(slot)
-		if !ok || !bytes.Equal(r, was.record) {
-			panic(fmt.Sprintf("store: the record of slot %d (%d) has changed", slot, ref))
+		var was *copied
+		s.chunks.Read(s.records.Get(slot), func(b []byte) { was = c.copies[string(b)] })
+		if was == nil {
+			panic(fmt.Sprintf("store: the record of slot %d has changed", slot))
 		}
 		if e := s.load(slot, nil); e.aside == nil {
-			c.compare(ref, e)
+			was.compare(e)
 		}
 	}
 	if n != s.Len() {

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"bytes"
-
-	"github.com/flyball-io/flyball/internal/cow"
-)
+import "github.com/flyball-io/flyball/internal/cow"
 
 // Cond is a condition on indexes, made by Is, And and Or. It is immutable, belongs to no store and
 // can be used again.
@@ -61,10 +57,10 @@ func (c and) open(s *state) cursor {
 	if len(c) == 0 {
 		return &found{s: s, slots: s.keys}
 	}
-	return all{s, openAll(c, s)}
+	return &all{s: s, of: openAll(c, s)}
 }
 
-func (c or) open(s *state) cursor { return anyOf{s, openAll(c, s)} }
+func (c or) open(s *state) cursor { return &anyOf{s: s, of: openAll(c, s)} }
 
 func openAll(conds []Cond, s *state) []cursor {
 	cursors := make([]cursor, len(conds))
@@ -77,7 +73,7 @@ func openAll(conds []Cond, s *state) []cursor {
 	return cursors
 }
 
-// cursor walks over slots in the order of their keys. Who calls it has a Pin.
+// cursor walks over slots in the order of their keys.
 type cursor interface {
 	// seek returns the first slot whose key is not before from, or if past, that is behind it; false
 	// if there is none. What is asked for must not go backwards from call to call.
@@ -117,7 +113,7 @@ func (c *found) behind(from []byte, past bool) bool {
 	if c.ended {
 		return false
 	}
-	order := bytes.Compare(c.s.key(c.it.ID()), from)
+	order := c.s.compare(c.it.ID(), from)
 	return order < 0 || past && order == 0
 }
 
@@ -126,18 +122,21 @@ func (c *found) move(ok bool) { c.on, c.ended = ok, !ok }
 // all walks over the slots that every one of several cursors has. They leap over each other, so
 // the work is bounded by the one with the fewest.
 type all struct {
-	s  *state
-	of []cursor
+	s   *state
+	of  []cursor
+	key []byte // of the slot at hand
 }
 
-func (c all) seek(from []byte, past bool) (uint32, bool) {
+func (c *all) seek(from []byte, past bool) (uint32, bool) {
 	slot, ok := c.of[0].seek(from, past)
 	for agree := 1; ok && agree < len(c.of); {
 		var next uint32
-		next, ok = c.of[agree].seek(c.s.key(slot), false)
+		c.key = c.s.key(c.key[:0], slot)
+		next, ok = c.of[agree].seek(c.key, false)
 		agree++
 		if ok && next != slot {
-			slot, ok = c.of[0].seek(c.s.key(next), false)
+			c.key = c.s.key(c.key[:0], next)
+			slot, ok = c.of[0].seek(c.key, false)
 			agree = 1
 		}
 	}
@@ -146,14 +145,16 @@ func (c all) seek(from []byte, past bool) (uint32, bool) {
 
 // anyOf walks over the slots that at least one of several cursors has, each once.
 type anyOf struct {
-	s  *state
-	of []cursor
+	s   *state
+	of  []cursor
+	key []byte // of the first slot
 }
 
-func (c anyOf) seek(from []byte, past bool) (first uint32, ok bool) {
+func (c *anyOf) seek(from []byte, past bool) (first uint32, ok bool) {
 	for _, each := range c.of {
-		if slot, has := each.seek(from, past); has && (!ok || bytes.Compare(c.s.key(slot), c.s.key(first)) < 0) {
+		if slot, has := each.seek(from, past); has && (!ok || c.s.compare(slot, c.key) < 0) {
 			first, ok = slot, true
+			c.key = c.s.key(c.key[:0], slot)
 		}
 	}
 	return first, ok

@@ -21,16 +21,18 @@ type Options struct {
 	// Recycle is given the bytes of entries that were put, when they are packed: whoever sets it must
 	// not use entries any more that were put. Nil: they are left to the garbage collector.
 	Recycle func([]byte)
+	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default they are
+	// outside of it where the system lets them be: see Stats.OffHeap.
+	GoHeap bool
 	// Check compares each record with what it was made of, when it is written and at random later,
-	// and overwrites the memory of records that have gone. It costs time and memory: for tests. The
+	// and overwrites the memory of records that nobody has any more. It costs time and memory: for tests. The
 	// build tag flyball_check turns it on everywhere.
 	Check bool
 }
 
 // Core is the store without its lock: the published Snapshot, and at most one open transaction.
 // Store wraps it and says what each call means; see Txn. It is for one goroutine at a time, but
-// the Snapshots it gives out are for any number, until what they show and newer ones do not is
-// given back by Reclaim.
+// the Snapshots it gives out are for any number, and for as long as wanted.
 type Core struct {
 	opts      Options
 	heap      *heap.Heap
@@ -43,20 +45,13 @@ type Core struct {
 	// asides are changes made by AddIndex, which the next Commit reports.
 	asides []Change
 	// high is the highest resourceVersion of any state committed, since the last reset.
-	high  version
-	stale uint64
-	// left are records that no state has from some version on, oldest first.
-	left        []leaving
+	high        version
+	stale       uint64
 	buf, packed []byte // of the record at hand
+	key         []byte // of the object at hand
 	held        Entry  // see peek
 	terms       []terms
 	check       *check
-}
-
-// leaving are records that states before a version have, and that one has no more.
-type leaving struct {
-	version uint64
-	refs    []heap.Ref
 }
 
 // NewCore returns an empty store.
@@ -65,9 +60,13 @@ func NewCore(opts Options) *Core {
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
-	c.heap = heap.New(heap.Options{GoHeap: c.opts.Check, Poison: c.opts.Check})
-	c.published = &Snapshot{state: state{heap: c.heap, guesses: newGuesses()}, opts: &c.opts}
+	c.heap = c.newHeap()
+	c.published = &Snapshot{state: state{guesses: newGuesses()}, opts: &c.opts}
 	return c
+}
+
+func (c *Core) newHeap() *heap.Heap {
+	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.Check})
 }
 
 // Snapshot is the state published last.
@@ -93,42 +92,21 @@ func (c *Core) Discard() {
 	c.work = nil
 	c.packing.undo(w)
 	if w.first { // nothing was there before
-		for _, ref := range w.records.All() {
-			c.drop(ref)
-		}
-		w.made = w.left
+		c.heap, w.made = c.newHeap(), nil
 		c.slots, c.free, w.taken = 0, nil, nil
 	}
-	for _, ref := range w.made {
-		c.drop(ref)
-	}
+	c.drop(w.made)
 	c.free = append(c.free, w.taken...)
 }
 
-// drop frees a record that nobody but those who look at it now can name.
-func (c *Core) drop(ref heap.Ref) {
-	if c.check != nil {
-		c.check.drop(ref)
-	}
-	c.heap.Free(ref)
-}
-
-// release frees the records that no state has that was published at or after version from.
-func (c *Core) release(from uint64) {
-	n := 0
-	for ; n < len(c.left) && c.left[n].version <= from; n++ {
-		for _, ref := range c.left[n].refs {
-			c.drop(ref)
+// drop frees records that no state to come has. Those before it keep them.
+func (c *Core) drop(places []heap.Place) {
+	for _, p := range places {
+		if c.check != nil {
+			c.check.drop(c.heap.Chunks(), p)
 		}
+		c.heap.Free(p)
 	}
-	c.left = slices.Delete(c.left, 0, n)
-}
-
-// Reclaim frees the records that no state has that was published at or after version from, and does
-// some compaction. It reports whether there is more to do at once.
-func (c *Core) Reclaim(from uint64) (more bool) {
-	c.release(from)
-	return c.heap.Step(0)
 }
 
 // Replace opens a relist within the transaction; see Txn.Replace.
@@ -208,7 +186,7 @@ func (c *Core) Put(e *Entry) {
 	implied := w.first && !had && len(w.dead) == 0 && !noted
 	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
 	if !had {
-		w.keys.Insert(w.owner, slot, w.at(w.key(slot)))
+		w.keys.Insert(w.owner, slot, w.at(c.keyOf(e.key)))
 	}
 	for i := range w.indexes {
 		if !terms[i].same {
@@ -243,8 +221,14 @@ func (c *Core) peek(slot uint32) *Entry {
 	if a := c.work.asides.Get(slot); a != nil {
 		return a
 	}
-	_, _, c.held.record = c.work.stored(slot)
+	c.work.record(slot, func(_, _ uint32, r record) { c.held.record = append(c.held.record[:0], r...) })
 	return &c.held
+}
+
+// keyOf are the bytes by which a key is sorted, until the next call.
+func (c *Core) keyOf(key object.Key) []byte {
+	c.key = appendKey(c.key[:0], key)
+	return c.key
 }
 
 // reportUnchanged reports an object that is as it was, if that was asked for.
@@ -339,8 +323,9 @@ func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
 
 // packLast is the final state of an object in the form in which others may hold it for long.
 func (c *Core) packLast(slot uint32, last *Entry) *Entry {
-	_, id, _ := c.work.stored(slot)
-	return c.packing.loose(last, c.work.templates.Get(id))
+	var t *template
+	c.work.record(slot, func(_, id uint32, _ record) { t = c.work.templates.Get(id) })
+	return c.packing.loose(last, t)
 }
 
 // remove takes out an object that is there.
@@ -353,7 +338,7 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.keys.Delete(w.owner, w.at(w.key(slot)))
+	w.keys.Delete(w.owner, w.at(c.keyOf(key)))
 	c.leave(slot)
 	w.records.Set(w.owner, slot, 0)
 	w.gone[key] = slot
@@ -440,7 +425,7 @@ func (c *Core) Sweep() {
 		}
 	}
 	for _, slot := range gone {
-		c.remove(slot, keyString(w.key(slot)), nil, nil)
+		c.remove(slot, keyString(w.key(nil, slot)), nil, nil)
 	}
 	w.listed, w.relisting, w.whole, w.reset = nil, false, true, false
 }
@@ -454,7 +439,6 @@ func (c *Core) Commit() Changes {
 		c.Discard()
 		return changes
 	}
-	c.work = nil
 	if w.whole {
 		slices.SortStableFunc(w.notes, func(a, b note) int { return goneFirst(a) - goneFirst(b) })
 	}
@@ -463,6 +447,9 @@ func (c *Core) Commit() Changes {
 	changes.implied = w.first && w.whole
 	if w.dirty || w.whole {
 		c.packing.settle(w)
+		c.drop(w.left)
+		c.heap.Tidy(mover{w})
+		w.chunks = c.heap.Chunks()
 		c.publish(w.state, c.published.synced || w.whole)
 		if w.whole {
 			c.published.learn()
@@ -470,10 +457,8 @@ func (c *Core) Commit() Changes {
 		for _, slot := range w.gone {
 			c.free = append(c.free, slot)
 		}
-		if len(w.left) > 0 {
-			c.left = append(c.left, leaving{c.published.version, w.left})
-		}
 	}
+	c.work = nil
 	changes.is = c.published
 	c.high = w.high
 	c.over = w.again()

@@ -5,8 +5,9 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
-// prepared is what an index function said about records before the index was added.
-type prepared map[heap.Ref]answer
+// prepared is what an index function said about records before the index was added. One that was moved
+// meanwhile is asked about once more.
+type prepared map[heap.ID]answer
 
 type answer struct {
 	values []string
@@ -18,11 +19,11 @@ func (p prepared) ask(d *definition, s *state, slot uint32, load func(uint32) *E
 	if s.asides.Get(slot) != nil {
 		return answer{}
 	}
-	ref := s.records.Get(slot)
-	a, ok := p[ref]
+	id := s.chunks.ID(s.records.Get(slot))
+	a, ok := p[id]
 	if !ok {
 		a.values, a.err = d.values(load(slot))
-		p[ref] = a
+		p[id] = a
 	}
 	return a
 }

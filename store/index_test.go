@@ -306,7 +306,7 @@ func TestAndLeaps(t *testing.T) {
 	for _, cond := range []Cond{And(Is("app", "web"), Is("app", "rare")), And(Is("app", "rare"), Is("app", "web"))} {
 		steps := 0
 		counted := counting{cond.open(&snap.state), &steps}
-		if all, ok := counted.cursor.(all); ok {
+		if all, ok := counted.cursor.(*all); ok {
 			for i := range all.of {
 				all.of[i] = counting{all.of[i], &steps}
 			}
@@ -317,7 +317,7 @@ func TestAndLeaps(t *testing.T) {
 			if !ok {
 				break
 			}
-			from = snap.key(slot)
+			from = snap.key(nil, slot)
 			got = append(got, keyString(from).Name)
 		}
 		if want := []string{"p00077", "p05077", "p10077", "p15077"}; !slices.Equal(got, want) {

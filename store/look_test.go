@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/flyball-io/flyball/object"
@@ -20,8 +21,9 @@ func TestLook(t *testing.T) {
 			commit(s, fmt.Sprintf("+a/x u1@%d app=db", version))
 			version++
 		}
-		for s.Reclaim() {
+		for s.Compact() {
 		}
+		runtime.GC()
 	}
 	var kept *Entry
 	var header *object.Header
@@ -139,8 +141,9 @@ func TestMatchIsLentWholeEntries(t *testing.T) {
 		for i := range 200 {
 			commit(s, fmt.Sprintf("+%s %s@%d app=db", e.Key(), e.UID(), i+3))
 		}
-		for s.Reclaim() {
+		for s.Compact() {
 		}
+		runtime.GC()
 		if got := string(e.Raw().Bytes); got != want || e.Labels()["app"] != "web" {
 			t.Errorf("%q has become %q", want, got)
 		}

@@ -91,7 +91,7 @@ func TestOperations(t *testing.T) {
 			t.Fatalf("%d objects, want %d", n, len(model))
 		}
 	}
-	start, condensed := time.Now(), 0
+	start, rebuilt := time.Now(), 0
 	for done := 0; done < ops; {
 		txn := s.Begin()
 		next := model
@@ -148,15 +148,13 @@ func TestOperations(t *testing.T) {
 		for range 2 { // reads
 			done++
 			key, _ := m.object(m.r.IntN(keys))
-			view := s.View()
-			e, ok := view.Lookup(key)
-			view.Release()
+			e, ok := s.Snapshot().Lookup(key)
 			if want := model[key]; ok != (want != nil) || ok && !bytes.Equal(e.Raw().Bytes, want) {
 				t.Fatalf("%s: %v", key, ok)
 			}
 		}
-		if m.r.IntN(20) == 0 && s.Condense() {
-			condensed++
+		if m.r.IntN(20) == 0 && s.Rebuild() {
+			rebuilt++
 		}
 		if m.r.IntN(500) == 0 {
 			snaps = append(snaps, kept{s.Snapshot(), maps.Clone(model)})
@@ -168,7 +166,7 @@ func TestOperations(t *testing.T) {
 		}
 		if m.r.IntN(5000) == 0 {
 			check(s.Snapshot(), model)
-			for s.Reclaim() {
+			for s.Compact() {
 			}
 		}
 	}
@@ -176,10 +174,10 @@ func TestOperations(t *testing.T) {
 		check(k.snap, k.model)
 	}
 	check(s.Snapshot(), model)
-	if condensed == 0 {
-		t.Error("it was never condensed: not all was tried")
+	if rebuilt == 0 {
+		t.Error("it was never rebuilt: not all was tried")
 	}
-	t.Logf("%d operations in %v; condensed %d times; %+v", ops, time.Since(start).Round(time.Second), condensed, s.Stats())
+	t.Logf("%d operations in %v; rebuilt %d times; %+v", ops, time.Since(start).Round(time.Second), rebuilt, s.Stats())
 }
 
 // What nobody holds any more is given back.
@@ -205,7 +203,7 @@ func TestMemoryComesBack(t *testing.T) {
 			txn.Delete(key, nil)
 		}
 		txn.Commit()
-		for s.Reclaim() {
+		for s.Compact() {
 		}
 		if held := s.Stats().OffHeap; held < full*9/10 {
 			t.Errorf("%d of %d bytes, and a snapshot is held", held, full)
@@ -217,10 +215,10 @@ func TestMemoryComesBack(t *testing.T) {
 	deadline := time.Now().Add(30 * time.Second)
 	for s.Stats().OffHeap > full/5 {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d bytes are held, %d wait", s.Stats().OffHeap, full, s.Reclaimable())
+			t.Fatalf("%d of %d bytes are held", s.Stats().OffHeap, full)
 		}
 		runtime.GC()
-		for s.Reclaim() {
+		for s.Compact() {
 		}
 		runtime.Gosched()
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"hash/maphash"
 	"sync/atomic"
 
@@ -86,7 +85,7 @@ func (s *state) learn() {
 		return
 	}
 	for slot := range s.keys.All() {
-		g.put(g.hash(s.key(slot)), slot, s.keys.Len())
+		s.record(slot, func(_, _ uint32, r record) { g.put(g.hash(r.key()), slot, s.keys.Len()) })
 	}
 }
 
@@ -112,7 +111,7 @@ func (s *state) find(key object.Key) (slot uint32, ok bool) {
 	k := appendKey(room[:0], key)
 	hash := s.guesses.hash(k)
 	slot, ok = s.guesses.find(hash, func(slot uint32) bool {
-		return s.records.Get(slot) != 0 && bytes.Equal(s.key(slot), k)
+		return s.records.Get(slot) != 0 && s.compare(slot, k) == 0
 	})
 	if ok {
 		return slot, true

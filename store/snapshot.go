@@ -3,8 +3,6 @@ package store
 import (
 	"bytes"
 	"iter"
-	"runtime"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -19,7 +17,6 @@ type Snapshot struct {
 	opts    *Options
 	version uint64
 	synced  bool
-	taken   atomic.Bool // someone may hold it
 }
 
 // Version counts the states published before this one. It has nothing to do with resourceVersions.
@@ -38,9 +35,6 @@ func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 	if s.opts.ClusterScoped {
 		key.Namespace = ""
 	}
-	pin := s.heap.Pin()
-	defer pin.Release()
-	defer runtime.KeepAlive(s) // it keeps the records that are asked for
 	slot, ok := s.find(key)
 	if !ok {
 		return nil, false
@@ -50,9 +44,6 @@ func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 
 // entry is that of a slot; nil if there is none. A key is given if it is at hand.
 func (s *Snapshot) entry(slot uint32, key *object.Key) *Entry {
-	pin := s.heap.Pin()
-	defer pin.Release()
-	defer runtime.KeepAlive(s)
 	if s.records.Get(slot) == 0 {
 		return nil
 	}
@@ -160,16 +151,12 @@ func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 		w := walk{s: s, at: q.Where.open(&s.state), match: q.Match}
 		w.from = appendKey(nil, object.Key{Namespace: q.Namespace})
 		if q.Namespace != "" {
-			w.prefix = w.from
+			w.prefix = bytes.Clone(w.from)
 		}
 		if after := appendKey(nil, q.After); q.After != (object.Key{}) && bytes.Compare(after, w.from) >= 0 {
 			w.from, w.past = after, true
 		}
-		for more := true; more; {
-			var e *Entry
-			if e, more = w.step(); e != nil && !yield(e) {
-				return
-			}
+		for e := w.next(); e != nil && yield(e); e = w.next() {
 		}
 	}, nil
 }
@@ -184,34 +171,22 @@ type walk struct {
 	past   bool
 }
 
-// stride is how many entries are looked at in one step.
-const stride = 64
-
-// step goes on to the next entry, or some way towards it. more is false at the end.
-func (w *walk) step() (e *Entry, more bool) {
+// next is the next entry; nil at the end.
+func (w *walk) next() *Entry {
 	s := w.s
-	pin := s.heap.Pin()
-	defer pin.Release()
-	defer runtime.KeepAlive(s)
-	from, past := w.from, w.past
-	for range stride {
-		slot, ok := w.at.seek(from, past)
+	for {
+		slot, ok := w.at.seek(w.from, w.past)
 		if !ok {
-			return nil, false
+			return nil
 		}
-		key := s.key(slot)
-		if !bytes.HasPrefix(key, w.prefix) {
-			return nil, false
+		w.from, w.past = s.key(w.from[:0], slot), true
+		if !bytes.HasPrefix(w.from, w.prefix) {
+			return nil
 		}
 		if w.match == nil || s.matches(slot, w.match) {
-			e = s.load(slot, nil)
-			w.from, w.past = e.record.key(), true // a copy of its own
-			return e, true
+			return s.load(slot, nil)
 		}
-		from, past = key, true
 	}
-	w.from, w.past = bytes.Clone(from), true
-	return nil, true
 }
 
 func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {

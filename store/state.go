@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
@@ -17,13 +18,13 @@ import (
 // Each object has a slot for as long as it is there. What is sorted are slots, so that an update
 // changes nothing but the record of one.
 type state struct {
-	heap      *heap.Heap
-	guesses   *guesses             // of all states
-	keys      cow.Tree             // slots, by key
-	records   cow.Table[heap.Ref]  // of each slot
-	asides    cow.Table[*Entry]    // of the slots whose object was set aside
-	templates cow.Table[*template] // by the ids in records
-	kinds     []*wire.Kind         // likewise
+	chunks    heap.Chunks           // that the records are in
+	guesses   *guesses              // of all states
+	keys      cow.Tree              // slots, by key
+	records   cow.Table[heap.Place] // of each slot
+	asides    cow.Table[*Entry]     // of the slots whose object was set aside
+	templates cow.Table[*template]  // by the ids in records
+	kinds     []*wire.Kind          // likewise
 	indexes   []index
 	bytes     int64
 	aside     int
@@ -41,41 +42,69 @@ func (s *state) fork() state {
 	return f
 }
 
-// Who calls what follows is the writer or has a Pin.
-
-// stored is a record with what is in front of it: which kind and which template.
-func (s *state) stored(slot uint32) (kind, template uint32, r record) {
-	b := s.heap.Bytes(s.records.Get(slot))
-	if b[0]|b[1] < 0x80 {
-		return uint32(b[0]), uint32(b[1]), record(b[2:])
-	}
-	k, n := binary.Uvarint(b)
-	t, m := binary.Uvarint(b[n:])
-	return uint32(k), uint32(t), record(b[n+m:])
+// record calls f with the record of a slot and what is in front of it: which kind and which template.
+// The record is memory outside the Go heap: f must not keep any part of it. What follows here are all
+// readers of records.
+func (s *state) record(slot uint32, f func(kind, template uint32, r record)) {
+	s.chunks.Read(s.records.Get(slot), func(b []byte) {
+		if b[0]|b[1] < 0x80 {
+			f(uint32(b[0]), uint32(b[1]), record(b[2:]))
+			return
+		}
+		k, n := binary.Uvarint(b)
+		t, m := binary.Uvarint(b[n:])
+		f(uint32(k), uint32(t), record(b[n+m:]))
+	})
 }
 
-// key are the bytes that a slot is sorted by.
-func (s *state) key(slot uint32) []byte {
-	_, _, r := s.stored(slot)
-	return r.key()
+// compare compares the key of a slot to another one.
+func (s *state) compare(slot uint32, key []byte) (order int) {
+	s.record(slot, func(_, _ uint32, r record) { order = bytes.Compare(r.key(), key) })
+	return order
+}
+
+// key appends the bytes that a slot is sorted by.
+func (s *state) key(dst []byte, slot uint32) []byte {
+	s.record(slot, func(_, _ uint32, r record) { dst = append(dst, r.key()...) })
+	return dst
 }
 
 // at looks for a key.
 func (s *state) at(key []byte) cow.Probe {
-	return func(slot uint32) int { return bytes.Compare(s.key(slot), key) }
+	return func(slot uint32) int { return s.compare(slot, key) }
 }
 
 // load makes the entry of a slot, which outlives all. A key is given if it is at hand.
-func (s *state) load(slot uint32, key *object.Key) *Entry {
+func (s *state) load(slot uint32, key *object.Key) (e *Entry) {
 	if e := s.asides.Get(slot); e != nil {
 		return e
 	}
-	kind, template, r := s.stored(slot)
-	e := &Entry{record: bytes.Clone(r), kind: s.kinds[kind], template: s.templates.Get(template)}
+	s.record(slot, func(kind, template uint32, r record) {
+		e = &Entry{record: bytes.Clone(r), kind: s.kinds[kind], template: s.templates.Get(template)}
+	})
 	if key != nil {
 		e.key = *key
 	} else {
-		e.key = keyString(r.key())
+		e.key = keyString(e.record.key())
 	}
 	return e
 }
+
+// lend calls f with the entry of a slot that was not set aside, until f returns.
+func (s *state) lend(slot uint32, f func(*Entry)) {
+	s.record(slot, func(kind, template uint32, r record) {
+		l := loans.Get().(*loan)
+		l.entry = Entry{record: r, kind: s.kinds[kind], template: s.templates.Get(template), lent: l}
+		f(&l.entry)
+		l.entry = Entry{} // whoever kept it finds out
+		loans.Put(l)
+	})
+}
+
+// loan is an entry that is lent, and memory to unpack it into.
+type loan struct {
+	entry   Entry
+	scratch []byte
+}
+
+var loans = sync.Pool{New: func() any { return new(loan) }}

@@ -1,22 +1,20 @@
 package store
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"github.com/flyball-io/flyball/internal/heap"
 	"github.com/flyball-io/flyball/object"
 )
 
-// Store is a Core that goroutines share. Reads take a Snapshot or a View and never wait. Changes are
+// Store is a Core that goroutines share. Reads take a Snapshot and never wait. Changes are
 // made in a Txn, of which there is one at a time; indexes can be added and removed at any moment,
 // also while a Txn is open. Use New.
 type Store struct {
 	writer  sync.Mutex // held while a Txn is open
 	mu      sync.Mutex // held during one call on core
 	core    *Core
-	takers  takers
-	swap    sync.Mutex // held for the moment in which a Snapshot is published, or taken
 	current atomic.Pointer[Snapshot]
 }
 
@@ -27,23 +25,31 @@ func New(opts Options) *Store {
 	return s
 }
 
-// Snapshot is the state published last. It never changes and may be held for as long as wanted; it
-// keeps the memory of the states in it, until the garbage collector finds that nobody has it.
-func (s *Store) Snapshot() *Snapshot {
-	if snap := s.current.Load(); snap.taken.Load() {
-		return snap
-	}
-	s.swap.Lock()
-	defer s.swap.Unlock()
-	snap := s.current.Load()
-	s.takers.take(snap)
-	return snap
-}
+// Snapshot is the state published last. It never changes and may be held for as long as wanted: it keeps
+// the memory of what it shows, and not of what came later.
+func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 
-// View is the state published last, for a short while. Release it.
-func (s *Store) View() View {
-	hold := s.core.heap.Hold()
-	return View{s.current.Load(), hold}
+// Look calls f with the entry under key of the state published last, set aside or not, and reports
+// whether there is one. It is the cheapest way to read one object: the entry is lent, and good until
+// f returns; what is got of it may be kept, it itself as Compact.
+func (s *Store) Look(key object.Key, f func(*Entry)) (found bool) {
+	snap := s.Snapshot()
+	if snap.opts.ClusterScoped {
+		key.Namespace = ""
+	}
+	slot, ok := snap.find(key)
+	if !ok {
+		return false
+	}
+	if e := snap.asides.Get(slot); e != nil {
+		f(e)
+		return true
+	}
+	snap.lend(slot, func(e *Entry) {
+		e.key = key
+		f(e)
+	})
+	return true
 }
 
 // do runs one step of the core and publishes what came of it.
@@ -51,38 +57,7 @@ func (s *Store) do(step func(*Core)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	step(s.core)
-	s.publish()
-}
-
-func (s *Store) publish() {
-	s.swap.Lock()
-	defer s.swap.Unlock()
 	s.current.Store(s.core.Snapshot())
-}
-
-// Reclaim gives back what was freed, in steps of some microseconds, and reports whether there is
-// more to do at once. Writing does what it must; call it when there is nothing to write, until it
-// returns false, and again after a while if Reclaimable says that something waits for readers. It does
-// nothing while a Txn is open.
-func (s *Store) Reclaim() (more bool) {
-	if !s.writer.TryLock() {
-		return false
-	}
-	defer s.writer.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.core.Reclaim(s.takers.oldest())
-}
-
-// Reclaimable are the bytes that wait until readers of older states have gone.
-func (s *Store) Reclaimable() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.core.heap.Stats().Waiting
-	for _, l := range s.core.left {
-		n += int64(len(l.refs)) * 256 // about
-	}
-	return n
 }
 
 // AddIndex adds a named index and builds it over what is there; readers see it whole or not at
@@ -105,7 +80,6 @@ func (s *Store) AddIndex(name string, by Indexer) error {
 		answers.ask(d, &snap.state, slot, func(slot uint32) *Entry { return snap.entry(slot, nil) })
 	}
 	s.do(func(c *Core) { err = c.addIndex(d, answers) })
-	runtime.KeepAlive(snap) // until then no record has the name of another one
 	return err
 }
 
@@ -125,8 +99,11 @@ type Stats struct {
 	// Held is the memory that the store takes for them, in bytes: what lies outside the Go heap, and
 	// an estimate of what lies in it.
 	Held int64
-	// OffHeap is the part of Held that lies outside the Go heap.
+	// OffHeap is the part of Held that lies outside the Go heap: GOMEMLIMIT and GOGC do not count it.
 	OffHeap int64
+	// Dropped is the part of Held that the present state does not have: it goes back when the garbage
+	// collector has found that no older snapshot has it.
+	Dropped int64
 	// Templates is how many objects others are held as their difference from.
 	Templates int
 	// SetAside is how many of Objects cannot be used.
@@ -143,10 +120,12 @@ func (s *Store) Stats() Stats {
 	snap := c.published
 	st := Stats{
 		Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.aside, StaleIgnored: c.stale,
-		OffHeap: c.heap.Stats().Held, Templates: c.packing.templates(),
+		Templates: c.packing.templates(),
 	}
+	h := c.heap.Stats()
+	st.OffHeap, st.Dropped = h.Mapped, h.Dropped
 	const slot = 4 + 6 // in the table of records and in a sorted tree
-	st.Held = st.OffHeap + c.packing.held + int64(snap.Len()*slot)
+	st.Held = h.Held + c.packing.held + int64(snap.Len()*slot)
 	for i := range snap.indexes {
 		st.Held += int64(snap.Len()*(8+6) + snap.indexes[i].found.tree.Len()*160)
 	}
@@ -162,10 +141,7 @@ type Txn struct {
 // Begin opens a transaction. While another one is open it waits for the end of that.
 func (s *Store) Begin() *Txn {
 	s.writer.Lock()
-	s.do(func(c *Core) {
-		c.release(s.takers.oldest())
-		c.Begin()
-	})
+	s.do((*Core).Begin)
 	return &Txn{s}
 }
 
@@ -223,8 +199,6 @@ func (t *Txn) Sweep() { t.do((*Core).Sweep) }
 // that differs, or was resynced, or came and went: in the order in which the keys were first
 // touched, and after a relist deletions before everything else. First of all come the objects
 // that AddIndex set aside since the last Commit. The changes of the first relist are Initial.
-//
-// The changes are to be looked at before the next Begin.
 func (t *Txn) Commit() Changes {
 	if t.s == nil {
 		return Changes{}
@@ -232,6 +206,7 @@ func (t *Txn) Commit() Changes {
 	var changes Changes
 	t.s.do(func(c *Core) { changes = c.Commit() })
 	t.end()
+	heap.Relieve()
 	return changes
 }
 

@@ -33,10 +33,10 @@ type work struct {
 	dead   map[object.Key]int    // of keys that never had a slot: likewise
 	gone   map[object.Key]uint32 // slots of what was deleted
 
-	made  []heap.Ref // records that were written
-	left  []heap.Ref // records that this state has no more
-	taken []uint32   // slots that were free
-	named []uint32   // ids of templates that were free
+	made  []heap.Place // records that were written; not of the first list
+	left  []heap.Place // records that this state has no more
+	taken []uint32     // slots that were free
+	named []uint32     // ids of templates that were free
 	uses  map[uint32]int32
 }
 
@@ -55,7 +55,7 @@ func (w *work) again() *work {
 	clear(w.uses)
 	return &work{
 		noted: w.noted, dead: w.dead, gone: w.gone, uses: w.uses,
-		notes: make([]note, 0, len(w.notes)), left: make([]heap.Ref, 0, len(w.left)), made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
+		notes: make([]note, 0, len(w.notes)), left: w.left[:0], made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
 	}
 }
 
@@ -137,21 +137,22 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	} else {
 		b = append(append(b, 0), e.record...)
 	}
-	ref, err := c.heap.Put(b)
+	place, err := c.heap.Put(slot, b)
 	if err != nil {
-		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // 16 GiB of packed objects
+		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // 32 GiB of packed objects
 	}
+	c.leave(slot)
+	w.chunks = c.heap.Chunks()
 	if c.buf = b[:0]; cap(c.buf) > mostKept {
 		c.buf, c.packed = nil, nil
 	}
 	if c.check != nil {
-		c.check.put(ref, e.raw, stored)
+		c.check.put(b, e.raw, stored)
 	}
 	if !w.first {
-		w.made = append(w.made, ref)
+		w.made = append(w.made, place)
 	}
-	c.leave(slot)
-	w.records.Set(w.owner, slot, ref)
+	w.records.Set(w.owner, slot, place)
 	if e.aside != nil {
 		w.asides.Set(w.owner, slot, stored)
 		w.aside++
@@ -165,21 +166,24 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 // leave takes the record of a slot out of what the state counts, if it has one. It is to be replaced.
 func (c *Core) leave(slot uint32) {
 	w := c.work
-	ref := w.records.Get(slot)
-	if ref == 0 {
+	place := w.records.Get(slot)
+	if place == 0 {
 		return
 	}
-	_, id, r := w.stored(slot)
-	if id != 0 {
-		w.count(id, -1)
-	}
-	if w.asides.Get(slot) != nil {
+	aside := w.asides.Get(slot) != nil
+	w.record(slot, func(_, id uint32, r record) {
+		if id != 0 {
+			w.count(id, -1)
+		}
+		if !aside {
+			w.bytes -= r.size()
+		}
+	})
+	if aside {
 		w.asides.Set(w.owner, slot, nil)
 		w.aside--
-	} else {
-		w.bytes -= r.size()
 	}
-	w.left = append(w.left, ref)
+	w.left = append(w.left, place)
 }
 
 // slotFor gives a key a slot: the one that it had when the transaction began, if it had one.

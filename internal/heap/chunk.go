@@ -2,152 +2,77 @@ package heap
 
 import (
 	"encoding/binary"
-	"slices"
+	"runtime"
+	"sync/atomic"
 )
 
-// chunk is what the writer knows of one.
-type chunk struct {
-	mem    []byte // nil: it has none
-	mapped bool   // it is not of the Go heap
-	used   int    // bytes that records were put into, from the beginning
-	live   int    // of them, those of records that are alive or in limbo
-	state  state
-}
-
-type state uint8
+// Place says where a record lies: the index of its chunk and the offset in it. 0 is nowhere. A place
+// means something in versions from the one with which the record was put to the last one that names it.
+type Place uint32
 
 const (
-	idle    state = iota // no records
-	filling              // records are put into it
-	sealed
-	leaving // the cleaner copies its records
-	retired // waits for readers to go
+	unit       = 8 // records begin at multiples of it
+	head       = 8 // bytes before a record: its tag and its length, four bytes each
+	maxChunk   = 1 << 20
+	minChunk   = 16 << 10
+	offsetBits = 17 // maxChunk / unit
+	maxChunks  = 1 << (32 - offsetBits)
+	// ownChunk is the size from which on a record has a chunk of its own.
+	ownChunk = maxChunk / 4
+	// MaxRecord is the size of the largest record, in bytes.
+	MaxRecord = 1 << 30
+
+	poison = 0xdb
 )
+
+// Chunks are those of one version of a heap, by their indexes in places. It is immutable, and for any
+// number of goroutines. A dropped chunk is nil.
+type Chunks []*Chunk
+
+// Chunk is a run of memory that records are appended to. When no version has it any more its memory
+// is given back.
+type Chunk struct {
+	mem    []byte
+	id     uint64
+	memory *memory
+}
+
+// lastID is the id of the chunk that was made last.
+var lastID atomic.Uint64
+
+// Read calls f with a record. f must not keep the bytes or write to them: their memory may be unmapped
+// later.
+func (c Chunks) Read(p Place, f func(b []byte)) {
+	chunk := c[p>>offsetBits]
+	f(chunk.record(p))
+	runtime.KeepAlive(chunk) // its cleanup unmaps the bytes
+}
+
+// ID tells records apart, also those that have gone: no two in a process have the same.
+type ID struct {
+	chunk  uint64
+	offset uint32
+}
+
+// ID is that of a record.
+func (c Chunks) ID(p Place) ID {
+	return ID{c[p>>offsetBits].id, uint32(p) & (1<<offsetBits - 1)}
+}
+
+// record is what lies at a place of the chunk.
+func (c *Chunk) record(p Place) []byte {
+	off := int(p&(1<<offsetBits-1)) * unit
+	n := int(binary.LittleEndian.Uint32(c.mem[off-4:]))
+	return c.mem[off : off+n : off+n]
+}
+
+// head is the tag of the record that begins at an offset of the chunk, and its length.
+func (c *Chunk) head(at int) (tag uint32, n int) {
+	return binary.LittleEndian.Uint32(c.mem[at:]), int(binary.LittleEndian.Uint32(c.mem[at+4:]))
+}
+
+// size is what a record of n bytes takes in a chunk.
+func size(n int) int { return head + (n+unit-1)/unit*unit }
 
 // pages are the bytes of the pages that n bytes touch.
 func pages(n int) int { return (n + 4095) &^ 4095 }
-
-// reserve makes room for a record in the chunk that is filled with such ones, and writes its head.
-func (h *Heap) reserve(which int, ref Ref, n int) (place uint32, ok bool) {
-	need := size(n)
-	i := h.fill[which]
-	if i >= 0 && need > len(h.chunks[i].mem)-h.chunks[i].used {
-		if need > chunkSize/2 {
-			// One that fills half a chunk gets its own, so that the other may be filled.
-			if i, ok = h.open(need); !ok {
-				return 0, false
-			}
-			h.chunks[i].state = sealed
-		} else {
-			h.seal(which)
-			i = -1
-		}
-	}
-	if i < 0 {
-		if i, ok = h.open(need); !ok {
-			return 0, false
-		}
-		if len(h.chunks[i].mem) > chunkSize {
-			h.chunks[i].state = sealed
-		} else {
-			h.fill[which] = i
-		}
-	}
-	c := &h.chunks[i]
-	at := c.used
-	h.grow(c, need)
-	binary.LittleEndian.PutUint32(c.mem[at:], uint32(ref))
-	binary.LittleEndian.PutUint32(c.mem[at+4:], uint32(n))
-	return uint32(i*chunkUnit + (at+head)/unit), true
-}
-
-// grow counts n bytes more of a chunk as used.
-func (h *Heap) grow(c *chunk, n int) {
-	h.stats.held.Add(int64(pages(c.used+n) - pages(c.used)))
-	c.used += n
-	h.used += n
-}
-
-func (h *Heap) seal(which int) {
-	if i := h.fill[which]; i >= 0 {
-		h.chunks[i].state = sealed
-		h.fill[which] = -1
-	}
-}
-
-// open begins a chunk for a record of so many bytes.
-func (h *Heap) open(need int) (int, bool) {
-	if need <= chunkSize {
-		if n := len(h.empty); n > 0 {
-			i := h.empty[n-1]
-			h.empty = h.empty[:n-1]
-			h.chunks[i].state = filling
-			return int(i), true
-		}
-	}
-	var i int
-	if n := len(h.vacant); n > 0 {
-		i = int(h.vacant[n-1])
-		h.vacant = h.vacant[:n-1]
-	} else {
-		if len(h.chunks) == maxChunks {
-			return 0, false
-		}
-		i = len(h.chunks)
-		h.chunks = append(h.chunks, chunk{})
-	}
-	mem, mapped := h.space.take(need)
-	h.chunks[i] = chunk{mem: mem, mapped: mapped, state: filling}
-	h.publish(i, mem)
-	return i, true
-}
-
-// publish shows readers the memory of a chunk.
-func (h *Heap) publish(i int, mem []byte) {
-	now := *h.mem.Load()
-	if i == len(now) {
-		now = append(now, mem) // readers do not look beyond the length that they have
-	} else {
-		now = slices.Clone(now)
-		now[i] = mem
-	}
-	h.mem.Store(&now)
-}
-
-// shrink gives a part of a retired chunk back, if it has more than one such part.
-func (h *Heap) shrink(r *retiree) bool {
-	c := &h.chunks[r.chunk]
-	if !c.mapped || h.o.Poison || pages(c.used)-r.discarded <= maxDiscard {
-		return false
-	}
-	discard(c.mem[r.discarded : r.discarded+maxDiscard])
-	r.discarded += maxDiscard
-	return true
-}
-
-// release gives the memory of a chunk back that nobody reads, of which the first bytes went before.
-func (h *Heap) release(i, discarded int) {
-	c := &h.chunks[i]
-	h.stats.held.Add(-int64(pages(c.used)))
-	h.stats.retired.Add(-int64(pages(c.used)))
-	if h.o.Poison {
-		for k := range c.mem[:c.used] {
-			c.mem[k] = poison
-		}
-	}
-	was := *c
-	*c = chunk{}
-	if was.mapped && len(was.mem) == chunkSize {
-		if !h.o.Poison {
-			discard(was.mem[discarded:pages(was.used)])
-		}
-		c.mem, c.mapped = was.mem, true
-		h.empty = append(h.empty, uint32(i))
-		return
-	}
-	h.publish(i, nil)
-	h.vacant = append(h.vacant, uint32(i))
-	if was.mapped {
-		h.space.drop(was.mem)
-	}
-}

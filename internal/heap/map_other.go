@@ -4,6 +4,5 @@ package heap
 
 import "errors"
 
-func mapRange(int) ([]byte, error) { return nil, errors.ErrUnsupported }
-func unmapRange([]byte) error      { return errors.ErrUnsupported }
-func discard([]byte)               {}
+func mapMemory(int) ([]byte, error) { return nil, errors.ErrUnsupported }
+func unmapMemory([]byte)            {}

@@ -1,31 +1,25 @@
 package heap
 
-import "sync/atomic"
-
-// Stats are figures of a heap, in bytes if not said otherwise.
+// Stats are figures of a heap, in bytes.
 type Stats struct {
-	// Records is how many records there are.
-	Records int
-	// Live is what they take, with their heads.
-	Live int64
-	// Waiting is what freed records take that somebody may still ask for.
-	Waiting int64
-	// Retired is what chunks take that wait for readers to go.
-	Retired int64
-	// Held is the memory that the system has given: the pages of all chunks that were written, and
-	// the table. Held − Live − Waiting − Retired is free or dead.
+	// Live is what living records take, with their heads. Used has the dead ones, too, of chunks that
+	// were not dropped.
+	Live, Used int64
+	// Held is the memory of all chunks that were not given back yet: of their pages that were written.
 	Held int64
-	// Reserved is the address space taken, Held included.
-	Reserved int64
+	// Mapped is the part of Held that is outside the Go heap.
+	Mapped int64
+	// Dropped is the part of Held that waits for the garbage collector, because older versions have it,
+	// or because there was no collection since they went.
+	Dropped int64
 }
 
-type counters struct{ records, live, waiting, retired, held atomic.Int64 }
-
-// Stats are the figures of now; each of its own moment, if somebody writes.
+// Stats are the figures of now. It is the writer's.
 func (h *Heap) Stats() Stats {
-	s := &h.stats
-	return Stats{
-		Records: int(s.records.Load()), Live: s.live.Load(), Waiting: s.waiting.Load(), Retired: s.retired.Load(),
-		Held: s.held.Load(), Reserved: h.space.reserved.Load(),
-	}
+	t := h.tally
+	return Stats{Live: h.live, Used: h.used, Held: t.held.Load(), Mapped: t.mapped.Load(), Dropped: t.dropped.Load()}
 }
+
+// Process is what all heaps of the process have mapped outside the Go heap, and the part of that
+// which waits for the garbage collector.
+func Process() (mapped, dropped int64) { return process.mapped.Load(), process.dropped.Load() }

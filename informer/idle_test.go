@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// When nothing comes any more what was kept for it goes, and when most of a large store has gone the
-// runtime is asked for its memory, once.
+// When nothing comes any more buffers are dropped, and when most of a large store has gone the runtime
+// is asked for its memory, once.
 func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	was := giveBack
@@ -53,11 +53,11 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 		b.a.round()
 	}
 	if len(asked) > 0 || !b.in.store.Sparse() {
-		t.Errorf("asked %d times, condensed: %v, while objects went", len(asked), !b.in.store.Sparse())
+		t.Errorf("asked %d times, rebuilt: %v, while objects went", len(asked), !b.in.store.Sparse())
 	}
 	b.in.spare.give(make([]byte, 100))
 	for range 2 {
-		b.a.slim(time.Now().Add(quietFor))
+		b.a.releaseIdle(time.Now().Add(quietFor))
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 		t.Errorf("%d bytes are kept for what does not come", b.in.spare.bytes)
 	}
 	if b.in.store.Sparse() {
-		t.Error("the store was not condensed")
+		t.Error("the store was not rebuilt")
 	}
 	if len(asked) != 1 {
 		t.Errorf("asked %d times; %d bytes are held", len(asked), b.in.store.Stats().Held)

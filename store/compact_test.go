@@ -92,11 +92,11 @@ func leaves(s *Snapshot) int {
 
 // When most has gone what is left is put together: nothing but the memory is another, and states
 // before it stay what they were.
-func TestCondense(t *testing.T) {
+func TestRebuild(t *testing.T) {
 	const n = 2000
 	s, m, model := much(t, n)
 	before, whole := s.Snapshot(), map[object.Key][]byte{}
-	if s.Sparse() || s.Condense() {
+	if s.Sparse() || s.Rebuild() {
 		t.Error("a full store is sparse")
 	}
 	txn := s.Begin()
@@ -108,7 +108,7 @@ func TestCondense(t *testing.T) {
 			delete(model, key)
 		}
 	}
-	if s.Condense() {
+	if s.Rebuild() {
 		t.Error("a transaction was open")
 	}
 	txn.Commit()
@@ -116,7 +116,7 @@ func TestCondense(t *testing.T) {
 	if was := leaves(sparse); was < n/64 || !s.Sparse() {
 		t.Fatalf("%d leaves, %v: the test tests nothing", was, s.Sparse())
 	}
-	if !s.Condense() || s.Sparse() || s.Condense() {
+	if !s.Rebuild() || s.Sparse() || s.Rebuild() {
 		t.Fatal("it was sparse once")
 	}
 	is := s.Snapshot()
@@ -126,15 +126,16 @@ func TestCondense(t *testing.T) {
 	if lines := is.guesses.lines.Load(); lines == nil || len(*lines) != linesFor(len(model)) {
 		t.Errorf("%d keys are not guessed", len(model))
 	}
-	if is.Version() != sparse.Version()+1 || is.bytes != sparse.bytes || is.aside != 1 {
+	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.aside != 1 {
 		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.aside, sparse.Version(), sparse.bytes, sparse.aside)
 	}
 	for range 2 {
 		holds(t, is, model)
 		holds(t, sparse, model)
 		holds(t, before, whole)
-		for s.Reclaim() {
+		for s.Compact() {
 		}
+		runtime.GC()
 	}
 	for i := range 200 { // it goes on
 		key, raw := m.object(m.r.IntN(2 * n))
@@ -161,9 +162,9 @@ func TestCondense(t *testing.T) {
 	runtime.KeepAlive(before)
 }
 
-// An object that changes after its store was condensed is still the only one of its group, and makes
+// An object that changes after its store was rebuilt is still the only one of its group, and makes
 // no template of itself.
-func TestCondenseKeepsGroups(t *testing.T) {
+func TestRebuildKeepsGroups(t *testing.T) {
 	s := New(Options{})
 	put := func(i, version int) {
 		txn := s.Begin()
@@ -177,7 +178,7 @@ func TestCondenseKeepsGroups(t *testing.T) {
 	for i := range n - 10 {
 		commit(s, fmt.Sprintf("xalone-%d", i))
 	}
-	if !s.Condense() {
+	if !s.Rebuild() {
 		t.Fatal("not sparse")
 	}
 	if got := len(s.core.packing.groups); got > 2 {
@@ -193,16 +194,16 @@ func TestCondenseKeepsGroups(t *testing.T) {
 }
 
 // A store that has rested holds less and packs what comes as it did before.
-func TestRest(t *testing.T) {
+func TestReleaseBuffers(t *testing.T) {
 	s, m, model := much(t, 500)
 	indexes := s.core.packing.packer.IndexSize()
 	txn := s.Begin()
-	s.Rest()
+	s.ReleaseBuffers()
 	if got := s.core.packing.packer.IndexSize(); got != indexes || got == 0 {
 		t.Errorf("%d bytes of indexes, then %d, and a transaction was open", indexes, got)
 	}
 	txn.Discard()
-	s.Rest()
+	s.ReleaseBuffers()
 	if got := s.core.packing.packer.IndexSize(); got != 0 || s.core.buf != nil || s.core.packed != nil {
 		t.Errorf("%d bytes of indexes, buffers of %d and %d", got, cap(s.core.buf), cap(s.core.packed))
 	}
@@ -214,11 +215,6 @@ func TestRest(t *testing.T) {
 		model[key] = raw
 	}
 	txn.Commit()
-	for s.Reclaimable() > 0 { // until the collector has found that nobody has the snapshots of AddIndex
-		runtime.GC()
-		for s.Reclaim() {
-		}
-	}
 	holds(t, s.Snapshot(), model)
 	if after, is := s.Stats(), s.core.heap.Stats().Live; after.Templates > before.Templates || is > live*5/4 {
 		t.Errorf("%+v, then %+v; records of %d bytes, then %d", before, after, live, is)
@@ -226,7 +222,7 @@ func TestRest(t *testing.T) {
 }
 
 // What was written meanwhile wins.
-func TestCondenseGivesWay(t *testing.T) {
+func TestRebuildGivesWay(t *testing.T) {
 	s, m, model := much(t, 2000)
 	txn := s.Begin()
 	for i := range 1900 {
@@ -236,24 +232,25 @@ func TestCondenseGivesWay(t *testing.T) {
 	}
 	txn.Commit()
 	was := s.current.Load()
-	is := was.condensed(s.core.slots)
+	h := s.core.newHeap()
+	is := was.rebuilt(s.core.slots, h)
 	key, raw := m.object(1)
 	txn = s.Begin()
 	txn.Put(m.entry(t, raw))
 	txn.Commit()
 	model[key] = raw
-	if s.exchange(was, is) {
+	if s.exchange(was, is, h) {
 		t.Error("it was changed")
 	}
 	holds(t, s.Snapshot(), model)
-	if !s.Condense() {
+	if !s.Rebuild() {
 		t.Error("it is quiet again")
 	}
 	holds(t, s.Snapshot(), model)
 }
 
 // Readers beside it see whole states.
-func TestCondenseBesideReadersAndAWriter(t *testing.T) {
+func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 	const n = 1100
 	s, m, _ := much(t, n)
 	var keys []object.Key
@@ -278,18 +275,16 @@ func TestCondenseBesideReadersAndAWriter(t *testing.T) {
 						t.Errorf("%s is %s", key, h.Name)
 					}
 				})
-				view := s.View()
-				for e := range view.InNamespace("ns-1") {
+				for e := range s.Snapshot().InNamespace("ns-1") {
 					if e.Key().Namespace != "ns-1" {
 						t.Errorf("%s", e.Key())
 					}
 				}
-				view.Release()
 			}
 		})
 	}
-	condensed := 0
-	for condensed < 3 {
+	rebuilt := 0
+	for rebuilt < 3 {
 		txn := s.Begin()
 		for i := range n - 50 {
 			txn.Delete(keys[i], nil)
@@ -300,8 +295,8 @@ func TestCondenseBesideReadersAndAWriter(t *testing.T) {
 			txn.Resync(keys[0])
 			txn.Commit()
 		})
-		if s.Condense() {
-			condensed++
+		if s.Rebuild() {
+			rebuilt++
 		}
 		txn = s.Begin()
 		for i := range n {

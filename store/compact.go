@@ -1,0 +1,170 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/flyball-io/flyball/internal/cow"
+	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/pack"
+)
+
+// mover is how compaction sees a transaction: it changes where records are.
+type mover struct{ w *work }
+
+func (m mover) Place(slot uint32) heap.Place { return m.w.records.Get(slot) }
+
+func (m mover) Move(slot uint32, to heap.Place) { m.w.records.Set(m.w.owner, slot, to) }
+
+// compactStep are the bytes that one step of Compact copies, about.
+const compactStep = 256 << 10
+
+// Compact makes the next version smaller: one step of about a millisecond, during which writers wait
+// and readers do not. It reports whether there is more to do. Writing does most of it; call it while
+// there is nothing to write, until it returns false. It does nothing while a Txn is open.
+func (s *Store) Compact() (more bool) {
+	if !s.writer.TryLock() {
+		return false
+	}
+	defer s.writer.Unlock()
+	s.do(func(c *Core) { more = c.Compact() })
+	heap.Relieve()
+	return more
+}
+
+// Compact is Store.Compact.
+func (c *Core) Compact() (more bool) {
+	if c.work != nil || !c.heap.Wasteful() {
+		return false
+	}
+	w := &work{state: c.published.fork(), owner: new(cow.Owner)}
+	more = c.heap.Compact(mover{w}, compactStep)
+	w.chunks = c.heap.Chunks()
+	c.replace(w.state)
+	return more
+}
+
+// replace publishes a state of the same content.
+func (c *Core) replace(s state) {
+	snap := *c.published
+	snap.state = s
+	c.published = &snap
+}
+
+// An object keeps its slot for as long as it is there. So when most objects have gone, those that are
+// left stand far apart: a leaf of a table stays for one of them, and a page of memory for one leaf.
+// Rebuild gives them the first slots, in the order of keys, and tables and chunks made for so many.
+
+// fewSlots are never worth it.
+const fewSlots = 512
+
+// Sparse reports whether there is something to do for Rebuild.
+func (s *Store) Sparse() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.core.sparse()
+}
+
+func (c *Core) sparse() bool { return c.work == nil && int(c.slots) > 2*c.published.Len()+fewSlots }
+
+// Rebuild makes a store smaller of whose objects most have gone, and reports whether it did. What is
+// left is copied beside what is in use, so nobody waits for it; if something is written meanwhile the
+// copy is thrown away. Call it when nothing has been written for a while.
+func (s *Store) Rebuild() bool {
+	s.mu.Lock()
+	was, slots, sparse := s.core.published, s.core.slots, s.core.sparse()
+	s.mu.Unlock()
+	if !sparse {
+		return false
+	}
+	h := s.core.newHeap()
+	is := was.rebuilt(slots, h)
+	return s.exchange(was, is, h)
+}
+
+// exchange publishes a state that has the content of the one before, in a heap of its own, if that is
+// still the last when nobody writes.
+func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	s.do(func(c *Core) {
+		if ok = c.published == was; !ok {
+			return
+		}
+		c.packing.forgetSlots()
+		c.heap, c.slots, c.free = h, uint32(is.keys.Len()), nil
+		c.replace(is)
+	})
+	return ok
+}
+
+// rebuilt is the same content in the first slots, in the order of keys, and in another heap; slots is
+// how many there were.
+func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
+	o, names, n := new(cow.Owner), make(renamed, slots), uint32(0)
+	is := s.fork()
+	is.keys, is.records, is.asides, is.guesses = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newGuesses()
+	for was := range s.keys.All() {
+		is.keys.Append(o, n)
+		s.chunks.Read(s.records.Get(was), func(b []byte) {
+			place, err := h.Put(n, b)
+			if err != nil {
+				panic(fmt.Errorf("store: rebuild: %w", err)) // there was room for more
+			}
+			is.records.Set(o, n, place)
+		})
+		is.asides.Set(o, n, s.asides.Get(was))
+		names[was] = n
+		n++
+	}
+	is.chunks = h.Chunks()
+	is.learn()
+	for i := range is.indexes {
+		is.indexes[i] = s.indexes[i].rebuilt(o, names)
+	}
+	return is
+}
+
+// renamed are slots by what they were before. Where no object was it says nothing.
+type renamed []uint32
+
+// rebuilt is the same index of slots that are named anew.
+func (x *index) rebuilt(o *cow.Owner, names renamed) index {
+	is := index{definition: x.definition, found: newTable(postingBefore)}
+	for was, t := range x.terms.All() {
+		is.terms.Set(o, names[was], t)
+	}
+	it := x.found.tree.Iter()
+	for ok := it.First(); ok; ok = it.Next() {
+		p := it.Item()
+		was := p.slots
+		p.slots = cow.Tree{}
+		for slot := range was.All() {
+			p.slots.Append(o, names[slot])
+		}
+		is.found.tree.Load(p)
+	}
+	return is
+}
+
+// forgetSlots forgets the groups of those who stayed alone: they name a slot.
+func (p *packing) forgetSlots() {
+	for key, g := range p.groups {
+		if g.template == nil {
+			delete(p.groups, key)
+		}
+	}
+}
+
+// ReleaseBuffers lets go of what makes writing faster, up to a megabyte: it is made again when something
+// is written. Call it when nothing has been written for a while.
+func (s *Store) ReleaseBuffers() {
+	if !s.writer.TryLock() {
+		return
+	}
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.core
+	c.packing.packer, c.packing.recent = pack.Packer{MaxIndex: mostIndex}, recents{}
+	c.buf, c.packed, c.key, c.held.record = nil, nil, nil, nil
+}
