@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // PathError says that [Manager.Handle] cannot serve a path.
@@ -33,16 +35,22 @@ var (
 type webhooks struct {
 	mux *http.ServeMux
 
-	mu    sync.Mutex
-	paths map[string]bool
+	mu          sync.Mutex
+	paths       map[string]bool
+	converted   map[schema.GroupKind]bool
+	convertsAll bool
 }
 
 func newWebhooks() *webhooks {
-	return &webhooks{mux: http.NewServeMux(), paths: map[string]bool{}}
+	return &webhooks{mux: http.NewServeMux(), paths: map[string]bool{}, converted: map[schema.GroupKind]bool{}}
 }
 
 // Handle serves h at a path of the webhook server, "/validate-shop-example-com-v1-order"; see
 // Options.Webhooks. It may be called while the manager runs. The error is a *[PathError].
+//
+// A handler of conversion has a method Converts() []schema.GroupKind, as *convert.Endpoint does:
+// these kinds do not keep the manager from being ready while they cannot be listed, see
+// [Manager.Ready]. One at /convert that has no such method counts as one for all custom kinds.
 func (m *Manager) Handle(path string, h http.Handler) error {
 	if err := m.webhooks.handle(path, h); err != nil {
 		return &PathError{path, err}
@@ -63,6 +71,7 @@ func (w *webhooks) handle(path string, h http.Handler) error {
 		return ErrPathTaken
 	}
 	w.paths[path] = true
+	w.convertsLocked(path, h)
 	w.mux.Handle(path, h)
 	return nil
 }

@@ -69,14 +69,18 @@ func (m *Manager) synced(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && kept(unsynced) {
+		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && m.kept(unsynced) {
 			m.logger.Error("not everything in the cache has synced, going on", "err", err)
 			return
 		}
 	}
 }
 
-// kept reports whether all that is missing has a cause that is known.
-func kept(e *informer.SyncError) bool {
-	return !slices.ContainsFunc(e.Missing, func(m *informer.NotSyncedError) bool { return m.Unwrap() == nil })
+// kept reports whether all that is missing has a cause that is known, or may wait for the webhooks of
+// this program.
+func (m *Manager) kept(e *informer.SyncError) bool {
+	now := time.Now()
+	return !slices.ContainsFunc(e.Missing, func(n *informer.NotSyncedError) bool {
+		return n.Unwrap() == nil && !m.excused(n.Kind.GroupKind(), n.State, now)
+	})
 }

@@ -3,9 +3,14 @@
 //
 //	config/crd/bases ──────────► CRDs ──────────┐
 //	config/rbac ───────────────► roles, bound ──┼──► control plane ◄── Operator.Client: the test, as administrator
-//	config/webhook ─► by URL ──► webhooks ──────┘        ▲   │
-//	                                                     │   │ webhook calls
-//	                     Program.Add ──► manager, as the roles allow
+//	config/webhook ────────────► webhooks ──────┘        ▲   │ webhook calls
+//	                                                     │   ▼
+//	                                                     │  Service: to replicas that are ready
+//	                                                     │   │
+//	                     Program.Add ──► managers, as the roles allow
+//
+// Webhooks are called through an address that follows the rule of their Service in config/webhook:
+// connections go to replicas that are ready, or to all, if it has publishNotReadyAddresses.
 //
 // What the operator is forbidden shows as an error in its log and as a test that waits in vain: the
 // markers for RBAC are then to be completed. What it asks for is recorded where FLYBALL_RBAC says
@@ -16,11 +21,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/backoff"
@@ -48,18 +54,29 @@ type Program struct {
 	Config string
 	// Add adds controllers and webhooks to the manager. Nil: there are none.
 	Add func(*flyball.Manager) error
+	// Replicas is how many managers run. Zero or negative: one. Options and Add are called for each.
+	// More than one should elect a leader; the namespace of the Lease is then that of the test, where
+	// Options leave it empty.
+	Replicas int
 }
 
 // Operator is an operator that runs.
 type Operator struct {
-	// Manager of the operator.
+	// Manager of the operator: of its first replica. It is another one after Restart.
 	Manager *flyball.Manager
+	// Replicas are all managers.
+	Replicas []*flyball.Manager
 	// Client is the test's own, which may do everything.
 	Client *client.Live
 	// Namespace is one for the test's objects; the operator's own are there too.
 	Namespace string
 
 	program Program
+	config  *rest.Config // of the operator's user
+	calls   []manifest.Object
+	service *service       // nil: there is nothing to call
+	record  client.Options // whose hook records what is asked for
+	stop    func() error
 }
 
 // Start installs the operator's manifests and runs it on the control plane that all tests of the
@@ -71,60 +88,119 @@ func Start(t testing.TB, p Program) *Operator {
 	op := &Operator{Namespace: planetest.Namespace(t, pl), program: p}
 	ctx, cancel := context.WithTimeout(t.Context(), Bound)
 	defer cancel()
-	calls, err := op.prepare(ctx, t, pl)
-	if err != nil {
+	if err := op.prepare(ctx, t, pl); err != nil {
 		t.Fatalf("operatortest: %v", err)
 	}
 	op.run(t)
-	if err := op.connect(ctx, t, calls); err != nil {
+	t.Cleanup(func() { op.end(t) })
+	if err := op.connect(ctx, t); err != nil {
 		t.Fatalf("operatortest: the operator did not become ready: %v", err)
 	}
 	return op
 }
 
-// prepare makes the manager, and the cluster ready for it but for what calls it, which it returns.
-func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) (calls []manifest.Object, err error) {
-	var o flyball.Options
-	if op.program.Options != nil {
-		if o, err = op.program.Options(); err != nil {
-			return nil, err
-		}
+// Restart ends all replicas at once, calls down, unless it is nil, while none runs, and then runs as
+// many new ones, until the test ends. It returns when all are ready.
+func (op *Operator) Restart(t testing.TB, down func()) {
+	t.Helper()
+	op.end(t)
+	if down != nil {
+		down()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), Bound)
+	defer cancel()
+	if err := op.replicas(); err != nil {
+		t.Fatalf("operatortest: %v", err)
+	}
+	op.run(t)
+	if err := op.ready(ctx); err != nil {
+		t.Fatalf("operatortest: the operator did not become ready again: %v", err)
+	}
+}
+
+// prepare makes the managers, and the cluster ready for them but for what calls them.
+func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) error {
+	o, err := op.options()
+	if err != nil {
+		return err
 	}
 	if op.Client, err = client.New(pl.RESTConfig(), client.Options{Scheme: o.Scheme}); err != nil {
-		return nil, err
+		return err
 	}
 	t.Cleanup(op.Client.Close)
-	rbac.RecordTest(t, &o.Client)
+	rbac.RecordTest(t, &op.record)
 	user := "operatortest:" + op.Namespace
-	if o.Config, err = pl.UserConfig(user); err != nil {
-		return nil, err
+	if op.config, err = pl.UserConfig(user); err != nil {
+		return err
 	}
 	objs, err := op.read("crd/bases", "rbac", "webhook")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, obj := range objs {
 		if called(obj) {
 			if !manifest.IsCRD(obj) {
 				obj.SetName(o.Name + "-" + obj.GetName()) // as config/default names it
 			}
-			calls = append(calls, obj)
+			op.calls = append(op.calls, obj)
 		}
 	}
-	if len(calls) > 0 {
-		m := &o.Webhooks.Managed
-		o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+	if len(op.calls) > 0 {
+		if op.service, err = newService(objs); err != nil {
+			return err
+		}
+		t.Cleanup(op.service.close)
 	}
 	if err := op.apply(ctx, slices.Concat(grants(objs, user, op.Namespace), crds(objs))); err != nil {
-		return nil, err
+		return err
 	}
-	if op.Manager, err = flyball.New(o); err != nil {
-		return nil, err
+	return op.replicas()
+}
+
+// options are those that the program asks for.
+func (op *Operator) options() (o flyball.Options, err error) {
+	if op.program.Options != nil {
+		o, err = op.program.Options()
 	}
-	if op.program.Add != nil {
-		err = op.program.Add(op.Manager)
+	return o, err
+}
+
+// replicas makes the managers.
+func (op *Operator) replicas() error {
+	op.Replicas = nil
+	for range max(op.program.Replicas, 1) {
+		o, err := op.options()
+		if err != nil {
+			return err
+		}
+		o.Config = op.config
+		if own, record := o.Client.Hook, op.record.Hook; own == nil {
+			o.Client.Hook = record
+		} else {
+			o.Client.Hook = func(c client.Done) { record(c); own(c) }
+		}
+		if len(op.calls) > 0 {
+			m := &o.Webhooks.Managed
+			o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+		}
+		if o.Leader != nil && o.Leader.Namespace == "" {
+			own := *o.Leader
+			own.Namespace = op.Namespace
+			o.Leader = &own
+		}
+		m, err := flyball.New(o)
+		if err != nil {
+			return err
+		}
+		if op.program.Add != nil {
+			if err := op.program.Add(m); err != nil {
+				return err
+			}
+		}
+		op.Replicas = append(op.Replicas, m)
 	}
-	return calls, err
+	op.Manager = op.Replicas[0]
+	return nil
 }
 
 func (op *Operator) apply(ctx context.Context, objs []manifest.Object) error {
@@ -142,27 +218,28 @@ func called(o manifest.Object) bool {
 }
 
 // connect has the API server call the operator, and returns when it does, and all is ready.
-func (op *Operator) connect(ctx context.Context, t testing.TB, calls []manifest.Object) error {
-	if len(calls) > 0 {
-		var addr net.Addr
-		err := until(ctx, func() error {
-			if addr = op.Manager.Addrs().Webhooks; addr == nil {
-				return errors.New("the webhooks are not served")
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { op.withdraw(t, calls) })
-		if err := op.apply(ctx, manifest.ByURL(calls, "https://"+addr.String())); err != nil {
+func (op *Operator) connect(ctx context.Context, t testing.TB) error {
+	if len(op.calls) > 0 {
+		t.Cleanup(func() { op.withdraw(t, op.calls) })
+		if err := op.apply(ctx, manifest.ByURL(op.calls, op.service.url())); err != nil {
 			return err
 		}
 	}
-	if err := until(ctx, func() error { return op.Manager.Ready().Err(ctx) }); err != nil {
+	if err := op.ready(ctx); err != nil {
 		return err
 	}
-	return op.barrier(ctx, calls)
+	return op.barrier(ctx, op.calls)
+}
+
+// ready returns when all replicas are.
+func (op *Operator) ready(ctx context.Context) error {
+	return until(ctx, func() error {
+		var errs []error
+		for _, m := range op.Replicas {
+			errs = append(errs, m.Ready().Err(ctx))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // withdraw takes out of the cluster what calls the operator, which ends.
@@ -194,17 +271,32 @@ func until(ctx context.Context, ok func() error) error {
 	}
 }
 
-// run runs the manager until the test ends.
+// run runs the replicas until end is called.
 func (op *Operator) run(t testing.TB) {
+	if op.service != nil {
+		op.service.lead(op.Replicas)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- op.Manager.Run(ctx) }()
-	t.Cleanup(func() {
+	ended := make(chan error, len(op.Replicas))
+	for _, m := range op.Replicas {
+		go func() { ended <- m.Run(ctx) }()
+	}
+	op.stop = func() error {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("operatortest: the operator ended with: %v", err)
+		var errs []error
+		for range cap(ended) {
+			errs = append(errs, <-ended)
 		}
-	})
+		return errors.Join(errs...)
+	}
+}
+
+// end ends the replicas.
+func (op *Operator) end(t testing.TB) {
+	if err := op.stop(); err != nil {
+		t.Errorf("operatortest: the operator ended with: %v", err)
+	}
+	op.stop = func() error { return nil }
 }
 
 // read reads those folders of the manifests that are there.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
@@ -61,6 +62,17 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 // ServeHTTP answers one ConversionReview. It is safe against whatever comes in, and returns in
 // bounded time; see [Limits].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
+
+// Converts are the kinds whose versions are converted, in no order: those with more than one.
+func (e *Endpoint) Converts() []schema.GroupKind {
+	var all []schema.GroupKind
+	for kind, versions := range e.table {
+		if len(versions) > 1 {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
 
 // Manager is what serves webhooks: *flyball.Manager. One that also has a method WebhookHooks() Hooks
 // is asked for the hooks.

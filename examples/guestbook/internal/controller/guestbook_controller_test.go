@@ -125,7 +125,7 @@ func (c *calls) list() []client.Call {
 func idle(t *testing.T, op *operatortest.Operator, times float64) {
 	t.Helper()
 	eventually(t, operatortest.Bound, func(context.Context) error {
-		done, waiting, active := reconciles(t, op), metric(t, op, "workqueue_depth"), metric(t, op, "controller_runtime_active_workers")
+		done, waiting, active := reconciles(t, op), metric(t, op, "workqueue_depth", ""), metric(t, op, "controller_runtime_active_workers", "")
 		if done < times || waiting > 0 || active > 0 {
 			return fmt.Errorf("reconciled %v times of %v, %v wait, %v are at work", done, times, waiting, active)
 		}
@@ -134,11 +134,12 @@ func idle(t *testing.T, op *operatortest.Operator, times float64) {
 }
 
 func reconciles(t *testing.T, op *operatortest.Operator) float64 {
-	return metric(t, op, "controller_runtime_reconcile_total")
+	return metric(t, op, "controller_runtime_reconcile_total", "")
 }
 
-// metric is the sum of all series of a metric of the program.
-func metric(t *testing.T, op *operatortest.Operator, name string) (sum float64) {
+// metric is the sum of the series of a metric of the program that have a label, name=value; empty: of
+// all.
+func metric(t *testing.T, op *operatortest.Operator, name, label string) (sum float64) {
 	t.Helper()
 	families, err := op.Manager.Gatherer().Gather()
 	if err != nil {
@@ -149,6 +150,13 @@ func metric(t *testing.T, op *operatortest.Operator, name string) (sum float64) 
 			continue
 		}
 		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			if label != "" && !slices.Contains(labels, label) {
+				continue
+			}
 			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 		return sum
@@ -158,7 +166,7 @@ func metric(t *testing.T, op *operatortest.Operator, name string) (sum float64) 
 }
 
 func testChangedByHand(t *testing.T, op *operatortest.Operator, d *appsv1.Deployment) {
-	before := metric(t, op, "guestbook_child_writes_total")
+	before := metric(t, op, "guestbook_child_writes_total", "")
 	patch := `{"spec":{"replicas":7,"template":{"spec":{"containers":[{"name":"guestbook","image":"other:2"}]}}}}`
 	if _, err := client.Patch(t.Context(), op.Client, d, client.MergePatch(patch)); err != nil {
 		t.Fatal(err)
@@ -167,7 +175,7 @@ func testChangedByHand(t *testing.T, op *operatortest.Operator, d *appsv1.Deploy
 		return *d.Spec.Replicas == 2 && d.Spec.Template.Spec.Containers[0].Image == "web:1"
 	})
 	eventually(t, operatortest.Bound, func(context.Context) error {
-		if metric(t, op, "guestbook_child_writes_total") <= before {
+		if metric(t, op, "guestbook_child_writes_total", "") <= before {
 			return fmt.Errorf("the metric does not count it")
 		}
 		return nil
