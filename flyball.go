@@ -36,6 +36,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/webhook"
@@ -124,6 +125,12 @@ func (m *Manager) connect() (err error) {
 	// Neither the lease nor an event waits behind the writes of reconcilers: they have paces of their own.
 	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
+	err = m.metrics.Registerer().Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "flyball_log_dropped_total", Help: "Lines that were not logged, since the log took nothing.",
+	}, func() float64 { return float64(logguard.Dropped(m.logger)) }))
+	if err != nil {
+		return err
+	}
 	m.events, err = event.New(m.bare, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
 	if err != nil {
 		return err

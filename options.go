@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
 )
 
@@ -78,7 +79,10 @@ type Options struct {
 	SyncTimeout time.Duration
 	// Events bound what the recorder of events sends. The zero value means its defaults.
 	Events event.Limits
-	// Logger is where a person is told. Nil: slog.Default().
+	// Logger is where a person is told. A log that takes nothing holds nobody up for more than a
+	// second: further lines are dropped and counted, in the metric flyball_log_dropped_total. That
+	// holds for [Manager.Logger], for what gets its logger from there, such as reconcilers, and for
+	// the loggers of Cache, Client, Leader and Webhooks.Managed. Nil: slog.Default().
 	Logger *slog.Logger
 	// Hooks let others count what happens.
 	Hooks Hooks
@@ -108,9 +112,7 @@ func (o Options) resolved() (Options, error) {
 	if o.Name == "" {
 		o.Name = executable()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	if o.ProbeReasons < 0 || int(o.ProbeReasons) >= len(reasonsNames) {
 		return o, &OptionError{"ProbeReasons", fmt.Errorf("there is no %s", o.ProbeReasons)}
 	}
@@ -139,23 +141,25 @@ func (o Options) resolved() (Options, error) {
 	if o.Client.FieldOwner == "" {
 		o.Client.FieldOwner = o.Name
 	}
-	if o.Client.Logger == nil {
-		o.Client.Logger = o.Logger
-	}
-	if o.Cache.Logger == nil {
-		o.Cache.Logger = o.Logger
-	}
+	o.Client.Logger = o.loggerOr(o.Client.Logger)
+	o.Cache.Logger = o.loggerOr(o.Cache.Logger)
 	if o.Leader != nil {
 		own := *o.Leader
 		if own.Name == "" {
 			own.Name = objectName(o.Name)
 		}
-		if own.Logger == nil {
-			own.Logger = o.Logger
-		}
+		own.Logger = o.loggerOr(own.Logger)
 		o.Leader = &own
 	}
 	return o, nil
+}
+
+// loggerOr is l, guarded, or that of the options.
+func (o Options) loggerOr(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return o.Logger
+	}
+	return logguard.Logger(l)
 }
 
 // objectName makes the name of a program one that objects may have: "podscaler.example.org" of

@@ -39,6 +39,9 @@ var (
 	ErrNoName = errors.New("name is empty")
 	// ErrNoPhase says that AddTo was given a phase that there is not.
 	ErrNoPhase = errors.New("no such phase")
+	// ErrLogBlocked is in the error of Run if a line has been in the handler of Options.Logger for
+	// more than a second as Run returns: a goroutine is left, which waits for it.
+	ErrLogBlocked = errors.New("the log takes nothing: a goroutine waits for it")
 	// ErrClosed is the cause with which something that was added is stopped by its Close.
 	ErrClosed = errors.New("closed")
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 var errSyncTimeout = errors.New("not synced in time")
@@ -24,6 +25,8 @@ var errSyncTimeout = errors.New("not synced in time")
 // cause, or by a signal (see [SignalContext]), and everything ended without an error. Other causes
 // of ctx, the failure that stopped the manager, a *leader.LostError, and what went wrong while it
 // stopped are all in the error.
+//
+// A log that takes nothing is in the error as [ErrLogBlocked].
 //
 // Run may be called again after it returned and all has ended; before that it is [ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
@@ -41,7 +44,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("checking the server: %w", err)
 	}
-	return m.life.run(ctx)
+	err = m.life.run(ctx)
+	if logguard.Stuck(m.logger) {
+		return errors.Join(err, ErrLogBlocked)
+	}
+	return err
 }
 
 // settleCheck is how often a manager that waits for its cache looks for what keeps it.

@@ -228,9 +228,7 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 	if o.Service == "" && len(o.DNSNames)+len(o.IPs) == 0 && isLoopback(w.Addr) {
 		o.DNSNames, o.IPs = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	}
-	if o.Logger == nil {
-		o.Logger = m.logger
-	}
+	o.Logger = m.o.loggerOr(o.Logger)
 	source, err := cert.NewManaged(m.bare, o)
 	if err != nil {
 		return nil, &OptionError{"Webhooks.Managed", err}

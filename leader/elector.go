@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 // Elector runs for a lease. Make one with [New]; its methods may be called from any goroutine.
@@ -54,12 +55,9 @@ func New(c client.Client, o Options) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	return &Elector{
 		c: c, config: config, hook: o.Hook, now: newClock().now,
-		logger: o.Logger.With("lease", config.Lease.String(), "identity", config.Identity),
+		logger: logguard.Logger(o.Logger).With("lease", config.Lease.String(), "identity", config.Identity),
 	}, nil
 }
 

@@ -52,11 +52,13 @@ type Options struct {
 	// end. False: it is released, and a standby takes it at once.
 	KeepOnStop bool
 	// Logger is told who leads, and what keeps the lease from being read or written, once for each
-	// trouble. nil: slog.Default().
+	// trouble. A log that takes nothing holds the election up for a second, and then no more. nil:
+	// slog.Default().
 	Logger *slog.Logger
 	// Hook is called when Leading or Holder of the State change, or the lease is lost (Err is then
 	// the [LostError]); for events and metrics, and for those who must stop at once. It runs on
-	// the goroutine of the election, before the ctx of the work ends, and must not block. nil:
+	// the goroutine of the election, before the ctx of the work ends, and must not block: nor must
+	// it log. nil:
 	// none.
 	Hook func(State)
 }

@@ -99,8 +99,8 @@ func (s *session) post(input func(Time)) {
 	}
 }
 
-// publish makes the state of the core known: first to the fence, then to all others, then to the
-// work.
+// publish makes the state of the core known: first to the fence, then to the hook, then to the
+// work, and last to the log, which may take its time.
 func (s *session) publish() {
 	lost := s.core.Lost()
 	s.e.until.Store(int64(s.core.Until()))
@@ -114,19 +114,27 @@ func (s *session) publish() {
 	s.e.mu.Lock()
 	s.e.state, s.e.lost = next, lost
 	s.e.mu.Unlock()
-	s.tell(next, lost)
+	old := s.told
+	s.told = next
+	var broken error
+	if s.e.hook != nil && (next.Leading != old.Leading || next.Holder != old.Holder) {
+		broken = run.Safely("hook", func() error { s.e.hook(next); return nil })
+	}
 	switch {
 	case next.Leading && s.work == nil:
 		s.start()
 	case lost != nil && s.cancel != nil:
 		s.cancel(lost)
 	}
+	s.log(old, next, lost)
+	if broken != nil {
+		s.e.logger.Error("the hook failed", "err", broken)
+	}
 }
 
-// tell logs what has changed and calls the hook.
-func (s *session) tell(next State, lost *LostError) {
-	old, log := s.told, s.e.logger
-	s.told = next
+// log tells a person what has changed.
+func (s *session) log(old, next State, lost *LostError) {
+	log := s.e.logger
 	switch {
 	case next.Leading && !old.Leading:
 		log.Info("leading")
@@ -145,11 +153,6 @@ func (s *session) tell(next State, lost *LostError) {
 		log.Info("the trouble with the lease is over")
 	}
 	s.failed = trouble
-	if s.e.hook != nil && (next.Leading != old.Leading || next.Holder != old.Holder) {
-		if err := run.Safely("hook", func() error { s.e.hook(next); return nil }); err != nil {
-			log.Error("the hook failed", "err", err)
-		}
-	}
 }
 
 // start calls lead on a goroutine of its own.

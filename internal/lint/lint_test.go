@@ -39,6 +39,8 @@ var floors = []map[string]string{
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",
 		"reconcile": "all that a reconciler imports",
+
+		"internal/logguard": "a log that cannot hold anybody up; it stands on run, whose panics become errors",
 	},
 	{ // 2: state, and the server
 		"workqueue": "keys that wait for a worker",
