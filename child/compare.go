@@ -81,6 +81,12 @@ func (d differ) object(path string, want, live map[string]any) string {
 	}
 	for k, w := range want {
 		at := join(path, k)
+		if z, ok := w.(unkept); ok {
+			if live[k] == nil {
+				continue
+			}
+			w = z.value
+		}
 		sub, ok := d.below("f:" + k)
 		if !ok {
 			return at
@@ -104,7 +110,12 @@ func (d differ) object(path string, want, live map[string]any) string {
 
 func (d differ) list(path string, want, live []any) string {
 	switch {
-	case len(want) == 0 && (d.how != managed || d.leaf()):
+	case len(want) == 0 && d.how == managed && d.leaf():
+		return "" // what else is in it belongs to others
+	case len(want) == 0 && d.how == loose:
+		if len(live) > 0 && !isMap(live[0]) {
+			return path
+		}
 		return ""
 	case d.leaf():
 		d.how = atomic
@@ -128,7 +139,7 @@ func (d differ) list(path string, want, live []any) string {
 // within looks for the elements of want in those of live, in this order, with others between them
 // unless they are plain values.
 func (d differ) within(path string, want, live []any) string {
-	if _, isMap := want[0].(map[string]any); !isMap && len(want) != len(live) {
+	if !isMap(want[0]) && len(want) != len(live) {
 		return path
 	}
 	next := 0
@@ -224,6 +235,9 @@ func matches(v, key any, defaulted bool) bool {
 	set := false
 	for k, x := range fields {
 		y, has := m[k]
+		if z, ok := y.(unkept); ok {
+			y = z.value
+		}
 		switch {
 		case has && !same(x, y), !has && !defaulted:
 			return false
@@ -252,6 +266,8 @@ func same(a, b any) bool {
 	}
 	return a == b
 }
+
+func isMap(v any) bool { _, ok := v.(map[string]any); return ok }
 
 func join(path, field string) string {
 	if path == "" {

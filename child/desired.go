@@ -9,15 +9,16 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/wire"
 )
 
 // AppliedAnnotation holds, on every child, a hash of what was applied last.
@@ -65,13 +66,16 @@ func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
 
 // stamp notes what is wanted, and annotates it with its hash.
 func (e *ensure) stamp() error {
-	var err error
-	if e.sets, err = e.fields(e.want); err != nil {
-		return err
-	}
-	data, err := json.Marshal(e.sets)
+	sets, written, err := e.fields(e.want)
 	if err != nil {
 		return err
+	}
+	data, err := json.Marshal(sets)
+	if err != nil {
+		return err
+	}
+	if e.sets = sets; written != nil {
+		e.sets = markUnkept(sets, written).(map[string]any)
 	}
 	sum := sha256.Sum256(data)
 	annotations := maps.Clone(e.want.GetAnnotations())
@@ -132,15 +136,20 @@ func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string
 	return want
 }
 
-// fields is what an object sets, as the server would write it, without what names it.
-func (e *ensure) fields(o object.Object) (map[string]any, error) {
-	m, err := says(o)
-	if err != nil {
-		return nil, err
+// fields is what an object sets, as the server would write it, without what names it. written is what
+// the server keeps of it, if that is known: of an unstructured object of a kind that travels as
+// protobuf, which a server decodes into the same Go type.
+func (e *ensure) fields(o object.Object) (m, written map[string]any, err error) {
+	if m, err = says(o); err != nil {
+		return nil, nil, err
 	}
 	if _, asGiven := o.(*unstructured.Unstructured); asGiven && e.c.Scheme().Recognizes(e.gvk) {
-		if err := e.canonical(m); err != nil {
-			return nil, err
+		typed, same, err := e.canonical(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if wire.HasProtobuf(reflect.TypeOf(typed)) {
+			written = same
 		}
 	}
 	delete(m, "apiVersion")
@@ -149,7 +158,7 @@ func (e *ensure) fields(o object.Object) (map[string]any, error) {
 		delete(md, "name")
 		delete(md, "namespace")
 	}
-	return m, nil
+	return m, written, nil
 }
 
 // says is what the object sets: all of an unstructured one; of a Go value, what is not just there
@@ -160,8 +169,7 @@ func says(o object.Object) (map[string]any, error) {
 		return nil, err
 	}
 	if _, asGiven := o.(*unstructured.Unstructured); !asGiven {
-		dropNulls(m)
-		dropUnset(reflect.ValueOf(o), m)
+		sparse.Unset(o, m)
 	}
 	delete(m, "status")
 	if md, ok := m["metadata"].(map[string]any); ok {
@@ -171,25 +179,24 @@ func says(o object.Object) (map[string]any, error) {
 	return m, nil
 }
 
-// canonical writes the values in m, such as quantities, as the Go type of its kind does.
-func (e *ensure) canonical(m map[string]any) error {
-	typed, err := e.c.Scheme().New(e.gvk)
-	if err != nil {
-		return err
+// canonical writes the values in m, such as quantities, as the Go type of its kind does. It returns m
+// as a value of that type, and what that writes.
+func (e *ensure) canonical(m map[string]any) (typed runtime.Object, same map[string]any, err error) {
+	if typed, err = e.c.Scheme().New(e.gvk); err != nil {
+		return nil, nil, err
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := json.Unmarshal(data, typed); err != nil {
-		return &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
+		return nil, nil, &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
 	}
-	same, err := asMap(typed)
-	if err != nil {
-		return err
+	if same, err = asMap(typed); err != nil {
+		return nil, nil, err
 	}
 	rewrite(m, same)
-	return nil
+	return typed, same, nil
 }
 
 // rewrite puts the plain values of like in the place of those of v.
@@ -230,60 +237,4 @@ func asMap(o any) (map[string]any, error) {
 	var m map[string]any
 	err = dec.Decode(&m)
 	return m, err
-}
-
-// dropNulls removes what an object of Go types writes for nothing.
-func dropNulls(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, x := range v {
-			if x == nil {
-				delete(v, k)
-				continue
-			}
-			dropNulls(x)
-		}
-	case []any:
-		for _, x := range v {
-			dropNulls(x)
-		}
-	}
-}
-
-// dropUnset removes the structs that are zero and that their json tag calls optional: encoding/json
-// writes them all the same, and a server takes a targetPort of 0 for one that is set.
-func dropUnset(v reflect.Value, written any) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			dropUnset(v.Elem(), written)
-		}
-	case reflect.Slice:
-		if list, ok := written.([]any); ok && len(list) == v.Len() {
-			for i, x := range list {
-				dropUnset(v.Index(i), x)
-			}
-		}
-	case reflect.Struct:
-		if m, ok := written.(map[string]any); ok {
-			dropUnsetFields(v, m)
-		}
-	}
-}
-
-func dropUnsetFields(v reflect.Value, m map[string]any) {
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		optional := slices.Contains(strings.Split(options, ","), "omitempty")
-		switch f := v.Field(i); {
-		case !field.IsExported() || name == "-":
-		case field.Anonymous && name == "":
-			dropUnset(f, m)
-		case optional && f.Kind() == reflect.Struct && f.IsZero():
-			delete(m, name)
-		default:
-			dropUnset(f, m[name])
-		}
-	}
 }

@@ -25,6 +25,10 @@
 // ones as a whole. That what the server fills in looks like no difference follows from this: it is
 // not ours.
 //
+// An unstructured desired may hold zero values that the server drops, such as paused: false. They are
+// as wanted where the live object has none: for kinds that travel as protobuf, which the server
+// decodes into the Go type of the scheme. Other servers keep what they are given.
+//
 // A cache cuts managedFields unless it is told to keep them, as cache.KindOptions can. So every apply
 // has the annotation flyball.io/applied, a hash of desired: without managedFields, what desired no
 // longer sets shows as another hash, and every field that it sets must be in the live object. The

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -203,7 +204,8 @@ func (op *Op) deleteOptions() *metav1.DeleteOptions {
 }
 
 // applyBody is the object as an apply configuration. What a typed object writes although it says
-// nothing is left out (nulls, a status that is zero), and so is what an apply may not hold.
+// nothing is left out (nulls outside of free JSON, a status that is zero), and so is what an apply may
+// not hold.
 func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	body, _, err := wire.Encode(o, gvk, wire.JSON)
 	if err != nil {
@@ -222,7 +224,7 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 		}
 	}
 	if formOf(o) != unstructuredForm {
-		dropNulls(m)
+		sparse.Nulls(o, m)
 	}
 	return json.Marshal(m)
 }
@@ -242,24 +244,6 @@ func onlyIfAbsent(body []byte) ([]byte, error) {
 }
 
 var errNoMetadata = errors.New("the object has no metadata")
-
-// dropNulls removes the members that are null, which in an object of Go types stand for nothing.
-func dropNulls(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, x := range v {
-			if x == nil {
-				delete(v, k)
-				continue
-			}
-			dropNulls(x)
-		}
-	case []any:
-		for _, x := range v {
-			dropNulls(x)
-		}
-	}
-}
 
 var errStatusOnly = errors.New("a Status where an object was asked for")
 

@@ -35,6 +35,7 @@ var floors = []map[string]string{
 		"internal/cow":  "versions that share what did not change",
 
 		"internal/paging": "pages of a list that go round in circles",
+		"internal/sparse": "what a Go value writes to JSON for nothing",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",
