@@ -37,6 +37,10 @@ type Options struct {
 	// By default they are cut from every object as it arrives: what is read has none. They are half
 	// of most objects, and writing one without them leaves those on the server as they are.
 	KeepManagedFields bool
+	// GoHeap keeps what is held in the heap of the Go runtime, where GOMEMLIMIT and GOGC count it: the
+	// heap may then grow to twice of it before garbage is collected. By default most of it is outside
+	// of that heap, where the system lets it be; see Memory.OffHeapBytes for what follows.
+	GoHeap bool
 	// MemoryBudget is how many bytes each kind should hold at most, all of its watches together;
 	// KindOptions may name another. A kind that holds more says so, and goes on: it drops nothing
 	// and refuses nothing. See [informer.Budget]. Zero or negative: none.
@@ -134,7 +138,7 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 func (c *Cache) configure(o *informer.Options) {
 	special := c.special[o.Kind.GVK]
 	o.KeepManagedFields = c.o.KeepManagedFields || special.KeepManagedFields
-	o.Budget = c.budget(o.Kind.GVK)
+	o.Budget, o.GoHeap = c.budget(o.Kind.GVK), c.o.GoHeap
 	if !o.Selection.MetadataOnly {
 		o.Transform = special.Transform
 	}

@@ -32,6 +32,11 @@ type Memory struct {
 	// HeldBytes is the memory that holds them, with their keys and indexes, on and off the heap of
 	// the Go runtime. What is on it is an estimate.
 	HeldBytes int64
+	// OffHeapBytes is the part of HeldBytes that is outside the heap of the Go runtime: GOMEMLIMIT and
+	// GOGC do not count it, and the limit of a container does. Set GOMEMLIMIT to what the container
+	// may have, less this and a tenth. Chunks that nobody has any more are in it until the next
+	// collection: up to 16 MiB, or a quarter of all memory if that is more. See Options.GoHeap.
+	OffHeapBytes int64
 	// Templates is how many objects others are stored as a difference from.
 	Templates int
 }
@@ -41,6 +46,7 @@ func (m *Memory) add(o Memory) {
 	m.SetAside += o.SetAside
 	m.WireBytes += o.WireBytes
 	m.HeldBytes += o.HeldBytes
+	m.OffHeapBytes += o.OffHeapBytes
 	m.Templates += o.Templates
 }
 
@@ -54,7 +60,7 @@ func (c *Cache) Stats() Stats {
 		}
 		m := Memory{
 			Objects: f.Store.Objects, SetAside: in.State().SetAside,
-			WireBytes: f.Store.Bytes, HeldBytes: f.Store.Held, Templates: f.Store.Templates,
+			WireBytes: f.Store.Bytes, HeldBytes: f.Store.Held, OffHeapBytes: f.Store.OffHeap, Templates: f.Store.Templates,
 		}
 		k := &s.Kinds[len(s.Kinds)-1]
 		k.add(m)

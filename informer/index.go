@@ -35,14 +35,14 @@ func Index[T any, P object.Ptr[T]](to Indexable, name string, f func(P) []string
 }
 
 // IndexFunc makes an index function of entries of one on typed objects.
-func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.IndexFunc {
-	return func(e *store.Entry) ([]string, error) {
+func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.Indexer {
+	return store.Transient(func(e *store.Entry) ([]string, error) {
 		obj := P(new(T))
 		if err := e.Decode(obj); err != nil {
 			return nil, err
 		}
 		return f(obj), nil
-	}
+	})
 }
 
 // IndexPath adds an index by the value of a field under the path as its name: "spec.nodeName",

@@ -37,6 +37,8 @@ type Options struct {
 	// programs look at them. Writing an object without them leaves those on the server as they are.
 	// Where Reflector has an Intake of one's own, that decides.
 	KeepManagedFields bool
+	// GoHeap is store.Options.GoHeap: it keeps the objects in the Go heap.
+	GoHeap bool
 	// Budget is how much memory this informer, and others with the same one, should hold. It bounds
 	// nothing, and what is over it is told. Nil: none.
 	Budget *Budget
@@ -94,7 +96,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	case o.Kind.GVK.Kind == "":
 		return nil, fmt.Errorf("informer: Options.Kind has no kind")
 	}
-	so := store.Options{Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped}
+	so := store.Options{Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap}
 	in := &Informer{
 		o:      o,
 		log:    o.Logger,

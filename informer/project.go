@@ -103,12 +103,12 @@ func IndexViewFunc[V any](t reflect.Type, f func(*V) []string) (store.Indexer, e
 	return viewIndex(f), nil
 }
 
-func viewIndex[V any](f func(*V) []string) store.IndexFunc {
-	return func(e *store.Entry) ([]string, error) {
+func viewIndex[V any](f func(*V) []string) store.Indexer {
+	return store.Transient(func(e *store.Entry) ([]string, error) {
 		view := new(V)
 		if err := e.Read(func(raw wire.Raw) error { return raw.Project(view) }); err != nil {
 			return nil, err
 		}
 		return f(view), nil
-	}
+	})
 }

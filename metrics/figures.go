@@ -41,6 +41,7 @@ var (
 	objectsDesc   = desc("flyball_cache_objects", "Objects in the cache.", byKind)
 	wireDesc      = desc("flyball_cache_wire_bytes", "Length of the objects in the cache as they came over the wire, without what was cut.", byKind)
 	heldDesc      = desc("flyball_cache_held_bytes", "Memory that holds the objects in the cache, on and off the heap of the Go runtime.", byKind)
+	offHeapDesc   = desc("flyball_cache_off_heap_bytes", "The part of flyball_cache_held_bytes that is outside the heap of the Go runtime, which GOMEMLIMIT does not count.", byKind)
 	templatesDesc = desc("flyball_cache_templates", "Objects in the cache that others are stored as a difference from.", byKind)
 	overDesc      = desc("flyball_cache_over_budget", "1 while more memory holds the kind than its budget says; 0 while less does, or it has no budget.", byKind)
 	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that cannot be used.", byKind)
@@ -133,7 +134,7 @@ func (s *scrape) depths(name string, c Working, all int) {
 type kind struct {
 	objects, aside, queued, backlog    int
 	templates                          int
-	wire, held                         int64
+	wire, held, offHeap                int64
 	synced, healthy, over              bool
 	heard                              time.Time // by the watch that heard least; zero: one heard nothing
 	silent                             bool      // one has heard nothing yet
@@ -163,6 +164,7 @@ func (k *kind) add(w cache.Watch) {
 	k.objects += f.Store.Objects
 	k.wire += f.Store.Bytes
 	k.held += f.Store.Held
+	k.offHeap += f.Store.OffHeap
 	k.templates += f.Store.Templates
 	k.over = k.over || f.Budget.Over
 	k.aside += w.State.SetAside
@@ -191,6 +193,7 @@ func (s *scrape) kind(name string, k *kind) {
 	s.gauge(objectsDesc, float64(k.objects), name)
 	s.gauge(wireDesc, float64(k.wire), name)
 	s.gauge(heldDesc, float64(k.held), name)
+	s.gauge(offHeapDesc, float64(k.offHeap), name)
 	s.gauge(templatesDesc, float64(k.templates), name)
 	s.gauge(overDesc, truth(k.over), name)
 	s.gauge(asideDesc, float64(k.aside), name)

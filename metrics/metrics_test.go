@@ -82,7 +82,7 @@ func watchOf(kind, group string, objects int) cache.Watch {
 			Restarts: map[reflector.Reason]int{reflector.Ended: 7, reflector.Silent: 1},
 		}},
 		Figures: informer.Figures{
-			Store: store.Stats{Objects: objects, Bytes: int64(100 * objects), Held: int64(10 * objects), Templates: 2}, Queue: delta.Stats{Depth: 3, Merged: 4},
+			Store: store.Stats{Objects: objects, Bytes: int64(100 * objects), Held: int64(10 * objects), OffHeap: int64(9 * objects), Templates: 2}, Queue: delta.Stats{Depth: 3, Merged: 4},
 			Handlers: informer.Stats{Pending: 5, Oldest: time.Second, Merged: 6, Panics: 1},
 			Budget:   informer.BudgetState{Bytes: 70, Held: int64(10 * objects), Over: objects > 7},
 		},

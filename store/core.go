@@ -19,7 +19,8 @@ type Options struct {
 	// namespace of the key.
 	ClusterScoped bool
 	// Recycle is given the bytes of entries that were put, when they are packed: whoever sets it must
-	// not use entries any more that were put. Nil: they are left to the garbage collector.
+	// not use entries any more that were put. It is not given those of entries that an Indexer saw which
+	// is not of this package. Nil: all are left to the garbage collector.
 	Recycle func([]byte)
 	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default they are
 	// outside of it where the system lets them be: see Stats.OffHeap.
@@ -205,9 +206,10 @@ func (c *Core) Put(e *Entry) {
 	c.recycle(e)
 }
 
-// recycle gives the bytes of an entry back that was put, and is packed or of no use.
+// recycle gives the bytes of an entry back that was put, and is packed or of no use, if nobody else can
+// have it.
 func (c *Core) recycle(e *Entry) {
-	if c.opts.Recycle != nil && e.raw != nil {
+	if c.opts.Recycle != nil && e.raw != nil && !e.shown {
 		c.opts.Recycle(e.raw)
 		e.raw = nil
 	}

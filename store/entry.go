@@ -32,6 +32,8 @@ type Entry struct {
 	raw    []byte
 	header atomic.Pointer[object.Header] // nil: not needed so far
 	aside  error
+	// shown says that somebody may keep it whom the store does not know.
+	shown bool
 	// lent is not nil if the record is memory of the store. Then the key is made when it is needed.
 	lent *loan
 }

@@ -9,7 +9,8 @@ import (
 // Indexer says under which values an index finds an object.
 type Indexer interface {
 	// Values are those of an object; none if it is not to be found. Order and repetition do not matter.
-	// The slice is the store's from then on and is never written to.
+	// The slice is the store's from then on and is never written to. The entry may be kept: it stays as
+	// it is. But it has the object unpacked; Compact is smaller.
 	//
 	// They must depend on the entry alone. Values is called once for each state that is stored, by the
 	// writer, with readers unaffected; an index added later is built in the goroutine of AddIndex. An
@@ -38,10 +39,13 @@ type definition struct {
 	name  string
 	by    Indexer
 	parts partSet // that it looks at; 0: it may be all
+	// foreign says that it is a user's, who may keep the entries that it is shown.
+	foreign bool
 }
 
 func newDefinition(name string, by Indexer) *definition {
-	d := &definition{name: name, by: by}
+	_, own := by.(partial)
+	d := &definition{name: name, by: by, foreign: !own}
 	if p, ok := by.(Partial); ok {
 		d.parts = setOf(p.Parts())
 	}
@@ -95,6 +99,7 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 			c.terms[i].same = true
 			continue
 		}
+		e.shown = e.shown || d.foreign
 		values, err := d.values(e)
 		if err != nil {
 			clear(c.terms)

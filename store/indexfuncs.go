@@ -5,12 +5,12 @@ import "github.com/flyball-io/flyball/wire"
 // ByNamespace finds objects by their namespace; cluster-scoped ones not at all. Snapshots read one
 // namespace without it; it serves conditions with Or.
 func ByNamespace() Indexer {
-	return IndexFunc(func(e *Entry) ([]string, error) {
+	return partial{nil, func(e *Entry) ([]string, error) {
 		if e.key.Namespace == "" {
 			return nil, nil
 		}
 		return []string{e.key.Namespace}, nil
-	})
+	}}
 }
 
 // ByLabel finds objects by the value of a label; those without it not at all.
@@ -62,7 +62,17 @@ func ByPath(path *wire.Path) Indexer {
 	}}
 }
 
-// partial is a function that looks at some parts; at none: at any.
+// Transient makes an Indexer of a function that keeps nothing of the entries that it is shown, nor of
+// their bytes: only their memory is used again for what comes next. It is for functions that read or
+// decode the object.
+func Transient(f IndexFunc) Indexer {
+	if f == nil {
+		return f
+	}
+	return partial{nil, f}
+}
+
+// partial is a function that looks at some parts; at none: at any. It keeps nothing of an entry.
 type partial struct {
 	in []Part
 	IndexFunc
