@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/flyball-io/flyball/leader"
 )
 
@@ -25,6 +27,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Webhooks.Addr, "webhook-addr", o.Webhooks.Addr, "`host:port` of the webhooks, such as :9443 (empty: off)")
 	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: they are made and rotated here, and kept in a Secret)")
 	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` that the webhooks go on to be served when the program is told to stop (0: 5s, none on loopback; negative: none)")
+	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, that the bodies of all requests to webhooks may hold together (0: a quarter of the memory limit; negative: no bound)")
 	managed := &o.Webhooks.Managed
 	flags.StringVar(&managed.Namespace, "webhook-namespace", managed.Namespace, "`namespace` of that Secret and of the Service (empty: that of the Pod)")
 	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: made of that of the program)")
@@ -47,6 +50,21 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&elect.Namespace, "leader-elect-namespace", elect.Namespace, "`namespace` of the Lease (empty: that of the Pod)")
 	flags.StringVar(&elect.Name, "leader-elect-name", elect.Name, "`name` of the Lease (empty: that of the program)")
 	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` that running reconciles have to finish when the program is told to stop (0: 30s; negative: none)")
+}
+
+// byteCount is a flag that is a number of bytes, as Kubernetes writes them.
+type byteCount int64
+
+func (b *byteCount) String() string { return strconv.FormatInt(int64(*b), 10) }
+
+// Set replaces the number.
+func (b *byteCount) Set(s string) error {
+	q, err := apiresource.ParseQuantity(s)
+	if err != nil {
+		return err
+	}
+	*b = byteCount(q.Value())
+	return nil
 }
 
 // names is a flag that is a list.

@@ -62,6 +62,7 @@ type Manager struct {
 	metrics  *metrics.Metrics
 	servers  servers
 	webhooks *webhooks
+	budget   *webhook.Budget
 	probes   probes
 
 	life life
@@ -86,7 +87,7 @@ func New(o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}),
-		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), states: map[string]stateful{},
+		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), budget: webhook.NewBudget(o.Webhooks.Memory), states: map[string]stateful{},
 	}
 	if err := m.connect(); err != nil {
 		return nil, err
@@ -246,3 +247,6 @@ func (m *Manager) ControllerHooks(name string, workers int) controller.Hooks {
 
 // WebhookHooks are the hooks by which webhooks are counted.
 func (m *Manager) WebhookHooks() webhook.Hooks { return m.metrics.Webhooks() }
+
+// WebhookBudget bounds the memory for the bodies of all requests to webhooks; see Webhooks.Memory.
+func (m *Manager) WebhookBudget() *webhook.Budget { return m.budget }

@@ -40,6 +40,11 @@ type Webhooks struct {
 	// answer closes its connection, so that the next request finds another replica. Zero: 5 s, and
 	// none where Addr is on loopback. Negative: none.
 	Drain time.Duration
+	// Memory bounds what the bodies of all requests to webhooks hold together, in bytes, answers of
+	// conversion included. A body that does not fit waits for a moment and is refused then, and one that
+	// comes in slowly gives way; see webhook.Budget. Zero: a quarter of the memory that the process may
+	// use, by GOMEMLIMIT and its cgroup, from 8 to 256 MiB; 256 MiB without a limit. Negative: no bound.
+	Memory int64
 	// Managed has Flyball make the certificate, and keep it in a Secret that the replicas share,
 	// if CertDir is empty. Namespace is that of the Pod, Name that of Options with
 	// "-webhook-cert", and Logger is filled in, where they are empty. It needs a Service, DNSNames

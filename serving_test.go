@@ -294,6 +294,10 @@ func TestBind(t *testing.T) {
 	if o := parse(Options{}, "--leader-elect-namespace=ns"); o.Leader != nil {
 		t.Error("a namespace alone elects")
 	}
+	o = parse(Options{}, "--probe-reasons=shown", "--webhook-drain=7s", "--webhook-memory=64Mi")
+	if o.ProbeReasons != ReasonsShown || o.Webhooks.Drain != 7*time.Second || o.Webhooks.Memory != 64<<20 {
+		t.Errorf("%+v", o)
+	}
 	own := &leader.Options{Name: "mine"}
 	if o := parse(Options{Leader: own}); o.Leader != own {
 		t.Error("no flag changes the options")
@@ -307,8 +311,10 @@ func TestBind(t *testing.T) {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	new(Options).Bind(flags)
-	if err := flags.Parse([]string{"--leader-elect=perhaps"}); err == nil {
-		t.Error("perhaps")
+	for _, bad := range []string{"--leader-elect=perhaps", "--webhook-memory=much", "--probe-reasons=some"} {
+		if err := flags.Parse([]string{bad}); err == nil {
+			t.Error(bad)
+		}
 	}
 	flags.VisitAll(func(f *flag.Flag) {
 		if f.Usage == "" || strings.ToLower(f.Name) != f.Name {

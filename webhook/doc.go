@@ -22,7 +22,7 @@
 //
 // # Bounds
 //
-// See [Limits]. Header, content type and length are checked before a body is read, and a body is
+// See [Limits], and [Budget] for the memory of all bodies together. Header, content type and length are checked before a body is read, and a body is
 // cut off at its limit. The context of a handler ends a little before the API server gives up;
 // should the handler go on, the answer goes out without it.
 //

@@ -22,6 +22,14 @@ type Hooks = review.Hooks
 // Call is one request that has been answered, for [Hooks].
 type Call = review.Call
 
+// Budget bounds the memory for the bodies of all requests to the endpoints that have it; conversion
+// has the same.
+type Budget = review.Budget
+
+// NewBudget makes a budget of so many bytes. Zero: a share of the memory that the process may use; see
+// [Budget]. Negative: no bound.
+func NewBudget(bytes int64) *Budget { return review.NewBudget(bytes) }
+
 // Options say how a webhook is served. The zero value works. They are read when it is made.
 type Options struct {
 	// Name in logs and hooks. Empty: the path.
@@ -34,7 +42,10 @@ type Options struct {
 	// such as Scale, is allowed untouched, and so is every subresource that is not named here.
 	SubResources []string
 	Limits       Limits
-	Hooks        Hooks
+	// Budget bounds the memory for bodies together with other endpoints. Nil: that of the manager, or
+	// one of its own. Limits.Buffered goes before it.
+	Budget *Budget
+	Hooks  Hooks
 	// Logger: nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -87,7 +98,7 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks})
+	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks, Budget: o.Budget})
 	return e, nil
 }
 
@@ -151,8 +162,8 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	return out, !resp.Allowed, err
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has a method WebhookHooks() Hooks
-// is asked for the hooks.
+// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
+// and WebhookBudget() *Budget is asked for the hooks and the budget.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
@@ -175,6 +186,9 @@ func options(mgr Manager, opts []Options) (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
+	}
+	if b, ok := mgr.(interface{ WebhookBudget() *Budget }); ok && o.Budget == nil {
+		o.Budget = b.WebhookBudget()
 	}
 	if h, ok := mgr.(hooked); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
 		o.Hooks = h.WebhookHooks()

@@ -1,7 +1,7 @@
 // Package convert serves the conversion of custom resources between the versions of their API,
 // through one of them, the hub:
 //
-//	err := convert.Serve(mgr,
+//	err := convert.Serve(mgr,                                ServeWith, with Options
 //		convert.Hub[v1.Order](),
 //		convert.Spoke[v2.Order, v1.Order](toHub, fromHub),   functions, wherever they are
 //		convert.SpokeByMethods[v3.Order, v1.Order](),        methods ConvertTo, ConvertFrom

@@ -28,6 +28,9 @@ type Options struct {
 	// Name in logs and hooks. Empty: [Path].
 	Name   string
 	Limits Limits
+	// Budget bounds the memory for bodies and answers together with other endpoints; see
+	// webhook.Budget. Nil: that of the manager, or one of its own. Limits.Buffered goes before it.
+	Budget *review.Budget
 	Hooks  Hooks
 	// Logger: nil is slog.Default().
 	Logger *slog.Logger
@@ -55,7 +58,7 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 		o.Logger = slog.Default()
 	}
 	e := &Endpoint{table: t}
-	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks})
+	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks, Budget: o.Budget, AnswersBodies: true})
 	return e, nil
 }
 
@@ -74,8 +77,8 @@ func (e *Endpoint) Converts() []schema.GroupKind {
 	return all
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has a method WebhookHooks() Hooks
-// is asked for the hooks.
+// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
+// and WebhookBudget() *webhook.Budget is asked for the hooks and the budget.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
@@ -84,10 +87,18 @@ type Manager interface {
 }
 
 // Serve serves conversion at [Path]. It is called once, with the parts of all kinds.
-func Serve(mgr Manager, parts ...Part) error {
-	o := Options{Logger: mgr.Logger()}
-	if h, ok := mgr.(interface{ WebhookHooks() review.Hooks }); ok {
+func Serve(mgr Manager, parts ...Part) error { return ServeWith(mgr, Options{}, parts...) }
+
+// ServeWith is [Serve] with options. Logger, Hooks and Budget are the manager's where they are empty.
+func ServeWith(mgr Manager, o Options, parts ...Part) error {
+	if o.Logger == nil {
+		o.Logger = mgr.Logger()
+	}
+	if h, ok := mgr.(interface{ WebhookHooks() review.Hooks }); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
 		o.Hooks = h.WebhookHooks()
+	}
+	if b, ok := mgr.(interface{ WebhookBudget() *review.Budget }); ok && o.Budget == nil {
+		o.Budget = b.WebhookBudget()
 	}
 	e, err := New(mgr.Scheme(), o, parts...)
 	if err != nil {

@@ -7,37 +7,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 )
 
 // keep is the size above which a buffer goes to the garbage collector rather than to the next
 // request.
-const keep = 256 << 10
-
-// free is how much of each request is not counted: those who send much and slowly do not keep out
-// what most calls are.
-const free = 64 << 10
-
-// budget counts the bytes that requests hold.
-type budget struct {
-	used  atomic.Int64
-	limit int64
-}
-
-// grow takes what a buffer costs more when its size changes from one to another.
-func (b *budget) grow(from, to int) bool {
-	n := cost(to) - cost(from)
-	if n > 0 && b.used.Add(n) > b.limit {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-// give returns what a buffer of a size has cost.
-func (b *budget) give(size int) { b.used.Add(-cost(size)) }
-
-func cost(size int) int64 { return int64(max(0, size-free)) }
+const keep = 64 << 10
 
 // check refuses a request by its header, before anything of the body has been read.
 func check(r *http.Request, limit int64) *Refusal {
@@ -81,35 +55,43 @@ func clip(s string) string {
 }
 
 // read appends the body to b, which is empty. It grows as bytes arrive, whatever length the header
-// promised, and takes what it holds from the budget: the caller gives cap(b) back, also after an
-// error.
-func read(body io.Reader, b []byte, limit int64, all *budget) ([]byte, *Refusal) {
-	if !all.grow(0, cap(b)) {
-		b = nil // a smaller one may do
+// promised, and holds in h what the memory costs, also after an error.
+func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *Refusal) {
+	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
+		return nil, refusal(err)
 	}
 	for {
 		if len(b) == cap(b) {
-			size := max(2*cap(b), 8<<10)
-			if int64(size) > limit {
-				size = int(limit) + 1
-			}
 			if int64(len(b)) > limit {
 				return b, tooLarge(limit)
 			}
-			if !all.grow(cap(b), size) {
-				return b, busy("too many bytes wait to be answered")
+			size := max(2*int64(cap(b)), 8<<10)
+			if l := r.ContentLength; l > 0 && l <= limit {
+				size = max(min(size, l+512), int64(cap(b))+512) // and the end is seen without another one
+			}
+			if size > limit {
+				size = limit + 1
+			}
+			if err := all.take(r.Context(), h, size); err != nil {
+				return b, refusal(err)
 			}
 			grown := make([]byte, len(b), size)
 			copy(grown, b)
+			all.give(h, int64(cap(b))+size-int64(cap(grown)))
 			b = grown
 		}
-		n, err := body.Read(b[len(b):cap(b)])
+		n, err := r.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
 		case int64(len(b)) > limit:
 			return b, tooLarge(limit)
 		case err == io.EOF:
+			if err := all.arrived(h); err != nil {
+				return b, refusal(err)
+			}
 			return b, nil
+		case err != nil && all.arrived(h) != nil:
+			return b, refusal(errGaveWay)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return b, &Refusal{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:

@@ -3,7 +3,7 @@
 // an answer goes out, whatever the code of the user does.
 //
 //	method, content type, length ──► body, capped ──► Protocol.Parse ──► Job.Serve ──► answer
-//	   405      415        413        413, 400, 429        400         │ (a goroutine)
+//	   405      415        413        413, 400, 408, 429   400         │ (a goroutine)
 //	                                                                   ├─ panic: 500
 //	                                                                   └─ past its time: 504, left behind,
 //	                                                                      still counted in Limits.Concurrency

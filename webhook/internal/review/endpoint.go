@@ -37,6 +37,10 @@ type Options struct {
 	Limits      Limits
 	DefaultBody int64
 	Hooks       Hooks
+	// Budget is for the memory of the bodies. Nil: a new one of Limits.Buffered.
+	Budget *Budget
+	// AnswersBodies says that an answer is about as large as the body that it answers.
+	AnswersBodies bool
 }
 
 // Endpoint serves one webhook.
@@ -47,8 +51,9 @@ type Endpoint struct {
 	hooks    Hooks
 	protocol Protocol
 
-	slots  chan struct{}
-	budget budget
+	slots   chan struct{}
+	budget  *Budget
+	answers bool
 
 	lostMu sync.Mutex // held over the hook, so that it sees the counts in order
 	lost   int
@@ -59,8 +64,11 @@ type Endpoint struct {
 // NewEndpoint makes an endpoint. It starts nothing.
 func NewEndpoint(p Protocol, o Options) *Endpoint {
 	l := o.Limits.withDefaults(o.DefaultBody)
+	if o.Budget == nil || l.Buffered != 0 {
+		o.Budget = NewBudget(l.Buffered)
+	}
 	return &Endpoint{name: o.Name, logger: o.Logger.With("webhook", o.Name), limits: l, hooks: o.Hooks, protocol: p,
-		slots: make(chan struct{}, l.Concurrency), budget: budget{limit: l.Buffered}}
+		slots: make(chan struct{}, l.Concurrency), budget: o.Budget, answers: o.AnswersBodies}
 }
 
 // The states of an exchange: whoever moves it away from running decides who releases it.
@@ -78,6 +86,7 @@ type exchange struct {
 	cancel context.CancelFunc
 
 	in, out []byte
+	held    hold // for in and out
 	state   atomic.Int32
 	done    chan struct{}
 
@@ -89,7 +98,7 @@ var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // release gives everything back. Nobody may use x afterwards.
 func (x *exchange) release() {
-	x.e.budget.give(cap(x.in))
+	x.e.budget.release(&x.held)
 	if x.job != nil {
 		x.cancel()
 		<-x.e.slots
@@ -98,8 +107,21 @@ func (x *exchange) release() {
 	exchanges.Put(x)
 }
 
+// room makes room for an answer that is as large as the body, before the handler makes it piece by
+// piece.
+func (x *exchange) room(ctx context.Context) *Refusal {
+	if size := len(x.in) + len(x.in)/8; x.e.answers && size > keep && size > cap(x.out) {
+		if err := x.e.budget.take(ctx, &x.held, int64(size)); err != nil {
+			return refusal(err)
+		}
+		x.out = make([]byte, 0, size)
+	}
+	return nil
+}
+
 func (x *exchange) forget() {
 	x.e, x.job, x.ctx, x.cancel, x.done, x.denied, x.err = nil, nil, nil, nil, nil, false, nil
+	x.held = hold{}
 	x.in, x.out = x.in[:0], x.out[:0]
 	if cap(x.in) > keep {
 		x.in = nil
@@ -126,14 +148,14 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.hooks.Started(e.name)
 	}
 	call := Call{Webhook: e.name, Code: http.StatusOK}
-	e.serve(w, r, &call)
+	e.serve(w, r, start, &call)
 	if e.hooks.Done != nil {
 		call.Duration = time.Since(start)
 		e.hooks.Done(call)
 	}
 }
 
-func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, call *Call) {
+func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time, call *Call) {
 	if no := check(r, e.limits.Body); no != nil {
 		e.refuse(w, r, no, call, true)
 		return
@@ -145,7 +167,11 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, call *Call) {
 	x := exchanges.Get().(*exchange)
 	x.e = e
 	var no *Refusal
-	if x.in, no = read(r.Body, x.in, e.limits.Body, &e.budget); no != nil {
+	e.budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
+	if x.in, no = read(r, x.in, e.limits.Body, e.budget, &x.held); no == nil {
+		no = x.room(r.Context())
+	}
+	if no != nil {
 		x.release()
 		e.refuse(w, r, no, call, true)
 		return

@@ -13,9 +13,9 @@ type Limits struct {
 	// API server takes objects of 3 MiB at most, and a review holds up to two of them), 64 MiB for
 	// conversion, where a whole list comes in one review.
 	Body int64
-	// Buffered is the most bytes that all requests of the endpoint may hold together, of which the
-	// first 64 KiB of each do not count, so that large ones do not keep small ones out. What would
-	// go above it is refused with 429. Zero or negative: 16 times Body.
+	// Buffered is the size of a [Budget] that the endpoint has for itself: the most bytes that all its
+	// requests may hold together. Zero: it has the budget of its Options, which endpoints of a manager
+	// share, or one of the default size. Negative: there is no bound.
 	Buffered int64
 	// Timeout is how long an answer may take once the request is there. The API server says how
 	// long it waits; the smaller one holds, less a tenth (at most 500 ms) for the way back. Zero:
@@ -57,9 +57,6 @@ const retryAfter = "1" // seconds
 func (l Limits) withDefaults(body int64) Limits {
 	if l.Body <= 0 {
 		l.Body = body
-	}
-	if l.Buffered <= 0 {
-		l.Buffered = 16 * l.Body
 	}
 	if l.Timeout == 0 {
 		l.Timeout = 30 * time.Second

@@ -32,10 +32,13 @@ func TestRestartWithAnotherStoredVersion(t *testing.T) {
 		}
 		g = touched
 		before := metric(t, op, "controller_runtime_webhook_requests_total", "webhook=/convert")
-		if _, err := client.Get[webappv1.Guestbook](ctx, op.Client, object.KeyOf(g)); err != nil {
-			return err
+		const reads = 10 // more than what else the API server converts meanwhile
+		for range reads {
+			if _, err := client.Get[webappv1.Guestbook](ctx, op.Client, object.KeyOf(g)); err != nil {
+				return err
+			}
 		}
-		if metric(t, op, "controller_runtime_webhook_requests_total", "webhook=/convert") == before {
+		if metric(t, op, "controller_runtime_webhook_requests_total", "webhook=/convert")-before < reads {
 			return errors.New("v1 is read without a conversion")
 		}
 		return nil
@@ -51,7 +54,6 @@ func TestRestartWithAnotherStoredVersion(t *testing.T) {
 			if err == nil {
 				return errors.New("v1 is listed without a conversion")
 			}
-			t.Log(err)
 			return nil
 		})
 	})
