@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -54,6 +55,20 @@ type TypeMismatchError struct {
 
 func (e *TypeMismatchError) Error() string {
 	return fmt.Sprintf("watches %T, but the handler maps %T", e.Watched, e.Handled)
+}
+
+// OverdueError says that a predicate or a handler has not returned for a second or longer. The
+// events of its source wait behind it. It is no failure: the call goes on.
+type OverdueError struct {
+	// Part is "predicate" or "handler"; Key is the object that the call is about.
+	Part string
+	Key  object.Key
+	// For is how long it had run when it was looked at.
+	For time.Duration
+}
+
+func (e *OverdueError) Error() string {
+	return fmt.Sprintf("%s: %s has not returned for %v", e.Key, e.Part, e.For.Round(time.Millisecond))
 }
 
 // SyncError says that workers cannot start, since sources have not synced.

@@ -4,25 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 	"github.com/flyball-io/flyball/workqueue"
 )
-
-// handlerTries is how often a handler is called with one change before it is given up; with the
-// delays between, that is after about half an hour.
-const handlerTries = 16
 
 // reopening spaces the attempts to open a watch, or an outside source that failed.
 var reopening = backoff.Policy{Base: time.Second, Max: 30 * time.Second, ResetAfter: 2 * time.Minute}
@@ -31,85 +29,137 @@ var reopening = backoff.Policy{Base: time.Second, Max: 30 * time.Second, ResetAf
 type feed[R comparable] struct {
 	*running[R]
 	source *Source[R]
-	// again has the changes on which the handler failed: a few for each key, beyond that merged.
-	again  *workqueue.Queue[object.Key, []store.Change]
-	opened chan struct{} // closed when the watch is open, or the outside source is started
-	report *reporter
+	// waiting has the events that the handler has not dealt with, in their order: those of a source
+	// that is not inline, and those on which it failed.
+	waiting *workqueue.Queue[object.Key, []waiting]
+	opened  chan struct{} // closed when the watch is open, or the outside source is started
+	report  *reporter
 
 	ctx     context.Context    // of handlers; set before the first call
 	handler handler.Handler[R] // bound; set before the first call
-	calls   sync.Mutex         // makes the calls of the handler one after another
-	gather  gather[R]          // guarded by calls
-	add     func(R)            // is caused
+	// first are the predicates that are asked by whoever applies the change, and then the others. A
+	// source is inline if there are no others and the handler never blocks, either. Set before the
+	// first call.
+	first, then []predicate.Predicate
+	inline      bool
+	calls       sync.Mutex // makes the calls of the handler one after another
+	gather      gather[R]  // guarded by calls
+	add         func(R)    // is caused
+	watch       *overdue.Watch[call]
+	seen        delivery
 
-	mu     sync.Mutex
-	sub    Subscription
-	subErr error
+	mu      sync.Mutex
+	last    uint64    // number of the event that came last
+	unready time.Time // when the handler first met a cache that was not ready
+	sub     Subscription
+	subErr  error
+}
+
+// call is one of the handler, or of a predicate that may block.
+type call struct {
+	part string
+	key  object.Key
 }
 
 func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
-	again, err := workqueue.New(workqueue.Options[object.Key, []store.Change]{
-		Merge:       mergeFailed,
+	queue, err := workqueue.New(workqueue.Options[object.Key, []waiting]{
+		Merge:       mergeWaiting,
 		RateLimiter: workqueue.ExponentialLimiter[object.Key](100*time.Millisecond, 5*time.Minute),
 	})
 	if err != nil {
 		return nil, err
 	}
 	f := &feed[R]{
-		running: r, source: s, again: again, handler: s.handler,
+		running: r, source: s, waiting: queue, handler: s.handler,
 		opened: make(chan struct{}),
 		report: newReporter(r.name, r.o, r.logger, s.String()),
 	}
 	f.add = f.caused
+	f.watch = overdue.New(f.overdue)
+	n := 0
+	for n < len(s.predicates) && predicate.NeverBlocks(s.predicates[n]) {
+		n++
+	}
+	f.first, f.then = s.predicates[:n], s.predicates[n:]
 	return f, nil
-}
-
-// failedKept is how many changes of a key are kept apart for the handler to be called with again.
-const failedKept = 8
-
-// mergeFailed keeps the latest changes as they were: a state between two others, too, may be that
-// of a child whose owner waits to hear of it.
-func mergeFailed(first, then []store.Change) []store.Change {
-	all := slices.Concat(first, then)
-	for len(all) > failedKept {
-		all[1] = mergeChanges(all[0], all[1])
-		all = all[1:]
-	}
-	return all
-}
-
-// mergeChanges is what happened from before the one change until after the other.
-func mergeChanges(first, then store.Change) store.Change {
-	if first.Old != nil {
-		then.Old = first.Old
-	}
-	return then
 }
 
 // run feeds the queue: an outside source until stop ends, a watch until ctx does.
 func (f *feed[R]) run(stop, ctx context.Context) error {
-	f.ctx = ctx
+	defer f.watch.Stop()
 	if f.source.outside != nil {
-		f.ctx = stop
-		close(f.opened)
-		f.receive(stop)
+		f.work(stop)
 		return nil
 	}
+	f.ctx = ctx
 	sub := f.open(stop)
 	if sub == nil {
 		return nil
 	}
 	defer sub.Close()
-	for {
-		item, ok := f.again.Get(ctx)
-		if !ok {
-			return nil
+	f.work(ctx)
+	return nil
+}
+
+// work deals with what waits, one key after another, until ctx ends.
+func (f *feed[R]) work(ctx context.Context) {
+	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
+		failed := item.Value[:0]
+		for _, w := range item.Value {
+			if !f.deal(w) {
+				w.failed = true
+				failed = append(failed, w)
+			}
 		}
-		for _, c := range item.Value {
-			f.handle(c)
-		}
-		f.again.Done(item.Key)
+		f.retry(item.Key, failed)
+		f.seen.took(item.Key)
 	}
+}
+
+// deal asks the predicates that were not asked, and calls the handler. It reports false if that is to
+// be done again later.
+func (f *feed[R]) deal(w waiting) bool {
+	switch {
+	case w.object != nil:
+		return f.generic(w.object)
+	case w.failed || f.matchSlowly(w.change):
+		return f.handle(w.change)
+	}
+	return true
+}
+
+// matchSlowly asks the predicates that may block.
+func (f *feed[R]) matchSlowly(c store.Change) bool {
+	if len(f.then) == 0 || c.Resync {
+		return true
+	}
+	f.watch.Begin(call{partPredicate, c.Key})
+	defer f.watch.End()
+	return f.matchAll(f.then, c)
+}
+
+// retry has the handler called again with what it failed on, after a delay that grows; with nothing,
+// the next delay is short again.
+func (f *feed[R]) retry(key object.Key, failed []waiting) {
+	if len(failed) == 0 {
+		f.waiting.Forget(key)
+		return
+	}
+	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{RateLimited: true, Value: failed})
+}
+
+// enlist has an event wait for the handler, behind those that do.
+func (f *feed[R]) enlist(key object.Key, w waiting) {
+	f.mu.Lock()
+	f.last++
+	w.number = f.last
+	f.mu.Unlock()
+	if w.failed {
+		f.retry(key, []waiting{w})
+		return
+	}
+	f.seen.came(key)
+	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{Value: []waiting{w}})
 }
 
 // open subscribes, and tries again until stop ends; nil then.
@@ -137,6 +187,7 @@ func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
 				return err
 			}
 		}
+		f.inline = len(f.then) == 0 && handler.NeverBlocks(f.handler)
 		sub, err = f.mgr.Subscribe(ctx, f.source.proto, f.name+" "+f.source.String(), f.changed)
 		return err
 	})
@@ -174,7 +225,7 @@ func (f *feed[R]) wait() <-chan struct{} {
 	}
 	select {
 	case <-f.sub.Synced():
-		return nil
+		return f.seen.all()
 	default:
 		return f.sub.Synced()
 	}
@@ -182,6 +233,9 @@ func (f *feed[R]) wait() <-chan struct{} {
 
 // err is what keeps the source from working, if that is known.
 func (f *feed[R]) err() error {
+	if c, began, ok := f.watch.Overdue(); ok {
+		return &OverdueError{Part: c.part, Key: c.key, For: time.Since(began)}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.sub == nil {
@@ -190,33 +244,71 @@ func (f *feed[R]) err() error {
 	return f.sub.Err()
 }
 
+// overdue is told of a call that takes long.
+func (f *feed[R]) overdue(c call, began time.Time) {
+	f.report.problem(c.part, &OverdueError{Part: c.part, Key: c.key, For: time.Since(began)})
+}
+
 // changed is called with every change of the watched kind, on the goroutine that applied it.
 func (f *feed[R]) changed(c store.Change) {
-	for _, p := range f.source.predicates {
+	switch {
+	case !c.Resync && !f.matchAll(f.first, c):
+	case !f.inline:
+		f.enlist(c.Key, waiting{change: compact(c)})
+	case !f.handle(c):
+		f.enlist(c.Key, waiting{change: compact(c), failed: true})
+	}
+}
+
+// matchAll asks predicates about a change until one says no.
+func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
+	for _, p := range all {
 		if !f.matches(func() (bool, error) { return p.Match(c) }) {
-			return
+			return false
 		}
 	}
-	f.handle(c)
+	return true
 }
 
 // outside is called with every object that came from outside the cluster.
 func (f *feed[R]) outside(o object.Object) {
+	if f.matchGeneric(o) && !f.generic(o) {
+		f.enlist(object.KeyOf(o), waiting{object: o, failed: true})
+	}
+}
+
+func (f *feed[R]) matchGeneric(o object.Object) bool {
+	f.calls.Lock()
+	defer f.calls.Unlock()
+	f.watch.Begin(call{partPredicate, object.KeyOf(o)})
+	defer f.watch.End()
 	for _, p := range f.source.predicates {
 		if !f.matches(func() (bool, error) { return p.MatchGeneric(o) }) {
-			return
+			return false
 		}
 	}
+	return true
+}
+
+// generic queues what the handler says of an object from outside. It reports false if that is to be
+// done again later.
+func (f *feed[R]) generic(o object.Object) bool {
 	cause := reconcile.Cause{
 		Trigger: reconcile.Generic, Kind: f.source.gvk,
 		Key: object.KeyOf(o), ResourceVersion: o.GetResourceVersion(), Count: 1,
 	}
 	err := run.Safely("handler", func() error {
+		f.calls.Lock()
+		defer f.calls.Unlock()
+		f.watch.Begin(call{partHandler, cause.Key})
+		defer f.watch.End()
 		return f.handler.HandleGeneric(f.ctx, o, func(req R) { f.enqueue(req, cause) })
 	})
 	if err != nil {
 		f.report.problem(partHandler, fmt.Errorf("%s: %w", cause.Key, err))
 	}
+	_, mistyped := errors.AsType[*handler.TypeError](err) // it stays so
+	return err == nil || mistyped
 }
 
 // matches asks one predicate. One that fails or panics lets the event pass: better one reconcile
@@ -234,12 +326,16 @@ func (f *feed[R]) matches(ask func() (bool, error)) bool {
 	return ok
 }
 
-// handle queues what the handler says of a change. A handler that fails is called again later,
-// unless it is the object that cannot be read.
-func (f *feed[R]) handle(c store.Change) {
+// handle queues what the handler says of a change. It reports false if the handler is to be called
+// again later, since it failed; not if it is the object that cannot be read.
+func (f *feed[R]) handle(c store.Change) bool {
 	err := run.Safely("handler", func() error {
 		f.calls.Lock()
 		defer f.calls.Unlock()
+		if !f.inline {
+			f.watch.Begin(call{partHandler, c.Key})
+			defer f.watch.End()
+		}
 		f.gather.begin(causeOf(c, f.source.gvk))
 		if !c.Initial || f.gather.direct {
 			defer f.flush()
@@ -247,27 +343,65 @@ func (f *feed[R]) handle(c store.Change) {
 		return f.handler.Handle(f.ctx, c, f.add)
 	})
 	if err == nil {
-		f.again.Forget(c.Key)
-		return
+		return true
 	}
-	var panicked *run.PanicError
-	isPanic := errors.As(err, &panicked)
-	if setAside(c) && !isPanic {
-		return // the informer has reported the object, and the handler sees it when it changes
-	}
-	var undecodable *wire.DecodeError
-	if errors.As(err, &undecodable) && !isPanic {
+	why := unreadable(err, c, f.source.gvk.Kind)
+	if why != aside && !f.patient(err, time.Now()) { // aside: the informer has reported it
 		f.report.problem(partHandler, fmt.Errorf("%s: %w", c.Key, err))
-		return // it stays so until the object changes
 	}
-	err = fmt.Errorf("%s: %w", c.Key, err)
-	if f.again.NumRequeues(c.Key) >= handlerTries {
-		f.again.Forget(c.Key)
-		f.report.problem(partHandler, fmt.Errorf("given up: %w", err))
-		return
+	return why != readable
+}
+
+// patience is how long a handler may meet caches that are not ready before that is a problem: when a
+// program starts they sync one after another.
+const patience = 10 * time.Second
+
+// patient reports whether err is such an error, and none for the handler's first patience.
+func (f *feed[R]) patient(err error, now time.Time) bool {
+	if !errors.Is(err, client.ErrNotReady) {
+		return false
 	}
-	f.report.problem(partHandler, err)
-	f.again.AddWith(c.Key, workqueue.AddOptions[[]store.Change]{RateLimited: true, Value: []store.Change{c}})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unready.IsZero() {
+		f.unready = now
+	}
+	return now.Sub(f.unready) < patience
+}
+
+// fault says whether a handler failed since the object of the change cannot be read.
+type fault uint8
+
+const (
+	readable    fault = iota // something else failed
+	undecodable              // the object cannot be decoded, and stays so until it changes
+	aside                    // likewise, and the informer has set it aside
+)
+
+// unreadable finds the cause of a handler's error. Where several were joined, all must be the object's.
+func unreadable(err error, c store.Change, kind string) fault {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		worst := aside
+		for _, e := range joined.Unwrap() {
+			worst = min(worst, unreadable(e, c, kind))
+		}
+		return worst
+	}
+	for _, e := range []*store.Entry{c.Old, c.New, c.Last} {
+		if e != nil && e.Err() != nil && errors.Is(err, e.Err()) {
+			return aside
+		}
+	}
+	if _, panicked := errors.AsType[*run.PanicError](err); panicked {
+		return readable
+	}
+	if _, other := errors.AsType[*store.SetAsideError](err); other {
+		return readable // a read of the handler's own
+	}
+	if d, ok := errors.AsType[*wire.DecodeError](err); ok && d.Kind.Kind == kind && (d.Key == c.Key || d.Key == object.Key{}) {
+		return undecodable
+	}
+	return readable
 }
 
 // causeOf says what a change is to those that it causes.
@@ -290,13 +424,4 @@ func causeOf(c store.Change, kind schema.GroupVersionKind) reconcile.Cause {
 		cause.ResourceVersion = e.ResourceVersion()
 	}
 	return cause
-}
-
-func setAside(c store.Change) bool {
-	for _, e := range []*store.Entry{c.Old, c.New, c.Last} {
-		if e != nil && e.Err() != nil {
-			return true
-		}
-	}
-	return false
 }

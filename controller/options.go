@@ -68,7 +68,7 @@ type Hooks struct {
 	// Reconciled is called after each reconcile.
 	Reconciled func(Reconciled)
 	// Problem is called when a predicate, a handler or a source fails or panics, or an option or
-	// hook panics.
+	// hook panics; and with an *OverdueError when a predicate or a handler takes a second.
 	Problem func(Problem)
 	// Queue is told how long requests wait and are worked on.
 	Queue workqueue.Observer

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -65,9 +66,11 @@ func (r *reporter) log(part string, err error) {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
 	r.unsaid = 0
-	text := "part of the controller failed"
-	if r.source != "" {
+	text, level := "part of the controller failed", slog.LevelError
+	if _, slow := errors.AsType[*OverdueError](err); slow {
+		text, level = "source takes long", slog.LevelWarn
+	} else if r.source != "" {
 		text = "source failed"
 	}
-	r.logger.Error(text, attrs...)
+	r.logger.Log(context.Background(), level, text, attrs...)
 }

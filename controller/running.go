@@ -53,6 +53,11 @@ func (r *running[R]) run(ctx context.Context) error {
 	defer cancel(nil)
 	intake, fed := run.New(context.WithoutCancel(ctx))
 	for _, f := range r.feeds {
+		if f.source.outside != nil {
+			f.ctx = stop
+			close(f.opened)
+			intake.Go(f.source.String(), func(context.Context) error { f.receive(stop); return nil })
+		}
 		intake.Go(f.source.String(), func(fed context.Context) error { return f.run(stop, fed) })
 	}
 	unwatch := context.AfterFunc(fed, func() { cancel(errStopping) })

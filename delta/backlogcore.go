@@ -72,13 +72,13 @@ func (b *BacklogCore[V]) Push(now time.Time, c Change[V]) {
 		b.order.push(byArrival, s)
 	} else {
 		b.stats.Merged++
-		s.Change = merge(s.Change, c)
+		s.Change = Merge(s.Change, c)
 	}
 	b.bury(s)
 }
 
-// merge is the rule of BacklogCore: p is pending, c comes after it.
-func merge[V Value[V]](p, c Change[V]) Change[V] {
+// Merge is the rule of BacklogCore: p is pending, c comes after it.
+func Merge[V Value[V]](p, c Change[V]) Change[V] {
 	var none V
 	if c.Resync {
 		return p

@@ -19,9 +19,13 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handler finds the requests that an event causes. It is called on the goroutine that applies
-// changes to the cache, which by then shows the change: it must not block, and must not change
-// what it is shown. Calls for one watch are made one after another.
+// Handler finds the requests that an event causes. The cache shows the change by then. It must not
+// change what it is shown. Calls for one watch are made one after another, on a goroutine of its own:
+// a handler that takes long delays its controller and nobody else, and is named after a second.
+//
+// After an error or a panic it is called again with the same change, with growing delay, up to five
+// minutes, for as long as that lasts; other objects of the watch are not held up by it. An object
+// that cannot be decoded is the exception: it stays so until it changes.
 //
 // What was added before an error or a panic stays added. add is called before the handler returns,
 // and on its goroutine.
@@ -49,6 +53,16 @@ type TypeError struct {
 }
 
 func (e *TypeError) Error() string { return fmt.Sprintf("handler for %T given a %T", e.Want, e.Got) }
+
+// NeverBlocks reports whether a handler is one of this package that runs no function of its user.
+// Controllers call such ones on the goroutine that applies changes to the cache.
+func NeverBlocks[R comparable](h Handler[R]) bool {
+	_, ok := h.(interface{ neverBlocks() })
+	return ok
+}
+
+func (self) neverBlocks()  {}
+func (owner) neverBlocks() {}
 
 // Self requests the object that changed.
 func Self() Handler[reconcile.Request] { return self{} }

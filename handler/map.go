@@ -9,18 +9,36 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Map requests what f says of an object: of the old state and of the new one. f owns the object
-// it is given. It must not block, so reads should go to a cache; ctx ends when the controller
-// stops. f must not assume that the object still exists.
+// MapErr requests what f says of an object: of the old state and of the new one. f owns the object
+// it is given. Reads should go to a cache; ctx ends when the controller stops. f must not assume that
+// the object still exists.
 //
-// If one state cannot be decoded, or f panics on it, that is an error, and f is still called for the
-// other state.
-func Map[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) []R) Handler[R] {
+// If f fails, as a read of a cache that has not synced does, its error is returned: controllers call
+// the handler again; see [Handler]. What f returned beside the error is requested. If one state cannot
+// be decoded, or f fails or panics on it, f is still called for the other state.
+func MapErr[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) ([]R, error)) Handler[R] {
 	return mapped[T, R, P]{f}
 }
 
+// Map is [MapErr] for a function that cannot fail. One that reads anything can: it would have to keep
+// the error to itself, and what it does not request then nobody does.
+func Map[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) []R) Handler[R] {
+	if f == nil {
+		return mapped[T, R, P]{}
+	}
+	return mapped[T, R, P]{func(ctx context.Context, obj P) ([]R, error) { return f(ctx, obj), nil }}
+}
+
 type mapped[T any, R comparable, P object.Ptr[T]] struct {
-	f func(ctx context.Context, obj P) []R
+	f func(ctx context.Context, obj P) ([]R, error)
+}
+
+// addAll adds what a function returned.
+func addAll[R comparable](requests []R, err error, add func(R)) error {
+	for _, r := range requests {
+		add(r)
+	}
+	return err
 }
 
 func (m mapped[T, R, P]) Handle(ctx context.Context, c store.Change, add func(R)) error {
@@ -29,10 +47,8 @@ func (m mapped[T, R, P]) Handle(ctx context.Context, c store.Change, add func(R)
 		if err := e.Decode(p); err != nil {
 			return err
 		}
-		for _, r := range m.f(ctx, p) {
-			add(r)
-		}
-		return nil
+		requests, err := m.f(ctx, p)
+		return addAll(requests, err, add)
 	})
 }
 
@@ -52,42 +68,44 @@ func (m mapped[T, R, P]) HandleGeneric(ctx context.Context, o object.Object, add
 	if !ok {
 		return &TypeError{Want: P(new(T)), Got: o}
 	}
-	for _, r := range m.f(ctx, p) {
-		add(r)
-	}
-	return nil
+	requests, err := m.f(ctx, p)
+	return addAll(requests, err, add)
 }
 
 // Accepts is the Go type that the handler decodes into, so that a watch of another one can be
 // refused when the controller is made.
 func (m mapped[T, R, P]) Accepts() object.Object { return P(new(T)) }
 
-// MapHeader requests what f says of the header of an object: of the old state and of the new one.
+// MapHeaderErr requests what f says of the header of an object: of the old state and of the new one.
 // Nothing is decoded. The header is shared: f only reads it. An object that was set aside has a
-// header too, with its key at least. If f panics on one state it is still called for the other.
-func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) []R) Handler[R] {
+// header too, with its key at least. Errors are those of [MapErr].
+func MapHeaderErr[R comparable](f func(ctx context.Context, h *object.Header) ([]R, error)) Handler[R] {
 	return headers[R]{f}
 }
 
+// MapHeader is [MapHeaderErr] for a function that cannot fail.
+func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) []R) Handler[R] {
+	if f == nil {
+		return headers[R]{}
+	}
+	return headers[R]{func(ctx context.Context, h *object.Header) ([]R, error) { return f(ctx, h), nil }}
+}
+
 type headers[R comparable] struct {
-	f func(ctx context.Context, h *object.Header) []R
+	f func(ctx context.Context, h *object.Header) ([]R, error)
 }
 
 func (m headers[R]) Handle(ctx context.Context, c store.Change, add func(R)) error {
 	return eachState(c, func(e *store.Entry) error {
-		for _, r := range m.f(ctx, e.Header()) {
-			add(r)
-		}
-		return nil
+		requests, err := m.f(ctx, e.Header())
+		return addAll(requests, err, add)
 	})
 }
 
 func (m headers[R]) HandleGeneric(ctx context.Context, o object.Object, add func(R)) error {
 	h := headerOf(o)
-	for _, r := range m.f(ctx, &h) {
-		add(r)
-	}
-	return nil
+	requests, err := m.f(ctx, &h)
+	return addAll(requests, err, add)
 }
 
 func headerOf(o object.Object) object.Header {

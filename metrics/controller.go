@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,7 @@ const (
 // controllerVecs are what controllers push. Each has a label controller; those of the queue have
 // the same value under name, as there a queue is named after its controller.
 type controllerVecs struct {
-	total, errors, terminal, panics, timeouts, problems *prometheus.CounterVec
+	total, errors, terminal, panics, timeouts, problems, overdue *prometheus.CounterVec
 	took, waited, worked                                *prometheus.HistogramVec
 	workers                                             *prometheus.GaugeVec
 }
@@ -36,6 +37,8 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 			"Reconciles whose time was over before they returned.", byController),
 		problems: counter(r, "flyball_problems_total",
 			"Failures of code beside the reconciler: a predicate, a handler, a source, an option or a hook.", byController, "part"),
+		overdue: counter(r, "flyball_overdue_calls_total",
+			"Calls of a predicate or a handler of a source that had not returned after a second.", byController, "source", "part"),
 		took: histogram(r, "controller_runtime_reconcile_time_seconds",
 			"Time that a reconcile took.", reconcileBuckets, byController),
 		waited: histogram(r, "workqueue_queue_duration_seconds",
@@ -49,7 +52,7 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 
 func (v *controllerVecs) forget(name string) {
 	is := prometheus.Labels{byController: name}
-	for _, c := range []*prometheus.CounterVec{v.total, v.errors, v.terminal, v.panics, v.timeouts, v.problems} {
+	for _, c := range []*prometheus.CounterVec{v.total, v.errors, v.terminal, v.panics, v.timeouts, v.problems, v.overdue} {
 		c.DeletePartialMatch(is)
 	}
 	for _, h := range []*prometheus.HistogramVec{v.took, v.waited, v.worked} {
@@ -106,6 +109,10 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 			}
 		},
 		Problem: func(p controller.Problem) {
+			if _, ok := errors.AsType[*controller.OverdueError](p.Err); ok {
+				v.overdue.WithLabelValues(name, p.Source, p.Part).Inc()
+				return
+			}
 			c := problems[p.Part]
 			if c == nil {
 				c = problems[otherPart]

@@ -92,7 +92,7 @@ func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(*object.H
 // do events from outside, updates from or to an object that was set aside, and what is reported
 // since the server went back in time.
 func changed(differ func(old, new *store.Entry) bool) Predicate {
-	return Func(func(c store.Change) bool {
+	return builtin{func(c store.Change) bool {
 		if c.Old == nil || c.New == nil || c.Replaced() || c.Reset {
 			return true
 		}
@@ -100,5 +100,5 @@ func changed(differ func(old, new *store.Entry) bool) Predicate {
 			return true
 		}
 		return differ(c.Old, c.New)
-	})
+	}}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Predicate decides whether an event is handed on. It is called on the goroutine that applies
-// changes to the cache: it must not block, and must not change what it is shown. Calls for one
-// watch are made one after another, but one predicate may serve several watches.
+// Predicate decides whether an event is handed on. It must not change what it is shown. Calls for one
+// watch of a controller are made one after another, but one predicate may serve several watches. One
+// that takes long delays its controller and nobody else, and is named after a second; see [NeverBlocks].
 type Predicate interface {
 	// Match reports whether the change of an object is handed on. With an error it is.
 	Match(c store.Change) (bool, error)
@@ -42,6 +42,29 @@ func (f Func) Match(c store.Change) (bool, error) { return f(c), nil }
 
 // MatchGeneric is true.
 func (f Func) MatchGeneric(object.Object) (bool, error) { return true, nil }
+
+// NeverBlocks reports whether a predicate is one of this package that runs no function of its user.
+// Controllers ask such ones on the goroutine that applies changes to the cache, and any other on a
+// goroutine of their own.
+func NeverBlocks(p Predicate) bool {
+	q, ok := p.(interface{ neverBlocks() bool })
+	return ok && q.neverBlocks()
+}
+
+func noneBlocks(ps []Predicate) bool {
+	return !slices.ContainsFunc(ps, func(p Predicate) bool { return !NeverBlocks(p) })
+}
+
+func (ps and) neverBlocks() bool         { return noneBlocks(ps) }
+func (ps or) neverBlocks() bool          { return noneBlocks(ps) }
+func (n not) neverBlocks() bool          { return NeverBlocks(n.p) }
+func (n namespaces) neverBlocks() bool   { return true }
+func (s selected) neverBlocks() bool     { return true }
+func (builtin) neverBlocks() bool        { return true }
+func (viewChanged[V]) neverBlocks() bool { return true }
+
+// builtin is a Func of this package.
+type builtin struct{ Func }
 
 // And passes what all of ps pass, asked in their order until one says no. And() passes everything.
 func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }

@@ -34,8 +34,9 @@ var floors = []map[string]string{
 		"internal/heap": "bytes outside the Go heap",
 		"internal/cow":  "versions that share what did not change",
 
-		"internal/paging": "pages of a list that go round in circles",
-		"internal/sparse": "what a Go value writes to JSON for nothing",
+		"internal/paging":  "pages of a list that go round in circles",
+		"internal/sparse":  "what a Go value writes to JSON for nothing",
+		"internal/overdue": "calls that take too long are named while they run",
 	},
 	{ // 1: bytes, and the one interface that users implement
 		"wire":      "frames, fields and headers of objects",

@@ -64,16 +64,16 @@ func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) err
 
 // scaled requests the scaled Deployments, in the namespace of what changed, that match it.
 func (s *scaler) scaled(match func(labels.Selector, *object.Header) bool) handler.Handler[reconcile.Request] {
-	return handler.MapHeader(func(ctx context.Context, h *object.Header) (out []reconcile.Request) {
+	return handler.MapHeaderErr(func(ctx context.Context, h *object.Header) (out []reconcile.Request, err error) {
 		for d, err := range cache.Headers[appsv1.Deployment](ctx, s.Cache(), client.InNamespace(h.Namespace), client.MatchingFields{optedIn: "true"}) {
 			if err != nil {
-				return nil // not synced: each Deployment is still to come
+				return nil, err // asked again
 			}
 			if pods, _, err := parse(d.Annotations); err == nil && match(pods, h) {
 				out = append(out, d.Key)
 			}
 		}
-		return out
+		return out, nil
 	})
 }
 

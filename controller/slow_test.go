@@ -1,0 +1,378 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/predicate"
+	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// problemList collects what a controller reports.
+type problemList struct {
+	mu   sync.Mutex
+	list []controller.Problem
+}
+
+func (l *problemList) hooks() controller.Hooks {
+	return controller.Hooks{Problem: func(p controller.Problem) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.list = append(l.list, p)
+	}}
+}
+
+func (l *problemList) all() []controller.Problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
+// cached is a manager whose watches of ConfigMaps are those of an informer over a scripted server.
+type cached struct {
+	*manager
+	in *informer.Informer
+}
+
+func (c cached) Subscribe(_ context.Context, _ object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
+	r, err := c.in.Subscribe(name, fn)
+	return registration{r}, err
+}
+
+type registration struct{ *informer.Registration }
+
+func (registration) Err() error { return nil }
+func (r registration) Close()   { _ = r.RemoveAndWait(context.Background()) }
+
+// newCached runs an informer until stop.
+func newCached(t *testing.T, log io.Writer) (cached, *feedtest.Server, func()) {
+	t.Helper()
+	kind := wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: theScheme}
+	s := feedtest.New(&kind)
+	in, err := informer.New(s, informer.Options{
+		Kind:   informer.Kind{GVK: kind.GVK, Resource: corev1.SchemeGroupVersion.WithResource("configmaps")},
+		Scheme: theScheme, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- in.Run(ctx) }()
+	c := cached{newManager(), in}
+	c.logger = slog.New(slog.NewTextHandler(log, nil))
+	return c, s, func() {
+		cancel()
+		<-done
+	}
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
+}
+
+// TestSlowFunction: a function that sleeps for five minutes delays its own controller, and is named
+// after a second. Everything else of the kind goes on: reads, other controllers, the watch.
+func TestSlowFunction(t *testing.T) {
+	slowly := func(name string) {
+		if name == "slow" {
+			time.Sleep(5 * time.Minute)
+		}
+	}
+	byMap := handler.Map(func(_ context.Context, m *corev1.ConfigMap) []reconcile.Request {
+		slowly(m.Name)
+		return []reconcile.Request{object.KeyOf(m)}
+	})
+	for name, tc := range map[string]struct {
+		part   string
+		source controller.Source[reconcile.Request]
+	}{
+		"handler": {"handler", controller.Watches[corev1.ConfigMap](byMap)},
+		"header": {"handler", controller.Watches[corev1.ConfigMap](handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+			slowly(h.Name)
+			return []reconcile.Request{h.Key}
+		}))},
+		"predicate": {"predicate", controller.Watches[corev1.ConfigMap](handler.Self(), predicate.Func(func(c store.Change) bool {
+			slowly(c.Key.Name)
+			return true
+		}))},
+		"a predicate in others": {"predicate", controller.Watches[corev1.ConfigMap](handler.Self(), predicate.InNamespace("web"),
+			predicate.Or(predicate.And(predicate.Not(predicate.Func(func(c store.Change) bool {
+				slowly(c.Key.Name)
+				return false
+			})))))},
+		"typed predicate": {"predicate", controller.Watches[corev1.ConfigMap](handler.Self(), predicate.New(predicate.Funcs[*corev1.ConfigMap]{
+			Create: func(m *corev1.ConfigMap) bool {
+				slowly(m.Name)
+				return true
+			},
+		}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				m, s, end := newCached(t, &log)
+				defer end()
+				synctest.Wait()
+				var told problemList
+				slow, other := &recorder{}, &recorder{}
+				one, err := controller.New(m, "slow", slow, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), tc.source)
+				if err != nil {
+					t.Fatal(err)
+				}
+				two, err := controller.New(m, "other", other, controller.Options{}, controller.For[corev1.ConfigMap]())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer start(one)()
+				defer start(two)()
+				s.Put(configMap("slow"))
+				s.Put(configMap("a"))
+				synctest.Wait()
+				if _, err := m.in.Entry(key("a")); err != nil {
+					t.Errorf("an unrelated object cannot be read: %v", err)
+				}
+				if calls := other.calls(); len(calls) != 2 {
+					t.Errorf("the other controller has reconciled %q, want both", calls)
+				}
+				pass(900 * time.Millisecond)
+				if got := told.all(); len(got) != 0 {
+					t.Errorf("problems before a second has passed: %v", got)
+				}
+				pass(200 * time.Millisecond)
+				got := told.all()
+				late, _ := errors.AsType[*controller.OverdueError](append(got, controller.Problem{Err: io.EOF})[0].Err)
+				if late == nil || late.Part != tc.part || late.Key != key("slow") || got[0].Part != tc.part || got[0].Source != "Watches(ConfigMap)" {
+					t.Errorf("problems %v, want the %s named", got, tc.part)
+				}
+				if n := strings.Count(log.String(), "source takes long"); n != 1 {
+					t.Errorf("%d lines of log, want one:\n%s", n, &log)
+				}
+				pass(4 * time.Minute)
+				s.Delete(key("a"))
+				s.Put(configMap("b"))
+				synctest.Wait()
+				if _, err := m.in.Entry(key("a")); err == nil {
+					t.Error("what was deleted can be read")
+				}
+				if calls := slow.calls(); len(calls) != 0 || len(told.all()) != 1 {
+					t.Errorf("the slow controller has reconciled %q; problems %v", calls, told.all())
+				}
+				pass(time.Minute)
+				calls := slow.calls()
+				for _, want := range []string{"a deleted", "b created", "slow created"} {
+					if !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, want) }) {
+						t.Errorf("the slow controller has reconciled %q, want %s among them", calls, want)
+					}
+				}
+				if _, _, open := s.Counts(); open != 1 {
+					t.Errorf("%d watches are open", open)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowAtTheStart: workers start when the handler was called for all that was there, and what keeps
+// the controller is known.
+func TestSlowAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s, end := newCached(t, io.Discard)
+		defer end()
+		s.Put(configMap("slow"))
+		s.Put(configMap("a"))
+		r := &recorder{}
+		c, err := controller.New(m, "slow", r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
+			handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+				time.Sleep(time.Minute)
+				return []reconcile.Request{h.Key}
+			})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer start(c)()
+		pass(90 * time.Second)
+		var late *controller.OverdueError
+		if state := c.State(); state.Phase != controller.Syncing || !errors.As(state.Err, &late) {
+			t.Errorf("%v: %v, want what it waits for", state.Phase, state.Err)
+		}
+		if calls := r.calls(); len(calls) != 0 {
+			t.Errorf("reconciled %q before all was mapped", calls)
+		}
+		pass(31 * time.Second)
+		if calls := r.calls(); len(calls) != 2 || c.State().Err != nil {
+			t.Errorf("reconciled %q, %v", calls, c.State().Err)
+		}
+	})
+}
+
+// TestMapErr: an error of a mapping function, such as that of an index that has not synced, is
+// returned, and the function is called again until it does not fail; other objects go on, and what
+// an object said between is not forgotten.
+func TestMapErr(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var told problemList
+		var synced atomic.Bool
+		failed := errors.New("index not synced")
+		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			if !synced.Load() && p.Name == "bad" {
+				return nil, failed
+			}
+			return []reconcile.Request{key("of-" + p.Name + "-" + p.ResourceVersion)}, nil
+		})
+		stop := start(newController(t, m, r, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		w := m.watch("Pod")
+		w.set(pod("bad", 1, ""), true)
+		close(w.synced)
+		synctest.Wait()
+		w.set(pod("bad", 2, ""), false)
+		w.set(pod("good", 3, ""), false)
+		w.set(pod("bad", 4, ""), false)
+		w.remove(key("bad"))
+		pass(time.Hour)
+		if calls := r.calls(); !slices.Equal(calls, []string{"of-good-3 created×1"}) {
+			t.Errorf("calls %q", calls)
+		}
+		if got := told.all(); len(got) == 0 || !errors.Is(got[0].Err, failed) || got[0].Part != "handler" {
+			t.Errorf("problems %v", got)
+		}
+		synced.Store(true)
+		pass(5 * time.Minute)
+		calls := r.calls()
+		for _, name := range []string{"of-bad-1", "of-bad-2", "of-bad-4"} {
+			if !slices.ContainsFunc(calls, func(c string) bool { return strings.HasPrefix(c, name+" ") }) {
+				t.Errorf("calls %q; want %s among them", calls, name)
+			}
+		}
+		n := len(told.all())
+		pass(time.Hour)
+		if got := told.all(); len(got) != n {
+			t.Errorf("problems after all went well: %v", got[n:])
+		}
+		stop()
+	})
+}
+
+// A mapping function that fails on one state where the other one is set aside is called again.
+func TestMapErrBesideWhatIsSetAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		var works atomic.Bool
+		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			if !works.Load() && p.ResourceVersion == "2" {
+				return nil, errors.New("not yet")
+			}
+			return []reconcile.Request{key("of-" + p.ResourceVersion)}, nil
+		})
+		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		w := m.watch("Pod")
+		close(w.synced)
+		w.apply(key("a"), store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage")))
+		w.set(pod("a", 2, ""), false)
+		pass(time.Minute)
+		works.Store(true)
+		pass(5 * time.Minute)
+		if calls := r.calls(); !slices.Equal(calls, []string{"of-2 updated×1"}) {
+			t.Errorf("calls %q", calls)
+		}
+		stop()
+	})
+}
+
+// An object from outside on which the handler fails is not lost.
+func TestGenericHandlerIsCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		ch := make(chan *corev1.Pod)
+		var works atomic.Bool
+		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			if !works.Load() && p.Name == "bad" {
+				return nil, errors.New("not yet")
+			}
+			return []reconcile.Request{key(p.Name)}, nil
+		})
+		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Channel(ch, h)))
+		ch <- pod("bad", 1, "")
+		ch <- pod("good", 1, "")
+		pass(time.Hour)
+		works.Store(true)
+		pass(5 * time.Minute)
+		if calls := r.calls(); !slices.Equal(calls, []string{"good generic×1", "bad generic×1"}) {
+			t.Errorf("calls %q", calls)
+		}
+		stop()
+	})
+}
+
+// TestSlowCostsAKeyEach: a function that never returns costs a slot for each key, however much happens.
+func TestSlowCostsAKeyEach(t *testing.T) {
+	m, r := newManager(), &recorder{}
+	hold := make(chan struct{})
+	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) []reconcile.Request {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	w := m.watch("Pod")
+	close(w.synced)
+	for c.State().Phase != controller.Working {
+		runtime.Gosched()
+	}
+	const keys, rounds = 100, 200
+	heap := func() int64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	version := 0
+	round := func() {
+		for i := range keys {
+			version++
+			w.set(pod(fmt.Sprint("p", i), version, fmt.Sprint("owner", version)), false)
+		}
+	}
+	for range 2 * 8 {
+		round()
+	}
+	before := heap()
+	for range rounds {
+		round()
+	}
+	if grown := heap() - before; grown > keys*4096 {
+		t.Errorf("%d bytes more after %d events of %d keys", grown, keys*rounds, keys)
+	}
+	close(hold)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
