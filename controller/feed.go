@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/backoff"
-	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/object"
@@ -358,7 +357,7 @@ const patience = 10 * time.Second
 
 // patient reports whether err is such an error, and none for the handler's first patience.
 func (f *feed[R]) patient(err error, now time.Time) bool {
-	if !errors.Is(err, client.ErrNotReady) {
+	if !errors.Is(err, object.ErrNoAnswer) {
 		return false
 	}
 	f.mu.Lock()

@@ -19,8 +19,8 @@ const (
 // the same value under name, as there a queue is named after its controller.
 type controllerVecs struct {
 	total, errors, terminal, panics, timeouts, problems, overdue *prometheus.CounterVec
-	took, waited, worked                                *prometheus.HistogramVec
-	workers                                             *prometheus.GaugeVec
+	took, waited, worked                                         *prometheus.HistogramVec
+	workers                                                      *prometheus.GaugeVec
 }
 
 func newControllerVecs(r prometheus.Registerer) controllerVecs {
