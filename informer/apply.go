@@ -21,6 +21,7 @@ type applier struct {
 	wake      *time.Timer // for the next resync
 	idle      idler
 	stopped   bool
+	incoming  incoming                    // if there is a transform
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }
 
@@ -115,6 +116,7 @@ func (a *applier) step(batch []delta.Delta[*store.Entry]) {
 		case delta.AbortReplace:
 			a.txn.Discard()
 			a.txn, a.relisting, a.reset = nil, false, false
+			a.incoming = nil // it may be of what is not held
 			a.begin()
 		case delta.Sync:
 			a.txn.Resync(d.Key)
@@ -150,7 +152,7 @@ func (a *applier) endReplace(version string) {
 	synced := a.in.HasSynced()
 	if version == "" && !synced {
 		a.txn.Discard()
-		a.txn = nil
+		a.txn, a.incoming = nil, nil
 		return
 	}
 	a.txn.Sweep()
@@ -176,6 +178,9 @@ func (a *applier) tell(changes store.Changes) {
 	regs := a.in.registered()
 	for c := range changes.All() {
 		a.in.tidy(c)
+		if c.Deleted() {
+			a.incoming.forget(c.Key)
+		}
 		for _, r := range regs {
 			r.offer(c)
 		}

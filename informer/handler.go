@@ -24,8 +24,9 @@ type Handler[T any] struct {
 	// OnAdd is given an object that is new to the handler. isInInitialList is true for the first
 	// list of the informer, and for what was in the store when the handler joined.
 	OnAdd func(obj *T, isInInitialList bool)
-	// OnUpdate is given an object that changed, or, if both have one resourceVersion, that is
-	// shown again since the handler asked for resync.
+	// OnUpdate is given an object that changed, or that is shown again since the handler asked for
+	// resync: then both are equal. Both may have one resourceVersion and differ, where the server
+	// shows that version in another way, as after a change of defaults or of a conversion.
 	OnUpdate func(old, new *T)
 	// OnDelete is given the last state of an object that went: with the resourceVersion of the
 	// deletion, or, if missed, as it was last seen, since nobody saw it go. Where that cannot be

@@ -28,7 +28,7 @@ type Options struct {
 	// Indexes are there from the start, by their names; see Index for others. Nil: none.
 	Indexes map[string]store.Indexer
 	// Transform changes each incoming version of an object before anyone sees it: once for each
-	// version, one at a time, never for an object that was found missing, whose last
+	// version, and for each other way in which the server shows it; one at a time, never for an object that was found missing, whose last
 	// state went through it already. The object is of the kind's Go type, or unstructured if it
 	// has none. If it fails or panics the object is set aside. Nil: none.
 	Transform func(object.Object) error

@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,13 +31,15 @@ func Transform[T any, P object.Ptr[T]](f func(obj P) error) func(object.Object) 
 	}
 }
 
-// prepare does what the options ask for with an incoming version: once for each.
+// prepare does what the options ask for with an incoming version: once for each, and once more for one
+// that the server shows in another way than before.
 func (a *applier) prepare(e *store.Entry) *store.Entry {
 	if e == nil || e.Err() != nil || a.in.o.Transform == nil {
 		return e
 	}
 	held, ok := a.in.store.Snapshot().Lookup(e.Key())
-	if ok && !a.reset && sameVersion(held, e) {
+	known := a.incoming.put(e)
+	if ok && !a.reset && known && sameVersion(held, e) {
 		return held
 	}
 	prepared, err := a.in.prepare(e)
@@ -48,6 +51,29 @@ func (a *applier) prepare(e *store.Entry) *store.Entry {
 
 func sameVersion(a, b *store.Entry) bool {
 	return a.UID() == b.UID() && a.ResourceVersion() == b.ResourceVersion() && a.ResourceVersion() != ""
+}
+
+// incoming is what came last of each object, as a hash of it, before the transform: keys are hashed, too,
+// so that it holds some 40 bytes for each.
+type incoming map[uint64]uint64
+
+var incomingSeed = maphash.MakeSeed()
+
+// put reports whether e is what came last of its object, and notes it.
+func (c *incoming) put(e *store.Entry) bool {
+	if *c == nil {
+		*c = incoming{}
+	}
+	key, sum := maphash.Comparable(incomingSeed, e.Key()), maphash.Bytes(incomingSeed, e.Raw().Bytes)
+	was, ok := (*c)[key]
+	(*c)[key] = sum
+	return ok && was == sum
+}
+
+func (c incoming) forget(key object.Key) {
+	if c != nil {
+		delete(c, maphash.Comparable(incomingSeed, key))
+	}
 }
 
 func (in *Informer) prepare(e *store.Entry) (*store.Entry, error) {

@@ -63,21 +63,21 @@ func TestTransformRunsOncePerVersion(t *testing.T) {
 			t.Errorf("the panic: %v", in.SetAside()[1].Err)
 		}
 		// A list shows every version again, and no transform runs for those that are known.
-		s.Forget(func() {})
+		s.Forget(func() { s.Put(configMap("d", "1")) })
 		time.Sleep(time.Minute)
-		st.want(t, "relist")
+		st.want(t, "relist", "add d=1'")
 		s.Put(configMap("a", "3"))
 		st.want(t, "mended", "update a=2'→3'")
 		s.Forget(func() { s.Delete(key("a")) })
 		time.Sleep(2 * time.Minute)
-		st.want(t, "missed delete", "delete a=3'@8 missed")
+		st.want(t, "missed delete", "delete a=3'@9 missed")
 		_ = stop()
 		for version, n := range runs {
 			if n != 1 {
 				t.Errorf("%d runs for %s", n, version)
 			}
 		}
-		if len(runs) != 7 || bad.len() != 3 {
+		if len(runs) != 8 || bad.len() != 3 {
 			t.Errorf("%d versions, problems:\n%s", len(runs), &bad)
 		}
 	})

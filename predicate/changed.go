@@ -48,7 +48,8 @@ func OwnersChanged() Predicate {
 	return changed(func(old, new *store.Entry) bool { return !old.SameOwners(new) })
 }
 
-// ResourceVersionChanged passes updates of objects that changed at all, which leaves out resyncs.
+// ResourceVersionChanged passes updates of objects that were written, which leaves out resyncs, and
+// objects that the server shows in another way at the same resourceVersion.
 func ResourceVersionChanged() Predicate {
 	return changed(func(old, new *store.Entry) bool { return old.ResourceVersion() != new.ResourceVersion() })
 }

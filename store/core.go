@@ -51,6 +51,7 @@ type Core struct {
 	buf, packed []byte // of the record at hand
 	key         []byte // of the object at hand
 	held        Entry  // see peek
+	content     []byte // of the object that is compared; see sameContent
 	terms       []terms
 	check       *check
 }
@@ -162,6 +163,9 @@ func (c *Core) Put(e *Entry) {
 		passed = after(final, e, passed)
 	}
 	if !anew {
+		if verdict == same && !c.sameContent(slot, e) {
+			verdict = newer
+		}
 		switch verdict {
 		case stale:
 			c.stale++

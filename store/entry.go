@@ -122,8 +122,9 @@ func (e *Entry) SameOwners(other *Entry) bool {
 	return e.record.meta().digest.Owners == other.record.meta().digest.Owners
 }
 
-// Same reports whether two entries are of one state of one object: of the same key, uid and
-// resourceVersion, and both set aside or neither.
+// Same reports whether two entries are of one state of one object: of the same key, uid,
+// resourceVersion and digests, and both set aside or neither. A server may show one version in two
+// ways, as after a change of its defaults.
 func (e *Entry) Same(other *Entry) bool {
 	if e == other || e == nil || other == nil {
 		return e == other
@@ -133,7 +134,7 @@ func (e *Entry) Same(other *Entry) bool {
 	}
 	a, b := e.record.meta(), other.record.meta()
 	const kinds = flagUUID | flagNumber
-	return a.flags&kinds == b.flags&kinds && bytes.Equal(a.uid, b.uid) && bytes.Equal(a.version, b.version)
+	return a.flags&kinds == b.flags&kinds && a.digest == b.digest && bytes.Equal(a.uid, b.uid) && bytes.Equal(a.version, b.version)
 }
 
 // SameUID reports whether two entries are of one incarnation of an object, as far as can be known:

@@ -161,7 +161,8 @@ func (t *Txn) Passed(in *object.Incarnations) { t.do(func(c *Core) { c.Passed(in
 // Put stores a state of an object, under the key of its header.
 //
 // For one uid the store never goes back: an older state is ignored and counted. A state of the
-// version that is held changes nothing, unless the one held was set aside and this one is not.
+// version that is held changes nothing, unless it says something else ([wire.Same]), or the one held
+// was set aside and this one is not.
 // Versions that are not numbers are not compared: the later Put wins. A state with another uid
 // than the one held is a replacement: one Change with two uids.
 func (t *Txn) Put(e *Entry) { t.do(func(c *Core) { c.Put(e) }) }

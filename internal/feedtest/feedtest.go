@@ -109,6 +109,16 @@ func (s *Server) put(key object.Key, o stored, had bool) {
 	s.send(map[bool]string{false: "ADDED", true: "MODIFIED"}[had], o.json)
 }
 
+// Show changes how an object is shown, at the version that it has, as a new default or conversion does:
+// nobody is told.
+func (s *Server) Show(key object.Key, change func(json []byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[key]
+	o.json = change(bytes.Clone(o.json))
+	s.objects[key] = o
+}
+
 func (s *Server) newUID() types.UID {
 	s.uids++
 	return types.UID("uid-" + strconv.Itoa(s.uids))
