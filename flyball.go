@@ -159,7 +159,7 @@ func (m *Manager) elect() (err error) {
 		return &OptionError{"Leader", err}
 	}
 	m.life.elect = m.elector.Run
-	m.live = m.paced.Fenced(m.elector.Fence())
+	m.live = m.elector.Fenced(m.paced)
 	m.client = &reads{Client: m.live, live: m.live, cache: m.cache, onLive: onLive}
 	_, err = m.metrics.AddLeader(o.Name, func() bool { return m.elector.State().Leading })
 	return err

@@ -63,6 +63,9 @@ func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err er
 	if ctx.Err() != nil {
 		return ended(ctx, call)
 	}
+	if context.Cause(rctx) == errCut {
+		err = errCut
+	}
 	if context.Cause(rctx) == errSilent {
 		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
 	}

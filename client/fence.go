@@ -34,7 +34,7 @@ func (e *Fenced) Unwrap() error { return e.Err }
 // The fence is asked before each try, after all waiting for a limit or for a server that is busy,
 // and again each time the transport takes bytes of the body: the waiting for a connection lies
 // before that. What is left between the answer of the fence and the sending is work of
-// microseconds. For the process that is halted just there and goes on later, only the server can
+// microseconds; [Live.CutWrites] ends what has been sent and not been answered. For the process that is halted just there and goes on later, only the server can
 // keep the write back: by a resourceVersion in it.
 //
 // [Options.Hook] does not hear of tries that were kept back.

@@ -40,6 +40,7 @@ type request struct {
 type link struct {
 	base      *url.URL
 	transport http.RoundTripper
+	writes    *cutter // carries those that have a fence
 	userAgent string
 	silence   time.Duration // ≤ 0: none
 	retries   int
@@ -143,7 +144,14 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	guard := newGuard(l.silence, func() { cancel(errSilent) })
-	resp, err := l.transport.RoundTrip(l.build(rctx, r, gate))
+	rt, over, err := l.carrier(gate, cancel)
+	if err != nil {
+		guard.stop()
+		defer cancel(nil)
+		return nil, connectionError(ctx, rctx, r.call, l.base, err)
+	}
+	resp, err := rt.RoundTrip(l.build(rctx, r, gate))
+	over()
 	guard.stop()
 	if kept := gate.refused(); kept != nil {
 		cancel(nil)
@@ -164,6 +172,14 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	return nil, bounded(answerError(r.call, l.base, resp), l.maxWait)
+}
+
+// carrier is the transport for a try. The caller calls over when the header of the answer is there.
+func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.RoundTripper, over func(), err error) {
+	if gate == nil {
+		return l.transport, func() {}, nil
+	}
+	return l.writes.begin(l.transport, cancel)
 }
 
 func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request {

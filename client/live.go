@@ -152,7 +152,7 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &link{
-		base: base, transport: rt, userAgent: cfg.UserAgent,
+		base: base, transport: rt, writes: newCutter(cfg), userAgent: cfg.UserAgent,
 		silence: o.Silence, retries: o.Retries, maxWait: o.MaxRetryAfter, hook: o.Hook,
 		reauth:   cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil,
 		warnings: &warnings{log: o.Logger, seen: map[string]struct{}{}},
@@ -176,7 +176,10 @@ func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
 
 // Close closes the connections that are idle. Those in use are closed by the server or stay for
 // others; the client can still be used.
-func (c *Live) Close() { closeIdle(c.link.transport) }
+func (c *Live) Close() {
+	closeIdle(c.link.transport)
+	c.link.writes.closeIdle()
+}
 
 // Check asks the server for its version: the one call that finds a wrong address, a certificate
 // that is not for it, HTTP where there should be HTTPS, something that is no API server (a

@@ -22,11 +22,11 @@
 // suspended. What is left is that the clocks of two machines run at about the same rate:
 // LeaseDuration over RenewDeadline, half as much again by default.
 //
-// [Elector.Fence] makes a client refuse writes unless the process is sure to lead, by the clock
-// and not by whether somebody has noticed:
+// [Elector.Fenced] makes a client refuse writes unless the process is sure to lead, by the clock
+// and not by whether somebody has noticed, and cuts off those that are on their way as that ends:
 //
 //	elector, err := leader.New(c, leader.Options{Namespace: "shop", Name: "shop-operator"})
-//	fenced := c.Fenced(elector.Fence())
+//	fenced := elector.Fenced(c)
 //	err = elector.Run(ctx, func(ctx context.Context) error { return work(ctx, fenced) })
 //
 // A standby watches the Lease, so that one that is released is taken at once; where it may not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +25,10 @@ type Elector struct {
 	// until is the end of our time in the lease, by now; zero: we have none.
 	until atomic.Int64
 
-	mu    sync.Mutex
-	state State
-	lost  *LostError
+	mu     sync.Mutex
+	state  State
+	lost   *LostError
+	fenced []*client.Live // whose writes are cut off when our time ends
 }
 
 // State is the election as this process sees it.
@@ -76,6 +78,27 @@ func (e *Elector) Fence() client.Fence {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return &NotLeadingError{Lease: e.config.Lease, Identity: e.config.Identity, Holder: e.state.Holder, Lost: e.lost}
+	}
+}
+
+// Fenced is c with the [Elector.Fence]. When our time in the lease ends, the writes of the client
+// that have no answer yet are cut off, too: see [client.Live.CutWrites]. Make one for each client,
+// not one for each write: the elector keeps it.
+func (e *Elector) Fenced(c *client.Live) *client.Live {
+	fenced := c.Fenced(e.Fence())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fenced = append(e.fenced, fenced)
+	return fenced
+}
+
+// cutWrites follows the closing of the fence.
+func (e *Elector) cutWrites() {
+	e.mu.Lock()
+	fenced := slices.Clone(e.fenced)
+	e.mu.Unlock()
+	for _, c := range fenced {
+		c.CutWrites()
 	}
 }
 

@@ -99,8 +99,8 @@ func (s *session) post(input func(Time)) {
 	}
 }
 
-// publish makes the state of the core known: first to the fence, then to the hook, then to the
-// work, and last to the log, which may take its time.
+// publish makes the state of the core known: first to the fence, then to writes that are on their
+// way, then to the hook, then to the work, and last to the log, which may take its time.
 func (s *session) publish() {
 	lost := s.core.Lost()
 	s.e.until.Store(int64(s.core.Until()))
@@ -116,6 +116,9 @@ func (s *session) publish() {
 	s.e.mu.Unlock()
 	old := s.told
 	s.told = next
+	if old.Leading && !next.Leading {
+		s.e.cutWrites()
+	}
 	var broken error
 	if s.e.hook != nil && (next.Leading != old.Leading || next.Holder != old.Holder) {
 		broken = run.Safely("hook", func() error { s.e.hook(next); return nil })

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// network is what lies between the system calls and the server: while it is cut, what is sent is
+// kept by the system, until it heals or the connection is reset.
+type network struct {
+	mu    sync.Mutex
+	isCut bool
+	conns []*heldConn
+	held  chan struct{} // gets one when something is kept
+}
+
+func (n *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h := &heldConn{TCPConn: c.(*net.TCPConn), n: n}
+	n.conns = append(n.conns, h)
+	return h, nil
+}
+
+func (n *network) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.isCut = true
+}
+
+func (n *network) heal(t *testing.T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.isCut = false
+	for _, c := range n.conns {
+		if len(c.kept) > 0 && !c.dropped {
+			if _, err := c.TCPConn.Write(c.kept); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// heldConn does not close the connection beneath while something is kept: nor does the system.
+type heldConn struct {
+	*net.TCPConn
+	n       *network
+	kept    []byte
+	dropped bool
+}
+
+func (c *heldConn) Write(p []byte) (int, error) {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	if !c.n.isCut {
+		return c.TCPConn.Write(p)
+	}
+	c.kept = append(c.kept, p...)
+	select {
+	case c.n.held <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (c *heldConn) SetLinger(sec int) error {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	c.dropped = c.dropped || sec == 0
+	return c.TCPConn.SetLinger(sec)
+}
+
+// A write has left when the fence closes, but lies in the send buffer of the system: it does not
+// arrive when the network heals. Without the cut it does. Watches and reads are not disturbed.
+func TestCutWrites(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		for cuts, arrive := range map[bool]int32{true: 0, false: 1} {
+			t.Run(name, func(t *testing.T) {
+				f := newFake(t)
+				f.on("PUT /api/v1/namespaces/web/pods/a", reply(pod("a"), podGVK))
+				f.on("GET /api/v1/namespaces/web/pods/a", reply(pod("a"), podGVK))
+				var late atomic.Int32
+				healed := make(chan struct{})
+				arrived := make(chan struct{}, 1)
+				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					select {
+					case <-healed:
+						if r.Method == http.MethodPut {
+							late.Add(1)
+							arrived <- struct{}{}
+						}
+					default:
+					}
+					f.ServeHTTP(w, r)
+				}))
+				srv.EnableHTTP2 = http2
+				srv.Config.ErrorLog = discardLog
+				srv.StartTLS()
+				defer srv.Close()
+				n := &network{held: make(chan struct{}, 1)}
+				c, err := New(&rest.Config{Host: srv.URL, Dial: n.dial, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				var closed atomic.Bool
+				fenced := c.Fenced(func(Call) error {
+					if closed.Load() {
+						return errTest
+					}
+					return nil
+				})
+				if _, err := Update(t.Context(), fenced, pod("a")); err != nil {
+					t.Fatal(err)
+				}
+				n.cut()
+				out := make(chan error, 1)
+				go func() {
+					_, err := Update(t.Context(), fenced, pod("a"))
+					out <- err
+				}()
+				<-n.held
+				closed.Store(true)
+				if cuts {
+					fenced.CutWrites()
+					if e, ok := errors.AsType[*Unavailable](<-out); !ok || !errors.Is(e, errCut) {
+						t.Errorf("the write: %v", e)
+					}
+				}
+				close(healed)
+				n.heal(t)
+				if !cuts {
+					<-arrived
+					<-out
+				}
+				if _, err := Get[corev1.Pod](t.Context(), fenced, key("a")); err != nil {
+					t.Errorf("a read afterwards: %v", err)
+				}
+				if _, err := Update(t.Context(), fenced, pod("a")); !errors.Is(err, errTest) {
+					t.Errorf("a write afterwards: %v", err)
+				}
+				closed.Store(false)
+				if arrive == 0 && late.Load() != 0 {
+					t.Error("the write arrived after the loss")
+				}
+				if cuts {
+					if _, err := Update(t.Context(), fenced, pod("a")); err != nil {
+						t.Errorf("a write once the fence is open again: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
