@@ -47,6 +47,7 @@ var (
 	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that cannot be used.", byKind)
 	syncedDesc    = desc("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
 	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind lists or follows the server, 0 while one cannot.", byKind)
+	unavailDesc   = desc("flyball_cache_unavailable", "1 while reads of the kind are refused, since the server answers as if it did not serve it and its discovery has not confirmed that; else 0.", byKind)
 	lagDesc       = desc("flyball_watch_lag_seconds", "Time since the server was last heard of by that watch of the kind for which it is longest; a quiet server is heard every minute or so.", byKind)
 	queuedDesc    = desc("flyball_watch_backlog", "Changes between the watch and the cache.", byKind)
 	relistsDesc   = desc("flyball_relists_total", "Lists that were completed after the first one, by reason.", byKind, "reason")
@@ -135,7 +136,7 @@ type kind struct {
 	objects, aside, queued, backlog    int
 	templates                          int
 	wire, held, offHeap                int64
-	synced, healthy, over              bool
+	synced, healthy, over, unavailable bool
 	heard                              time.Time // by the watch that heard least; zero: one heard nothing
 	silent                             bool      // one has heard nothing yet
 	behind                             time.Duration
@@ -171,6 +172,7 @@ func (k *kind) add(w cache.Watch) {
 	k.queued += f.Queue.Depth
 	k.synced = k.synced && w.State.Synced
 	k.healthy = k.healthy && state.Phase.Good()
+	k.unavailable = k.unavailable || w.State.Unavailable != nil
 	if at := state.LastEvent; at.IsZero() {
 		k.silent = true
 	} else if k.heard.IsZero() || at.Before(k.heard) {
@@ -199,6 +201,7 @@ func (s *scrape) kind(name string, k *kind) {
 	s.gauge(asideDesc, float64(k.aside), name)
 	s.gauge(syncedDesc, truth(k.synced), name)
 	s.gauge(healthyDesc, truth(k.healthy), name)
+	s.gauge(unavailDesc, truth(k.unavailable), name)
 	if !k.silent {
 		s.gauge(lagDesc, max(s.now.Sub(k.heard), 0).Seconds(), name)
 	}
