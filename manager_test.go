@@ -427,7 +427,7 @@ func TestBadStart(t *testing.T) {
 func TestThousandCycles(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
-	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(8, 0)}}) // no jitter
+	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
 	if _, err := controller.New(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)

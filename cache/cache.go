@@ -50,7 +50,8 @@ type Options struct {
 	Configure func(*informer.Options)
 	// OnProblem is told what informers report; see [informer.Options].
 	OnProblem func(informer.Problem)
-	// Limiter bounds how many kinds list at a time. Nil: eight, with up to a second between.
+	// Limiter spreads the lists of all kinds. Nil: one with the defaults of its options, eight lists
+	// at a time and a hundred a second.
 	Limiter *reflector.Limiter
 	// Logger is where a person is told. Nil: slog.Default().
 	Logger *slog.Logger

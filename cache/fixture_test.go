@@ -124,3 +124,9 @@ func pod(namespace, name, node string, labels ...string) *corev1.Pod {
 	}
 	return p
 }
+
+// mapAny serves every kind, namespaced.
+func mapAny(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(gvk)
+	return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil
+}

@@ -33,7 +33,8 @@ type FactoryOptions struct {
 	Configure func(*Options)
 	// OnProblem is told what all informers report; see [Options].
 	OnProblem func(Problem)
-	// Limiter bounds how many kinds list at a time. Nil: eight, with up to a second between.
+	// Limiter spreads the lists of all kinds. Nil: one with the defaults of its options, eight lists
+	// at a time and a hundred a second.
 	Limiter *reflector.Limiter
 	// Logger is where a person is told. Nil: slog.Default().
 	Logger *slog.Logger
@@ -62,7 +63,7 @@ func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 		return nil, errors.New("factory: Connection.Mapping is nil")
 	}
 	if o.Limiter == nil {
-		o.Limiter = reflector.NewLimiter(0, time.Second)
+		o.Limiter = reflector.NewLimiter(reflector.LimiterOptions{})
 	}
 	return &Factory{conn: conn, o: o, shared: make(map[shareKey]*shared)}, nil
 }

@@ -437,7 +437,7 @@ func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		active, most := 0, 0
-		limiter := NewLimiter(4, time.Second)
+		limiter := NewLimiter(LimiterOptions{Lists: 4, Patience: -1})
 		var stops []func()
 		var all []*Reflector
 		for range 50 {

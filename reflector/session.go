@@ -30,7 +30,7 @@ type session struct {
 	probe bool            // the open list is one
 	open  context.Context // of what is open
 	guard guard
-	turn  bool // the limiter counts us
+	turn  *turn // of the limiter; nil: none
 }
 
 // act is told the action and when it was decided.
@@ -39,13 +39,14 @@ func (s *session) act(now time.Time, a Action) Input {
 		s.r.sink.Settle()
 		s.closeOpen()
 	}
-	if s.turn && !s.r.core.Listing() {
-		s.turn = false
-		s.r.o.Limiter.release()
+	if s.turn != nil && !s.r.core.Listing() {
+		s.turn.release()
+		s.turn = nil
 	}
 	switch a.Do {
 	case Read:
 		s.guard.set(a.Until)
+		s.turn.progress()
 		if s.watch != nil {
 			return s.readWatch()
 		}
@@ -58,11 +59,11 @@ func (s *session) act(now time.Time, a Action) Input {
 	case Discover:
 		return s.discover(a.Until.Sub(now))
 	}
-	if !s.turn && s.r.core.Listing() {
-		if err := s.r.o.Limiter.acquire(s.ctx); err != nil {
+	if s.turn == nil && s.r.core.Listing() {
+		var err error
+		if s.turn, err = s.r.o.Limiter.acquire(s.ctx); err != nil {
 			return Input{Event: End, Err: err}
 		}
-		s.turn = true
 	}
 	if !a.Until.IsZero() {
 		a.Until = time.Now().Add(a.Until.Sub(now)) // what the limiter took does not count
@@ -192,10 +193,7 @@ func (s *session) closeOpen() {
 
 func (s *session) close() {
 	s.closeOpen()
-	if s.turn {
-		s.turn = false
-		s.r.o.Limiter.release()
-	}
+	s.turn.release()
 }
 
 // guard ends a context at a time that keeps being put off. It is exact at first; later, when it
