@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // syncCheck is how often a controller that waits for its sources looks for what keeps them.
@@ -19,7 +21,7 @@ func (r *running[R]) waitForSync(stop context.Context) error {
 		defer t.Stop()
 		timeout = t.C
 	}
-	reported := map[string]bool{}
+	reported := reports{}
 	for _, f := range r.feeds {
 		for wait := f.wait(); wait != nil; wait = f.wait() {
 			select {
@@ -43,17 +45,36 @@ func (r *running[R]) waitForSync(stop context.Context) error {
 	return nil
 }
 
+// shortPause is how many checks in a row may find a server busy before that is reported. It is for a
+// moment whenever a resource definition changes, and so when a webhook's CA is written into one.
+const shortPause = 10
+
+// reports counts for each source the checks that found something that keeps it.
+type reports map[string]int
+
+// due reports whether a source's error is to be logged now: once for each source.
+func (r reports) due(source string, err error) bool {
+	if r[source] > shortPause {
+		return false
+	}
+	r[source]++
+	if apierrors.IsTooManyRequests(err) && r[source] <= shortPause {
+		return false
+	}
+	r[source] = shortPause + 1
+	return true
+}
+
 // report makes known what keeps sources from syncing: in the state as it is now, in the log once
 // for each source.
-func (r *running[R]) report(reported map[string]bool) {
+func (r *running[R]) report(reported reports) {
 	err := r.unsynced(true)
 	if err == nil {
 		return
 	}
 	r.set(Syncing, err)
 	for _, s := range err.(*SyncError).Sources {
-		if !reported[s.Source] {
-			reported[s.Source] = true
+		if reported.due(s.Source, s.Err) {
 			r.logger.Error("source cannot sync, the controller waits", "source", s.Source, "err", s.Err)
 		}
 	}

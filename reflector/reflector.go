@@ -173,11 +173,16 @@ func (r *Reflector) step(now time.Time, in Input) Action {
 	return out.Next
 }
 
+// shortPause is how long a server may be busy before that is worth a warning. It is for a moment
+// whenever a resource definition changes, and so when a webhook's CA is written into one.
+const shortPause = 10 * time.Second
+
 // log tells each thing once for an episode of failures.
 type log struct {
 	to      *slog.Logger
 	episode int
 	phases  uint // those told of in this episode, as bits
+	paused  bool // told that the server asks for a pause
 }
 
 func (l *log) list(e *Emission) {
@@ -189,15 +194,31 @@ func (l *log) list(e *Emission) {
 	}
 }
 
+// pause reports whether nothing is wrong but that the server asks for a short pause.
+func (s *State) pause() bool {
+	if s.Phase != Failing && s.Phase != Stale {
+		return false
+	}
+	why, _ := classify(s.Err)
+	return why == busy && s.RetryAt.Sub(s.Since) <= shortPause
+}
+
 func (l *log) state(s *State) {
 	if s.Episode != l.episode {
-		l.episode, l.phases = s.Episode, 0
+		l.episode, l.phases, l.paused = s.Episode, 0, false
+	}
+	if s.pause() {
+		if !l.paused && l.phases == 0 {
+			l.paused = true
+			l.to.Info("the server asks for a pause", "phase", s.Phase.String(), "err", s.Err)
+		}
+		return
 	}
 	bit := uint(1) << s.Phase
 	if s.Phase == Stopped || s.Phase == Listing || l.phases&bit != 0 || errors.Is(s.Err, errNotAsked) {
 		return
 	}
-	if s.Phase == Synced && l.phases == 0 {
+	if s.Phase == Synced && l.phases == 0 && !l.paused {
 		return // nothing was wrong
 	}
 	l.phases |= bit
