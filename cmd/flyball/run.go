@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +29,7 @@ type runFlags struct {
 	where       client.ConfigOptions
 	webhookAddr string
 	webhooks    bool
+	must        bool // have webhooks, or an error
 }
 
 func newRun() *cobra.Command {
@@ -42,16 +43,21 @@ func newRun() *cobra.Command {
    is started for it and removed at the end (see "flyball controlplane"). How to
    reach that with kubectl is printed.
 2. The namespace, CRDs and webhook configurations of the project are applied.
-   Webhooks are called by URL, at --webhook-addr on this machine, so the API
-   server must run here too: for a cluster elsewhere they are left out. At the
-   end a cluster that stays is left as "flyball install" would: no webhook is
-   called here any more. Those of "flyball deploy" are called where they were.
+   Webhooks are called by URL, at --webhook-addr on this machine. Whether the API
+   server reaches that is tried first, with a webhook that concerns nobody's
+   objects. If it does not, as in kind or behind a tunnel, they are left out; give
+   an address of this machine that it does reach. At the end a cluster that stays
+   is left as "flyball install" would: no webhook is called here any more. Those
+   of "flyball deploy" are called where they were. On such a cluster webhooks
+   that do not answer are passed over (failurePolicy Ignore), so that nobody is
+   held up if this command is killed; "flyball install" then puts the CRDs right.
 3. The program runs with an administrator's rights; "make test" runs it with
    those of config/rbac.`,
 		Example: `  flyball run
   flyball run -- --metrics-addr 127.0.0.1:8080 --probe-addr 127.0.0.1:8081
   flyball run --kubeconfig ~/.kube/config -- --debug`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.must = f.webhooks && cmd.Flags().Changed("webhooks")
 			return unlessAsked(cmd.Context(), f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args))
 		},
 	}
@@ -60,7 +66,7 @@ func newRun() *cobra.Command {
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` (default: that of $KUBECONFIG, if it is set)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.StringVar(&f.webhookAddr, "webhook-addr", "127.0.0.1:9443", "`HOST:PORT` of the webhooks")
-	fs.BoolVar(&f.webhooks, "webhooks", true, "have the API server call the webhooks, if it runs on this machine")
+	fs.BoolVar(&f.webhooks, "webhooks", true, "have the API server call the webhooks, if it reaches them; given as --webhooks, it is an error if it does not")
 	return cmd
 }
 
@@ -109,9 +115,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 		return err
 	}
 	flags := []string{"--kubeconfig", f.where.Kubeconfig, "--context", f.where.Context}
-	switch {
-	case p.HasWebhooks() && f.webhooks && onThisMachine(cfg.Host):
-		flags = append(flags, "--webhook-addr", f.webhookAddr, "--webhook-namespace", p.Name+"-system")
+	if p.HasWebhooks() {
 		if stays {
 			back, err := callers(ctx, c, objs)
 			if err != nil {
@@ -119,10 +123,19 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 			}
 			defer func() { err = errors.Join(err, back.put(ctx, c, out)) }()
 		}
-		objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
-	case p.HasWebhooks():
-		fmt.Fprintln(errOut, "the webhooks are left out: the API server is not on this machine, or --webhooks=false")
-		objs = manifest.WithoutCalls(objs)
+		called, err := f.called(ctx, c, errOut)
+		switch {
+		case err != nil:
+			return err
+		case called:
+			flags = append(flags, webhookFlags(f.webhookAddr, p.Name+"-system", objs)...)
+			objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
+		default:
+			objs = manifest.WithoutCalls(objs)
+		}
+		if called && stays {
+			forgiving(objs)
+		}
 	}
 	if err := apply(ctx, c, objs, out); err != nil {
 		return err
@@ -196,12 +209,60 @@ func (b back) put(ctx context.Context, c *client.Live, out io.Writer) error {
 	return errors.Join(apply(ctx, c, b.applied, out), manifest.Delete(ctx, c, b.deleted, telling(out, new(int))))
 }
 
-// onThisMachine reports whether a server's address is one of loopback.
-func onThisMachine(server string) bool {
-	u, err := url.Parse(server)
-	if err != nil {
-		return false
+// called reports whether the API server is to call the webhooks: if it is wanted, and reaches them.
+func (f *runFlags) called(ctx context.Context, c *client.Live, errOut io.Writer) (bool, error) {
+	if !f.webhooks {
+		fmt.Fprintln(errOut, "the webhooks are left out, as --webhooks=false asks for")
+		return false, nil
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	err := reach(ctx, c, f.webhookAddr)
+	switch {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
+	if _, ours := errors.AsType[*net.OpError](err); ours || f.must {
+		return false, fmt.Errorf("webhooks at --webhook-addr %s: %w", f.webhookAddr, err)
+	}
+	fmt.Fprintf(errOut, "the webhooks are left out: the API server does not reach https://%s: %v; give an address of this machine that it reaches by --webhook-addr\n", f.webhookAddr, err)
+	return false, nil
+}
+
+// webhookFlags tell the program where it serves, and what calls it, as the Deployment would.
+func webhookFlags(addr, namespace string, objs []manifest.Object) []string {
+	names := map[string][]string{}
+	for _, o := range objs {
+		if o.GetKind() == "Namespace" {
+			namespace = o.GetName()
+		}
+		if isAdmission(o) {
+			names[o.GetKind()] = append(names[o.GetKind()], o.GetName())
+		}
+	}
+	flags := []string{"--webhook-addr", addr, "--webhook-namespace", namespace}
+	for _, x := range []struct{ flag, kind string }{{"--webhook-mutating", "MutatingWebhookConfiguration"}, {"--webhook-validating", "ValidatingWebhookConfiguration"}} {
+		if len(names[x.kind]) > 0 {
+			flags = append(flags, x.flag, strings.Join(names[x.kind], ","))
+		}
+	}
+	return flags
+}
+
+// forgiving has the API server pass over webhooks that do not answer.
+func forgiving(objs []manifest.Object) {
+	for _, o := range objs {
+		if !isAdmission(o) {
+			continue
+		}
+		hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+		for _, h := range hooks {
+			if h, ok := h.(map[string]any); ok {
+				h["failurePolicy"] = "Ignore"
+			}
+		}
+		if hooks != nil {
+			_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/manifest"
 )
 
@@ -32,4 +33,34 @@ func grants(objs []manifest.Object, user, namespace string) []manifest.Object {
 		out = append(out, o)
 	}
 	return out
+}
+
+// grantNames has the roles among the objects name what was renamed.
+func grantNames(objs []manifest.Object, renamed map[string]string) {
+	for _, o := range objs {
+		rules, ok, _ := unstructured.NestedSlice(o.Object, "rules")
+		if !ok || o.GroupVersionKind().Group != "rbac.authorization.k8s.io" {
+			continue
+		}
+		for _, r := range rules {
+			r, _ := r.(map[string]any)
+			names, _ := r["resourceNames"].([]any)
+			for i, name := range names {
+				if name, ok := name.(string); ok && renamed[name] != "" {
+					names[i] = renamed[name]
+				}
+			}
+		}
+		_ = unstructured.SetNestedSlice(o.Object, rules, "rules")
+	}
+}
+
+// trusts has the program write its CA into what calls it, as its flags do in a cluster.
+func trusts(m *cert.ManagedOptions, call manifest.Object) {
+	list := map[string]*[]string{
+		"MutatingWebhookConfiguration": &m.Mutating, "ValidatingWebhookConfiguration": &m.Validating, "CustomResourceDefinition": &m.CRDs,
+	}[call.GetKind()]
+	if list != nil && !slices.Contains(*list, call.GetName()) {
+		*list = append(slices.Clone(*list), call.GetName())
+	}
 }

@@ -137,14 +137,17 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	if err != nil {
 		return err
 	}
+	renamed := map[string]string{}
 	for _, obj := range objs {
 		if called(obj) {
-			if !manifest.IsCRD(obj) {
-				obj.SetName(o.Name + "-" + obj.GetName()) // as config/default names it
+			if name := obj.GetName(); !manifest.IsCRD(obj) {
+				renamed[name] = o.Name + "-" + name // two operators must not share one
+				obj.SetName(renamed[name])
 			}
 			op.calls = append(op.calls, obj)
 		}
 	}
+	grantNames(objs, renamed)
 	if len(op.calls) > 0 {
 		if op.service, err = newService(objs); err != nil {
 			return err
@@ -182,6 +185,9 @@ func (op *Operator) replicas() error {
 		if len(op.calls) > 0 {
 			m := &o.Webhooks.Managed
 			o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+			for _, call := range op.calls {
+				trusts(m, call)
+			}
 		}
 		if o.Leader != nil && o.Leader.Namespace == "" {
 			own := *o.Leader

@@ -105,6 +105,17 @@ func (p *Project) HasValidation() bool {
 	return p.any(func(_ *API, v *Version) bool { return v.Validation })
 }
 
+// Admission are the kinds of the webhook configurations that the project has.
+func (p *Project) Admission() (kinds []string) {
+	if p.HasDefaulting() {
+		kinds = append(kinds, "MutatingWebhookConfiguration")
+	}
+	if p.HasValidation() {
+		kinds = append(kinds, "ValidatingWebhookConfiguration")
+	}
+	return kinds
+}
+
 // HasConversion says whether it converts objects.
 func (p *Project) HasConversion() bool {
 	return p.any(func(a *API, _ *Version) bool { return a.Converts() })

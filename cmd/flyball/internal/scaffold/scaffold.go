@@ -131,7 +131,7 @@ func (s *step) keep(p *Project) error {
 	if err := s.write(ProjectFile, text); err != nil {
 		return err
 	}
-	owned := []string{"internal/setup/setup.go", "config/crd/kustomization.yaml", "config/samples/kustomization.yaml", "config/webhook/kustomization.yaml", "config/webhook/certificates.yaml"}
+	owned := []string{"internal/setup/setup.go", "config/crd/kustomization.yaml", "config/samples/kustomization.yaml", "config/webhook/kustomization.yaml", "config/webhook/certificates.yaml", "config/webhook/kustomizeconfig.yaml"}
 	for _, name := range owned {
 		if err := s.own(name, name, sc); err != nil {
 			return err

@@ -15,12 +15,11 @@ import (
 	"github.com/flyball-io/flyball/examples/guestbook/internal/controller"
 )
 
-// Options are those of the manager: the kinds that it knows, and what has to trust the
-// certificate that it makes for its webhooks.
+// Options are those of the manager: the kinds that it knows, and which definitions have
+// to trust the certificate that it makes for its webhooks. Which webhook configurations have to,
+// its flags say: config/webhook sets them.
 func Options() (flyball.Options, error) {
 	o := flyball.Options{Name: "guestbook", Scheme: scheme.New()}
-	o.Webhooks.Managed.Mutating = []string{"guestbook-mutating-webhook-configuration"}
-	o.Webhooks.Managed.Validating = []string{"guestbook-validating-webhook-configuration"}
 	o.Webhooks.Managed.CRDs = []string{
 		"guestbooks.webapp.example.com",
 	}
