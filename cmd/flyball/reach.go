@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -41,18 +42,24 @@ var errNotCalled = errors.New("it has not called")
 // not. It listens there, and has the server try a ConfigMap that nobody makes (dry-run), with a
 // webhook configuration that is for objects with a label of their own alone: if this program is killed
 // meanwhile, what it leaves concerns nobody's objects.
-func reach(ctx context.Context, c *client.Live, addr string) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, reachWithin, errNotCalled)
-	defer cancel()
-	pair, ca, err := probePair(addr)
-	if err != nil {
-		return err
-	}
+func reach(ctx context.Context, c *client.Live, addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	id := rand.Text()
+	return reached(ctx, c, l, addr)
+}
+
+// reached is reach, with a server at l, which it closes.
+func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, reachWithin, errNotCalled)
+	defer cancel()
+	defer l.Close()
+	pair, ca, err := probePair(addr)
+	if err != nil {
+		return err
+	}
+	id := strings.ToLower(rand.Text())
 	called := make(chan struct{}, 1)
 	srv := &http.Server{
 		Handler:           probed(called),
@@ -65,14 +72,14 @@ func reach(ctx context.Context, c *client.Live, addr string) (err error) {
 	defer func() { srv.Close(); <-served }()
 
 	hooks := probeHooks(id, "https://"+addr+"/"+id, ca)
-	if _, err := client.Create(ctx, c, hooks); err != nil {
-		return err
-	}
-	defer func() {
+	defer func() { // also if the answer to create was lost
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, client.IgnoreNotFound(client.Delete(ctx, c, hooks)))
 	}()
+	if _, err := client.Create(ctx, c, hooks); err != nil {
+		return err
+	}
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "flyball-run-probe-", Namespace: metav1.NamespaceDefault, Labels: map[string]string{probeLabel: id}}}
 	pause := backoff.Backoff{Policy: backoff.Policy{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond}}
 	for {
@@ -98,7 +105,7 @@ func reach(ctx context.Context, c *client.Live, addr string) (err error) {
 func probeHooks(id, url string, ca []byte) *registrationv1.ValidatingWebhookConfiguration {
 	fail, none, scope, timeout := registrationv1.Fail, registrationv1.SideEffectClassNone, registrationv1.NamespacedScope, int32(3)
 	return &registrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "flyball-run-probe-"},
+		ObjectMeta: metav1.ObjectMeta{Name: "flyball-run-probe-" + id},
 		Webhooks: []registrationv1.ValidatingWebhook{{
 			Name:         "probe.run.flyball.io",
 			ClientConfig: registrationv1.WebhookClientConfig{URL: &url, CABundle: ca},

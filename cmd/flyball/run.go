@@ -116,11 +116,13 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	}
 	flags := []string{"--kubeconfig", f.where.Kubeconfig, "--context", f.where.Context}
 	if p.HasWebhooks() {
+		var gone back
 		if stays {
 			back, err := callers(ctx, c, objs)
 			if err != nil {
 				return err
 			}
+			gone.deleted = back.deleted
 			defer func() { err = errors.Join(err, back.put(ctx, c, out)) }()
 		}
 		called, err := f.called(ctx, c, errOut)
@@ -132,6 +134,9 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 			objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
 		default:
 			objs = manifest.WithoutCalls(objs)
+			if err := gone.put(ctx, c, out); err != nil { // of a run that was killed
+				return err
+			}
 		}
 		if called && stays {
 			forgiving(objs)
