@@ -149,6 +149,13 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 			}
 		}
 	}
+	ours := maps.Clone(crds)
+	if role != nil {
+		ours[filepath.Join(rbacDir, "role.yaml")] = role
+	}
+	if err := p.warnBeside(dir, ours); err != nil {
+		return nil, err
+	}
 	for path, data := range map[string][]byte{
 		filepath.Join(rbacDir, "role.yaml"):             role,
 		filepath.Join(dir, "webhook", "manifests.yaml"): webhooks,

@@ -43,7 +43,63 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	for _, w := range append(code.Warnings, manifests.Warnings...) {
-		t.Errorf("warning: %v", w)
+		if !strings.Contains(w.Message, " binds the ") { // the project has no bindings
+			t.Errorf("warning: %v", w)
+		}
+	}
+}
+
+// TestBeside warns of a second definition of a kind, and of roles that nobody binds.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	dir := newProject(t, "shop.txtar")
+	o := Options{Dir: dir}
+	both(t, o)
+	about := func() (second, unbound []string) {
+		t.Helper()
+		plan, err := Manifests(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range plan.Warnings {
+			if strings.Contains(w.Message, "keep one of them") {
+				second = append(second, w.String())
+			} else {
+				unbound = append(unbound, w.String())
+			}
+		}
+		return second, unbound
+	}
+	second, unbound := about()
+	if len(second) > 0 || len(unbound) == 0 || !strings.Contains(unbound[0], "config/rbac/role.yaml: nothing below config binds the ClusterRole manager-role") {
+		t.Errorf("alone: %q, %q", second, unbound)
+	}
+	bases, err := filepath.Glob(filepath.Join(dir, "config/crd/bases/*.yaml"))
+	if err != nil || len(bases) == 0 {
+		t.Fatal(bases, err)
+	}
+	text, err := os.ReadFile(bases[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, definition, _ := strings.Cut(string(text), "\n") // without the mark
+	name := strings.TrimSpace(definition[strings.Index(definition, "\n  name: ")+len("\n  name: "):][:strings.Index(definition[strings.Index(definition, "\n  name: ")+1:], "\n")-len("  name: ")])
+	write(t, dir, "config/crd/patches/conversion.yaml", []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: "+name+"}\nspec: {conversion: {strategy: None}}\n"))
+	write(t, dir, "config/template.yaml", []byte("{{ .Values.x }}\n"))
+	write(t, dir, "config/rbac/bindings.yaml", []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: other}\nroleRef: {kind: ClusterRole, name: other}\n"))
+	if second, unbound = about(); len(second) > 0 || len(unbound) == 0 {
+		t.Errorf("with a patch and another binding: %q, %q", second, unbound)
+	}
+	write(t, dir, "config/crd/mine.yaml", []byte("# mine\n---\n"+definition))
+	write(t, dir, "config/rbac/bindings.yaml", []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: manager}\nroleRef: {kind: ClusterRole, name: manager-role}\n"))
+	second, unbound = about()
+	if len(second) != 1 || !strings.Contains(second[0], "config/crd/mine.yaml: defines CustomResourceDefinition "+name) || !strings.Contains(second[0], relative(dir, bases[0])) {
+		t.Errorf("beside a definition by hand: %q", second)
+	}
+	for _, w := range unbound {
+		if strings.Contains(w, "ClusterRole manager-role") {
+			t.Errorf("bound, and yet: %s", w)
+		}
 	}
 }
 
