@@ -87,7 +87,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
-	for _, pattern := range []string{filepath.Join(ts.Getenv("TMPDIR"), "flyball-*"), filepath.Join(ts.MkAbs("."), ".flyball-*")} {
+	for _, pattern := range []string{filepath.Join(ts.Getenv("TMPDIR"), "flyball-project-*"), filepath.Join(ts.MkAbs("."), ".flyball-*")} {
 		left, err := filepath.Glob(pattern)
 		ts.Check(err)
 		if len(left) > 0 {

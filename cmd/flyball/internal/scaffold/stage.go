@@ -44,7 +44,7 @@ func newStage(project string) (_ *stage, err error) {
 		s.before, s.links, err = readTree(s.project)
 	}
 	if err == nil {
-		if s.dir, err = os.MkdirTemp("", "flyball-"+filepath.Base(project)+"-"); err == nil {
+		if s.dir, err = os.MkdirTemp("", "flyball-project-"); err == nil {
 			// The go command names folders without links.
 			s.dir, err = filepath.EvalSymlinks(s.dir)
 		}
