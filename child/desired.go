@@ -77,6 +77,9 @@ func (e *ensure) stamp() error {
 	if e.sets = sets; written != nil {
 		e.sets = markUnkept(sets, written).(map[string]any)
 	}
+	if len(e.o.takeOver) > 0 { // so that one that was applied without taking over is applied once more
+		data = fmt.Append(data, e.o.takeOver)
+	}
 	sum := sha256.Sum256(data)
 	annotations := maps.Clone(e.want.GetAnnotations())
 	if annotations == nil {

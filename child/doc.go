@@ -38,6 +38,12 @@
 // rewritten, is applied at each call; it changes nothing, and so wakes nobody. The logger of the
 // reconcile tells, at level Debug, which field it was.
 //
+// # Moving from updates
+//
+// The server remembers who set each field, and how. What an operator wrote by creates and updates is
+// not owned by an apply, so no apply removes it. [TakeOver] names who wrote so; what stays since others
+// own it is reported, see [Kept].
+//
 // # What is ours
 //
 // An object is ours when its controller is this very owner, by uid: not another of the same name

@@ -48,6 +48,8 @@ type options struct {
 	fieldOwner string
 	force      bool
 	adopt      bool
+	takeOver   []string
+	onKept     func(Kept)
 }
 
 // Force takes over the fields that others own with other values, instead of a *client.Conflict

@@ -24,7 +24,7 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 	}
 	var taken error
 	for range maxLooks {
-		live := reflect.New(reflect.TypeOf(into).Elem()).Interface().(object.Object)
+		live := fresh(into)
 		err := e.get(ctx, live, client.GetOptions{Live: true})
 		if err == nil {
 			return e.change(ctx, live)
@@ -40,6 +40,11 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 		taken = err
 	}
 	return nil, Unchanged, taken
+}
+
+// fresh is a new object of the type of o.
+func fresh(o object.Object) object.Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object.Object)
 }
 
 func (e *ensure) get(ctx context.Context, into object.Object, o client.GetOptions) error {
@@ -69,13 +74,22 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	if err != nil {
 		return nil, Unchanged, err
 	}
-	if field == "" {
+	if field == "" && !e.owes(live) {
 		return live, Unchanged, nil
+	}
+	before, took := e.asServed(ctx, live), false
+	if len(e.o.takeOver) > 0 {
+		if took, err = client.TakeOver(ctx, e.c, live, e.o.fieldOwner, e.o.takeOver...); err != nil {
+			return nil, Unchanged, err
+		}
 	}
 	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
 	e.want.SetUID(live.GetUID())
 	got, err := e.apply(ctx, false)
-	if err == nil && got.GetResourceVersion() == live.GetResourceVersion() {
+	if err == nil {
+		e.tell(ctx, before, got)
+	}
+	if err == nil && !took && got.GetResourceVersion() == live.GetResourceVersion() {
 		return got, Unchanged, nil
 	}
 	return got, Updated, err

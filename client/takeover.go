@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/object"
+)
+
+// maxTakeOvers is how often an object that changes meanwhile is read again.
+const maxTakeOvers = 5
+
+// TakeOver gives the fields that managers own by creates, updates and patches to owner, as if it had
+// applied them: the next [Apply] of owner removes those that it does not set. It is for programs that
+// wrote whole objects, under the name of one of managers, and go over to applies; without it what they
+// wrote once stays for ever. changed is false where there was nothing to take.
+//
+// Only metadata.managedFields change, in one patch that holds only for the version that was read; after
+// a conflict the object is read again, a few times. Of obj the kind, the key and, if it has one, the
+// uid count: another object of that name is a [Conflict]. Fields of subresources stay with those who own
+// them, and so do fields that were written in another API version than those of owner.
+func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, managers ...string) (changed bool, err error) {
+	switch {
+	case isNil(obj):
+		return false, &InvalidOp{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
+	case owner == "":
+		return false, &InvalidOp{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
+	case len(managers) == 0 || slices.Contains(managers, ""):
+		return false, &InvalidOp{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
+	}
+	gvk, err := kindOf(string(VerbPatch), c.Scheme(), obj, schema.GroupVersionKind{})
+	if err != nil {
+		return false, err
+	}
+	for try := 1; ; try++ {
+		changed, err = takeOver(ctx, c, gvk, obj, owner, managers)
+		if _, conflict := errors.AsType[*Conflict](err); !conflict || try == maxTakeOvers {
+			return changed, err
+		}
+	}
+}
+
+func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj object.Object, owner string, managers []string) (bool, error) {
+	key := object.KeyOf(obj)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(gvk)
+	if err := c.Get(ctx, key, live, GetOptions{Live: true}); err != nil {
+		return false, err
+	}
+	if uid := obj.GetUID(); uid != "" && uid != live.GetUID() {
+		s := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object is another one by now"}
+		return false, &Conflict{Failure: Failure{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
+	}
+	entries, changed, err := mergeManagers(live.GetManagedFields(), gvk.GroupVersion().String(), owner, managers)
+	if err != nil || !changed {
+		return false, err
+	}
+	patch := JSONPatch([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+	})
+	_, err = c.Write(ctx, Op{Verb: VerbPatch, Object: live, Patch: patch, Owner: owner})
+	return err == nil, err
+}
+
+// mergeManagers moves the fields of the updates of managers into the apply of owner, and makes one if
+// there is none: of version, or else of the first of them.
+func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, managers []string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	ours := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == owner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+	})
+	theirs := func(e metav1.ManagedFieldsEntry) bool {
+		return slices.Contains(managers, e.Manager) && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.FieldsV1 != nil
+	}
+	if ours >= 0 {
+		version = entries[ours].APIVersion
+	} else if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return theirs(e) && e.APIVersion == version }) {
+		first := slices.IndexFunc(entries, theirs)
+		if first < 0 {
+			return entries, false, nil
+		}
+		version = entries[first].APIVersion
+	}
+	merged := metav1.ManagedFieldsEntry{Manager: owner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1"}
+	fields := map[string]any{}
+	var out []metav1.ManagedFieldsEntry
+	took := false
+	for i, e := range entries {
+		mine := i == ours
+		if !mine && !(theirs(e) && e.APIVersion == version) {
+			out = append(out, e)
+			continue
+		}
+		took = took || !mine
+		if e.Time != nil && (merged.Time == nil || merged.Time.Before(e.Time)) {
+			merged.Time = e.Time
+		}
+		if e.FieldsV1 == nil {
+			continue
+		}
+		var set map[string]any
+		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &set); err != nil {
+			return nil, false, fmt.Errorf("managedFields of %s: %w", e.Manager, err)
+		}
+		mergeFields(fields, set)
+	}
+	if !took {
+		return entries, false, nil
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, false, err
+	}
+	merged.FieldsV1 = metav1.NewFieldsV1(string(data))
+	return append(out, merged), true, nil
+}
+
+// mergeFields adds the fields of a set, in the form of managedFields, to those of another. A field that
+// is in one as a whole, and in the other by what is below it, is in both ways in the result.
+func mergeFields(into, from map[string]any) {
+	for k, v := range from {
+		sub, _ := v.(map[string]any)
+		have, ok := into[k].(map[string]any)
+		switch {
+		case !ok:
+			have = map[string]any{}
+			into[k] = have
+		case (len(have) == 0) != (len(sub) == 0):
+			have["."] = map[string]any{}
+		}
+		mergeFields(have, sub)
+	}
+}
