@@ -22,8 +22,9 @@ type outline struct {
 }
 
 type outlineField struct {
-	name string // as JSON has it, for people to read
-	sub  *outline
+	name  string // as JSON has it, for people to read
+	sub   *outline
+	union bool // it is one of several of which an object has one at most, see isUnion
 }
 
 type partKind uint8
@@ -107,12 +108,27 @@ func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
 		}
 		if _, had := o.names[name]; !had {
 			o.names[name] = len(o.fields)
-			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f)})
+			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f), isUnion(t)})
 		}
 	}
 	for _, e := range inline {
 		o.jsonFields(open, e)
 	}
+}
+
+// isUnion reports whether a type looks like a union, which no mark tells: two or more fields, all of
+// them optional pointers to structs, as in VolumeSource, EnvVarSource or a handler.
+func isUnion(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || t.NumField() < 2 {
+		return false
+	}
+	for f := range t.Fields() {
+		optional := strings.Contains(f.Tag.Get("json"), ",omitempty") || strings.Contains(f.Tag.Get("json"), ",omitzero")
+		if !optional || f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
+			return false
+		}
+	}
+	return true
 }
 
 // keyed is the outline of a list with what the tag of its field says of its elements.
@@ -160,6 +176,9 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 		}
 		o.add(n, protoName(f, n), keyed(fieldProto(open, f.Type), f))
 	}
+	for i := range o.fields {
+		o.fields[i].union = isUnion(t)
+	}
 	if len(o.fields) == 0 {
 		open[t] = nil // it reads itself
 		return nil
@@ -169,7 +188,7 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 
 func (o *outline) add(number int, name string, sub *outline) {
 	o.places[number] = len(o.fields)
-	o.fields = append(o.fields, outlineField{name, sub})
+	o.fields = append(o.fields, outlineField{name: name, sub: sub})
 }
 
 func fieldProto(open map[reflect.Type]*outline, t reflect.Type) *outline {

@@ -29,6 +29,9 @@ type Versions struct {
 //     must be as many as before. An element that nothing is left of takes its unknown fields with
 //     it; so does one that was renamed, or changed and moved without a key. Of elements of which the
 //     type knows the same and some went, the first ones count as those that stayed.
+//   - Where a field that looks like the member of a union was set since, beside unknown fields that may be
+//     the member that was set before, the error is a *[PlaceError] that names both. A union is a struct of
+//     nothing but optional pointers to structs, and what embeds one.
 //   - Where more is possible, because elements without a key have changed and others came or went
 //     next to them, or elements of one key did, nothing is guessed: the error is a *[PlaceError].
 //
@@ -93,6 +96,9 @@ func (r *restorer) part(read, known, sent *part) error {
 	case partMap:
 		return r.mapped(read, known, sent)
 	}
+	if n := newMember(read, sent); n >= 0 && len(read.unknown) > 0 {
+		return r.lost([]*part{{more: true, unknown: read.unknown}}, "one may be what a union had, of which "+read.at.fields[n].name+" is set now")
+	}
 	for _, f := range read.unknown {
 		if !slices.ContainsFunc(sent.unknown, func(have foreign) bool { return have.name == f.name }) {
 			sent.put(r.read.text(f.span))
@@ -113,6 +119,16 @@ func (r *restorer) part(read, known, sent *part) error {
 		}
 	}
 	return nil
+}
+
+// newMember is the field of a union that is set in what is sent and was not in what was read; -1: none.
+func newMember(read, sent *part) int {
+	for n, c := range sent.children {
+		if c != nil && read.at.fields[n].union && read.of(n) == nil {
+			return n
+		}
+	}
+	return -1
 }
 
 // step is the part of a path that a field makes.
