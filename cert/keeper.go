@@ -40,6 +40,9 @@ type keeper struct {
 	core
 	fresh   *corev1.Secret // what a new Secret begins with
 	targets []target
+	// changed reports whether a target may have changed since it was asked last, by number; nil: it
+	// always may have.
+	changed func(i int) bool
 	door    door
 	now     func() time.Time
 	load    func(*pair) // puts a pair into service
@@ -50,7 +53,13 @@ type keeper struct {
 	memory *state // the last one without a fault
 	loaded string // fingerprint of what was given to load last
 	report report
+
+	seen  []*seen // what was read of each target last; nil: nothing
+	audit int     // the target that is read next although nothing tells of a change
 }
+
+// seen is a target as it was read.
+type seen struct{ obj *unstructured.Unstructured }
 
 // report is what a pass found and did; the counters only grow.
 type report struct {
@@ -67,6 +76,8 @@ type report struct {
 func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 	k.report.passes++
 	failed := map[target]error{}
+	k.begin()
+	fresh := false // every target was read in this pass
 	for range maxDeeds {
 		// A replica that hears of a new pair serves it before all else.
 		if _, _, err := k.read(ctx); err != nil {
@@ -75,7 +86,7 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 		objects := make([]*unstructured.Unstructured, len(k.targets))
 		sights := make([]sight, len(k.targets))
 		for i, t := range k.targets {
-			obj, err := k.door.target(ctx, t)
+			obj, err := k.target(ctx, i)
 			if err == nil {
 				err = failed[t]
 			}
@@ -91,16 +102,19 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 		switch a.do {
 		case nothing:
 			return a.wait, k.conclude(v)
-		case inject:
-			t := k.targets[a.target]
-			err = k.door.inject(ctx, objects[a.target], k.withBundle(objects[a.target], v.state.trust()))
-			if err != nil && !errors.Is(err, errRaced) {
-				failed[t], err = err, nil // the others go on; the next pass tries again
-			} else if err == nil {
-				k.report.injected++
-				k.log.Info("CA bundle written", "target", t.String(), "authorities", len(v.state.bundle))
+		case inject: // into all that lack it, and then looked at again
+			for i, s := range sights {
+				if s.lacks(v.state.trust()) {
+					k.inject(ctx, i, objects[i], v.state, failed)
+				}
 			}
 		default:
+			if rests := a.do == promote || a.do == issue || a.do == drop; rests && !fresh && k.changed != nil {
+				// It is decided by what the targets trust now.
+				fresh = true
+				clear(k.seen)
+				continue
+			}
 			err = k.write(ctx, secret, a.do, v)
 		}
 		if err != nil && !errors.Is(err, errRaced) {
@@ -108,6 +122,45 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return 0, k.fail(errRestless)
+}
+
+// begin forgets one target after the other, pass by pass: a watch may be deaf.
+func (k *keeper) begin() {
+	if len(k.seen) != len(k.targets) {
+		k.seen = make([]*seen, len(k.targets))
+	}
+	if len(k.seen) > 0 {
+		k.audit = (k.audit + 1) % len(k.seen)
+		k.seen[k.audit] = nil
+	}
+}
+
+// target is a target as it is, or as it was when nothing has told of a change since; nil: there is
+// none.
+func (k *keeper) target(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+	if changed := k.changed == nil || k.changed(i); !changed && k.seen[i] != nil {
+		return k.seen[i].obj, nil
+	}
+	k.seen[i] = nil
+	obj, err := k.door.target(ctx, k.targets[i])
+	if err == nil {
+		k.seen[i] = &seen{obj}
+	}
+	return obj, err
+}
+
+// inject writes the bundle into one target. If that fails the others go on, and the next pass tries
+// again.
+func (k *keeper) inject(ctx context.Context, i int, obj *unstructured.Unstructured, st *state, failed map[target]error) {
+	t := k.targets[i]
+	k.seen[i] = nil
+	switch err := k.door.inject(ctx, obj, k.withBundle(obj, st.trust())); {
+	case err == nil:
+		k.report.injected++
+		k.log.Info("CA bundle written", "target", t.String(), "authorities", len(st.bundle))
+	case !errors.Is(err, errRaced):
+		failed[t] = err
+	}
 }
 
 // read reads the Secret and loads what it serves; both are nil when there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,13 +84,20 @@ func raced(err error) error {
 	return err
 }
 
+// followed is what the watch of an object says of it.
+type followed struct{ watched, changed atomic.Bool }
+
+// mayDiffer reports whether the object may have changed since it was asked last.
+func (f *followed) mayDiffer() bool { return f.changed.Swap(false) || !f.watched.Load() }
+
 // follow wakes the loop whenever one object changes. Where that may not be watched, or cannot be,
 // Poll does without it.
-func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
+func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *followed) error {
 	fails := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 30 * time.Second, Jitter: 0.3, ResetAfter: time.Minute}}
 	told := false
 	for {
-		err := m.watch(ctx, gvk, namespace, name)
+		err := m.watch(ctx, gvk, namespace, name, f)
+		f.watched.Store(false)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -104,12 +112,14 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 	}
 }
 
-func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
+func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *followed) error {
 	w, err := client.Watch[metav1.PartialObjectMetadata](ctx, m.c, client.OfKind(gvk), client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
 		return err
 	}
 	defer w.Stop()
+	f.changed.Store(true) // it does not tell what happened before
+	f.watched.Store(true)
 	for ev, err := range w.Events() {
 		if err != nil {
 			return err
@@ -117,6 +127,7 @@ func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		if ev.Type == wire.Bookmark {
 			continue
 		}
+		f.changed.Store(true)
 		select {
 		case m.wake <- struct{}{}:
 		default:

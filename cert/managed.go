@@ -209,10 +209,14 @@ func (m *Managed) Run(ctx context.Context) error {
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)
+	targets := make([]followed, len(m.keeper.targets))
+	m.keeper.changed = func(i int) bool { return targets[i].mayDiffer() }
 	g.Go("", m.loop)
-	g.Go("", func(ctx context.Context) error { return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name) })
-	for _, t := range m.keeper.targets {
-		g.Go("", func(ctx context.Context) error { return m.follow(ctx, t.kind, "", t.name) })
+	g.Go("", func(ctx context.Context) error {
+		return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name, new(followed))
+	})
+	for i, t := range m.keeper.targets {
+		g.Go("", func(ctx context.Context) error { return m.follow(ctx, t.kind, "", t.name, &targets[i]) })
 	}
 	<-gctx.Done()
 	return g.Wait()

@@ -111,6 +111,12 @@ func (r *replica) start() {
 		fresh: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
 		load:  func(p *pair) { r.serve = p },
 	}
+	at := make([]int, len(r.w.targets)) // what its watches have told
+	k.changed = func(i int) bool {
+		was := at[i]
+		at[i] = len(r.w.history[i])
+		return at[i] != was
+	}
 	r.serve, r.rest, r.ice = nil, false, time.Time{}
 	r.due = r.w.now.Add(modelStall)
 	r.next, r.stop = iter.Pull(func(yield func(time.Duration) bool) {

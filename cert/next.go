@@ -65,6 +65,11 @@ func (s sight) has(bundle []byte) bool {
 	return !slices.ContainsFunc(s.bundles, func(b []byte) bool { return !bytes.Equal(b, bundle) })
 }
 
+// lacks reports whether the bundle is to be written into the target.
+func (s sight) lacks(trust []byte) bool {
+	return s.err == nil && s.found && !s.left && !s.has(trust)
+}
+
 // core decides. It has no goroutine, lock or clock, and is for one goroutine.
 type core struct {
 	policy
@@ -102,7 +107,7 @@ func (c *core) next(v view) action {
 	trust := st.trust()
 	settled := c.settled(v, trust) // it notes who lacks the bundle, so before that is mended
 	for i, t := range v.targets {
-		if t.err == nil && t.found && !t.left && !t.has(trust) {
+		if t.lacks(trust) {
 			return action{do: inject, target: i}
 		}
 	}
