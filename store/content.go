@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 
+	"github.com/flyball-io/flyball/pack"
 	"github.com/flyball-io/flyball/wire"
 )
 
@@ -20,6 +21,10 @@ func (c *Core) sameContent(slot uint32, e *Entry) bool {
 			return
 		}
 		m := r.meta()
+		if is := e.record.meta(); sameDigests(&m, &is, len(e.raw)) {
+			same = true
+			return
+		}
 		b, err := w.templates.Get(template).unpack(c.content[:0], m.object)
 		if err != nil {
 			return // e is taken
@@ -30,4 +35,14 @@ func (c *Core) sameContent(slot uint32, e *Entry) bool {
 		}
 	})
 	return same
+}
+
+// sameDigests reports whether two states of one version are the same by their digests and the length of the
+// object. What is in none of the digests is metadata, which a server keeps as it was written.
+func sameDigests(held, e *meta, size int) bool {
+	if held.flags != e.flags || held.digest != e.digest || held.generation != e.generation || held.deletion != e.deletion {
+		return false
+	}
+	n, err := pack.Size(held.object)
+	return err == nil && n == size
 }

@@ -59,6 +59,11 @@ func TestOtherContentAtOneVersion(t *testing.T) {
 		if told := put(e, shown(t, "b", 6, "")); len(told) != 0 {
 			t.Errorf("relist %v: its own entry: told %+v", relist, told)
 		}
+		extra := func(value string) *Entry { return shown(t, "a", 5, `,"spec":{"n":1},"extra":"`+value+`"`) }
+		put(extra("x"), shown(t, "b", 6, ""))
+		if told := put(extra("y"), shown(t, "b", 6, "")); len(told) != 1 {
+			t.Errorf("relist %v: beside the spec: told %+v", relist, told)
+		}
 		labeled := `{"metadata":{"name":"a","uid":"u-a","resourceVersion":"5","labels":{"on":"x"}}}`
 		other, err := NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.JSON, Bytes: []byte(labeled)})
 		if err != nil {

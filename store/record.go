@@ -55,8 +55,8 @@ type digest struct {
 	Owners uint64
 }
 
-func (d *digest) parts() [5]*uint64 {
-	return [5]*uint64{&d.Labels, &d.Annotations, &d.Spec, &d.Status, &d.Owners}
+func (d *digest) parts() [6]*uint64 {
+	return [6]*uint64{&d.Labels, &d.Annotations, &d.Spec, &d.Status, &d.Owners, &d.Rest}
 }
 
 // appendKey appends the bytes by which keys are sorted.

@@ -26,8 +26,11 @@ type Digest struct {
 	// knows the names, it is the type that has a spec or not; without a Go type Spec is of all but the
 	// metadata, the status included.
 	Spec uint64
-	// Status is of the member status. It and Spec are 0 for a kind that is MetadataOnly.
+	// Status is of the member status.
 	Status uint64
+	// Rest is of the members beside apiVersion, kind, metadata, spec and status, where Spec is of a spec
+	// and not of them. It, Spec and Status are 0 for a kind that is MetadataOnly.
+	Rest uint64
 }
 
 // Scan is [Raw.Header] and the digests of the object, in one pass over it. The labels and annotations
@@ -35,7 +38,7 @@ type Digest struct {
 func (r Raw) Scan() (object.Header, Digest, error) {
 	h, d, err := r.header(true)
 	if r.Kind != nil && r.Kind.MetadataOnly {
-		d.Spec, d.Status = 0, 0
+		d.Spec, d.Status, d.Rest = 0, 0, 0
 	}
 	return h, d, err
 }
@@ -117,7 +120,7 @@ func fieldNamed(t reflect.Type, name string) uint32 {
 
 // splitProtobuf returns the metadata of an object, as embedded does, and the digests of the rest.
 func splitProtobuf(msg []byte, p parts) (meta []byte, d Digest, err error) {
-	var spec, status fields
+	var spec, status, rest fields
 	c, found := cursor{b: msg}, false
 	for start := 0; c.next(); start = c.i {
 		switch {
@@ -131,9 +134,12 @@ func splitProtobuf(msg []byte, p parts) (meta []byte, d Digest, err error) {
 			status.add(msg, start, c.i)
 		case c.num == p.spec || p.spec == 0:
 			spec.add(msg, start, c.i)
+		default:
+			rest.add(msg, start, c.i)
 		}
 	}
 	spec.flush(msg)
 	status.flush(msg)
-	return meta, Digest{Spec: spec.hash, Status: status.hash}, c.err
+	rest.flush(msg)
+	return meta, Digest{Spec: spec.hash, Status: status.hash, Rest: rest.hash}, c.err
 }

@@ -208,6 +208,23 @@ func TestDigestOfJSONWithoutSpec(t *testing.T) {
 	}
 }
 
+// What stands beside a spec counts as the rest.
+func TestDigestOfTheRest(t *testing.T) {
+	of := func(rest string) wire.Digest {
+		return scan(t, wire.Raw{Kind: things, Encoding: wire.JSON, Bytes: thing("a", rest)})
+	}
+	a, b, alone := of(`,"spec":{"a":1},"data":1`), of(`,"spec":{"a":1},"data":2`), of(`,"spec":{"a":1},"status":{}`)
+	if a.Spec != b.Spec || a.Rest == b.Rest || a.Rest == 0 || alone.Rest != 0 || of(`,"data":1`).Rest != 0 {
+		t.Errorf("%+v, %+v, %+v", a, b, alone)
+	}
+	pod := func(b []byte) wire.Raw { return wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: b} }
+	meta := msg(1, "a")
+	a, b, alone = scan(t, pod(msg(1, meta, 2, msg(1, "s"), 9, "x"))), scan(t, pod(msg(1, meta, 2, msg(1, "s"), 9, "y"))), scan(t, pod(msg(1, meta, 2, msg(1, "s"), 3, msg(1, "t"))))
+	if a.Spec != b.Spec || a.Rest == b.Rest || a.Rest == 0 || alone.Rest != 0 {
+		t.Errorf("protobuf: %+v, %+v, %+v", a, b, alone)
+	}
+}
+
 func TestDigestOfProtobuf(t *testing.T) {
 	label := func(k, v string) []byte { return msg(1, k, 2, v) }
 	pod := func(b []byte) wire.Raw { return wire.Raw{Kind: pods, Encoding: wire.Protobuf, Bytes: b} }

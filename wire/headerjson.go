@@ -22,7 +22,7 @@ type jsonScanner struct {
 	digests bool // are wanted
 	d       Digest
 	hasSpec bool
-	content uint64 // of the members that stand in for a spec
+	content uint64 // of the members that stand in for a spec, or stand beside it
 }
 
 // scanJSON reads the header of an object, and the digests if they are wanted. The object need not
@@ -54,7 +54,9 @@ func (s *jsonScanner) scan() error {
 		return errNotObject
 	}
 	err := s.r.object(s.member)
-	if !s.hasSpec {
+	if s.hasSpec {
+		s.d.Rest = s.content
+	} else {
 		s.d.Spec = s.content
 	}
 	return err
