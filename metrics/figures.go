@@ -222,7 +222,7 @@ func (s *scrape) kind(name string, k *kind) {
 
 var (
 	relistReasons = []reflector.Reason{reflector.Expired, reflector.ListExpired, reflector.TooLarge, reflector.OlderView,
-		reflector.WentBack, reflector.Garbage, reflector.Unplaced, reflector.Unreadable, reflector.Errors, reflector.Behind, reflector.Refused,
+		reflector.WentBack, reflector.Garbage, reflector.Unplaced, reflector.Unreadable, reflector.Errors, reflector.Behind, reflector.Deaf, reflector.Refused,
 		reflector.KindGone}
 	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
 )

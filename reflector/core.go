@@ -45,6 +45,7 @@ type Core struct {
 	whole     tally        // of the last list that was completed
 	strange   int          // answers in a row that are not those of an API server
 	missing   missing
+	deaf      deafness
 
 	unstreamed int       // streaming lists in a row that failed
 	streamAt   time.Time // no streaming list before this
@@ -261,7 +262,7 @@ func (c *Core) good(at moment) {
 	}
 	c.state.LastEvent = at.now
 	c.strange = 0
-	if c.doubt > 1 {
+	if c.doubt > 1 || c.deaf.proven {
 		c.phase(at, c.failed())
 		return
 	}

@@ -42,6 +42,7 @@ func (c *Core) listed(e *store.Entry) {
 	default:
 		c.tally.namespaced++
 	}
+	c.missed(e)
 	c.put(Upsert, e)
 }
 

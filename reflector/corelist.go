@@ -183,6 +183,7 @@ func (c *Core) finish(version string) {
 func (c *Core) complete(at moment, version string) {
 	c.finish(version)
 	c.state.HasSynced, c.state.UnavailableSince = true, time.Time{}
+	c.decided(at)
 	c.plan, c.cont, c.missing = plan{}, "", missing{}
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
 	c.good(at)

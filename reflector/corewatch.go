@@ -102,6 +102,9 @@ func (c *Core) bookmark(at moment, in Input) Action {
 
 func (c *Core) heard(at moment, version string) {
 	c.frames++
+	if version != "" && version != c.state.ResourceVersion {
+		c.heardOf(at)
+	}
 	c.proven(at)
 	if at.now.Sub(c.opened) >= quickWatch {
 		c.expired = 0
@@ -166,13 +169,17 @@ func (c *Core) watchSilent(at moment) Action {
 }
 
 // again opens the next watch after one that did not fail. As long as only bookmarks come the
-// watches are brief, so that each yields one. If not even a bookmark came the version may be one
-// that the server does not know: it is asked for its own.
+// watches are brief, so that each yields one. If not even a bookmark came, or none that is newer, the
+// version may be one that the server does not know: it is asked for its own.
 func (c *Core) again(at moment) Action {
 	if c.style == long || c.objects > 0 || c.cfg.Silence < 0 {
 		return c.watch(at, long)
 	}
-	if c.frames > 0 || at.now.Before(c.probeAt) {
+	stood := c.frames == 0 || c.state.ResourceVersion == c.from // no bookmark brought it on
+	if stood && c.deaf.due(at.now) {
+		return c.relistDeaf(at)
+	}
+	if !stood || at.now.Before(c.probeAt) {
 		return c.watch(at, brief)
 	}
 	return c.probe(at)
@@ -287,6 +294,10 @@ func (c *Core) stepProbing(at moment, in Input) Action {
 				return c.list(at, c.wentBack(at, in.Version))
 			}
 			c.shown = in.Version
+		}
+		c.deaf.probed(in.Version, c.state.ResourceVersion)
+		if c.deaf.proven && c.deaf.ahead {
+			return c.relistDeaf(at)
 		}
 		c.state.LastEvent = at.now
 		c.probeGap = min(max(2*c.probeGap, c.cfg.Absent), max(maxProbe, c.cfg.Absent))

@@ -20,6 +20,8 @@
 //	it ended or broke within 1 s, each time,   the same, four times a second; after a few seconds
 //	  and brought something                      list, to catch up
 //	nothing came for 30 s                      watch again at the same version, at once
+//	nothing comes, though the server has a     list what is newest; out of sync if that had what
+//	  newer version, for half a minute           the watch should have shown, until it shows something
 //	garbage in the stream                      as a broken watch; twice at one version: list
 //	an error of the server in the stream       as a broken watch; four times at one version: list
 //	an event without a readable key, or of     list what is newest; not in sync until a watch goes

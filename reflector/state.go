@@ -63,6 +63,7 @@ const (
 	Unplaced    Reason = "unplaced"     // an event did not say which object it is of
 	Unreadable  Reason = "unreadable"   // the server cannot read an object of the kind from its storage
 	Errors      Reason = "errors"       // the watch ends with an error of the server, again at one version
+	Deaf        Reason = "deaf"         // the server has a newer version, and nothing comes on the watch
 	Behind      Reason = "behind"       // watches end so soon that they do not keep up
 	Refused     Reason = "refused"      // the server does not accept the watch, or the version of the list
 	KindGone    Reason = "kind gone"    // discovery has the kind in no version any more

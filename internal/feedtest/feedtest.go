@@ -158,6 +158,13 @@ func (s *Server) send(kind string, obj []byte) {
 	}
 }
 
+// Advance makes the version one newer, as a change of another kind does.
+func (s *Server) Advance() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+}
+
 // Cut ends every open watch in the middle of nothing. Those who watch again miss nothing.
 func (s *Server) Cut() {
 	s.mu.Lock()
