@@ -226,6 +226,9 @@ func (m *Manager) GracePeriod() time.Duration {
 	return max(0, m.o.GracePeriod-m.life.stopping())
 }
 
+// ResyncPeriod implements controller.Resyncing: it is Options.Cache.Resync.
+func (m *Manager) ResyncPeriod() time.Duration { return m.o.Cache.Resync }
+
 // Name is the name of the program.
 func (m *Manager) Name() string { return m.o.Name }
 

@@ -31,7 +31,8 @@ type Options struct {
 	Namespaces []string
 	// Kinds says what is special about single kinds.
 	Kinds []KindOptions
-	// Resync is the period of handlers that do not name their own. Zero or negative: never.
+	// Resync is the period of handlers that do not name their own, and of controllers of a manager
+	// that do not; see controller.Options. Zero or negative: never.
 	Resync time.Duration
 	// KeepManagedFields keeps metadata.managedFields of every kind; see KindOptions for one alone.
 	// By default they are cut from every object as it arrives: what is read has none. They are half

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/store"
@@ -73,6 +74,14 @@ type Subscription struct {
 	once      sync.Once
 	closed    chan struct{}
 	wait      sync.WaitGroup
+}
+
+// ResyncEvery has every object shown again once in each period; see
+// [informer.Registration.ResyncEvery].
+func (s *Subscription) ResyncEvery(period time.Duration) {
+	for _, r := range s.regs {
+		r.ResyncEvery(period)
+	}
 }
 
 // await closes synced when every registration has synced. It ends as well when one never will.

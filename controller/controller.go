@@ -96,6 +96,9 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 	if h, ok := mgr.(Instrumented); ok {
 		o.Hooks = o.Hooks.and(h.ControllerHooks(name, o.Workers))
 	}
+	if m, ok := mgr.(Resyncing); ok && o.Resync == 0 {
+		o.Resync = m.ResyncPeriod()
+	}
 	c := &Controller[R]{
 		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
 		logger: base.With("controller", name),

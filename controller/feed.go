@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,6 +171,9 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
+			if s, ok := sub.(Resyncable); ok && f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
+				s.ResyncEvery(f.o.Resync)
+			}
 			close(f.opened)
 			return sub
 		}
@@ -177,6 +181,10 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 			return nil
 		}
 	}
+}
+
+func (f *feed[R]) hasFor() bool {
+	return slices.ContainsFunc(f.sources, func(s Source[R]) bool { return s.isFor })
 }
 
 func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {

@@ -39,6 +39,18 @@ type Instrumented interface {
 	ControllerHooks(name string, workers int) Hooks
 }
 
+// Resyncing is a [Manager] that has a period for controllers that do not name their own; see
+// Options.Resync.
+type Resyncing interface {
+	ResyncPeriod() time.Duration
+}
+
+// Resyncable is a [Subscription] that can show every object again, once in each period and spread
+// over it, as a change with Resync set.
+type Resyncable interface {
+	ResyncEvery(period time.Duration)
+}
+
 // Runner is something with a life of its own. Run works until ctx ends and returns when every
 // goroutine it started has ended; nil when ctx was the reason. It may be called again afterwards.
 type Runner interface {

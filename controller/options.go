@@ -33,6 +33,12 @@ type Options struct {
 	// first. Retries and requeues keep the priority that they had. It must be quick. Nil, and
 	// where it panics: LowPriority for Listed and Resynced, 0 for all else.
 	Priority func(reconcile.Cause) int
+	// Resync is the period in which each object of For is reconciled again though it did not change,
+	// with reconcile.Resynced as the cause; without a For, what the sources say of each of their
+	// objects. They are spread over the period, and are not asked of predicates. Nothing is decoded
+	// for For. A change that waits stays what it is. Zero: as the manager says, for which that is
+	// Options.Cache.Resync. Negative: never.
+	Resync time.Duration
 	// MaxWait is how long a request may be ready before it is taken ahead of higher priorities.
 	// Zero: one minute. Negative: it may wait for ever.
 	MaxWait time.Duration

@@ -218,7 +218,15 @@ func (a *applier) resync(now time.Time) {
 		return
 	}
 	var first time.Time
+	sooner := func(at time.Time) {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
 	for _, r := range a.in.registered() {
+		if every := r.every.Load(); every > 0 {
+			sooner(a.showSome(r, time.Duration(every), now))
+		}
 		if r.resync <= 0 {
 			continue
 		}
@@ -230,9 +238,7 @@ func (a *applier) resync(now time.Time) {
 			}
 			r.nextResync = now.Add(r.resync)
 		}
-		if first.IsZero() || r.nextResync.Before(first) {
-			first = r.nextResync
-		}
+		sooner(r.nextResync)
 	}
 	if !first.IsZero() {
 		a.wake.Reset(first.Sub(now))

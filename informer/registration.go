@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/backoff"
@@ -23,8 +24,10 @@ type Registration struct {
 	// goroutine that applies.
 	backlog *delta.Backlog[*store.Entry]
 
-	// nextResync belongs to the applier.
+	// every is the period of a source, see ResyncEvery; nextResync and spread belong to the applier.
+	every      atomic.Int64
 	nextResync time.Time
+	spread     spread
 
 	// quiet and unsaid keep a callback that always panics from drowning the log. They belong to
 	// the goroutine that calls it.

@@ -69,21 +69,29 @@ type Cause struct {
 }
 
 // Merge is the cause of a request that was queued for c and then again for later. Of two changes
-// the later one stays, and both count. A change takes the place of a retry or a requeue, which
-// would have come anyway and does not count beside it.
+// the later one stays, and both count. A change takes the place of a resync, a retry or a requeue,
+// which would have come anyway and does not count beside it; and so does a resync of the other two.
 func (c Cause) Merge(later Cause) Cause {
-	switch was, is := c.changed(), later.changed(); {
-	case was && !is:
+	switch was, is := c.rank(), later.rank(); {
+	case was > is:
 		return c
-	case is && !was:
+	case is > was:
 		return later
 	}
 	later.Count += c.Count
 	return later
 }
 
-// changed reports whether something happened, other than time passing.
-func (c Cause) changed() bool { return c.Trigger != 0 && c.Trigger < Retried }
+// rank tells what happened from what is only due.
+func (c Cause) rank() int {
+	switch c.Trigger {
+	case 0, Retried, Requeued:
+		return 0
+	case Resynced:
+		return 1
+	}
+	return 2
+}
 
 type (
 	causeKey  struct{}
