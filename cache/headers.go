@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Header returns the metadata of the object of the key, and decodes nothing. It is shared: read
-// only. Errors are those of Get.
+// Header returns the metadata of the object of the key, and decodes nothing. It is the
+// caller's. Errors are those of Get.
 func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Key, opts ...client.GetOption) (*object.Header, error) {
 	o, err := client.NewGetOptions(opts...)
 	if err != nil {
@@ -28,8 +28,8 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 //
 //	for d, err := range cache.Headers[appsv1.Deployment](ctx, c, client.InNamespace(pod.Namespace)) { … }
 //
-// Objects that were set aside are among them, if no field is asked for. The headers are shared:
-// read only. Errors are those of List, and the last.
+// Objects that were set aside are among them, if no field is asked for. The headers are
+// the caller's. Errors are those of List, and the last.
 func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...client.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		o, err := client.NewListOptions(opts...)

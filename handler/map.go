@@ -77,7 +77,7 @@ func (m mapped[T, R, P]) HandleGeneric(ctx context.Context, o object.Object, add
 func (m mapped[T, R, P]) Accepts() object.Object { return P(new(T)) }
 
 // MapHeaderErr requests what f says of the header of an object: of the old state and of the new one.
-// Nothing is decoded. The header is shared: f only reads it. An object that was set aside has a
+// Nothing is decoded. The header is a copy for f. An object that was set aside has a
 // header too, with its key at least. Errors are those of [MapErr].
 func MapHeaderErr[R comparable](f func(ctx context.Context, h *object.Header) ([]R, error)) Handler[R] {
 	return headers[R]{f}

@@ -3,6 +3,8 @@ package handler
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,7 +103,7 @@ type owner struct {
 func (o owner) Handle(_ context.Context, c store.Change, add func(reconcile.Request)) error {
 	for _, e := range states(c) {
 		if e != nil {
-			o.request(e.Header(), add)
+			o.request(e.Key().Namespace, e.Owners(), add)
 		}
 	}
 	return nil
@@ -109,12 +111,12 @@ func (o owner) Handle(_ context.Context, c store.Change, add func(reconcile.Requ
 
 func (o owner) HandleGeneric(_ context.Context, obj object.Object, add func(reconcile.Request)) error {
 	h := headerOf(obj)
-	o.request(&h, add)
+	o.request(h.Namespace, slices.Values(h.Owners), add)
 	return nil
 }
 
-func (o owner) request(h *object.Header, add func(reconcile.Request)) {
-	for _, ref := range h.Owners {
+func (o owner) request(namespace string, owners iter.Seq[object.Owner], add func(reconcile.Request)) {
+	for ref := range owners {
 		if o.controller && !ref.Controller || ref.Kind != o.kind.Kind {
 			continue
 		}
@@ -122,12 +124,12 @@ func (o owner) request(h *object.Header, add func(reconcile.Request)) {
 		if err != nil || gv.Group != o.kind.Group {
 			continue
 		}
-		if o.namespaced && h.Namespace == "" {
+		if o.namespaced && namespace == "" {
 			continue // what has no namespace cannot be owned by what has one
 		}
 		key := object.Key{Name: ref.Name}
 		if o.namespaced {
-			key.Namespace = h.Namespace
+			key.Namespace = namespace
 		}
 		add(key)
 	}

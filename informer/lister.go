@@ -58,8 +58,8 @@ func (l Lister[T]) Get(key object.Key) (*T, error) {
 	return l.copy(in, e)
 }
 
-// Header returns the metadata of the object of a key, without decoding anything: shared, read only.
-// Errors are those of Get.
+// Header returns the metadata of the object of a key, without decoding anything. It is the
+// caller's. Errors are those of Get.
 func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
 	return l.informer().Header(key, l.opts...)
 }
@@ -87,7 +87,7 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 }
 
 // Headers yields the metadata of what List returns, without decoding anything. The headers are
-// shared: read only.
+// the caller's.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		entries, err := l.informer().Entries(Query{Namespace: namespace, Labels: sel, EvenUnavailable: even(l.opts)})

@@ -59,7 +59,8 @@ func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, err
 	return e, nil
 }
 
-// Header returns the metadata of the object of a key: shared, read only. It costs less than Entry.
+// Header returns the metadata of the object of a key: a copy, which is the caller's. It costs less than
+// Entry.
 // Errors are those of Entry.
 func (in *Informer) Header(key object.Key, opts ...ReadOption) (h *object.Header, err error) {
 	err = in.look(key, even(opts), func(e *store.Entry) error {
@@ -148,7 +149,7 @@ func (q *Query) match() func(*store.Entry) bool {
 			return false
 		}
 		unknown := e.Err() != nil && e.UID() == "" // its header could not be read
-		return anyLabels || unknown || q.Labels.Matches(labels.Set(e.Labels()))
+		return anyLabels || unknown || e.Selected(q.Labels)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // Header is the part of an object's metadata that the framework needs on every change. It is
-// scanned from the wire without building the object, and it is never changed once made: treat
-// the maps and slices in it as read-only.
+// scanned from the wire without building the object. What a store, a cache or an informer gives is the
+// caller's own.
 type Header struct {
 	Key
 	UID             types.UID

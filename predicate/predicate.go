@@ -162,7 +162,7 @@ type selected struct{ labels.Selector }
 
 func (s selected) Match(c store.Change) (bool, error) {
 	for _, e := range []*store.Entry{c.New, c.Old, c.Last} {
-		if e != nil && (e.Err() != nil || s.Matches(labels.Set(e.Labels()))) {
+		if e != nil && (e.Err() != nil || e.Selected(s)) {
 			return true, nil
 		}
 	}

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 	"unique"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
@@ -144,14 +148,26 @@ func (e *Entry) SameUID(other *Entry) bool {
 	return sameUID(&a, &b)
 }
 
-// Header is the metadata. It is shared: read only. The first call on an entry that came from a
-// store may have to unpack the object, for some microseconds.
+// Header is the metadata: a copy, which is the caller's. An entry that was not put in a store yet gives
+// one that is shared: read only. The first call on an entry that came from a store may have to unpack
+// the object, for some microseconds.
 func (e *Entry) Header() *object.Header {
+	h := e.metadata()
+	if e.raw != nil && !e.shown {
+		return h
+	}
+	own := *h
+	own.Labels, own.Annotations, own.Owners = maps.Clone(h.Labels), maps.Clone(h.Annotations), slices.Clone(h.Owners)
+	return &own
+}
+
+// metadata is the Header that others have, too: its maps may be those of any number of objects.
+func (e *Entry) metadata() *object.Header {
 	if h := e.header.Load(); h != nil {
 		return h
 	}
 	m := e.record.meta()
-	labels, one := known(&e.template.parts().labels, m.digest.Labels)
+	texts, one := known(&e.template.parts().labels, m.digest.Labels)
 	annotations, two := known(&e.template.parts().annotations, m.digest.Annotations)
 	owners, three := known(&e.template.parts().owners, m.digest.Owners)
 	if !one || !two || !three {
@@ -159,7 +175,7 @@ func (e *Entry) Header() *object.Header {
 		e.header.Store(h)
 		return h
 	}
-	h := &object.Header{Key: e.Key(), Generation: m.generation, Labels: labels, Annotations: annotations, Owners: owners}
+	h := &object.Header{Key: e.Key(), Generation: m.generation, Labels: texts, Annotations: annotations, Owners: owners}
 	h.UID, h.ResourceVersion = m.identity()
 	if m.flags&flagDeleting != 0 {
 		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
@@ -168,15 +184,33 @@ func (e *Entry) Header() *object.Header {
 	return h
 }
 
-// Labels are those of the object: shared, read only. Mostly they cost less than the Header.
-func (e *Entry) Labels() map[string]string {
+// Labels are a copy of those of the object. Label and Selected do without one.
+func (e *Entry) Labels() map[string]string { return maps.Clone(e.labels()) }
+
+// Label is the value of a label, and whether there is one.
+func (e *Entry) Label(name string) (value string, ok bool) {
+	value, ok = e.labels()[name]
+	return value, ok
+}
+
+// Selected reports whether the labels are what a selector asks for.
+func (e *Entry) Selected(by labels.Selector) bool { return by.Matches(readOnly{e.labels()}) }
+
+// readOnly is what selectors see of labels.
+type readOnly struct{ labels.Set }
+
+// Owners yields the owner references, in the order of the object.
+func (e *Entry) Owners() iter.Seq[object.Owner] { return slices.Values(e.metadata().Owners) }
+
+// labels are shared: read only. Mostly they cost less than the metadata.
+func (e *Entry) labels() map[string]string {
 	if h := e.header.Load(); h != nil {
 		return h.Labels
 	}
-	if labels, ok := known(&e.template.parts().labels, e.record.meta().digest.Labels); ok {
-		return labels
+	if known, ok := known(&e.template.parts().labels, e.record.meta().digest.Labels); ok {
+		return known
 	}
-	return e.Header().Labels
+	return e.metadata().Labels
 }
 
 // scan reads the header of an object that was read before, and has the template learn from it.

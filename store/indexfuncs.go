@@ -16,7 +16,7 @@ func ByNamespace() Indexer {
 // ByLabel finds objects by the value of a label; those without it not at all.
 func ByLabel(label string) Indexer {
 	return partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
-		value, ok := e.Header().Labels[label]
+		value, ok := e.Label(label)
 		if !ok {
 			return nil, nil
 		}
@@ -27,7 +27,7 @@ func ByLabel(label string) Indexer {
 // ByOwnerUID finds objects by the uid of each of their owners.
 func ByOwnerUID() Indexer {
 	return partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
-		owners := e.Header().Owners
+		owners := e.metadata().Owners
 		if len(owners) == 0 {
 			return nil, nil
 		}

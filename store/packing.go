@@ -81,7 +81,7 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 
 // pack appends the object of e, packed, to dst, and returns the template that it needs, if any.
 func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
-	h, m := e.Header(), e.record.meta()
+	h, m := e.metadata(), e.record.meta()
 	shape := shapeOf(h, &m)
 	key := groupOf(h, shape)
 	if p.groups == nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -18,6 +19,7 @@ import (
 // of the key as could be learned.
 func (r Raw) Header() (object.Header, error) {
 	h, _, err := r.header(false)
+	h.Labels, h.Annotations = maps.Clone(h.Labels), maps.Clone(h.Annotations) // see recent
 	return h, err
 }
 
