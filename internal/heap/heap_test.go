@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -345,5 +346,23 @@ func TestDue(t *testing.T) {
 		if got := due(c.waiting, c.live, c.since); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// A flood of writes in a program whose collector never comes by itself is given back.
+func TestRelieve(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	h, is := New(Options{}), places{}
+	b := make([]byte, 100<<10)
+	const flood = 100 << 20
+	for n := 0; n < flood; n += len(b) {
+		mustPut(t, h, is, 1, b)
+		h.Tidy(is)
+	}
+	for deadline := time.Now().Add(30 * time.Second); h.Stats().Mapped > flood/2; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", h.Stats())
+		}
+		Relieve()
 	}
 }

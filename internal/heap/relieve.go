@@ -14,7 +14,7 @@ const (
 	// of its heap become garbage.
 	waitingShare = 4
 	// relief is the least time between two collections that are asked for.
-	relief = time.Second
+	relief = 100 * time.Millisecond
 )
 
 // reliever knows when a collection was asked for.
@@ -28,7 +28,7 @@ type reliever struct {
 var relieving reliever
 
 // Relieve starts a collection in the background if more dropped chunks wait for it than a quarter of
-// the memory of the process, and more than 16 MiB; but not twice in a second. The collector knows
+// the memory of the process, and more than 16 MiB; but not twice in 100 ms. The collector knows
 // nothing of memory outside its heap, so without this it could wait for long: in a program that
 // allocates little, has a large heap, or runs with GOGC=off. Call it after chunks were dropped.
 func Relieve() {
