@@ -68,7 +68,6 @@ func BenchmarkReaders(b *testing.B) {
 				}
 				for range txn.Commit().All() {
 				}
-				held.Reclaim()
 			}
 		}
 	})
@@ -80,9 +79,7 @@ func BenchmarkReaders(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		key := keys[i*7919%len(keys)]
 		before, start := switches(), time.Now()
-		view := held.View()
-		e, ok := view.Lookup(key)
-		view.Release()
+		e, ok := held.Snapshot().Lookup(key)
 		if !ok {
 			b.Fatal(key)
 		}
