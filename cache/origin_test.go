@@ -31,7 +31,7 @@ func TestHeld(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := newCluster()
 				p := pod("a", "p", "n")
-				for _, selection := range []string{"", "namespace=a", "namespace=b"} {
+				for _, selection := range []string{"", "namespace=a"} {
 					cl.server("Pod", selection).Put(p)
 				}
 				made := newCache(t, cl, tt.o)

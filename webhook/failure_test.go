@@ -24,6 +24,7 @@ import (
 func TestNoAnswerIsNoVerdict(t *testing.T) {
 	gr := schema.GroupResource{Resource: "things"}
 	at := field.NewPath("spec", "text")
+	//lint:ignore SA1007 it is invalid on purpose
 	_, badURL := url.Parse("http://[::1")
 	_, _, badCIDR := net.ParseCIDR("10.0.0.0/99")
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}

@@ -76,7 +76,12 @@ func (l *local) kustomization(file string, data []byte) error {
 	for _, x := range []struct {
 		field string
 		names []string
-	}{{"resources", k.Resources}, {"bases", k.Bases}, {"components", k.Components}} {
+	}{
+		{"resources", k.Resources},
+		//lint:ignore SA1019 kustomize still reads the deprecated field
+		{"bases", k.Bases},
+		{"components", k.Components},
+	} {
 		for _, name := range x.names {
 			c.root(l, x.field, name)
 		}
@@ -100,9 +105,11 @@ func (l *local) kustomization(file string, data []byte) error {
 	c.files("crds", k.Crds...)
 	c.files("configurations", k.Configurations...)
 	c.files("openapi", k.OpenAPI["path"])
+	//lint:ignore SA1019 kustomize still reads the deprecated field
 	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
 		c.files("patches", p.Path)
 	}
+	//lint:ignore SA1019 kustomize still reads the deprecated field
 	for _, p := range k.PatchesStrategicMerge {
 		c.files("patchesStrategicMerge", string(p))
 	}
