@@ -131,6 +131,20 @@ func (h *hook) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c, err
 }
 
+// served is how many certificates were served, of how many CAs, since the last forget.
+func (h *hook) served() (certificates, cas int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.serials), len(h.names)
+}
+
+func (h *hook) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.serials)
+	clear(h.names)
+}
+
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.calls.Add(1)
 	var review admissionv1.AdmissionReview
@@ -255,10 +269,7 @@ func TestRotateUnderLoad(t *testing.T) {
 	}
 	c.works()
 
-	h.mu.Lock()
-	clear(h.serials)
-	clear(h.names)
-	h.mu.Unlock()
+	h.forget()
 	h.calls.Store(0)
 	var wg sync.WaitGroup
 	var failed, done atomic.Int64
@@ -286,13 +297,14 @@ func TestRotateUnderLoad(t *testing.T) {
 		s := r.Stats()
 		issued, founded, injected = issued+s.Issued, founded+s.Founded, injected+s.Injected
 	}
+	certificates, cas := h.served()
 	t.Logf("%v: %d calls (%d of webhooks), %d failed, slowest %v; %d serving certificates of %d CAs seen; issued %d, founded %d, injected %d",
-		length, done.Load(), h.calls.Load(), failed.Load(), time.Duration(slowest.Load()).Round(time.Millisecond), len(h.serials), len(h.names), issued, founded, injected)
+		length, done.Load(), h.calls.Load(), failed.Load(), time.Duration(slowest.Load()).Round(time.Millisecond), certificates, cas, issued, founded, injected)
 	if failed.Load() > 0 {
 		t.Errorf("%d of %d calls failed", failed.Load(), done.Load())
 	}
-	if n := int(length/rotate) - 1; len(h.serials) < n || len(h.names) < n {
-		t.Errorf("%d certificates of %d CAs were served, want at least %d", len(h.serials), len(h.names), n)
+	if n := int(length/rotate) - 1; certificates < n || cas < n {
+		t.Errorf("%d certificates of %d CAs were served, want at least %d", certificates, cas, n)
 	}
 	for i, r := range replicas {
 		if err := r.Check(c.ctx); err != nil {
