@@ -3,6 +3,7 @@ package reflector
 import (
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,9 +156,10 @@ func TestOneEventAndTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const objects = 100
-				newest := 0
+				var latest atomic.Int64
 				src := &scripted{onList: func(int, client.ListQuery) (string, error) {
 					var pods []string
+					newest := int(latest.Load())
 					for i := 1; i <= newest; i++ {
 						pods = append(pods, pod(fmt.Sprint("p", i), i))
 					}
@@ -165,6 +167,7 @@ func TestOneEventAndTheEnd(t *testing.T) {
 				}}
 				src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
 					var from int
+					newest := int(latest.Load())
 					fmt.Sscan(q.ResourceVersion, &from)
 					if from = max(from, 0); from < newest {
 						s.send(frame("ADDED", pod(fmt.Sprint("p", from+1), from+1))).finish(end)
@@ -175,9 +178,7 @@ func TestOneEventAndTheEnd(t *testing.T) {
 				r, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
 				defer stop()
 				time.Sleep(time.Second)
-				src.mu.Lock()
-				newest = objects + 1
-				src.mu.Unlock()
+				latest.Store(objects + 1)
 				time.Sleep(40 * time.Second) // the first watch is silent for that long
 				synctest.Wait()
 				if n := len(sink.pods); n != objects+1 {

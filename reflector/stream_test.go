@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,7 @@ func TestStreamingListThatFails(t *testing.T) {
 				synctest.Wait()
 				sink.has(t, "a@6")
 				time.Sleep(90 * time.Minute) // streaming is tried again with the next list
+				synctest.Wait()
 				lists, _ := src.counts()
 				w.send(frame("ERROR", statusJSON(410, "Expired")))
 				time.Sleep(2 * time.Second)
@@ -108,15 +110,16 @@ func TestStreamingListThatIsKeptOut(t *testing.T) {
 func TestStreamingComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
-		down := true
+		var down atomic.Bool
+		down.Store(true)
 		src := &scripted{onList: func(int, client.ListQuery) (string, error) {
-			if down {
+			if down.Load() {
 				return "", status("503")
 			}
 			return list(9, ""), nil
 		}}
 		src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
-			if down {
+			if down.Load() {
 				return status("503")
 			}
 			if w = s; q.SendInitialEvents {
@@ -132,13 +135,14 @@ func TestStreamingComesBack(t *testing.T) {
 		if lists, watches := src.counts(); lists > 45 || watches > 10 {
 			t.Errorf("%d lists, %d watches in five minutes", lists, watches)
 		}
-		down = false
+		down.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if s := r.State(); s.Phase != Synced {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		w.send(frame("ERROR", statusJSON(410, "Expired")))
 		synctest.Wait()
 		if s := r.State(); s.NoStream {
@@ -159,12 +163,12 @@ func TestPagesThatDoNotEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				src := &scripted{onWatch: func(int, client.WatchQuery, *stream) error { return nil }}
-				whole := false
+				var whole atomic.Bool
 				src.onList = func(n int, q client.ListQuery) (string, error) {
 					if n > 1000 {
 						time.Sleep(time.Second) // enough
 					}
-					if whole && q.Limit == 0 {
+					if whole.Load() && q.Limit == 0 {
 						return list(9, "", pod("a", 3)), nil
 					}
 					token, items := next(n)
@@ -179,7 +183,7 @@ func TestPagesThatDoNotEnd(t *testing.T) {
 				if lists, _ := src.counts(); lists > 150 || s.HasSynced || s.Phase != Failing || !errors.Is(s.Err, ErrEndless) {
 					t.Errorf("%d lists in 10 s, %+v", lists, s)
 				}
-				whole = true
+				whole.Store(true)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				sink.has(t, "a@3")
