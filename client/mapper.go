@@ -27,6 +27,7 @@ type Mapper struct {
 	mu      sync.Mutex
 	known   *discovered // nil: nothing yet
 	running *flight     // the discovery under way; nil: none is
+	begun   uint64      // how many discoveries have begun
 	refresh backoff.Bucket
 	suspect map[schema.GroupVersionResource]bool // answered 404 since the last discovery
 }
@@ -46,6 +47,7 @@ type flight struct {
 // lock of the Mapper.
 type discovered struct {
 	*served
+	number   uint64                                        // of the discovery, by their beginnings
 	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far
 	full     meta.RESTMapper                               // nil: not needed yet
 }
@@ -172,6 +174,8 @@ func (m *Mapper) discoverLocked(ctx context.Context) error {
 	}
 	f := &flight{done: make(chan struct{})}
 	m.running = f
+	m.begun++
+	number := m.begun
 	m.mu.Unlock()
 	now, err := m.discover(ctx)
 	m.mu.Lock()
@@ -184,7 +188,7 @@ func (m *Mapper) discoverLocked(ctx context.Context) error {
 	if m.known != nil {
 		now.keep(m.known.served)
 	}
-	m.known = &discovered{served: now, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+	m.known = &discovered{served: now, number: number, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	clear(m.suspect)
 	return nil
 }

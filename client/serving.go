@@ -52,20 +52,27 @@ func (c *Live) discoverNow(ctx context.Context) (*served, error) {
 	return newDiscovery(c.link).all(ctx)
 }
 
-// discoverNow is a discovery that begins after the call.
+// discoverNow is the answer of a discovery that began after the call.
 func (m *Mapper) discoverNow(ctx context.Context) (*served, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if before := m.running; before != nil {
+	asked := m.begun
+	for m.running != nil && m.begun == asked { // it began before
+		before := m.running
 		m.mu.Unlock()
 		select {
 		case <-before.done:
 		case <-ctx.Done():
 		}
 		m.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, ended(ctx, Call{Verb: verbDiscover})
+		}
 	}
-	if err := m.discoverLocked(ctx); err != nil {
-		return nil, err
+	if m.known == nil || m.known.number <= asked {
+		if err := m.discoverLocked(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if m.known == nil {
 		return nil, errReset
