@@ -20,7 +20,8 @@ type cutter struct {
 	cfg *rest.Config // nil: the transport is a given one, whose connections are unknown
 
 	mu      sync.Mutex
-	rt      http.RoundTripper // made by the first write
+	rt      http.RoundTripper // made by the first write, and by the first after a cut
+	cuts    int
 	conns   map[*trackedConn]struct{}
 	flights map[*context.CancelCauseFunc]struct{}
 }
@@ -44,12 +45,13 @@ func (c *cutter) begin(shared http.RoundTripper, cancel context.CancelCauseFunc)
 		if dial == nil {
 			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 		}
+		cuts := c.cuts
 		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return c.track(conn), nil
+			return c.track(conn, cuts)
 		}
 		if c.rt, err = newTransport(cfg); err != nil {
 			return nil, nil, err
@@ -66,10 +68,13 @@ func (c *cutter) begin(shared http.RoundTripper, cancel context.CancelCauseFunc)
 	}, nil
 }
 
-// cut cancels what is in flight and resets all connections.
+// cut cancels what is in flight and resets all connections. Later writes have a transport of their
+// own, so that none of them is put on a connection that was just closed.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cuts++
+	c.rt = nil
 	for cancel := range c.flights {
 		(*cancel)(errCut)
 	}
@@ -88,12 +93,18 @@ func (c *cutter) closeIdle() {
 	}
 }
 
-func (c *cutter) track(conn net.Conn) net.Conn {
+// track takes note of a connection that was dialled after so many cuts. One for a transport that was
+// cut since is closed.
+func (c *cutter) track(conn net.Conn, cuts int) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if cuts != c.cuts {
+		conn.Close()
+		return nil, errCut
+	}
 	t := &trackedConn{Conn: conn, of: c}
 	c.conns[t] = struct{}{}
-	return t
+	return t, nil
 }
 
 // trackedConn is known to its cutter until it is closed.

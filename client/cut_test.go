@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,7 @@ type network struct {
 	mu    sync.Mutex
 	isCut bool
 	conns []*heldConn
-	held  chan struct{} // gets one when something is kept
+	held  chan int // gets how many bytes are kept, of each piece
 }
 
 func (n *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -70,7 +71,7 @@ func (c *heldConn) Write(p []byte) (int, error) {
 	}
 	c.kept = append(c.kept, p...)
 	select {
-	case c.n.held <- struct{}{}:
+	case c.n.held <- len(p):
 	default:
 	}
 	return len(p), nil
@@ -110,7 +111,7 @@ func TestCutWrites(t *testing.T) {
 				srv.Config.ErrorLog = discardLog
 				srv.StartTLS()
 				defer srv.Close()
-				n := &network{held: make(chan struct{}, 1)}
+				n := &network{held: make(chan int, 1000)}
 				c, err := New(&rest.Config{Host: srv.URL, Dial: n.dial, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -128,16 +129,20 @@ func TestCutWrites(t *testing.T) {
 				}
 				n.cut()
 				out := make(chan error, 1)
+				large := pod("a")
+				large.Annotations = map[string]string{"large": strings.Repeat("x", 4<<10)}
 				go func() {
-					_, err := Update(t.Context(), fenced, pod("a"))
+					_, err := Update(t.Context(), fenced, large)
 					out <- err
 				}()
-				<-n.held
+				for <-n.held < 1<<10 { // frames of HTTP/2 that are no part of the write are small
+				}
 				closed.Store(true)
 				if cuts {
 					fenced.CutWrites()
-					if e, ok := errors.AsType[*Unavailable](<-out); !ok || !errors.Is(e, errCut) {
-						t.Errorf("the write: %v", e)
+					err := <-out
+					if _, ok := errors.AsType[*Unavailable](err); !ok || !errors.Is(err, errCut) {
+						t.Errorf("the write: %v", err)
 					}
 				}
 				close(healed)
