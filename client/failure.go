@@ -172,7 +172,7 @@ const maxSeconds = uint64(math.MaxInt64 / time.Second)
 // defaultMaxWait is the longest wait that a server may ask for where no option says so.
 const defaultMaxWait = time.Minute
 
-// bounded returns err, of which no wait is longer than longest.
+// bounded returns err. A wait in it that is longer than longest is cut to that.
 func bounded(err error, longest time.Duration) error {
 	switch e := err.(type) {
 	case *TooManyRequests:

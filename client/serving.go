@@ -29,8 +29,8 @@ var (
 
 // Served asks the server anew which versions of the kind it serves. An error means that nothing is
 // known. An answer counts only if it is that of a whole API server: a valid discovery document that
-// lists other kinds, core/v1 among them, and of which no version of the kind's own group is stale
-// or missing. So neither a page, nor a 404, nor a part of an answer can say that a kind is gone.
+// lists other kinds, core/v1 among them. No version of the kind's own group may be stale or
+// missing. So neither a page, nor a 404, nor a part of an answer can say that a kind is gone.
 //
 // Those who ask at the same time share one discovery, which begins after they asked.
 func (f *Feed) Served(ctx context.Context) (Serving, error) {

@@ -1,8 +1,8 @@
 package heap
 
 const (
-	// perByte is how many bytes compaction may copy for each that was put or freed: of a chunk of which
-	// a fifth is dead it copies four for each that it frees.
+	// perByte is how many bytes compaction may copy for each that was put or freed. If a fifth of a
+	// chunk is dead, compaction copies four bytes of it for each that it frees.
 	perByte = 4
 	// perVisit is what looking at a record costs, in bytes copied.
 	perVisit = 128
@@ -81,7 +81,7 @@ func (h *Heap) compact(o Owner, budget int, share int64) (ok bool) {
 	return true
 }
 
-// pick makes the chunk a victim of which the largest part is dead. There is one.
+// pick makes the chunk with the largest share of dead bytes the victim. There is one.
 func (h *Heap) pick() {
 	best := 0.0
 	for i, b := range h.books {
