@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
@@ -448,11 +449,9 @@ func TestThousandCycles(t *testing.T) {
 		a.asked = nil
 		a.mu.Unlock()
 	}
-	measure := func() (goroutines int, heap uint64) {
-		var s runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&s)
-		return runtime.NumGoroutine(), s.HeapAlloc
+	measure := func() (goroutines int, heap int64) {
+		heap = heaptest.Live()
+		return runtime.NumGoroutine(), heap
 	}
 	for i := range 20 {
 		cycle(i)

@@ -37,21 +37,21 @@ func (p Policy) Delay(failures int, random float64) time.Duration {
 	if failures <= 0 || p.Base <= 0 {
 		return 0
 	}
-	ceiling := float64(math.MaxInt64)
+	most := time.Duration(math.MaxInt64)
 	if p.Max > 0 {
-		ceiling = float64(p.Max)
+		most = p.Max
 	}
 	factor := p.Factor
 	if factor == 0 {
 		factor = 2
 	}
 	d := float64(p.Base) * math.Pow(max(factor, 1), float64(failures-1))
-	d = min(d, ceiling)
+	d = min(d, float64(most))
 	if p.Jitter > 0 {
 		d *= 1 - min(p.Jitter, 1)*random
 	}
-	if d >= math.MaxInt64 {
-		return math.MaxInt64
+	if !(d < float64(most)) { // a float64 may be rounded up, and a factor may be NaN
+		return most
 	}
 	return time.Duration(d)
 }

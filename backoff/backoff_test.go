@@ -35,6 +35,8 @@ func TestDelay(t *testing.T) {
 		{"cap", backoff.Policy{Base: 5 * ms, Max: 1000 * time.Second}, 19, 0, 1000 * time.Second},
 		{"cap below base", backoff.Policy{Base: time.Second, Max: ms}, 1, 0, ms},
 		{"cap, very many failures", backoff.Policy{Base: ms, Max: time.Second}, math.MaxInt, 0, time.Second},
+		{"cap that a float64 rounds up", backoff.Policy{Base: 1, Max: 1<<53 + 3}, 92, 0, 1<<53 + 3},
+		{"a factor that is no number", backoff.Policy{Base: ms, Factor: math.NaN(), Max: time.Second}, 2, 0, time.Second},
 		{"no cap does not overflow", backoff.Policy{Base: ms}, math.MaxInt, 0, math.MaxInt64},
 		{"full jitter, low draw", watch, 2, 0, 1600 * ms},
 		{"full jitter, half", watch, 2, 0.5, 800 * ms},

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
@@ -347,12 +348,6 @@ func TestSlowCostsAKeyEach(t *testing.T) {
 		runtime.Gosched()
 	}
 	const keys, rounds = 100, 200
-	heap := func() int64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc)
-	}
 	version := 0
 	round := func() {
 		for i := range keys {
@@ -363,11 +358,11 @@ func TestSlowCostsAKeyEach(t *testing.T) {
 	for range 2 * 8 {
 		round()
 	}
-	before := heap()
+	before := heaptest.Live()
 	for range rounds {
 		round()
 	}
-	if grown := heap() - before; grown > keys*4096 {
+	if grown := heaptest.Live() - before; grown > keys*4096 {
 		t.Errorf("%d bytes more after %d events of %d keys", grown, keys*rounds, keys)
 	}
 	close(hold)

@@ -183,7 +183,7 @@ func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
 		return Series{}, false, c.pause.Sub(now)
 	}
 	if !c.bucket.TryTake(now) {
-		return Series{}, false, time.Duration(float64(time.Second) / c.limits.Rate)
+		return Series{}, false, c.bucket.Until(now, 1)
 	}
 	c.leave(s)
 	c.onWay, c.told = s, s.Count

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/store"
 )
@@ -237,20 +238,14 @@ func TestBlockedForEverCostsAKeyEach(t *testing.T) {
 			}
 		}
 	}
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	for i := range 20 {
 		round(i)
 	}
-	before := heap()
+	before := heaptest.Live()
 	for i := range rounds {
 		round(i)
 	}
-	if grown := heap() - before; grown > 20<<20 {
+	if grown := heaptest.Live() - before; grown > 20<<20 {
 		t.Errorf("the heap grew by %d MB", grown>>20)
 	}
 	if st := blocked.Stats(); st.Pending > keys {

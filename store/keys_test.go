@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -17,15 +18,8 @@ import (
 func TestAKeyKeepsNothingElse(t *testing.T) {
 	const n, large = 500, 16 << 10
 	text := strings.Repeat("x", large)
-	live := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	keys := make([]object.Key, 0, n)
-	before := live()
+	before := heaptest.Live()
 	for i := range n {
 		c := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("n-", i), Annotations: map[string]string{"a": fmt.Sprint(text, i)}}}
 		b, err := c.Marshal()
@@ -38,7 +32,7 @@ func TestAKeyKeepsNothingElse(t *testing.T) {
 		}
 		keys = append(keys, e.Key())
 	}
-	if after := live(); after > before+n*large/4 {
+	if after := heaptest.Live(); after > before+n*large/4 {
 		t.Errorf("%d keys keep %d bytes", n, after-before)
 	}
 	runtime.KeepAlive(keys)

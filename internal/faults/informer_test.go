@@ -73,7 +73,7 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var heap uint64
+	var heap int64
 	for i := range updates {
 		put(i)
 		if i%(10*keys) == 10*keys-1 {

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane"
@@ -56,7 +57,7 @@ type rig struct {
 	shown    []error // by the state of the watch
 
 	goroutines int // when it had synced; zero: not to be checked
-	heap       uint64
+	heap       int64
 	began      time.Time
 	stop       func() error
 }
@@ -307,10 +308,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// measure counts goroutines and what is on the heap.
-func measure() (goroutines int, heap uint64) {
-	var s runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&s)
-	return runtime.NumGoroutine(), s.HeapAlloc
+// measure counts goroutines and the memory that is in use.
+func measure() (goroutines int, heap int64) {
+	heap = heaptest.Live()
+	return runtime.NumGoroutine(), heap
 }

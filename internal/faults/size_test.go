@@ -2,13 +2,12 @@ package faults_test
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime"
-	"runtime/metrics"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,49 +17,17 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
 )
-
-// peak is the most that was on the heap while it ran, garbage included.
-type peak struct {
-	stop chan struct{}
-	done chan uint64
-}
-
-func watchHeap() *peak {
-	p := &peak{make(chan struct{}), make(chan uint64)}
-	runtime.GC()
-	go func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		often := time.NewTicker(5 * time.Millisecond)
-		defer often.Stop()
-		most := uint64(0)
-		for {
-			metrics.Read(sample)
-			most = max(most, sample[0].Value.Uint64())
-			select {
-			case <-often.C:
-			case <-p.stop:
-				p.done <- most
-				return
-			}
-		}
-	}()
-	return p
-}
-
-func (p *peak) end() uint64 {
-	close(p.stop)
-	return <-p.done
-}
 
 // A few hundred objects of 1.5 MB arrive as fast as they can be written, and cost little more
 // memory than they are.
 func TestFault07LargeObjectsScripted(t *testing.T) {
 	const size = 1_500_000
 	count := pick(300, 100)
-	payload := strings.Repeat("0123456789", size/10)
+	payload := noise(2 * size)
 	g := gatewayTo(t, planetest.Shared(t))
 	g.Break(func(w http.ResponseWriter, req *http.Request) bool {
 		if !isWatch(req) {
@@ -69,7 +36,7 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		for i := range count {
 			fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"big-%d","namespace":"n","uid":"u%d","resourceVersion":"%d"},"data":{"a":"`, i, i, 10+i)
-			io.WriteString(w, payload)
+			io.WriteString(w, payload[i*size/count:][:size])
 			io.WriteString(w, `"}}}`+"\n")
 		}
 		fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", 10+count)
@@ -84,15 +51,18 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	kind, err := informer.Open[corev1.ConfigMap](t.Context(), f)
 	must(t, err)
 	_, before := measure()
-	heap := watchHeap()
+	peak := heaptest.WatchPeak()
 	_, cancel := runFactory(t, f)
 	ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer done()
 	must(t, f.WaitForSync(ctx))
-	most := heap.end()
+	most := peak.End()
 	_, after := measure()
-	content := uint64(count * size)
-	t.Logf("%d MB of objects; heap %d MB, at most %d MB", content>>20, (after-before)>>20, (most-before)>>20)
+	content := int64(count * size)
+	t.Logf("%d MB of objects; %d MB in use, at most %d MB", content>>20, (after-before)>>20, (most-before)>>20)
+	if after-before < content/2 {
+		t.Errorf("%d bytes of objects take only %d: what was measured?", content, after-before)
+	}
 	if after-before > content+content/5+8<<20 {
 		t.Errorf("%d bytes of objects take %d", content, after-before)
 	}
@@ -115,6 +85,13 @@ func runFactory(t *testing.T, f *informer.Factory) (context.Context, func()) {
 	return ctx, stop
 }
 
+// noise is text that cannot be packed to much less than three quarters of it.
+func noise(n int) string {
+	b := make([]byte, n*3/4+3)
+	rand.Read(b)
+	return base64.StdEncoding.EncodeToString(b)[:n]
+}
+
 // The same with objects as large as the API server takes ConfigMaps.
 func TestFault07LargeObjects(t *testing.T) {
 	const size = 1_000_000
@@ -125,7 +102,7 @@ func TestFault07LargeObjects(t *testing.T) {
 		for i := range count {
 			o := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: fmt.Sprintf("big-%d", i)},
-				Data:       map[string]string{"a": strings.Repeat(fmt.Sprint(round), size)},
+				Data:       map[string]string{"a": noise(size)},
 			}
 			var err error
 			if round == 0 {
@@ -139,7 +116,7 @@ func TestFault07LargeObjects(t *testing.T) {
 		}
 	}
 	r.seen()
-	if _, heap := measure(); heap > r.heap+uint64(count*size)*6/5+32<<20 {
+	if _, heap := measure(); heap > r.heap+int64(count*size)*6/5+32<<20 {
 		t.Errorf("%d bytes of objects take %d", count*size, heap-r.heap)
 	}
 	for _, o := range big {

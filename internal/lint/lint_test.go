@@ -90,7 +90,7 @@ var floors = []map[string]string{
 }
 
 // tests lists what only tests, examples and the command-line tool may import.
-var tests = []string{"scheme/all", "plane", "plane/planetest", "plane/operatortest", "webhook/webhooktest", "internal/ledger", "internal/feedtest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
+var tests = []string{"scheme/all", "plane", "plane/planetest", "plane/operatortest", "webhook/webhooktest", "internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "sim", "sim/apiserver"}
 
 // forbidden is what the tree must not import, and why.
 var forbidden = map[string]string{

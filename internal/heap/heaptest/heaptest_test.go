@@ -1,0 +1,36 @@
+package heaptest_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/heap/heaptest"
+)
+
+func TestBothKindsOfMemoryAreSeen(t *testing.T) {
+	const size = 8 << 20
+	record := make([]byte, 1<<10)
+	for name, o := range map[string]heap.Options{"outside the Go heap": {}, "Go memory": {GoHeap: true}} {
+		t.Run(name, func(t *testing.T) {
+			before := heaptest.Live()
+			peak := heaptest.WatchPeak()
+			h := heap.New(o)
+			for range size / len(record) {
+				if _, err := h.Put(0, record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if grown := heaptest.Live() - before; grown < size || grown > size*5/4 {
+				t.Errorf("%d bytes for %d", grown, size)
+			}
+			runtime.KeepAlive(h)
+			if grown := heaptest.Live() - before; grown > size/8 {
+				t.Errorf("%d bytes are left", grown)
+			}
+			if most := peak.End() - before; most < size {
+				t.Errorf("the peak is %d", most)
+			}
+		})
+	}
+}
