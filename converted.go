@@ -45,11 +45,21 @@ func (w *webhooks) converts(kind schema.GroupKind) bool {
 	return w.convertsAll && kind.Group != "" || w.converted[kind]
 }
 
+// Why a check is excused.
+const (
+	whyConversion = "it may wait for the conversion webhook of this program"
+	whyWebhooks   = "the webhooks of this program work without it"
+)
+
 // excused reports whether a watch that does not work as it should waits, as far as anybody can tell,
 // for the webhooks of this program, which are served.
 func (m *Manager) excused(kind schema.GroupKind, s informer.State, now time.Time) bool {
+	return m.servesWebhooks() && m.webhooks.converts(kind) && waitsForConversion(s.Err, s.Watch.Since, now)
+}
+
+func (m *Manager) servesWebhooks() bool {
 	server := m.servers.webhooks
-	return server != nil && server.Addr() != nil && m.webhooks.converts(kind) && waitsForConversion(s.Err, s.Watch.Since, now)
+	return server != nil && server.Addr() != nil
 }
 
 // excusedKinds are those of the watches that are excused.
@@ -63,17 +73,23 @@ func (m *Manager) excusedKinds(now time.Time) map[schema.GroupKind]bool {
 	return all
 }
 
-// excusedController reports whether a controller waits for kinds that are excused. What else it waits
-// for fails a check of its own.
-func (m *Manager) excusedController(c stateful, excused map[schema.GroupKind]bool) bool {
-	k, ok := c.(kinds)
-	if !ok || len(excused) == 0 || c.State().Phase != controller.Syncing {
-		return false
+// whyExcused says why a controller that is not in order is excused: it waits for kinds that are, or
+// its sources fail beside webhooks. What else it waits for fails a check of its own.
+func (m *Manager) whyExcused(c stateful, s controller.State, excused map[schema.GroupKind]bool) string {
+	if _, fails := errors.AsType[*controller.FailingError](s.Err); fails && m.servesWebhooks() {
+		return whyWebhooks
 	}
-	return slices.ContainsFunc(k.Kinds(), func(o object.Object) bool {
+	k, ok := c.(kinds)
+	if !ok || len(excused) == 0 || s.Phase != controller.Syncing {
+		return ""
+	}
+	if slices.ContainsFunc(k.Kinds(), func(o object.Object) bool {
 		kind, err := object.KindOf(m.Scheme(), o)
 		return err == nil && excused[kind.GroupKind()]
-	})
+	}) {
+		return whyConversion
+	}
+	return ""
 }
 
 // waitsForConversion is the rule: what the API server refuses for other reasons is not excused, nor is

@@ -104,12 +104,14 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //	certificate:SERVER       it is valid, and can be kept so
 //	cache:RESOURCE.GROUP     the kind has synced, and follows the server; behind it, where that
 //	                         needs to be told, :NAMESPACE, :metadata, :2
-//	controller:NAME          its sources have synced, where it is to run; a standby waits
+//	controller:NAME          its sources have synced, where it is to run; a standby waits. Then: none
+//	                         has failed for five minutes; see controller.FailingError
 //
-// A kind that the webhooks of this program convert, and a controller that waits for it, are in order,
-// too, while the API server cannot list the kind: it may need the conversion, for which it calls
-// replicas that are ready alone. What it refuses for lack of permission is not in order. See
-// convert.Endpoint.Converts.
+// A check is excused, which the verbose answer says, where readiness would keep the webhooks of this
+// program from being called: API servers call replicas that are ready alone. A kind that the webhooks of this program convert, and a controller that waits for it, are excused
+// while the API server cannot list the kind: it may need the conversion. What it refuses for lack of
+// permission is not; see convert.Endpoint.Converts. A controller whose sources fail is excused where
+// this program serves webhooks: they work without it. Reconciles that fail do not touch readiness.
 //
 // Those of caches and controllers come and go; a check of the program that has the name of one takes
 // its place. The names "caches" and "controllers" stand for all of them where checks are excluded.
@@ -121,7 +123,7 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 	for name, w := range watchNames(m.cache.Watches()) {
 		err := checkWatch(w)
 		if err != nil && m.excused(w.Kind.GVK.GroupKind(), w.State, now) {
-			err = nil
+			err = &probe.Excused{Why: whyConversion, Err: err}
 		}
 		all[checkName("cache:"+name)] = err
 	}
@@ -131,9 +133,10 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 func (m *Manager) checkControllers(context.Context) map[string]error {
 	all, excused := map[string]error{}, m.excusedKinds(time.Now())
 	for name, s := range m.stateful() {
-		err := checkController(s.State())
-		if err != nil && m.excusedController(s, excused) {
-			err = nil
+		state := s.State()
+		err := checkController(state)
+		if why := m.whyExcused(s, state, excused); err != nil && why != "" {
+			err = &probe.Excused{Why: why, Err: err}
 		}
 		all[checkName("controller:"+name)] = err
 	}

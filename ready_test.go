@@ -214,3 +214,34 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 		t.Errorf("%v; a standby reconciled", err)
 	}
 }
+
+// A controller that works and whose source fails is not ready: but where the program serves webhooks
+// it is excused, and the verbose answer says so.
+func TestSourcesThatFail(t *testing.T) {
+	for _, webhooks := range []bool{false, true} {
+		o := Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
+		if webhooks {
+			o.Webhooks = Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}
+		}
+		m := newAPI(t).manager(t, o)
+		defer m.watchState("orders", failingController{})()
+		up(t, m)
+		eventually(t, "the manager has started", func() bool { return m.life.ready() == nil })
+		code, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
+		line, want := `[-]controller:orders failed: controller "orders": fails: Watches(Pod) since`, http.StatusServiceUnavailable
+		if webhooks {
+			line, want = `[+]controller:orders excused: the webhooks of this program work without it: controller "orders": fails: Watches(Pod) since`, http.StatusOK
+		}
+		if code != want || !strings.Contains(text, line) || !strings.Contains(text, ", on 2 objects: no index") {
+			t.Errorf("webhooks %v: %d\n%s", webhooks, code, text)
+		}
+	}
+}
+
+type failingController struct{}
+
+func (failingController) State() controller.State {
+	return controller.State{Phase: controller.Working, Err: &controller.FailingError{Controller: "orders", Sources: []controller.SourceFailure{
+		{Source: "Watches(Pod)", Objects: 2, Since: time.Now().Add(-time.Hour), Err: errors.New("no index")},
+	}}}
+}

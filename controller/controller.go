@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,7 +36,9 @@ type Controller[R comparable] struct {
 type State struct {
 	Phase Phase
 	// Err is why the controller is not doing its work, though it should be: a *SyncError while
-	// something known keeps a source from syncing.
+	// something known keeps a source from syncing, a *FailingError while it works and a source has
+	// failed for five minutes without a break. Failures of single objects are none: see
+	// SourceFailures, and the status of the objects.
 	Err error
 }
 
@@ -148,8 +151,12 @@ type kindForm struct {
 // State says where the controller stands.
 func (c *Controller[R]) State() State {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
+	s, current := c.state, c.current
+	c.mu.Unlock()
+	if s.Phase == Working && s.Err == nil && current != nil {
+		s.Err = current.failing(time.Now())
+	}
+	return s
 }
 
 // QueueStats are the figures of the controller's queue; zero while it does not run.
@@ -222,6 +229,13 @@ func (c *Controller[R]) set(p Phase, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = State{Phase: p, Err: err}
+}
+
+// setStopping keeps the error.
+func (c *Controller[R]) setStopping() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Phase = Stopping
 }
 
 // isNil reports whether v is nil, or a nil pointer or function in an interface.

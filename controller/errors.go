@@ -71,6 +71,38 @@ func (e *OverdueError) Error() string {
 	return fmt.Sprintf("%s: %s has not returned for %v", e.Key, e.Part, e.For.Round(time.Millisecond))
 }
 
+// FailingError says that sources of a controller that works have failed for five minutes without a
+// break: a handler that fails on several objects, or has never succeeded; a predicate or handler that
+// has not returned; or a function of [Requests] that keeps failing. Nothing is lost: what failed is called
+// again for as long as it fails.
+type FailingError struct {
+	Controller string
+	// Sources are those that fail, in the order in which they were given.
+	Sources []SourceFailure
+}
+
+func (e *FailingError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "controller %q: fails", e.Controller)
+	for i, s := range e.Sources {
+		fmt.Fprintf(&b, "%s%s since %s", []string{": ", "; "}[min(i, 1)], s.Source, s.Since.UTC().Format(time.RFC3339))
+		if s.Objects > 0 {
+			fmt.Fprintf(&b, ", on %d objects", s.Objects)
+		}
+		fmt.Fprintf(&b, ": %v", s.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns the causes.
+func (e *FailingError) Unwrap() []error {
+	errs := make([]error, len(e.Sources))
+	for i, s := range e.Sources {
+		errs[i] = s.Err
+	}
+	return errs
+}
+
 // SyncError says that workers cannot start, since sources have not synced.
 type SyncError struct {
 	Controller string

@@ -47,6 +47,8 @@ type feed[R comparable] struct {
 	add         func(R)    // is caused
 	watch       *overdue.Watch[call]
 	seen        delivery
+	failures    failures
+	outage      outage
 
 	mu      sync.Mutex
 	last    uint64    // number of the event that came last
@@ -104,14 +106,14 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 // work deals with what waits, one key after another, until ctx ends.
 func (f *feed[R]) work(ctx context.Context) {
 	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
-		failed := item.Value[:0]
+		last, failed := item.Value[len(item.Value)-1].number, item.Value[:0]
 		for _, w := range item.Value {
 			if !f.deal(w) {
 				w.failed = true
 				failed = append(failed, w)
 			}
 		}
-		f.retry(item.Key, failed)
+		f.retry(item.Key, last, failed)
 		f.seen.took(item.Key)
 	}
 }
@@ -138,13 +140,15 @@ func (f *feed[R]) matchSlowly(c store.Change) bool {
 	return f.matchAll(f.then, c)
 }
 
-// retry has the handler called again with what it failed on, after a delay that grows; with nothing,
-// the next delay is short again.
-func (f *feed[R]) retry(key object.Key, failed []waiting) {
+// retry has the handler called again with what it failed on, of the events up to the last, after a
+// delay that grows; with nothing, the next delay is short again.
+func (f *feed[R]) retry(key object.Key, last uint64, failed []waiting) {
 	if len(failed) == 0 {
+		f.failures.dealt(key, last)
 		f.waiting.Forget(key)
 		return
 	}
+	f.failures.wait(key, last)
 	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{RateLimited: true, Value: failed})
 }
 
@@ -155,7 +159,7 @@ func (f *feed[R]) enlist(key object.Key, w waiting) {
 	w.number = f.last
 	f.mu.Unlock()
 	if w.failed {
-		f.retry(key, []waiting{w})
+		f.retry(key, w.number, []waiting{w})
 		return
 	}
 	f.seen.came(key)
@@ -206,10 +210,12 @@ func (f *feed[R]) receive(stop context.Context) {
 	b := backoff.Backoff{Policy: reopening}
 	to := sink[R]{object: f.outside, request: f.request}
 	for {
+		f.outage.begin(time.Now())
 		err := run.Safely(f.source.String(), func() error { return f.source.outside(stop, to) })
 		if err == nil || stop.Err() != nil {
 			return
 		}
+		f.outage.fail(time.Now(), err)
 		f.report.problem(partSource, err)
 		if run.Sleep(stop, b.Fail(time.Now())) != nil {
 			return
@@ -311,11 +317,17 @@ func (f *feed[R]) generic(o object.Object) bool {
 		defer f.watch.End()
 		return f.handler.HandleGeneric(f.ctx, o, func(req R) { f.enqueue(req, cause) })
 	})
-	if err != nil {
-		f.report.problem(partHandler, fmt.Errorf("%s: %w", cause.Key, err))
+	if err == nil {
+		f.failures.succeed()
+		return true
 	}
-	_, mistyped := errors.AsType[*handler.TypeError](err) // it stays so
-	return err == nil || mistyped
+	err = fmt.Errorf("%s: %w", cause.Key, err)
+	f.report.problem(partHandler, err)
+	if _, mistyped := errors.AsType[*handler.TypeError](err); mistyped { // it stays so
+		return true
+	}
+	f.failures.fail(time.Now(), err)
+	return false
 }
 
 // matches asks one predicate. One that fails or panics lets the event pass: better one reconcile
@@ -350,11 +362,16 @@ func (f *feed[R]) handle(c store.Change) bool {
 		return f.handler.Handle(f.ctx, c, f.add)
 	})
 	if err == nil {
+		f.failures.succeed()
 		return true
 	}
 	why := unreadable(err, c, f.source.gvk.Kind)
+	named := fmt.Errorf("%s: %w", c.Key, err)
+	if why == readable {
+		f.failures.fail(time.Now(), named)
+	}
 	if why != aside && !f.patient(err, time.Now()) { // aside: the informer has reported it
-		f.report.problem(partHandler, fmt.Errorf("%s: %w", c.Key, err))
+		f.report.problem(partHandler, named)
 	}
 	return why != readable
 }

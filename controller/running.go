@@ -79,7 +79,7 @@ func (r *running[R]) run(ctx context.Context) error {
 
 // stopping takes no more requests.
 func (r *running[R]) stopping() {
-	r.set(Stopping, r.State().Err)
+	r.setStopping()
 	r.queue.ShutDown()
 }
 

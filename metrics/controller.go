@@ -133,7 +133,8 @@ func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
 func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
 
 // Working is what a controller is asked at each scrape. *controller.Controller of any request is one.
-// One that has QueueDepths as well is asked for the depth of its queue by priority.
+// One that has QueueDepths as well is asked for the depth of its queue by priority, and one that has
+// SourceFailures for the objects on which its handlers fail.
 type Working interface {
 	Name() string
 	State() controller.State

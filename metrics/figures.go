@@ -29,6 +29,8 @@ var (
 	workingDesc = desc("flyball_controller_working", "1 while the workers of a controller reconcile, 0 while it syncs, stops or is stopped.", byController)
 	activeDesc  = desc("controller_runtime_active_workers", "Requests that are being reconciled.", byController)
 
+	failingDesc = desc("flyball_source_failing_objects", "Objects whose changes wait since the handler of a source fails on them; it is called again until it does not.", byController, "source")
+
 	depthDesc      = desc("workqueue_depth", "Requests that wait for a worker, and those that were added again while they are worked on. The first 16 priorities of a controller have a label each, all further ones are other.", byName, byController, "priority")
 	addsDesc       = desc("workqueue_adds_total", "Requests that became ready.", byName, byController)
 	retriesDesc    = desc("workqueue_retries_total", "Requests that were queued again with a backoff.", byName, byController)
@@ -85,6 +87,7 @@ func (s *scrape) controller(name string, c Working) {
 	state, q := c.State(), c.QueueStats()
 	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
 	s.gauge(activeDesc, float64(q.InFlight), name)
+	s.sources(name, c)
 	s.depths(name, c, q.Depth)
 	s.counter(addsDesc, float64(q.Adds), name, name)
 	s.counter(retriesDesc, float64(q.Retries), name, name)
@@ -93,6 +96,23 @@ func (s *scrape) controller(name string, c Working) {
 	s.gauge(oldestDesc, q.OldestWaiting.Seconds(), name)
 	s.gauge(delayedDesc, float64(q.Delayed), name)
 	s.counter(agedDesc, float64(q.Aged), name)
+}
+
+// sources shows what the sources of a controller fail on; those of one name are added up.
+func (s *scrape) sources(name string, c Working) {
+	f, ok := c.(interface {
+		SourceFailures() []controller.SourceFailure
+	})
+	if !ok {
+		return
+	}
+	objects := map[string]int{}
+	for _, failure := range f.SourceFailures() {
+		objects[failure.Source] += failure.Objects
+	}
+	for source, n := range objects {
+		s.gauge(failingDesc, float64(n), name, label(source))
+	}
 }
 
 // maxPriorities is how many priorities of a controller have a label of their own.

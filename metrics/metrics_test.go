@@ -57,10 +57,13 @@ func (w *working) QueueStats() workqueue.Stats { return w.queue }
 // prioritised knows the depth of its queue by priority.
 type prioritised struct {
 	working
-	depths []workqueue.Depth
+	depths   []workqueue.Depth
+	failures []controller.SourceFailure
 }
 
 func (p *prioritised) QueueDepths() []workqueue.Depth { return p.depths }
+
+func (p *prioritised) SourceFailures() []controller.SourceFailure { return p.failures }
 
 type certificate cert.Stats
 
@@ -103,7 +106,8 @@ func everything() *metrics.Metrics {
 	c := &prioritised{
 		working: working{name: "order", phase: controller.Working, queue: workqueue.Stats{Adds: 10, Retries: 2, Aged: 1, Depth: 3, Delayed: 4,
 			InFlight: 1, OldestWaiting: time.Second, LongestRunning: 2 * time.Second, Unfinished: 3 * time.Second}},
-		depths: []workqueue.Depth{{Priority: 0, Keys: 2}, {Priority: -100, Keys: 1}},
+		depths:   []workqueue.Depth{{Priority: 0, Keys: 2}, {Priority: -100, Keys: 1}},
+		failures: []controller.SourceFailure{{Source: "For(Order)"}, {Source: "Watches(Pod)", Objects: 2}, {Source: "Watches(Pod)", Objects: 1}},
 	}
 	must(m.AddController(c))
 	h.Reconciled(controller.Reconciled{Outcome: controller.Success, Took: time.Millisecond})

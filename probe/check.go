@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -19,9 +18,9 @@ type check struct {
 	o     Options
 
 	mu     sync.Mutex
-	now    *call           // nil: it does not run
-	last   *call           // the last that has returned; nil: there is none, or it was forgotten
-	failed map[string]bool // those that fail, as the log knows it
+	now    *call               // nil: it does not run
+	last   *call               // the last that has returned; nil: there is none, or it was forgotten
+	failed map[string]standing // those that are not in order, as the log knows it
 }
 
 // call is one call of a check, shared by all who ask meanwhile.
@@ -155,36 +154,58 @@ func (c *check) forget() {
 
 var errGoexit = errors.New("the check left by runtime.Goexit")
 
+// standing is how a check stands.
+type standing uint8
+
+const (
+	inOrder standing = iota
+	isExcused
+	fails
+)
+
+func (r Result) standing() standing {
+	switch {
+	case r.Err != nil:
+		return fails
+	case r.Excused != nil:
+		return isExcused
+	}
+	return inOrder
+}
+
 // log tells of changes only, so that a probe every second does not fill the log.
 func (c *check) log(results []Result) {
-	var fails, mended []Result
+	var changed []Result
 	c.mu.Lock()
 	was := c.failed
 	c.failed = nil
 	for _, r := range results {
-		switch {
-		case r.Err == nil && was[r.Name]:
-			mended = append(mended, r)
-		case r.Err != nil:
-			if !was[r.Name] {
-				fails = append(fails, r)
-			}
-			if c.failed == nil {
-				c.failed = map[string]bool{}
-			}
-			c.failed[r.Name] = true
+		is := r.standing()
+		if is != was[r.Name] {
+			changed = append(changed, r)
 		}
+		if is == inOrder {
+			continue
+		}
+		if c.failed == nil {
+			c.failed = map[string]standing{}
+		}
+		c.failed[r.Name] = is
 	}
 	c.mu.Unlock()
-	for _, r := range fails {
-		attrs := []any{"check", r.Name, "err", r.Err}
-		if p, ok := errors.AsType[*run.PanicError](r.Err); ok {
-			attrs = append(attrs, "stack", string(p.Stack))
+	for _, r := range changed {
+		switch r.standing() {
+		case inOrder:
+			c.o.Logger.Info("check is in order again", "check", r.Name)
+		case isExcused:
+			c.o.Logger.Warn("check is excused", "check", r.Name, "why", r.Excused.Why, "err", r.Excused.Err)
+		case fails:
+			attrs := []any{"check", r.Name, "err", r.Err}
+			if p, ok := errors.AsType[*run.PanicError](r.Err); ok {
+				attrs = append(attrs, "stack", string(p.Stack))
+			}
+			c.o.Logger.Warn("check fails", attrs...)
 		}
-		c.o.Logger.Warn("check fails", attrs...)
-	}
-	for _, r := range mended {
-		c.o.Logger.Info("check is in order again", slog.String("check", r.Name))
 	}
 }
 

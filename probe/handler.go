@@ -23,7 +23,8 @@ import (
 //	/readyz?exclude=NAME     without a check; may be repeated. A name that is none is told of
 //	/readyz/NAME             one check: 200 and "ok", 503 and the reason, 404 if there is none
 //
-// Answers have the names of the checks. They have reasons of failures, verbose or not, unless
+// A check that is not in order and excused does not fail: the list says so, and why. Answers have the
+// names of the checks. They have reasons of failures, verbose or not, unless
 // Options.Withhold is set: the log then has them. They may be as old as Options.MaxAge.
 //
 // A kubelet takes 503 as it takes every other code from 400 on. Give it both paths, "/readyz" and
@@ -153,6 +154,10 @@ func (s *Set) one(ctx context.Context, name string) (Result, bool) {
 
 func (s *Set) line(b *strings.Builder, r Result) {
 	switch {
+	case r.Excused != nil && s.o.Withhold:
+		fmt.Fprintf(b, "[+]%s excused: reason withheld\n", r.Name)
+	case r.Excused != nil:
+		fmt.Fprintf(b, "[+]%s excused: %s: %s\n", r.Name, r.Excused.Why, Reason(r.Excused.Err))
 	case r.Err == nil:
 		fmt.Fprintf(b, "[+]%s ok\n", r.Name)
 	case s.o.Withhold:

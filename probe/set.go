@@ -42,7 +42,20 @@ func (e *NameError) Error() string {
 
 func (e *NameError) Unwrap() error { return e.Err }
 
-// Check returns nil if all is well, or what is not. It is called on a goroutine of its own, never
+// Excused is what a check returns of something that is not in order and does not fail the set: the
+// answer with all checks names it, and says why. It counts only as it is, not wrapped or joined.
+type Excused struct {
+	// Why says why it is excused: "waits for the webhooks of this program".
+	Why string
+	// Err is what is not in order. It must not be nil.
+	Err error
+}
+
+func (e *Excused) Error() string { return "excused, " + e.Why + ": " + e.Err.Error() }
+
+func (e *Excused) Unwrap() error { return e.Err }
+
+// Check returns nil if all is well, or what is not; an *Excused does not fail the set. It is called on a goroutine of its own, never
 // twice at once, and should return soon after ctx ends. What its error says can be read by whoever
 // may ask, so it must not name secrets.
 type Check func(ctx context.Context) error
@@ -104,7 +117,7 @@ func (s *Set) Add(name string, f Check) (remove func(), err error) {
 		return nil, &NameError{Set: s.name, Check: name, Err: ErrNoCheck}
 	}
 	return s.add(&check{name: name}, func(ctx context.Context) ([]Result, error) {
-		return []Result{{Name: name, Err: f(ctx)}}, nil
+		return []Result{resultOf(name, f(ctx))}, nil
 	})
 }
 
@@ -124,7 +137,7 @@ func (s *Set) AddGroup(name string, f Group) (remove func(), err error) {
 			if !validName(name) {
 				err, name = errors.Join(fmt.Errorf("%q: %w", name, ErrName), err), "unnamed"
 			}
-			out = append(out, Result{Name: name, Err: err})
+			out = append(out, resultOf(name, err))
 		}
 		return out, nil
 	})
@@ -165,6 +178,15 @@ type Result struct {
 	// Err is nil if all is well; ErrNoAnswer, wrapped, for a check that did not return in time; a
 	// *run.PanicError for one that panicked.
 	Err error
+	// Excused is what is not in order, though Err is nil; nil if nothing is.
+	Excused *Excused
+}
+
+func resultOf(name string, err error) Result {
+	if e, ok := err.(*Excused); ok {
+		return Result{Name: name, Excused: e}
+	}
+	return Result{Name: name, Err: err}
 }
 
 // Check runs the checks, but for those left out, and returns what became of each, in the order of
