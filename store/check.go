@@ -55,10 +55,11 @@ func (was *copied) compare(e *Entry) {
 	}
 }
 
-// all compares what is published with what came: all of it, or some hundred.
+// all compares what is published with what came: all of it, or some twenty. Over the commits of a test
+// each record has its turn.
 func (c *check) all(core *Core) {
 	s := core.published
-	rate := float64(200) / float64(s.Len()+1)
+	rate := float64(20) / float64(s.Len()+1)
 	n := 0
 	for slot := range s.keys.All() {
 		n++
