@@ -60,18 +60,31 @@ func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, err
 }
 
 // Header returns the metadata of the object of a key: a copy, which is the caller's. It costs less than
-// Entry.
-// Errors are those of Entry.
+// Entry, and Look costs less. Errors are those of Entry.
 func (in *Informer) Header(key object.Key, opts ...ReadOption) (h *object.Header, err error) {
-	err = in.look(key, even(opts), func(e *store.Entry) error {
+	err = in.Look(key, func(e *store.Entry) error {
 		h = e.Header()
 		return nil
-	})
+	}, opts...)
 	return h, err
 }
 
-// look calls f with what Entry returns, lent: see [store.Store.Look]. If f fails the entry is one
-// that cannot be used.
+// Look calls f with what Entry returns, lent: it is good until f returns, as in [store.Store.Look]. It is
+// the cheapest way to read metadata, as of a label or the owners: nothing is copied that is not asked
+// for. Errors are those of Entry, and that of f.
+func (in *Informer) Look(key object.Key, f func(*store.Entry) error, opts ...ReadOption) error {
+	var failed error
+	err := in.look(key, even(opts), func(e *store.Entry) error {
+		failed = f(e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// look is Look, but for f: if it fails the entry is one that cannot be used.
 func (in *Informer) look(key object.Key, even bool, f func(*store.Entry) error) error {
 	if err := in.answers(key, even); err != nil {
 		return err

@@ -128,6 +128,19 @@ func TestLister(t *testing.T) {
 			t.Errorf("Header of nothing = %v", err)
 		}
 
+		value := ""
+		look := func(e *store.Entry) error { value, _ = e.Label("value"); return nil }
+		if err := in.Look(key("b"), look); err != nil || value != "2" {
+			t.Errorf("Look = %q, %v", value, err)
+		}
+		if err := in.Look(key("x"), look); !apierrors.IsNotFound(err) {
+			t.Errorf("Look at nothing = %v", err)
+		}
+		own := errors.New("one's own")
+		if err := in.Look(key("b"), func(*store.Entry) error { return own }); err != own {
+			t.Errorf("Look with a function that fails = %v", err)
+		}
+
 		_, err = l.Get(key("x"))
 		var missing *client.NotFound
 		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource != configMaps.Resource ||

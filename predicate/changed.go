@@ -3,7 +3,6 @@ package predicate
 import (
 	"slices"
 
-	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -31,7 +30,7 @@ func StatusChanged() Predicate {
 func LabelsChanged(names ...string) Predicate {
 	return mapsDiffer(names,
 		func(d wire.Digest) uint64 { return d.Labels },
-		func(h *object.Header) map[string]string { return h.Labels })
+		(*store.Entry).Label)
 }
 
 // AnnotationsChanged passes updates that changed one of the annotations named; any, if none is
@@ -39,7 +38,7 @@ func LabelsChanged(names ...string) Predicate {
 func AnnotationsChanged(names ...string) Predicate {
 	return mapsDiffer(names,
 		func(d wire.Digest) uint64 { return d.Annotations },
-		func(h *object.Header) map[string]string { return h.Annotations })
+		(*store.Entry).Annotation)
 }
 
 // OwnersChanged passes updates that changed the owner references: an object that was adopted or
@@ -74,16 +73,15 @@ func digestsDiffer(part func(wire.Digest) uint64) Predicate {
 
 // mapsDiffer compares the values of names, or all that there are by their digests. Where these are
 // equal the maps are, and they are not looked at.
-func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(*object.Header) map[string]string) Predicate {
+func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(e *store.Entry, name string) (string, bool)) Predicate {
 	names = slices.Clone(names)
 	return changed(func(old, new *store.Entry) bool {
 		if differ := part(old.Digest()) != part(new.Digest()); !differ || len(names) == 0 {
 			return differ
 		}
-		was, is := of(old.Header()), of(new.Header())
 		return slices.ContainsFunc(names, func(name string) bool {
-			a, had := was[name]
-			b, has := is[name]
+			a, had := of(old, name)
+			b, has := of(new, name)
 			return a != b || had != has
 		})
 	})

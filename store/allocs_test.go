@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -32,5 +34,34 @@ func TestLookAllocatesNothing(t *testing.T) {
 		}
 	}); n > 20 {
 		t.Errorf("a hundred that do not match make %v allocations", n)
+	}
+}
+
+// What is read of a lent entry costs what is asked for, and its header no more than a copy has to.
+func TestMetadataAllocations(t *testing.T) {
+	s := New(Options{})
+	for i := range 100 {
+		commit(s, fmt.Sprintf("+p%d u%d@%d app=web owner=o1", i, i, i+1))
+	}
+	key, owners := object.Key{Name: "p7"}, 0
+	for _, tc := range []struct {
+		name string
+		read func(*Entry)
+		most float64
+	}{
+		{"a label", func(e *Entry) { e.Label("app") }, 0},
+		{"an annotation", func(e *Entry) { e.Annotation("note") }, 0},
+		{"a selector", func(e *Entry) { e.Selected(labels.Everything()) }, 0},
+		{"owners", func(e *Entry) {
+			for range e.Owners() {
+				owners++
+			}
+		}, 0},
+		{"uid and version", func(e *Entry) { _, _ = e.UID(), e.ResourceVersion() }, 2},
+		{"header", func(e *Entry) { e.Header() }, 4}, // the header, its texts, and two for a map
+	} {
+		if n := testing.AllocsPerRun(500, func() { s.Look(key, tc.read) }); n > tc.most {
+			t.Errorf("%s: %v allocations, want at most %v", tc.name, n, tc.most)
+		}
 	}
 }

@@ -9,32 +9,28 @@ import (
 
 // sameContent reports whether e, of the version that a slot holds, also says what that says. A server may
 // show one version in another way: after a default of the kind or a conversion was changed.
-func (c *Core) sameContent(slot uint32, e *Entry) bool {
-	w := c.work
-	if e.aside != nil || w.asides.Get(slot) != nil {
+func (c *Core) sameContent(slot uint32, held, e *Entry) bool {
+	if e.aside != nil || held.aside != nil {
 		return true // there is nothing to compare
 	}
-	same := false
-	w.record(slot, func(kind, template uint32, r record) {
-		if e.raw == nil && bytes.Equal(r, e.record) {
-			same = true // it came from here
-			return
-		}
-		m := r.meta()
-		if is := e.record.meta(); sameDigests(&m, &is, len(e.raw)) {
-			same = true
-			return
-		}
-		b, err := w.templates.Get(template).unpack(c.content[:0], m.object)
-		if err != nil {
-			return // e is taken
-		}
-		same = wire.Same(wire.Raw{Kind: w.kinds[kind], Encoding: m.encoding(), Bytes: b}, e.Raw())
-		if c.content = b; cap(b) > mostKept {
-			c.content = nil
-		}
-	})
-	return same
+	if e.raw == nil && bytes.Equal(held.record, e.record) {
+		return true // it came from here
+	}
+	was, is := held.record.meta(), e.record.meta()
+	if sameDigests(&was, &is, len(e.raw)) {
+		return true
+	}
+	w := c.work
+	var kind, template uint32
+	w.record(slot, func(k, t uint32, _ record) { kind, template = k, t })
+	b, err := w.templates.Get(template).unpack(c.content[:0], was.object)
+	if err != nil {
+		return false // e is taken
+	}
+	if c.content = b; cap(b) > mostKept {
+		c.content = nil
+	}
+	return wire.Same(wire.Raw{Kind: w.kinds[kind], Encoding: was.encoding(), Bytes: b}, e.Raw())
 }
 
 // sameDigests reports whether two states of one version are the same by their digests and the length of the

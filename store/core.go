@@ -154,7 +154,6 @@ func (c *Core) Put(e *Entry) {
 		listed(slot)
 		held = c.peek(slot)
 		verdict = judge(held, e)
-		passed = after(held, e, passed)
 	} else if at, ok := c.noteOf(e.key); ok { // deleted in this transaction
 		final := w.notes[at].final(c.published)
 		if judge(final, e) == stale {
@@ -163,7 +162,7 @@ func (c *Core) Put(e *Entry) {
 		passed = after(final, e, passed)
 	}
 	if !anew {
-		if verdict == same && !c.sameContent(slot, e) {
+		if verdict == same && !c.sameContent(slot, held, e) {
 			verdict = newer
 		}
 		switch verdict {
@@ -175,6 +174,9 @@ func (c *Core) Put(e *Entry) {
 			c.recycle(e)
 			return
 		}
+	}
+	if had {
+		passed = after(held, e, passed)
 	}
 	e, terms := c.ask(held, e)
 	if had && !anew && e.aside != nil {
@@ -279,7 +281,8 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 		m := last.record.meta()
 		w.high.see(&m)
 		held := c.peek(slot)
-		if !held.SameUID(last) && judgeVersions(held, last) == stale {
+		was := held.record.meta()
+		if !sameUID(&was, &m) && judgeVersions(&was, &m) == stale {
 			c.stale++ // an incarnation before the one that lives
 			return
 		}
@@ -365,7 +368,9 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 	}
 	if at, ok := c.noteOf(key); ok {
 		n := &w.notes[at]
-		if final := n.final(c.published); judgeVersions(final, last) == newer {
+		final := n.final(c.published)
+		was, is := final.record.meta(), last.record.meta()
+		if judgeVersions(&was, &is) == newer {
 			c.pass(n, after(final, last, passed), last)
 			n.last, n.flags = c.packing.loose(last, nil), n.flags&^noteMissed
 		}

@@ -74,7 +74,7 @@ func (s *state) addIndex(o *cow.Owner, d *definition, p prepared, replaced func(
 	}
 	for _, slot := range failed {
 		e := s.load(slot, nil)
-		aside := SetAside(*e.metadata(), p.ask(d, s, slot, load).err)
+		aside := SetAside(e.metadata(), p.ask(d, s, slot, load).err)
 		for i := range s.indexes {
 			s.indexes[i].set(s, o, slot, nil)
 		}

@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -150,37 +149,41 @@ func (e *Entry) SameUID(other *Entry) bool {
 
 // Header is the metadata: a copy, which is the caller's. An entry that was not put in a store yet gives
 // one that is shared: read only. The first call on an entry that came from a store may have to unpack
-// the object, for some microseconds.
+// the object, for some microseconds. Label, Annotation, Selected, Owners and the other methods that
+// read one thing of it need no copy.
 func (e *Entry) Header() *object.Header {
-	h := e.metadata()
-	if e.raw != nil && !e.shown {
+	if h := e.header.Load(); h != nil && e.raw != nil && !e.shown {
 		return h
 	}
-	own := *h
-	own.Labels, own.Annotations, own.Owners = maps.Clone(h.Labels), maps.Clone(h.Annotations), slices.Clone(h.Owners)
-	return &own
+	own := new(struct { // one piece of memory: most objects have one owner
+		object.Header
+		owner [1]object.Owner
+	})
+	own.Header = e.metadata()
+	own.Labels, own.Annotations = maps.Clone(own.Labels), maps.Clone(own.Annotations)
+	if owners := own.Owners; owners != nil {
+		own.Owners = append(own.owner[:0], owners...)
+	}
+	return &own.Header
 }
 
-// metadata is the Header that others have, too: its maps may be those of any number of objects.
-func (e *Entry) metadata() *object.Header {
+// metadata is the Header with maps and owners that any number of objects share.
+func (e *Entry) metadata() object.Header {
 	if h := e.header.Load(); h != nil {
-		return h
+		return *h
 	}
-	m := e.record.meta()
-	texts, one := known(&e.template.parts().labels, m.digest.Labels)
-	annotations, two := known(&e.template.parts().annotations, m.digest.Annotations)
-	owners, three := known(&e.template.parts().owners, m.digest.Owners)
+	m, p := e.record.meta(), e.template.parts()
+	labels, one := known(&p.labels, m.digest.Labels)
+	annotations, two := known(&p.annotations, m.digest.Annotations)
+	owners, three := known(&p.owners, m.digest.Owners)
 	if !one || !two || !three {
-		h := e.scan(&m)
-		e.header.Store(h)
-		return h
+		return *e.scan(&m)
 	}
-	h := &object.Header{Key: e.Key(), Generation: m.generation, Labels: texts, Annotations: annotations, Owners: owners}
+	h := object.Header{Key: e.Key(), Generation: m.generation, Labels: labels, Annotations: annotations, Owners: owners}
 	h.UID, h.ResourceVersion = m.identity()
 	if m.flags&flagDeleting != 0 {
 		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
 	}
-	e.header.Store(h)
 	return h
 }
 
@@ -193,6 +196,12 @@ func (e *Entry) Label(name string) (value string, ok bool) {
 	return value, ok
 }
 
+// Annotation is the value of an annotation, and whether there is one.
+func (e *Entry) Annotation(name string) (value string, ok bool) {
+	value, ok = e.annotations()[name]
+	return value, ok
+}
+
 // Selected reports whether the labels are what a selector asks for.
 func (e *Entry) Selected(by labels.Selector) bool { return by.Matches(readOnly{e.labels()}) }
 
@@ -200,20 +209,51 @@ func (e *Entry) Selected(by labels.Selector) bool { return by.Matches(readOnly{e
 type readOnly struct{ labels.Set }
 
 // Owners yields the owner references, in the order of the object.
-func (e *Entry) Owners() iter.Seq[object.Owner] { return slices.Values(e.metadata().Owners) }
+func (e *Entry) Owners() iter.Seq[object.Owner] {
+	return func(yield func(object.Owner) bool) {
+		for _, owner := range e.owners() {
+			if !yield(owner) {
+				return
+			}
+		}
+	}
+}
 
-// labels are shared: read only. Mostly they cost less than the metadata.
+// labels are shared: read only. So are annotations and owners. Mostly they cost less than the metadata.
 func (e *Entry) labels() map[string]string {
 	if h := e.header.Load(); h != nil {
 		return h.Labels
 	}
-	if known, ok := known(&e.template.parts().labels, e.record.meta().digest.Labels); ok {
-		return known
+	m := e.record.meta()
+	if labels, ok := known(&e.template.parts().labels, m.digest.Labels); ok {
+		return labels
 	}
-	return e.metadata().Labels
+	return e.scan(&m).Labels
 }
 
-// scan reads the header of an object that was read before, and has the template learn from it.
+func (e *Entry) annotations() map[string]string {
+	if h := e.header.Load(); h != nil {
+		return h.Annotations
+	}
+	m := e.record.meta()
+	if annotations, ok := known(&e.template.parts().annotations, m.digest.Annotations); ok {
+		return annotations
+	}
+	return e.scan(&m).Annotations
+}
+
+func (e *Entry) owners() []object.Owner {
+	if h := e.header.Load(); h != nil {
+		return h.Owners
+	}
+	m := e.record.meta()
+	if owners, ok := known(&e.template.parts().owners, m.digest.Owners); ok {
+		return owners
+	}
+	return e.scan(&m).Owners
+}
+
+// scan reads the header of an object that was read before, keeps it, and has the template learn from it.
 func (e *Entry) scan(m *meta) *object.Header {
 	var h object.Header
 	err := e.Read(func(raw wire.Raw) (err error) {
@@ -225,6 +265,7 @@ func (e *Entry) scan(m *meta) *object.Header {
 	}
 	h.Key = e.Key()
 	e.template.parts().learn(&m.digest, &h)
+	e.header.Store(&h)
 	return &h
 }
 

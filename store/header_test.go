@@ -86,6 +86,9 @@ func TestLabelsWithoutACopy(t *testing.T) {
 		if want, has := h.Labels["app"]; app != want || ok != has {
 			t.Errorf("%s: %q, %v", e.Key(), app, ok)
 		}
+		if note, ok := e.Annotation("note"); note != h.Annotations["note"] || ok != (h.Annotations != nil) {
+			t.Errorf("%s: %q, %v", e.Key(), note, ok)
+		}
 		web := labels.SelectorFromSet(labels.Set{"app": "web"})
 		if e.Selected(web) != web.Matches(labels.Set(h.Labels)) || !e.Selected(labels.Everything()) {
 			t.Errorf("%s is selected: %v", e.Key(), e.Selected(web))

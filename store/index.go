@@ -103,7 +103,7 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 		values, err := d.values(e)
 		if err != nil {
 			clear(c.terms)
-			return SetAside(*e.metadata(), err), c.terms
+			return SetAside(e.metadata(), err), c.terms
 		}
 		c.terms[i].values = values
 	}

@@ -27,7 +27,7 @@ func ByLabel(label string) Indexer {
 // ByOwnerUID finds objects by the uid of each of their owners.
 func ByOwnerUID() Indexer {
 	return partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
-		owners := e.metadata().Owners
+		owners := e.owners()
 		if len(owners) == 0 {
 			return nil, nil
 		}

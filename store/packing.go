@@ -82,8 +82,8 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 // pack appends the object of e, packed, to dst, and returns the template that it needs, if any.
 func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
 	h, m := e.metadata(), e.record.meta()
-	shape := shapeOf(h, &m)
-	key := groupOf(h, shape)
+	shape := shapeOf(&h, &m)
+	key := groupOf(&h, shape)
 	if p.groups == nil {
 		p.groups = map[uint64]group{}
 	}
@@ -117,7 +117,7 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 	if t != nil {
 		p.use(w, t)
 		if t.shared.labels.Load() == nil {
-			t.shared.learn(&m.digest, h)
+			t.shared.learn(&m.digest, &h)
 		}
 	}
 	p.groups[shape], p.groups[key] = common, of

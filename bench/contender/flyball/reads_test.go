@@ -36,7 +36,7 @@ func BenchmarkReads(b *testing.B) {
 	for _, read := range []struct {
 		name string
 		do   func(object.Key) error
-	}{{"header", f.Header}, {"shared", f.Shared}, {"projected", f.Project}, {"get", f.Get}} {
+	}{{"header", f.Header}, {"copied header", f.copied}, {"projected", f.Project}, {"get", f.Get}} {
 		for name, some := range map[string][]object.Key{"512": keys[:512], "all": keys} {
 			b.Run(read.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
