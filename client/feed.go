@@ -132,8 +132,8 @@ func watchParameters(query url.Values, q WatchQuery) {
 
 // send maps the kind at the time of the call, so that one that comes later is found.
 func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *http.Response, error) {
-	if matchesNothing(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}) {
-		return Call{}, nil, &InvalidSelector{cause: errNothing}
+	if err := watchable(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}); err != nil {
+		return Call{}, nil, err
 	}
 	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.o.Namespace}, "", true)
 	if err != nil {

@@ -162,8 +162,8 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	if matchesNothing(o) {
-		return &rawPage{}, nil
+	if some, err := selects(o); err != nil || !some {
+		return &rawPage{}, err
 	}
 	t, err := c.resolve(ctx, verbList, gvk, object.Key{Namespace: o.Namespace}, "", true)
 	if err != nil {

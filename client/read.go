@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -102,20 +103,35 @@ func selectorQuery(o *ListOptions) url.Values {
 	return q
 }
 
-// matchesNothing reports a selector that no object can match. It has no text form: to the server
-// it would be one that matches everything.
-func matchesNothing(o *ListOptions) bool {
+// selects reports whether any object can match. A selector that none can has no text form: to the
+// server it would be one that matches everything. Labels that were never validated are an
+// *InvalidSelector here: a comma in a value would be another requirement to the server.
+func selects(o *ListOptions) (bool, error) {
 	if o.Fields == fields.Nothing() {
-		return true
+		return false, nil
 	}
 	if o.Labels == nil {
-		return false
+		return true, nil
 	}
-	_, selectable := o.Labels.Requirements()
-	return !selectable
+	all, selectable := o.Labels.Requirements()
+	for _, r := range all {
+		if _, err := labels.NewRequirement(r.Key(), r.Operator(), r.ValuesUnsorted()); err != nil {
+			return false, &InvalidSelector{Selector: o.Labels.String(), cause: err}
+		}
+	}
+	return selectable, nil
 }
 
 var errNothing = errors.New("matches nothing")
+
+// watchable is an error for a selector that cannot be watched.
+func watchable(o *ListOptions) error {
+	some, err := selects(o)
+	if err == nil && !some {
+		err = &InvalidSelector{cause: errNothing}
+	}
+	return err
+}
 
 // listQuery is the whole query of one page.
 func listQuery(o *ListOptions) url.Values {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// InvalidSelector is the error for a label or field selector that does not parse. Nothing was
-// sent.
+// InvalidSelector is the error for a label or field selector that does not parse, or that has keys or
+// values that no label can have. Nothing was sent.
 type InvalidSelector struct {
 	// Selector is the text as it was given.
 	Selector string

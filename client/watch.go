@@ -79,8 +79,8 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	if err != nil {
 		return nil, err
 	}
-	if matchesNothing(&o) {
-		return nil, &InvalidSelector{cause: errNothing}
+	if err := watchable(&o); err != nil {
+		return nil, err
 	}
 	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
 	if err != nil {

@@ -30,8 +30,10 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	if op.Owner == "" {
 		op.Owner = c.owner
 	}
-	if op.Verb == VerbDeleteAll && matchesNothing(&op.Select) {
-		return nil, nil
+	if op.Verb == VerbDeleteAll {
+		if some, err := selects(&op.Select); err != nil || !some {
+			return nil, err
+		}
 	}
 	w, err := c.plan(ctx, &op)
 	if err != nil {
