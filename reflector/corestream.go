@@ -95,12 +95,13 @@ func (c *Core) streamDone(at moment, version string) Action {
 // streamFailed goes over to pages at once: whatever keeps a streaming list from its end, the plain
 // one may come through. Streaming lists are tried again later.
 //
-// What concerns both forms alike is not held against the streaming one: that the kind is forbidden or
-// unknown to discovery, and, once, a server that cannot be reached, asks for a pause, or does not
-// have the version.
+// What concerns both forms alike is not held against the streaming one: that the kind is unknown to
+// discovery, and, once, a server that cannot be reached, asks for a pause, or does not have the version.
+// A 403 may: a role can allow lists and no watches, and a server between may refuse what it does not
+// know.
 func (c *Core) streamFailed(at moment, err error) Action {
 	cause, wait := classify(err)
-	if cause == forbidden || meta.IsNoMatchError(err) {
+	if meta.IsNoMatchError(err) {
 		return c.listFailed(at, err)
 	}
 	c.unstreamed++

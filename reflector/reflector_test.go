@@ -417,7 +417,10 @@ func TestServerAwayForMinutes(t *testing.T) {
 
 func TestForbiddenNamesVerbAndResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &scripted{onWatch: func(int, client.WatchQuery, *stream) error { return status("403") }}
+		src := &scripted{
+			onWatch: func(int, client.WatchQuery, *stream) error { return status("403") },
+			onList:  func(int, client.ListQuery) (string, error) { return "", status("403") },
+		}
 		r, stop := running(t, src, newContent(), Options{Config: Config{Resource: "deployments.apps"}})
 		defer stop()
 		time.Sleep(time.Second)
@@ -426,8 +429,8 @@ func TestForbiddenNamesVerbAndResource(t *testing.T) {
 			t.Errorf("state: %+v", s)
 		}
 		time.Sleep(10 * time.Minute)
-		if _, watches := src.counts(); watches > 21 || watches < 18 {
-			t.Errorf("asked %d times in ten minutes", watches)
+		if lists, watches := src.counts(); lists > 21 || lists < 18 || watches > 5 {
+			t.Errorf("asked by %d lists and %d watches in ten minutes", lists, watches)
 		}
 	})
 }

@@ -106,6 +106,53 @@ func TestStreamingListThatIsKeptOut(t *testing.T) {
 	}
 }
 
+// A streaming list that is forbidden may be so alone: where a role allows lists and no watches the
+// content is there and the phase says what is missing, and where only the streaming form is refused
+// nothing is. Where nothing is allowed requests stay few.
+func TestStreamingListIsForbidden(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		noList, noWatch    bool
+		has                []string
+		phase              Phase
+		mostList, mostHour int // lists and watches in an hour
+	}{
+		{"the form alone", false, false, []string{"a@3"}, Synced, 30, 130}, // those that look after a quiet watch included
+		{"watches", false, true, []string{"a@3"}, Forbidden, 130, 130},
+		{"all", true, true, nil, Forbidden, 130, 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := &scripted{onList: func(int, client.ListQuery) (string, error) {
+					if tt.noList {
+						return "", status("403")
+					}
+					return list(9, "", pod("a", 3)), nil
+				}}
+				src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
+					if q.SendInitialEvents || tt.noWatch {
+						return status("403")
+					}
+					return nil
+				}
+				sink := newContent()
+				r, stop := running(t, src, sink, Options{})
+				defer stop()
+				synctest.Wait()
+				sink.has(t, tt.has...)
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				sink.has(t, tt.has...)
+				s := r.State()
+				lists, watches := src.counts()
+				if s.Phase != tt.phase || s.HasSynced == tt.noList || lists > tt.mostList || watches > tt.mostHour {
+					t.Errorf("%d lists, %d watches, %+v", lists, watches, s)
+				}
+			})
+		})
+	}
+}
+
 // When both forms fail requests stay few, and the streaming form comes back once it works.
 func TestStreamingComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
