@@ -60,7 +60,7 @@ it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhe
 	fs.IntVar(&f.port, "port", 0, "`PORT` of the API server on 127.0.0.1 (0 = the data directory's last one, else any free one)")
 	fs.StringVar(&f.dataDir, "data-dir", "", "keep all state in this `DIR` and go on from there (default: temporary, removed at the end)")
 	fs.IntVar(&f.nodes, "nodes", 1, "`number` of nodes, each with room for a million Pods")
-	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the control plane program, if that is not done yet")
+	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the control plane program, if that is not done yet and "+plane.BinaryEnv+" names none")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "print the control plane's logs on standard error")
 	return cmd
 }
@@ -88,6 +88,9 @@ func (f *controlplaneFlags) check() error {
 // run runs the control plane until ctx ends.
 func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
 	if f.buildOnly {
+		if os.Getenv(plane.BinaryEnv) != "" {
+			return nil // Start says if it is not there
+		}
 		_, err := plane.Build(ctx, errOut)
 		return unlessAsked(ctx, err)
 	}

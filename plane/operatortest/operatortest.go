@@ -374,8 +374,11 @@ func Await[T any, P object.Ptr[T]](t testing.TB, op *Operator, obj P, ok func(P)
 		if ns := obj.GetNamespace(); ns != "" {
 			opts = append(opts, client.InNamespace(ns))
 		}
-		w, err := client.Watch[T, P](ctx, op.Client, opts...)
-		if err != nil {
+		var w *client.Watcher[P]
+		if err := until(ctx, func() (err error) {
+			w, err = client.Watch[T, P](ctx, op.Client, opts...)
+			return err
+		}); err != nil {
 			t.Fatalf("operatortest: %v", err)
 		}
 		for e, err := range w.Events() {

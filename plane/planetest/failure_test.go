@@ -1,8 +1,13 @@
 package planetest
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flyball-io/flyball/plane"
 )
@@ -64,5 +69,36 @@ func TestLabel(t *testing.T) {
 		if got := label(test); got != want {
 			t.Errorf("label(%q) = %q, want %q", test, got, want)
 		}
+	}
+}
+
+// hurried is a test whose time is over soon.
+type hurried struct {
+	testing.TB
+	deadline time.Time
+}
+
+func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
+
+// A control plane that is not there when the time of "go test" is over fails the test with what to do,
+// before "go test" ends the process.
+func TestTimeIsOver(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(source, []byte("package main\n\nimport \"time\"\n\nfunc main() { time.Sleep(time.Minute) }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	never := filepath.Join(t.TempDir(), "never")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", never, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	deadline := time.Now().Add(time.Second)
+	_, err := start(t.Context(), hurried{t, deadline}, plane.Options{Binary: never})
+	if !errors.Is(err, errNoTime) || !strings.Contains(err.Error(), "--build-only") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := inTime(t.Context(), hurried{t, deadline.Add(time.Hour)})
+	defer cancel()
+	if left, ok := ctx.Deadline(); !ok || !left.Before(deadline.Add(time.Hour-19*time.Second)) || ctx.Err() != nil {
+		t.Errorf("%v until %v", ctx.Err(), left)
 	}
 }

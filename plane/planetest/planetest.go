@@ -8,7 +8,8 @@
 //
 // [Shared] starts the control plane of the test binary when the first test
 // asks for it, in 3 to 4 seconds once it is built; see [plane.Build] for the
-// build. A test that kills, pauses or restarts takes one of its own from
+// build, which may take longer than "go test" gives a test: then the test fails
+// and says what to do. A test that kills, pauses or restarts takes one of its own from
 // [Private]. When a test fails, what the control plane logged since the test
 // asked for it is in the test's log.
 //
@@ -19,10 +20,13 @@ package planetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/flyball-io/flyball/plane"
 )
@@ -47,7 +51,7 @@ func Shared(t testing.TB) *plane.Plane {
 	if !shared.tried {
 		shared.tried = true
 		// Not the test's context: the control plane outlives the test.
-		shared.plane, shared.err = plane.Start(context.Background(), plane.Options{Progress: os.Stderr})
+		shared.plane, shared.err = start(context.Background(), t, plane.Options{Progress: os.Stderr})
 	}
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -63,7 +67,7 @@ func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	if opts.Progress == nil {
 		opts.Progress = os.Stderr
 	}
-	p, err := plane.Start(t.Context(), opts)
+	p, err := start(t.Context(), t, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +78,33 @@ func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	})
 	logOnFailure(t, p, 0)
 	return p
+}
+
+// errNoTime says what to do where the time of "go test" does not last for the build of the control
+// plane. What is compiled by then is not compiled again.
+var errNoTime = errors.New(`the time of the test is over: build the control plane before, by "flyball controlplane --build-only", or give "go test" more time by -timeout`)
+
+// start starts a control plane in the time that the test has. "go test" ends the process when that is
+// over, which tells nobody why.
+func start(ctx context.Context, t testing.TB, o plane.Options) (*plane.Plane, error) {
+	ctx, cancel := inTime(ctx, t)
+	defer cancel()
+	p, err := plane.Start(ctx, o)
+	if err != nil && context.Cause(ctx) == errNoTime {
+		err = fmt.Errorf("%w; %w", errNoTime, err)
+	}
+	return p, err
+}
+
+// inTime is a context that ends shortly before the time of the test is over.
+func inTime(ctx context.Context, t testing.TB) (context.Context, context.CancelFunc) {
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, bounded := d.Deadline(); bounded {
+			reserve := min(20*time.Second, time.Until(deadline)/10)
+			return context.WithDeadlineCause(ctx, deadline.Add(-reserve), errNoTime)
+		}
+	}
+	return context.WithCancel(ctx)
 }
 
 // Main runs the tests, ends the shared control plane and exits.

@@ -157,7 +157,7 @@ func testScale(t *testing.T, op *operatortest.Operator) {
 // testColumns asks for what kubectl get shows.
 func testColumns(t *testing.T, op *operatortest.Operator) {
 	g := create(t, op, "columns", webappv1.GuestbookSpec{Alias: webappv1.Address})
-	operatortest.Await(t, op, g, func(g *webappv1.Guestbook) bool { return len(g.Status.Conditions) > 0 })
+	operatortest.Await(t, op, g, isReady)
 	for _, version := range []string{"v1", "v2"} {
 		var table metav1.Table
 		text := fetch(t, "/apis/webapp.example.com/"+version+"/namespaces/"+op.Namespace+"/guestbooks/columns", "application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -171,7 +171,7 @@ func testColumns(t *testing.T, op *operatortest.Operator) {
 		if want := []string{"Name", "Size", "Ready", "Alias", "Message", "Age"}; !slices.Equal(names, want) {
 			t.Errorf("%s: columns %q, want %q", version, names, want)
 		}
-		if cells := table.Rows[0].Cells; !reflect.DeepEqual(cells[:4], []any{"columns", 1.0, "False", "Address"}) {
+		if cells := table.Rows[0].Cells; !reflect.DeepEqual(cells[:4], []any{"columns", 1.0, "True", "Address"}) {
 			t.Errorf("%s: %v", version, cells)
 		}
 	}
