@@ -22,8 +22,12 @@ func (c *Core) openWatch(at moment, s style) {
 }
 
 // silentAt is when the open watch counts as silent if nothing comes until then. A watch that was
-// to get a bookmark must have ended by itself.
+// to get a bookmark must have ended by itself. After several breaks that may have hidden something
+// it is only the time that a watch takes to prove itself, so that a quiet kind is synced soon.
 func (c *Core) silentAt(at moment) time.Time {
+	if proof := c.opened.Add(quickWatch); c.doubt > 1 && at.now.Before(proof) {
+		return proof
+	}
 	end := c.opened.Add(c.timeout + answer)
 	if c.style == long && c.cfg.Silence > 0 {
 		if silent := at.now.Add(c.cfg.Silence); silent.Before(end) {
@@ -160,8 +164,12 @@ func (c *Core) watchSilent(at moment) Action {
 	if !c.open {
 		return c.watchFailed(at, ErrStalled)
 	}
-	c.proven(at)
 	count(&c.state.Restarts, Silent)
+	if c.doubt > 1 {
+		c.proven(at)
+		return c.watch(at, long)
+	}
+	c.proven(at)
 	if c.style == long && c.cfg.Silence > 0 {
 		return c.watch(at, brief)
 	}

@@ -89,6 +89,41 @@ func TestEventsThatCannotBePlaced(t *testing.T) {
 	}
 }
 
+// A kind of which nothing comes after such events is soon in sync again, however quiet it is.
+func TestInSyncSoonAfterDoubt(t *testing.T) {
+	for name, bad := range map[string]string{"unplaced": frame("ADDED", `{"metadata":{"name":1}}`), "garbage": "}{"} {
+		for _, paged := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, paged %t", name, paged), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					sent := 0
+					src := &scripted{onWatch: func(_ int, q client.WatchQuery, s *stream) error {
+						if q.SendInitialEvents {
+							s.send(bookmark(9, true))
+						}
+						if sent < 2 {
+							sent++
+							s.send(bad)
+						}
+						return nil
+					}}
+					r, stop := running(t, src, newContent(), Options{Config: Config{Paged: paged}})
+					defer stop()
+					time.Sleep(6 * time.Second)
+					synctest.Wait()
+					if s := r.State(); s.Phase != Synced || sent != 2 {
+						t.Errorf("after %d events %+v", sent, s)
+					}
+					_, before := src.counts()
+					time.Sleep(20 * time.Second)
+					if _, after := src.counts(); after > before+1 {
+						t.Errorf("%d watches in 20 s", after-before)
+					}
+				})
+			})
+		}
+	}
+}
+
 // The deletion of an object of which only the key can be read is one.
 func TestDeletionWithABareKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
