@@ -34,6 +34,10 @@ type Options struct {
 	// Resync is the period of handlers that do not name their own, and of controllers of a manager
 	// that do not; see controller.Options. Zero or negative: never.
 	Resync time.Duration
+	// Audit is about how often the metadata of each kind is listed and compared with what is held, to
+	// find and mend what its watch has lost; see [informer.Options] for what it costs. Zero: 6 h.
+	// Negative: never.
+	Audit time.Duration
 	// KeepManagedFields keeps metadata.managedFields of every kind; see KindOptions for one alone.
 	// By default they are cut from every object as it arrives: what is read has none. They are half
 	// of most objects, and writing one without them leaves those on the server as they are.
@@ -74,6 +78,8 @@ type KindOptions struct {
 	KeepManagedFields bool
 	// MemoryBudget replaces Options.MemoryBudget. Zero: that. Negative: none.
 	MemoryBudget int64
+	// Audit replaces Options.Audit. Zero: that. Negative: never.
+	Audit time.Duration
 	// OpenOnRead lets the first read open the kind, and wait until it has synced or the ctx of the
 	// read ends. It stays open. There is no such option for all kinds at once.
 	OpenOnRead bool
@@ -128,7 +134,7 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 	}
 	var err error
 	c.factory, err = informer.NewFactory(conn, informer.FactoryOptions{
-		Resync: o.Resync, Configure: c.configure, OnProblem: o.OnProblem, Limiter: o.Limiter, Logger: o.Logger,
+		Resync: o.Resync, Audit: o.Audit, Configure: c.configure, OnProblem: o.OnProblem, Limiter: o.Limiter, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -140,6 +146,9 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 func (c *Cache) configure(o *informer.Options) {
 	special := c.special[o.Kind.GVK]
 	o.KeepManagedFields = c.o.KeepManagedFields || special.KeepManagedFields
+	if special.Audit != 0 {
+		o.Audit = special.Audit
+	}
 	o.Budget, o.GoHeap = c.budget(o.Kind.GVK), c.o.GoHeap
 	if !o.Selection.MetadataOnly {
 		o.Transform = special.Transform

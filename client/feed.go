@@ -35,12 +35,17 @@ type FeedOptions struct {
 type Feed struct {
 	c    *Live
 	kind *wire.Kind
+	meta *wire.Kind // the kind, as metadata only
 	o    FeedOptions
 }
 
 // Feed makes the feed of a kind. It does not talk to the server.
 func (c *Live) Feed(gvk schema.GroupVersionKind, o FeedOptions) *Feed {
-	return &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: o.Metadata}, o: o}
+	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: o.Metadata}, o: o}
+	if f.meta = f.kind; !o.Metadata {
+		f.meta = &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: true}
+	}
+	return f
 }
 
 // Kind of the objects. It is the one that their [wire.Raw] points to.
@@ -68,15 +73,25 @@ type ListQuery struct {
 // so on. Errors of reading the list are those of package wire; a connection that breaks
 // meanwhile is an [Unavailable] or a [Timeout] in them.
 func (f *Feed) List(ctx context.Context, q ListQuery) (*wire.List, error) {
+	return f.list(ctx, f.kind, q)
+}
+
+// ListMetadata is List of the metadata of the same objects. A server that has no such lists says so
+// with a [Rejected] of code 406, or answers with whole objects: see [wire.ListMeta].Metadata.
+func (f *Feed) ListMetadata(ctx context.Context, q ListQuery) (*wire.List, error) {
+	return f.list(ctx, f.meta, q)
+}
+
+func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.List, error) {
 	o := ListOptions{
 		Labels: f.o.Labels, Fields: f.o.Fields,
 		Limit: q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
 	}
-	call, resp, err := f.send(ctx, verbList, listQuery(&o))
+	call, resp, err := f.send(ctx, kind, verbList, listQuery(&o))
 	if err != nil {
 		return nil, err
 	}
-	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), f.kind, wire.Limits{})
+	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
 	if err != nil {
 		return nil, streamError(call, resp, err)
 	}
@@ -107,7 +122,7 @@ func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
 	o := ListOptions{Labels: f.o.Labels, Fields: f.o.Fields, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
-	call, resp, err := f.send(ctx, verbWatch, query)
+	call, resp, err := f.send(ctx, f.kind, verbWatch, query)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +146,7 @@ func watchParameters(query url.Values, q WatchQuery) {
 }
 
 // send maps the kind at the time of the call, so that one that comes later is found.
-func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *http.Response, error) {
+func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url.Values) (Call, *http.Response, error) {
 	if err := watchable(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}); err != nil {
 		return Call{}, nil, err
 	}
@@ -140,23 +155,24 @@ func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *
 		return Call{}, nil, err
 	}
 	t.call.Initial = query.Has("sendInitialEvents")
+	t.aside = kind != f.kind
 	resp, err := f.c.send(ctx, t, func(plain bool) (*request, error) {
 		return &request{
 			call: t.call, method: http.MethodGet, path: t.path(), query: query,
-			accept: f.accept(verb, plain), direct: true, stream: verb == verbWatch,
+			accept: accept(kind, verb, plain), direct: true, stream: verb == verbWatch,
 		}, nil
 	})
 	return t.call, resp, err
 }
 
 // accept asks for protobuf where the scheme has a Go type to read it into.
-func (f *Feed) accept(verb string, plain bool) string {
+func accept(kind *wire.Kind, verb string, plain bool) string {
 	switch {
-	case f.o.Metadata && verb == verbWatch:
+	case kind.MetadataOnly && verb == verbWatch:
 		return acceptFor(&metav1.PartialObjectMetadata{}, plain)
-	case f.o.Metadata:
+	case kind.MetadataOnly:
 		return acceptList(&metav1.PartialObjectMetadata{}, plain)
-	case plain || !wire.HasProtobuf(f.kind.GoType()):
+	case plain || !wire.HasProtobuf(kind.GoType()):
 		return wire.AcceptJSON
 	}
 	return wire.AcceptProtobuf

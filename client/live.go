@@ -220,6 +220,7 @@ type target struct {
 	gvk        schema.GroupVersionKind
 	mapping    *meta.RESTMapping
 	namespaced bool
+	aside      bool // in another form than usual: what the server refuses is not remembered
 }
 
 // resolve finds the resource of a kind and checks the key against it: the namespace of a
@@ -293,10 +294,11 @@ func (c *Live) setPlain(t *target) {
 }
 
 // send sends a request to a target: built for protobuf where that is possible, and once more
-// built for JSON when the server refuses it (406, 415), which is remembered. A 404 for the
-// resource itself makes the mapper look again next time.
+// built for JSON when the server refuses it (406, 415), which is remembered unless that is refused, too.
+// A 404 for the resource itself makes the mapper look again next time.
 func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
-	for plain := c.isPlain(t); ; plain = true {
+	was := c.isPlain(t)
+	for plain := was; ; plain = true {
 		r, err := build(plain)
 		if err != nil {
 			return nil, err
@@ -306,12 +308,16 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			r.limit = c.limit
 		}
 		resp, err := c.link.send(ctx, r)
+		e, refused := errors.AsType[*Rejected](err)
+		refused = refused && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType)
+		if refused && !plain {
+			continue
+		}
+		if plain && !was && !refused && !t.aside {
+			c.setPlain(t)
+		}
 		if err == nil {
 			return resp, nil
-		}
-		if e, ok := errors.AsType[*Rejected](err); ok && !plain && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType) {
-			c.setPlain(t)
-			continue
 		}
 		if e, ok := errors.AsType[*NotServed](err); ok && e.Subresource == "" {
 			if m, ok := c.mapper.(*Mapper); ok {

@@ -36,6 +36,7 @@ func (a *applier) stop() {
 	a.turn.Lock()
 	defer a.turn.Unlock()
 	a.wake.Stop()
+	a.in.audits.stop()
 	a.idle.timer.Stop()
 	if a.txn != nil {
 		a.txn.Discard()
@@ -62,6 +63,7 @@ func (a *applier) round() {
 	a.join()
 	a.resync(time.Now())
 	a.releaseIdle(time.Now())
+	a.in.audits.due(time.Now())
 	a.in.weigh()
 }
 
@@ -71,11 +73,22 @@ func (a *applier) tryApply() bool {
 		return false
 	}
 	defer a.turn.Unlock()
+	a.applyNow()
+	return true
+}
+
+// catchUp applies what was passed to the sink before the call.
+func (a *applier) catchUp() {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.applyNow()
+}
+
+func (a *applier) applyNow() {
 	if a.apply() {
 		a.in.weigh()
 		a.idle.lookIn(idlePause)
 	}
-	return true
 }
 
 // apply applies what waits, and reports whether that was anything.
@@ -168,6 +181,7 @@ func (a *applier) endReplace(version string) {
 			r.listed()
 		}
 		a.resync(time.Now()) // the periods begin
+		a.in.audits.begin(time.Now())
 	}
 }
 

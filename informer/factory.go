@@ -27,6 +27,9 @@ type FactoryOptions struct {
 	Selection Selection
 	// Resync is the period of handlers that do not name their own. Zero or negative: never.
 	Resync time.Duration
+	// Audit is how often each informer looks for events that its watch has lost; see [Options]. Zero:
+	// 6 h. Negative: never. One of them lists at a time.
+	Audit time.Duration
 	// Configure may change the options of each informer before it is made, by its kind: a
 	// Transform, an index, KeepManagedFields, another Resync. It must not change what is
 	// watched, and not call the factory. It is called again when the factory starts again. Nil: none.
@@ -45,8 +48,9 @@ type FactoryOptions struct {
 // that is open is a new one, with an empty store, the same indexes, and no registrations. All
 // methods may be called from any goroutine.
 type Factory struct {
-	conn Connection
-	o    FactoryOptions
+	conn   Connection
+	o      FactoryOptions
+	audits *reflector.Limiter
 
 	mu     sync.Mutex
 	shared map[shareKey]*shared
@@ -65,7 +69,10 @@ func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 	if o.Limiter == nil {
 		o.Limiter = reflector.NewLimiter(reflector.LimiterOptions{})
 	}
-	return &Factory{conn: conn, o: o, shared: make(map[shareKey]*shared)}, nil
+	return &Factory{
+		conn: conn, o: o, shared: make(map[shareKey]*shared),
+		audits: reflector.NewLimiter(reflector.LimiterOptions{Lists: 1, Rate: 10}),
+	}, nil
 }
 
 // Connection is the one the factory was made with.

@@ -44,6 +44,18 @@ type Options struct {
 	Budget *Budget
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
+	// Audit is about how often the metadata of all objects is listed and compared with what is held, to
+	// find events that the watch has lost: each time after three quarters of it to the whole. What two
+	// such lists show, and the watch does not, is mended by a list of the content, which Figures, the log
+	// and State.Watch.Relists tell of. Zero: 6 h. Negative: never. A Source without ListMetadata is never
+	// audited, and one whose server does not list metadata no more once it has said so.
+	//
+	// AUDITCOST
+	// docs/adr/0022-audit.md says how it was measured.
+	Audit time.Duration
+	// AuditLimiter spreads the lists of audits of those who share it; a Factory has one for all of its
+	// informers. Nil: no limit.
+	AuditLimiter *reflector.Limiter
 	// OnProblem is told of each version of an object that cannot be used, once, of each panic of a
 	// source or handler, and when Budget is passed, beside the log. It may be called from several goroutines, and must
 	// not block. Nil: none.
@@ -64,6 +76,7 @@ type Informer struct {
 	fifo    *delta.FIFO[*store.Entry]
 	store   *store.Store
 	avail   availability
+	audits  *auditor
 	spare   spare
 	synced  chan struct{}
 	done    chan struct{} // closed when phase becomes stopped
@@ -75,6 +88,8 @@ type Informer struct {
 	regs    []*Registration // replaced, never changed in place
 	joining []*Registration // added while running; the applier takes them over
 	asides  map[object.Key]*aside
+
+	namespace string // the only one that is watched; empty: all
 
 	weight int64 // of the store, as it counts in the budget; it belongs to the applier
 }
@@ -115,6 +130,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if !o.Kind.ClusterScoped && o.Reflector.Namespace == "" {
 		o.Reflector.Namespace = o.Selection.Namespace
 	}
+	in.namespace = o.Reflector.Namespace
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
 		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
 		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {
@@ -142,7 +158,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
-	in.watch = watch
+	in.watch, in.audits = watch, newAuditor(in, source)
 	return in, nil
 }
 

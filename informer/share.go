@@ -30,6 +30,7 @@ func (s *shared) renew() error {
 		Kind: s.kind, Selection: s.sel, Scheme: s.f.conn.Scheme,
 		Indexes: make(map[string]store.Indexer), Resync: s.f.o.Resync,
 		OnProblem: s.f.o.OnProblem, Logger: s.f.o.Logger,
+		Audit: s.f.o.Audit, AuditLimiter: s.f.audits,
 	}
 	o.Reflector.Limiter = s.f.o.Limiter
 	if s.f.o.Configure != nil {

@@ -72,11 +72,13 @@ type Figures struct {
 	Handlers Stats
 	// Budget is how Options.Budget and what is held of it compare, by all informers that share it.
 	Budget BudgetState
+	// Audit counts the audits of the watch.
+	Audit AuditStats
 }
 
 // Figures returns the present ones.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats(), Budget: in.o.Budget.State()}
+	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats(), Budget: in.o.Budget.State(), Audit: in.audits.figures()}
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

@@ -35,6 +35,8 @@ const (
 	Discovered
 	// Timer: the time of the last action has passed.
 	Timer
+	// Relist ends what is open: content is to be listed anew, for Input.Reason.
+	Relist
 	// Stop ends the run.
 	Stop
 )
@@ -47,6 +49,7 @@ type Input struct {
 	Continue   string
 	InitialEnd bool
 	Serving    client.Serving
+	Reason     Reason
 	Err        error
 }
 

@@ -150,6 +150,9 @@ func (c *Core) step(at moment, in Input) Action {
 		}
 		return Action{Do: Halt}
 	}
+	if in.Event == Relist && (c.mode == watching || c.mode == probing || c.mode == streaming) {
+		return c.relist(at, in.Reason)
+	}
 	switch c.mode {
 	case idle:
 		if in.Event == Start {

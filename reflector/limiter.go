@@ -61,9 +61,9 @@ func NewLimiter(o LimiterOptions) *Limiter {
 	return l
 }
 
-// acquire waits for a turn. The error is the cause of ctx: then nothing was taken. A nil Limiter
-// lets all pass, with a nil turn.
-func (l *Limiter) acquire(ctx context.Context) (*turn, error) {
+// Acquire waits for a turn. The error is the cause of ctx: then nothing was taken. A nil Limiter
+// lets all pass, with a nil Turn. A Reflector calls it for its own lists.
+func (l *Limiter) Acquire(ctx context.Context) (*Turn, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func (l *Limiter) acquire(ctx context.Context) (*turn, error) {
 		l.begun[l.next] = time.Now()
 		l.next = (l.next + 1) % len(l.begun)
 	}
-	t := &turn{l: l, began: time.Now()}
+	t := &Turn{l: l, began: time.Now()}
 	if l.slots != nil && l.o.Patience > 0 {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -134,9 +134,9 @@ func (l *Limiter) free() {
 	}
 }
 
-// turn is one of the lists that a Limiter counts, until it is released or nothing comes on it for
-// too long. A nil turn is none.
-type turn struct {
+// Turn is one of the lists that a Limiter counts, until it is released or nothing comes on it for
+// too long. A nil Turn is none.
+type Turn struct {
 	l     *Limiter
 	began time.Time
 	came  atomic.Uint64 // inputs
@@ -147,15 +147,15 @@ type turn struct {
 	released bool
 }
 
-// progress notes that something came.
-func (t *turn) progress() {
+// Progress notes that something came.
+func (t *Turn) Progress() {
 	if t != nil && t.came.Add(1) == 1 {
 		t.l.answered(time.Since(t.began))
 	}
 }
 
 // look releases the turn if nothing came since it looked last.
-func (t *turn) look() {
+func (t *Turn) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.released {
@@ -171,7 +171,8 @@ func (t *turn) look() {
 	t.l.free()
 }
 
-func (t *turn) release() {
+// Release ends the turn. It may be called twice.
+func (t *Turn) Release() {
 	if t == nil {
 		return
 	}

@@ -88,8 +88,10 @@ type Reflector struct {
 	told log   // belongs to Run
 	ran  atomic.Bool
 
-	mu    sync.Mutex
-	state State
+	mu        sync.Mutex
+	state     State
+	relist    Reason      // that Relist asked for; empty: none
+	interrupt func(error) // ends the watch that is open
 }
 
 // New checks the options. It starts nothing.

@@ -30,7 +30,7 @@ type session struct {
 	probe bool            // the open list is one
 	open  context.Context // of what is open
 	guard guard
-	turn  *turn // of the limiter; nil: none
+	turn  *Turn // of the limiter; nil: none
 }
 
 // act is told the action and when it was decided.
@@ -40,13 +40,13 @@ func (s *session) act(now time.Time, a Action) Input {
 		s.closeOpen()
 	}
 	if s.turn != nil && !s.r.core.Listing() {
-		s.turn.release()
+		s.turn.Release()
 		s.turn = nil
 	}
 	switch a.Do {
 	case Read:
 		s.guard.set(a.Until)
-		s.turn.progress()
+		s.turn.Progress()
 		if s.watch != nil {
 			return s.readWatch()
 		}
@@ -61,7 +61,7 @@ func (s *session) act(now time.Time, a Action) Input {
 	}
 	if s.turn == nil && s.r.core.Listing() {
 		var err error
-		if s.turn, err = s.r.o.Limiter.acquire(s.ctx); err != nil {
+		if s.turn, err = s.r.o.Limiter.Acquire(s.ctx); err != nil {
 			return Input{Event: End, Err: err}
 		}
 	}
@@ -94,6 +94,7 @@ func (s *session) start(a Action) Input {
 	s.guard.set(a.Until)
 	var err error
 	if a.Do == Watch {
+		s.r.interruptible(cancel)
 		s.watch, err = s.r.src.Watch(open, client.WatchQuery{
 			ResourceVersion: a.Version, SendInitialEvents: a.Initial, Timeout: a.Timeout,
 		})
@@ -163,10 +164,15 @@ func (s *session) readWatch() Input {
 	return Input{Event: events[f.Type], Entry: entry}
 }
 
-// ended tells a time that was up from a failure.
+// ended tells a time that was up, and a list that was asked for, from a failure.
 func (s *session) ended(err error) Input {
-	if context.Cause(s.open) == errTimer {
+	switch context.Cause(s.open) {
+	case errTimer:
 		return Input{Event: Timer}
+	case errRelist:
+		if reason, ok := s.r.interrupted(); ok {
+			return Input{Event: Relist, Reason: reason}
+		}
 	}
 	return Input{Event: End, Err: err}
 }
@@ -181,6 +187,7 @@ func (s *session) closeOpen() {
 	if s.open == nil {
 		return
 	}
+	s.r.interruptible(nil)
 	s.guard.stop()
 	if s.list != nil {
 		s.list.Close()
@@ -193,7 +200,7 @@ func (s *session) closeOpen() {
 
 func (s *session) close() {
 	s.closeOpen()
-	s.turn.release()
+	s.turn.Release()
 }
 
 // guard ends a context at a time that keeps being put off. It is exact at first; later, when it

@@ -66,6 +66,7 @@ const (
 	Deaf        Reason = "deaf"         // the server has a newer version, and nothing comes on the watch
 	Behind      Reason = "behind"       // watches end so soon that they do not keep up
 	Refused     Reason = "refused"      // the server does not accept the watch, or the version of the list
+	Audited     Reason = "audited"      // an audit has found what the watch did not show
 	KindGone    Reason = "kind gone"    // discovery has the kind in no version any more
 )
 

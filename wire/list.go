@@ -12,6 +12,8 @@ type ListMeta struct {
 	Continue string
 	// Remaining is about how many objects the pages after this one hold; nil if the server did not say.
 	Remaining *int64
+	// Metadata says that it is a list of PartialObjectMetadata.
+	Metadata bool
 }
 
 // List splits the body of a list into its objects, while it arrives. It is used by one goroutine;

@@ -32,7 +32,11 @@ const (
 	listEnd
 )
 
-func (l *jsonList) meta() ListMeta { return l.m }
+func (l *jsonList) meta() ListMeta {
+	m := l.m
+	m.Metadata = isMetadataList(l.apiVersion, l.name)
+	return m
+}
 
 func (l *jsonList) next() (Raw, error) {
 	if l.state == listStart {

@@ -163,7 +163,7 @@ func (l *protoList) readType(size int64) error {
 	if is, _ := l.kind.isList(apiVersion, kind); !is { // items do not say their kind
 		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
 	}
-	l.typed = true
+	l.typed, l.m.Metadata = true, isMetadataList(apiVersion, kind)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func (k *Kind) is(apiVersion, kind string) bool {
 // or has been by others before, or the scheme says so. mayBe reports that it may be one of another
 // name, as a custom resource definition is free to choose: its items tell.
 func (k *Kind) isList(apiVersion, kind string) (is, mayBe bool) {
-	if k.MetadataOnly && kind == "PartialObjectMetadataList" && isMetaVersion(apiVersion) {
+	if k.MetadataOnly && isMetadataList(apiVersion, kind) {
 		return true, false
 	}
 	if !sameVersion(k.GVK, apiVersion) {
@@ -125,6 +125,10 @@ func sameVersion(gvk schema.GroupVersionKind, apiVersion string) bool {
 
 func isMetaVersion(apiVersion string) bool {
 	return strings.HasPrefix(apiVersion, metav1.GroupName+"/")
+}
+
+func isMetadataList(apiVersion, kind string) bool {
+	return kind == "PartialObjectMetadataList" && isMetaVersion(apiVersion)
 }
 
 func isStatus(apiVersion, kind string) bool { return kind == "Status" && apiVersion == "v1" }

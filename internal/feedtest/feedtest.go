@@ -44,6 +44,15 @@ type Server struct {
 	refuse  error
 	lists   int
 	watches int
+	unseen  bool
+	shot    snapshot // of which metadata is listed
+	audits  int
+}
+
+// snapshot is what the pages of one list show.
+type snapshot struct {
+	version int
+	items   [][]byte
 }
 
 // keep is how many events are remembered at least.
@@ -146,7 +155,22 @@ func (s *Server) Delete(key object.Key) {
 	s.send("DELETED", encoded)
 }
 
+// Unseen makes a change whose events are lost: no watch shows them.
+func (s *Server) Unseen(change func()) {
+	lose := func(b bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unseen = b
+	}
+	lose(true)
+	defer lose(false)
+	change()
+}
+
 func (s *Server) send(kind string, obj []byte) {
+	if s.unseen {
+		return
+	}
 	e := event{s.version, fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, obj)}
 	s.log = append(s.log, e)
 	if len(s.log) > 2*keep {
@@ -163,6 +187,17 @@ func (s *Server) Advance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
+}
+
+// Bookmark sends every open watch one.
+func (s *Server) Bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frame := fmt.Appendf(nil, `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"}}}`+"\n",
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind, s.version)
+	for _, b := range s.open {
+		b.write(event{s.version, frame})
+	}
 }
 
 // Cut ends every open watch in the middle of nothing. Those who watch again miss nothing.
@@ -270,6 +305,52 @@ func (s *Server) List(_ context.Context, q client.ListQuery) (*wire.List, error)
 	}
 	b.WriteString("]}")
 	return wire.NewList(io.NopCloser(&b), "application/json", s.kind, wire.Limits{})
+}
+
+// ListMetadata lists the metadata of the objects, in pages of one state.
+func (s *Server) ListMetadata(_ context.Context, q client.ListQuery) (*wire.List, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return nil, s.refuse
+	}
+	from, version := 0, 0
+	if q.Continue == "" {
+		s.audits++
+		s.shoot()
+	} else if _, err := fmt.Sscanf(q.Continue, "%d-%d", &version, &from); err != nil || version != s.shot.version {
+		return nil, apierrors.NewResourceExpired("the continue token is too old")
+	}
+	end, next := len(s.shot.items), ""
+	if q.Limit > 0 && from+int(q.Limit) < end {
+		end = from + int(q.Limit)
+		next = fmt.Sprintf("%d-%d", s.shot.version, end)
+	}
+	text := fmt.Sprintf(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`,
+		s.shot.version, next, bytes.Join(s.shot.items[from:end], []byte(",")))
+	kind := &wire.Kind{GVK: s.kind.GVK, Scheme: s.kind.Scheme, MetadataOnly: true}
+	return wire.NewList(io.NopCloser(bytes.NewReader([]byte(text))), "application/json", kind, wire.Limits{})
+}
+
+func (s *Server) shoot() {
+	s.shot = snapshot{version: s.version}
+	for _, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
+		var o struct {
+			Metadata json.RawMessage `json:"metadata"`
+		}
+		if err := json.Unmarshal(s.objects[k].json, &o); err != nil {
+			panic(err)
+		}
+		s.shot.items = append(s.shot.items, fmt.Appendf(nil,
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, o.Metadata))
+	}
+}
+
+// Audits returns how many lists of metadata were begun.
+func (s *Server) Audits() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.audits
 }
 
 // Watch implements reflector.Source. It knows no streaming lists. From a version that is still to

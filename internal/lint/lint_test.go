@@ -68,6 +68,8 @@ var floors = []map[string]string{
 		"finalizer": "clean-up before an object goes",
 		"child":     "objects that belong to another one",
 
+		"internal/audit": "whether a watch has lost events",
+
 		"webhook/internal/review": "bodies, limits and answers of webhooks",
 	},
 	{ // 4

@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/wire"
+)
+
+// Source lists the metadata of what is watched. A client.Feed is one.
+type Source interface {
+	ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error)
+}
+
+// Turn is that of a list: a *reflector.Turn.
+type Turn interface {
+	Progress()
+	Release()
+}
+
+// Options say what is compared with what.
+type Options struct {
+	Core   *Core
+	Source Source
+	// Acquire waits for the turn of a list.
+	Acquire func(context.Context) (Turn, error)
+	// Objects is about how many there are.
+	Objects int
+	// Key is that under which a listed object is held; false: it is not to be.
+	Key func(object.Key) (object.Key, bool)
+	// Held is what is held of an object now.
+	Held func(object.Key) State
+	// Sight is where the watch stands, and what was held then or later.
+	Sight func() (Watch, Holding)
+}
+
+// Run makes one audit. It returns the last Action, a Repair or Rest, which is void once ctx has ended.
+func Run(ctx context.Context, o Options) Action {
+	s := shell{Options: o}
+	defer s.release()
+	w, _ := o.Sight()
+	a := o.Core.Begin(time.Now(), w, o.Objects)
+	for {
+		if a.Do != List || a.First {
+			s.release()
+		}
+		if a.Do == Repair || a.Do == Rest {
+			return a
+		}
+		if err := run.Sleep(ctx, a.Pause); err != nil {
+			return o.Core.Fail(err)
+		}
+		if a.Do == Look {
+			w, held := o.Sight()
+			a = o.Core.Look(time.Now(), w, held)
+			continue
+		}
+		var err error
+		if a, err = s.list(ctx, a); err != nil {
+			return o.Core.Fail(err)
+		}
+	}
+}
+
+// shell reads one list.
+type shell struct {
+	Options
+	turn   Turn
+	until  context.Context // of the list
+	cancel context.CancelFunc
+}
+
+func (s *shell) release() {
+	if s.turn != nil {
+		s.turn.Release()
+		s.cancel()
+		s.turn = nil
+	}
+}
+
+// list reads a page.
+func (s *shell) list(ctx context.Context, a Action) (Action, error) {
+	if a.First {
+		var err error
+		if s.turn, err = s.Acquire(ctx); err != nil {
+			s.turn = nil
+			return Action{}, err
+		}
+		s.until, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
+	}
+	version, next, err := s.page(a.Continue)
+	if err != nil {
+		return Action{}, err
+	}
+	w, held := s.Sight()
+	return s.Core.Page(time.Now(), version, next, w, held), nil
+}
+
+func (s *shell) page(token string) (version, next string, err error) {
+	ctx, cancel := context.WithCancelCause(s.until)
+	defer cancel(nil)
+	stalled := time.AfterFunc(MaxPage, func() { cancel(ErrStalled) })
+	defer stalled.Stop()
+	list, err := s.Source.ListMetadata(ctx, client.ListQuery{Continue: token, Limit: PageSize})
+	if err != nil {
+		return "", "", because(ctx, err)
+	}
+	defer list.Close()
+	for {
+		raw, err := list.Next()
+		one, bad := errors.AsType[*wire.DecodeError](err)
+		switch {
+		case err == io.EOF && !list.Meta().Metadata:
+			return "", "", ErrNoMetadata
+		case err == io.EOF:
+			return list.Meta().ResourceVersion, list.Meta().Continue, nil
+		case bad:
+			s.item(object.Header{Key: one.Key}, true)
+		case err != nil:
+			return "", "", because(ctx, err)
+		default:
+			h, err := raw.Header()
+			if one, ok := errors.AsType[*wire.DecodeError](err); ok {
+				h.Key = one.Key
+			}
+			s.item(h, err != nil)
+		}
+		stalled.Reset(MaxPage)
+		s.turn.Progress()
+	}
+}
+
+// item is an object of a page. Of one that cannot be read the key alone may be known.
+func (s *shell) item(h object.Header, named bool) {
+	key, ok := s.Key(h.Key)
+	if !ok {
+		return
+	}
+	listed := State{There: true, UID: h.UID, Version: h.ResourceVersion, Named: named}
+	if key.Name == "" {
+		s.Core.Item(object.Key{}, listed, State{})
+		return
+	}
+	s.Core.Item(key, listed, s.Held(key))
+}
+
+// because is why a list failed: the end of its time, if that was it.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var other *wire.KindError
+	rejected, ok := errors.AsType[*client.Rejected](err)
+	if ok && rejected.Status().Code == http.StatusNotAcceptable || errors.As(err, &other) {
+		return errors.Join(ErrNoMetadata, err)
+	}
+	return err
+}
+
+// Void reports whether an audit could not tell, for no fault of the server's.
+func Void(err error) bool {
+	return errors.Is(err, ErrVoid) || errors.Is(err, ErrBehind) || errors.Is(err, ErrOlder)
+}
+
+// Final reports whether there is no use in another audit.
+func Final(err error) bool { return errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrUnlike) }
