@@ -11,6 +11,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/workqueue"
@@ -54,6 +55,8 @@ var (
 	queuedDesc    = desc("flyball_watch_backlog", "Changes between the watch and the cache.", byKind)
 	relistsDesc   = desc("flyball_relists_total", "Lists that were completed after the first one, by reason.", byKind, "reason")
 	restartsDesc  = desc("flyball_watch_restarts_total", "Watches that were opened again, by reason.", byKind, "reason")
+	auditsDesc    = desc("flyball_audits_total", "Comparisons of what is held with a list of the metadata, by how they ended: agreed, repaired, void (content was listed meanwhile, or the watch was lost), failed.", byKind, "result")
+	repairsDesc   = desc("flyball_audit_repairs_total", "Audits that found that the watch had lost events, which a list has mended.", byKind)
 	backlogDesc   = desc("flyball_handler_backlog", "Changes that wait for event handlers.", byKind)
 	behindDesc    = desc("flyball_handler_behind_seconds", "Time that the oldest change has waited for an event handler.", byKind)
 	panicsDesc    = desc("flyball_handler_panics_total", "Calls of event handlers and sources that panicked.", byKind)
@@ -162,6 +165,7 @@ type kind struct {
 	behind                             time.Duration
 	panics, mergedStore, mergedHandler uint64
 	relists, restarts                  map[reflector.Reason]int
+	audits                             informer.AuditStats
 }
 
 func (s *scrape) caches(all []cache.Watch) {
@@ -203,6 +207,10 @@ func (k *kind) add(w cache.Watch) {
 	k.panics += f.Handlers.Panics
 	k.mergedStore += f.Queue.Merged
 	k.mergedHandler += f.Handlers.Merged
+	k.audits.Agreed += f.Audit.Agreed
+	k.audits.Repairs += f.Audit.Repairs
+	k.audits.Void += f.Audit.Void
+	k.audits.Failed += f.Audit.Failed
 	for reason, n := range state.Relists {
 		k.relists[reason] += n
 	}
@@ -231,6 +239,11 @@ func (s *scrape) kind(name string, k *kind) {
 	s.counter(panicsDesc, float64(k.panics), name)
 	s.counter(coalescedDesc, float64(k.mergedStore), name, "cache")
 	s.counter(coalescedDesc, float64(k.mergedHandler), name, "handler")
+	s.counter(auditsDesc, float64(k.audits.Agreed), name, "agreed")
+	s.counter(auditsDesc, float64(k.audits.Repairs), name, "repaired")
+	s.counter(auditsDesc, float64(k.audits.Void), name, "void")
+	s.counter(auditsDesc, float64(k.audits.Failed), name, "failed")
+	s.counter(repairsDesc, float64(k.audits.Repairs), name)
 	delete(k.relists, reflector.First)
 	for _, reason := range relistReasons {
 		s.counter(relistsDesc, float64(k.relists[reason]), name, word(reason))
@@ -242,7 +255,7 @@ func (s *scrape) kind(name string, k *kind) {
 
 var (
 	relistReasons = []reflector.Reason{reflector.Expired, reflector.ListExpired, reflector.TooLarge, reflector.OlderView,
-		reflector.WentBack, reflector.Garbage, reflector.Unplaced, reflector.Unreadable, reflector.Errors, reflector.Behind, reflector.Deaf, reflector.Refused,
+		reflector.WentBack, reflector.Garbage, reflector.Unplaced, reflector.Unreadable, reflector.Errors, reflector.Behind, reflector.Deaf, reflector.Refused, reflector.Audited,
 		reflector.KindGone}
 	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
 )

@@ -146,6 +146,8 @@ func parseInput(f []string) (Input, error) {
 		in.Event = Opened
 	case "timer":
 		in.Event = Timer
+	case "relist":
+		in = Input{Event: Relist, Reason: Audited}
 	case "item", "added", "modified", "deleted":
 		in.Event = map[string]Event{"item": Item, "added": Added, "modified": Modified, "deleted": Deleted}[f[0]]
 		name, version, _ := strings.Cut(f[1], "@")
