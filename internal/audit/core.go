@@ -33,6 +33,7 @@ const (
 	MaxPage = time.Minute
 
 	maxPause  = time.Second      // between two pages
+	maxPauses = 2 * time.Minute  // of one list: a continue token lives for some minutes
 	lookEvery = time.Second      // at what differs, until the watch has passed the list
 	quietFor  = 2 * time.Minute  // without another version, after which it will not do so any more
 	maxBehind = 10 * time.Minute // that the watch may be behind the list
@@ -78,7 +79,8 @@ type Core struct {
 	from   string    // the version of the first page
 	nobody bool      // an object was listed that does not say its name
 	asked  time.Time // when the last page was
-	shown  string    // the version of the watch when the list began
+	paused time.Duration
+	shown  string // the version of the watch when the list began
 	found  map[object.Key]Lost
 	again  map[object.Key]State // what the second list shows of them
 
@@ -111,7 +113,7 @@ func (c *Core) Begin(now time.Time, w Watch, n int) Action {
 }
 
 func (c *Core) list(now time.Time, w Watch) Action {
-	c.pages, c.from, c.asked, c.shown = paging.Guard{}, "", now, w.Version
+	c.pages, c.from, c.asked, c.paused, c.shown = paging.Guard{}, "", now, 0, w.Version
 	return Action{Do: List, First: true}
 }
 
@@ -174,8 +176,8 @@ func (c *Core) Page(now time.Time, version, next string, w Watch, held Holding) 
 		if err := c.pages.Next(next); err != nil {
 			return c.rest(err)
 		}
-		pause := min(now.Sub(c.asked), maxPause)
-		c.asked = now.Add(pause)
+		pause := min(3*now.Sub(c.asked), maxPause, maxPauses-c.paused) // a quarter of the time is spent
+		c.asked, c.paused = now.Add(pause), c.paused+pause
 		return Action{Do: List, Continue: next, Pause: pause}
 	}
 	if c.second {

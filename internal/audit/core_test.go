@@ -177,8 +177,21 @@ func TestAuditsThatFail(t *testing.T) {
 	if a := c.Page(now, "", "", w, content{}); a.Do != Rest || a.Err == nil {
 		t.Errorf("without a version: %+v", a)
 	}
+	var paused time.Duration
+	a := c.Begin(now, w, 0)
+	for i := range 1000 {
+		paused += a.Pause
+		now = now.Add(a.Pause + 10*time.Second)
+		c.Item(object.Key{Name: fmt.Sprint(i)}, State{There: true}, State{There: true})
+		if a = c.Page(now, "9", fmt.Sprint("token", i), w, content{}); a.Do != List {
+			t.Fatalf("%d: %+v", i, a)
+		}
+	}
+	if paused != maxPauses {
+		t.Errorf("%v between a thousand pages", paused)
+	}
 	c.Begin(now, w, 0)
-	a := Action{Do: List}
+	a = Action{Do: List}
 	for i := 0; a.Do == List; i++ {
 		if i > 3 {
 			t.Fatal("the same page for ever")

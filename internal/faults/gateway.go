@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Gateway struct {
 
 	mu    sync.Mutex
 	fault Fault
+	lose  func(frame []byte) bool
 	seen  []Request
 }
 
@@ -55,7 +57,13 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // what breaks is meant to
+		ModifyResponse: func(r *http.Response) error {
+			if (Request{Query: r.Request.URL.Query()}).Watch() && r.StatusCode == http.StatusOK {
+				r.Body = newFrames(r.Body, strings.Contains(r.Header.Get("Content-Type"), "protobuf"), g.loses)
+			}
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // what breaks is meant to
 	}
 	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
@@ -78,6 +86,20 @@ func (g *Gateway) Break(f Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fault = f
+}
+
+// Lose asks f about each frame of a watch from now on, and lets none pass that it says so of; nil heals.
+func (g *Gateway) Lose(f func(frame []byte) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lose = f
+}
+
+func (g *Gateway) loses(frame []byte) bool {
+	g.mu.Lock()
+	lose := g.lose
+	g.mu.Unlock()
+	return lose != nil && lose(frame)
 }
 
 // Drop closes the connections that are open now.
