@@ -40,6 +40,9 @@ func samples() []sample {
 // raw is an object as it comes.
 func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
 	o := s.spec.Changed(i, change)
+	if change > 0 {
+		o.SetResourceVersion(fmt.Sprint(corpus.FirstVersion + s.spec.Len() + change))
+	}
 	raw := wire.Raw{Kind: k, Encoding: wire.Protobuf}
 	var err error
 	if m, ok := o.(interface{ Marshal() ([]byte, error) }); ok {
