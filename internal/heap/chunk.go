@@ -3,7 +3,6 @@ package heap
 import (
 	"encoding/binary"
 	"runtime"
-	"sync/atomic"
 )
 
 // Place says where a record lies: the index of its chunk and the offset in it. 0 is nowhere. A place
@@ -33,12 +32,8 @@ type Chunks []*Chunk
 // is given back.
 type Chunk struct {
 	mem    []byte
-	id     uint64
 	memory *memory
 }
-
-// lastID is the id of the chunk that was made last.
-var lastID atomic.Uint64
 
 // Read calls f with a record. f must not keep the bytes or write to them: their memory may be unmapped
 // later.
@@ -48,16 +43,14 @@ func (c Chunks) Read(p Place, f func(b []byte)) {
 	runtime.KeepAlive(chunk) // its cleanup unmaps the bytes
 }
 
-// ID tells records apart, also those that have gone: no two in a process have the same.
+// ID tells records apart, also those of different versions. It keeps the chunk of its record.
 type ID struct {
-	chunk  uint64
-	offset uint32
+	chunk *Chunk
+	place Place
 }
 
 // ID is that of a record.
-func (c Chunks) ID(p Place) ID {
-	return ID{c[p>>offsetBits].id, uint32(p) & (1<<offsetBits - 1)}
-}
+func (c Chunks) ID(p Place) ID { return ID{c[p>>offsetBits], p} }
 
 // record is what lies at a place of the chunk.
 func (c *Chunk) record(p Place) []byte {

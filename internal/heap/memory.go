@@ -37,7 +37,7 @@ func newChunk(n int, o Options, t *tally) *Chunk {
 		m.mem = make([]byte, n)
 		m.touch(n)
 	}
-	c := &Chunk{mem: m.mem, id: lastID.Add(1), memory: m}
+	c := &Chunk{mem: m.mem, memory: m}
 	if !m.mapped && !m.poison {
 		m.mem = nil // it is the collector's anyway
 	}
