@@ -119,6 +119,7 @@ func (m *Manager) connect() (err error) {
 	if m.bare, err = client.New(o.Config, o.Client); err != nil {
 		return err
 	}
+	o.Cache.OnProblem = both(m.metrics.CacheProblem, o.Cache.OnProblem)
 	if m.cache, err = cache.New(informer.Connect(m.bare), o.Cache); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/overdue"
+	"github.com/flyball-io/flyball/internal/turn"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -13,7 +15,7 @@ import (
 // watch, see sink, or its own, which does what nothing on the watch is the occasion for.
 type applier struct {
 	in   *Informer
-	turn turn
+	turn turn.Mutex
 	// txn is open between two batches only while a relist comes in.
 	txn       *store.Txn
 	relisting bool
@@ -21,13 +23,14 @@ type applier struct {
 	wake      *time.Timer // for the next resync
 	idle      idler
 	stopped   bool
+	watch     *overdue.Watch[slowCall]
 	incoming  incoming                    // if there is a transform
 	batch     []delta.Delta[*store.Entry] // taken last, and cleared
 }
 
 func newApplier(in *Informer) *applier {
 	return &applier{
-		in: in, turn: newTurn(),
+		in: in, turn: turn.New(), watch: overdue.New(in.overdue),
 		wake: time.AfterFunc(time.Hour, in.fifo.Wake), idle: idler{timer: time.AfterFunc(time.Hour, in.fifo.Wake)},
 	}
 }
@@ -43,6 +46,7 @@ func (a *applier) stop() {
 		a.txn = nil
 	}
 	a.stopped = true
+	a.watch.Stop()
 	a.in.unweigh()
 }
 

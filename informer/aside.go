@@ -100,7 +100,5 @@ func (in *Informer) problem(p Problem) {
 	if in.o.OnProblem == nil {
 		return
 	}
-	if err := run.Safely("OnProblem", func() error { in.o.OnProblem(p); return nil }); err != nil {
-		in.log.Error("hook panicked", "err", err)
-	}
+	in.hook("OnProblem", func() { in.o.OnProblem(p) })
 }

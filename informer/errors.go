@@ -92,16 +92,17 @@ func (e *TypeMismatchError) Error() string {
 }
 
 // Problem is one thing that went wrong and that somebody should look at: a version of an object
-// that cannot be used, a callback that panicked, or a memory budget that was passed.
+// that cannot be used, a callback that panicked, a call that takes long, or a memory budget that was
+// passed.
 type Problem struct {
 	Kind schema.GroupVersionKind
 	// Key and ResourceVersion are those of the object, as far as they are known; empty where it is
 	// about no object.
 	Key             object.Key
 	ResourceVersion string
-	// Handler is the name of the registration whose callback panicked; empty otherwise.
+	// Handler is the name of the registration whose callback panicked, or takes long; empty otherwise.
 	Handler string
 	// Err is the cause: a *run.PanicError, with its stack, if something panicked, a *BudgetError for a
-	// budget.
+	// budget, an *OverdueError for a call.
 	Err error
 }

@@ -21,7 +21,8 @@ type Indexable interface {
 // Index adds a named index by a function of the typed object, before or while the informer runs:
 // an object is found under each of the values that the function returns for it. The function is
 // given a copy of its own and must depend on nothing else. An object on which it panics is set
-// aside.
+// aside. A call that has run for a second is named, see Options.OnProblem, and nothing waits for it any
+// more but reads of this index, which are a *store.IndexPendingError until it has caught up.
 //
 // Errors: *TypeMismatchError, *store.IndexExistsError, store.ErrBadIndex, ErrStopped.
 func Index[T any, P object.Ptr[T]](to Indexable, name string, f func(P) []string) error {

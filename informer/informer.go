@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -31,6 +33,10 @@ type Options struct {
 	// version, and for each other way in which the server shows it; one at a time, never for an object that was found missing, whose last
 	// state went through it already. The object is of the kind's Go type, or unstructured if it
 	// has none. If it fails or panics the object is set aside. Nil: none.
+	//
+	// It must be quick: what is stored can be read while it runs, and the watch is read, but no later
+	// change of the kind becomes visible until it returns. A call that has run for a second is named;
+	// see OnProblem.
 	Transform func(object.Object) error
 	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of
 	// every object as it arrives, before the transform: they are half of most objects, and few
@@ -58,7 +64,8 @@ type Options struct {
 	// informers. Nil: no limit.
 	AuditLimiter *reflector.Limiter
 	// OnProblem is told of each version of an object that cannot be used, once, of each panic of a
-	// source or handler, and when Budget is passed, beside the log. It may be called from several goroutines, and must
+	// source or handler, when Budget is passed, and of each call of an index function, a transform or a
+	// source that has run for a second, an *OverdueError; beside the log. It may be called from several goroutines, and must
 	// not block. Nil: none.
 	OnProblem func(Problem)
 	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
@@ -92,6 +99,10 @@ type Informer struct {
 
 	namespace string // the only one that is watched; empty: all
 
+	slow slowLog
+	// readAhead says that the watch is read beside the applier, since functions may hold that up.
+	readAhead atomic.Bool
+
 	weight int64 // of the store, as it counts in the budget; it belongs to the applier
 }
 
@@ -112,7 +123,6 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	case o.Kind.GVK.Kind == "":
 		return nil, fmt.Errorf("informer: Options.Kind has no kind")
 	}
-	so := store.Options{Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap}
 	in := &Informer{
 		o:      o,
 		log:    o.Logger,
@@ -120,7 +130,16 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
 		asides: make(map[object.Key]*aside),
+		slow:   slowLog{quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
 	}
+	so := store.Options{
+		Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap,
+		OnOverdue: func(index string, key object.Key, began time.Time) {
+			in.overdue(slowCall{partIndex, index, key}, began)
+		},
+		OnAside: in.fifo.Wake,
+	}
+	in.readAhead.Store(o.Transform != nil)
 	if in.log == nil {
 		in.log = slog.Default()
 	}
@@ -152,7 +171,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	o.Reflector.OnState = func(s reflector.State) {
 		in.avail.note(in, s)
 		if tell != nil {
-			tell(s)
+			in.hook("OnState", func() { tell(s) })
 		}
 	}
 	watch, err := reflector.New(source, &sink{in: in}, o.Reflector)
@@ -170,7 +189,7 @@ func (in *Informer) Kind() Kind { return in.o.Kind }
 func (in *Informer) Selection() Selection { return in.o.Selection }
 
 // Run watches until ctx ends, and returns when every goroutine of the informer has ended, with
-// the cause. A callback that is running then is waited for, however long it takes; what waits in
+// the cause. A callback or index function that is running then is waited for, however long it takes; what waits in
 // backlogs is dropped. A second call returns ErrRunTwice. Once stopped, reads go on answering from
 // the last state.
 func (in *Informer) Run(ctx context.Context) error {
@@ -190,6 +209,7 @@ func (in *Informer) Run(ctx context.Context) error {
 	group.Go("apply "+in.o.Kind.GVK.Kind, in.applier.run)
 	group.Go("watch "+in.o.Kind.GVK.Kind, in.watch.Run)
 	err := group.Wait()
+	in.store.Close()
 
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -223,8 +243,9 @@ func (in *Informer) abandon() {
 
 // Subscribe adds a source: a function that is called for every change, none merged, after the store
 // has it: one call at a time, on the goroutine that applied the change. It must not block; what it
-// may do is look at headers, decode if it must, and put something into a queue. A panic in it is
-// isolated and reported.
+// may do is look at headers, decode if it must, and put something into a queue. While it runs, later
+// changes of the kind do not become visible. A call that has run for a second is named, see OnProblem;
+// the first such may cut the watch, during later ones it is read. A panic in it is isolated and reported.
 //
 // Added while the informer runs, it is first given an Initial add for everything in the store,
 // between two changes, so that nothing is missed or seen twice. Once the ctx of Run has ended it

@@ -79,7 +79,8 @@ func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, erro
 }
 
 // Select yields the objects that meet a condition on indexes, in the order of their keys, like
-// All. An index that does not exist is a *store.UnknownIndexError.
+// All. An index that does not exist is a *store.UnknownIndexError, and one that waits for its function a
+// *store.IndexPendingError.
 //
 //	l.Select(store.And(store.Is("spec.nodeName", "n1"), store.Is("app", "web")))
 func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {

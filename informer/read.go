@@ -129,7 +129,8 @@ func (in *Informer) absent(key object.Key) error {
 // Entries yields what a query selects in one snapshot, in the order of the keys, decoding
 // nothing. Entries that were set aside are among them, those included of which it is not known
 // whether their labels match, but not where the query has a condition, since no index holds them.
-// Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError.
+// Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError,
+// *store.IndexPendingError.
 func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	if err := in.readable(q.EvenUnavailable); err != nil {
 		return nil, err

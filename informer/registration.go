@@ -141,7 +141,10 @@ func (r *Registration) Stats() Stats {
 // handler finds it in its backlog, where it costs no more than what is packed.
 func (r *Registration) offer(c store.Change) {
 	if r.backlog == nil {
+		watch := r.inf.applier.watch
+		watch.Begin(slowCall{partSource, r.name, c.Key})
 		r.deliver(c)
+		watch.End()
 		return
 	}
 	c.Old, c.New, c.Last = c.Old.Compact(), c.New.Compact(), c.Last.Compact()

@@ -8,7 +8,7 @@ import (
 
 // sink is what the reflector pushes into. The goroutine that reads applies what it has read, before it
 // waits for more: to wake another one for it takes longer, and more of the CPU, than that. Only while
-// somebody else has the turn it reads on, as long as not too much waits to be stored: the rest had
+// somebody else has the turn, or has it always since functions may take long, it reads on, as long as not too much waits to be stored: the rest had
 // better wait in the connection, since what waits is not packed yet.
 type sink struct {
 	in        *Informer
@@ -59,7 +59,7 @@ func (s *sink) AbortReplace() {
 // Settle applies what was passed, or leaves it to whoever has the turn.
 func (s *sink) Settle() {
 	s.passed = 0
-	if !s.in.applier.tryApply() {
+	if s.in.readAhead.Load() || !s.in.applier.tryApply() {
 		s.in.fifo.Wake()
 		s.in.fifo.Room(s.in.running(), ahead)
 	}

@@ -42,6 +42,8 @@ func (a *applier) prepare(e *store.Entry) *store.Entry {
 	if ok && !a.reset && known && sameVersion(held, e) {
 		return held
 	}
+	a.watch.Begin(slowCall{part: partTransform, key: e.Key()})
+	defer a.watch.End()
 	prepared, err := a.in.prepare(e)
 	if err != nil {
 		return store.SetAside(*e.Header(), err)

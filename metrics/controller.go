@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -38,7 +39,7 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 		problems: counter(r, "flyball_problems_total",
 			"Failures of code beside the reconciler: a predicate, a handler, a source, an option or a hook.", byController, "part"),
 		overdue: counter(r, "flyball_overdue_calls_total",
-			"Calls of a predicate or a handler of a source that had not returned after a second.", byController, "source", "part"),
+			"Calls that had not returned after a second: of a predicate or a handler of a source of a controller; and of an index function, a transform or a subscription, which have no controller, by kind and name.", byController, "source", "part"),
 		took: histogram(r, "controller_runtime_reconcile_time_seconds",
 			"Time that a reconcile took.", reconcileBuckets, byController),
 		waited: histogram(r, "workqueue_queue_duration_seconds",
@@ -120,6 +121,17 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 			c.Inc()
 		},
 		Queue: observer{waited: v.waited.WithLabelValues(name, name), worked: v.worked.WithLabelValues(name, name)},
+	}
+}
+
+// CacheProblem counts what a cache reports, see [cache.Options].OnProblem: calls that take long.
+func (m *Metrics) CacheProblem(p informer.Problem) {
+	if e, ok := errors.AsType[*informer.OverdueError](p.Err); ok {
+		source := p.Kind.Kind
+		if e.Name != "" {
+			source += ": " + e.Name
+		}
+		m.controllers.overdue.WithLabelValues("", source, e.Part).Inc()
 	}
 }
 

@@ -483,3 +483,24 @@ func TestRegistererAndTwo(t *testing.T) {
 		t.Error("something is in the global registry")
 	}
 }
+
+// TestOverdueCalls: calls that take long are counted under one name, those of a cache without a
+// controller.
+func TestOverdueCalls(t *testing.T) {
+	m := newMetrics()
+	m.Controller("order", 1).Problem(controller.Problem{Source: "Watches(Pod)", Part: "handler", Err: &controller.OverdueError{Part: "handler"}})
+	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	m.CacheProblem(informer.Problem{Kind: pods, Err: &informer.OverdueError{Part: "index", Name: "spec.nodeName"}})
+	m.CacheProblem(informer.Problem{Kind: pods, Err: &informer.OverdueError{Part: "transform"}})
+	m.CacheProblem(informer.Problem{Kind: pods, Err: errors.New("something else")})
+	got := figures(t, m.Gatherer())
+	for _, series := range []string{
+		`{controller="order",part="handler",source="Watches(Pod)"}`,
+		`{controller="",part="index",source="Pod: spec.nodeName"}`,
+		`{controller="",part="transform",source="Pod"}`,
+	} {
+		if got["flyball_overdue_calls_total"+series] != 1 {
+			t.Errorf("%s is not counted: %v", series, got)
+		}
+	}
+}

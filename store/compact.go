@@ -129,7 +129,10 @@ type renamed []uint32
 
 // rebuilt is the same index of slots that are named anew.
 func (x *index) rebuilt(o *cow.Owner, names renamed) index {
-	is := index{definition: x.definition, found: newTable(postingBefore)}
+	is := index{definition: x.definition, found: newTable(postingBefore), missed: x.missed, pending: x.pending}
+	for was := range x.missing.All() {
+		is.missing.Set(o, names[was], true)
+	}
 	for was, t := range x.terms.All() {
 		is.terms.Set(o, names[was], t)
 	}

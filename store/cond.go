@@ -5,7 +5,7 @@ import "github.com/flyball-io/flyball/internal/cow"
 // Cond is a condition on indexes, made by Is, And and Or. It is immutable, belongs to no store and
 // can be used again.
 type Cond interface {
-	// check reports an index that s does not have.
+	// check reports an index that s does not have, or that is pending.
 	check(s *Snapshot) error
 	// open starts a walk over the slots that meet the condition. check has passed.
 	open(s *state) cursor
@@ -27,10 +27,8 @@ type (
 )
 
 func (c is) check(s *Snapshot) error {
-	if !s.HasIndex(c.index) {
-		return &UnknownIndexError{Resource: s.opts.Resource, Index: c.index}
-	}
-	return nil
+	_, err := s.readable(c.index)
+	return err
 }
 
 func (c and) check(s *Snapshot) error { return checkAll(c, s) }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,6 +26,12 @@ type Options struct {
 	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default they are
 	// outside of it where the system lets them be: see Stats.OffHeap.
 	GoHeap bool
+	// OnOverdue is told of a call of an index function that has run for a second, once for each, on a
+	// goroutine of its own. It may not write to the store. Nil: nobody is.
+	OnOverdue func(index string, key object.Key, began time.Time)
+	// OnAside is told that objects were set aside outside of a transaction, since an index function
+	// failed on them: the next Commit reports it. Nil: nobody is.
+	OnAside func()
 	// Check compares each record with what it was made of, when it is written and at random later,
 	// and overwrites the memory of records that nobody has any more. It costs time and memory: for tests. The
 	// build tag flyball_check turns it on everywhere.
@@ -54,6 +61,8 @@ type Core struct {
 	content     []byte // of the object that is compared; see sameContent
 	terms       []terms
 	check       *check
+	// bounded asks the index of a user, and gives up waiting for it after a while. Nil: nobody gives up.
+	bounded func(d *definition, e *Entry) (answer, *asked)
 }
 
 // NewCore returns an empty store.
@@ -195,21 +204,18 @@ func (c *Core) Put(e *Entry) {
 	if !had {
 		w.keys.Insert(w.owner, slot, w.at(c.keyOf(e.key)))
 	}
-	for i := range w.indexes {
-		if !terms[i].same {
-			w.indexes[i].set(&w.state, w.owner, slot, terms[i].values)
-		}
-	}
+	lent := c.index(slot, terms)
 	m := e.record.meta()
 	w.high.see(&m)
+	if !lent {
+		defer c.recycle(e)
+	}
 	if implied {
-		c.recycle(e)
 		return
 	}
 	n := c.note(slot, e.key)
 	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
 	c.pass(n, passed, e)
-	c.recycle(e)
 }
 
 // recycle gives the bytes of an entry back that was put, and is packed or of no use, if nobody else can

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -42,6 +43,35 @@ func (e *UnknownIndexError) Error() string {
 
 // Is reports whether target is object.ErrNoAnswer.
 func (e *UnknownIndexError) Is(target error) bool { return target == object.ErrNoAnswer }
+
+// IndexPendingError is returned for an index whose function has not been asked about every object yet:
+// a call of it has run for more than a second, or the index was just added. An answer would say less
+// than is true. It ends by itself when the function has returned. Nothing else waits for it: not the
+// objects, nor other indexes.
+type IndexPendingError struct {
+	Resource schema.GroupResource
+	Index    string
+	// Since is when the index became pending.
+	Since time.Time
+	// Key is the object about which the function is asked at present, and Asked since when. Both are
+	// zero between two calls.
+	Key   object.Key
+	Asked time.Time
+	// Missing is about how many objects the function is still to be asked.
+	Missing int
+}
+
+func (e *IndexPendingError) Error() string {
+	text := fmt.Sprintf("index %q of %s is pending since %s: its function is still to be asked about %d objects",
+		e.Index, e.Resource, e.Since.Format(time.RFC3339), e.Missing)
+	if !e.Asked.IsZero() {
+		text += fmt.Sprintf(", and is asked about %s since %s", e.Key, e.Asked.Format(time.RFC3339))
+	}
+	return text
+}
+
+// Is reports whether target is object.ErrNoAnswer.
+func (e *IndexPendingError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // IndexExistsError is returned when an index is added under a name that is taken.
 type IndexExistsError struct {

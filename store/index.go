@@ -12,8 +12,11 @@ type Indexer interface {
 	// The slice is the store's from then on and is never written to. The entry may be kept: it stays as
 	// it is. But it has the object unpacked; Compact is smaller.
 	//
-	// They must depend on the entry alone. Values is called once for each state that is stored, by the
-	// writer, with readers unaffected; an index added later is built in the goroutine of AddIndex. An
+	// They must depend on the entry alone. Values is called once for each state that is stored, one call
+	// at a time, while the writer waits, with readers unaffected; an index added later is built in the
+	// goroutine of AddIndex. A call that has run for a second is left to itself: the writer goes on, and
+	// reads of the index are an *IndexPendingError until it has returned and the index has been asked
+	// about what was written since. An
 	// error or a panic sets the object aside: it is then in no index at all, and reported where it is
 	// read. Entries set aside for another reason are not shown.
 	Values(*Entry) ([]string, error)
@@ -39,13 +42,22 @@ type definition struct {
 	name  string
 	by    Indexer
 	parts partSet // that it looks at; 0: it may be all
-	// foreign says that it is a user's, who may keep the entries that it is shown.
-	foreign bool
+	// users says that it calls a function of a user, which may take long, and foreign that this one may
+	// keep the entries that it is shown.
+	users, foreign bool
+	// late is set while somebody asks about what is missing: nobody else does then. It belongs to
+	// whoever has the Core.
+	late *pending
 }
 
 func newDefinition(name string, by Indexer) *definition {
-	_, own := by.(partial)
-	d := &definition{name: name, by: by, foreign: !own}
+	d := &definition{name: name, by: by, users: true, foreign: true}
+	switch by.(type) {
+	case readyMade:
+		d.users, d.foreign = false, false
+	case partial:
+		d.foreign = false
+	}
 	if p, ok := by.(Partial); ok {
 		d.parts = setOf(p.Parts())
 	}
@@ -58,29 +70,39 @@ func (d *definition) valid() bool {
 	return d.name != "" && d.by != nil && (!isFunc || f != nil)
 }
 
-// values asks the Indexer. The result is sorted, without repetition.
-func (d *definition) values(e *Entry) (values []string, err error) {
-	err = run.Safely("", func() (err error) {
+// answer is what an index said about an entry: values that are sorted, without repetition, or an error.
+type answer struct {
+	values []string
+	err    error
+}
+
+// ask asks the Indexer.
+func (d *definition) ask(e *Entry) answer {
+	var values []string
+	err := run.Safely("", func() (err error) {
 		values, err = d.by.Values(e)
 		return err
 	})
 	if err != nil {
-		return nil, &IndexError{Index: d.name, Err: err}
+		return answer{err: &IndexError{Index: d.name, Err: err}}
 	}
 	for i := 1; i < len(values); i++ {
 		if values[i-1] >= values[i] {
 			values = slices.Clone(values)
 			slices.Sort(values)
-			return slices.Compact(values), nil
+			return answer{values: slices.Compact(values)}
 		}
 	}
-	return values, nil
+	return answer{values: values}
 }
 
 // terms are the values of one object in an index.
 type terms struct {
 	values []string
-	same   bool // as those of the state that is stored, which are not told
+	same   bool     // as those of the state that is stored, which are not told
+	late   *pending // they are not known yet
+	// overrun is the call that is to say them, if one has begun.
+	overrun *asked
 }
 
 // ask asks every index about an entry whose slot has held now, if it is not nil. If one fails, the
@@ -93,19 +115,53 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 		return e, c.terms
 	}
 	same := sameParts(held, e)
+	if !e.shown { // from here on somebody else may look
+		e.shown = slices.ContainsFunc(indexes, func(x index) bool { return x.foreign })
+	}
 	for i := range indexes {
-		d := indexes[i].definition
-		if d.parts != 0 && d.parts&^same == 0 {
-			c.terms[i].same = true
+		d, t := indexes[i].definition, &c.terms[i]
+		switch {
+		case d.parts != 0 && d.parts&^same == 0:
+			t.same = true
+			continue
+		case d.late != nil:
+			t.late = d.late
 			continue
 		}
-		e.shown = e.shown || d.foreign
-		values, err := d.values(e)
-		if err != nil {
-			clear(c.terms)
-			return SetAside(e.metadata(), err), c.terms
+		var a answer
+		if d.users && c.bounded != nil {
+			if a, t.overrun = c.bounded(d, e); t.overrun != nil {
+				d.late = t.overrun.late
+				t.late = d.late
+				continue
+			}
+		} else {
+			a = d.ask(e)
 		}
-		c.terms[i].values = values
+		if a.err != nil {
+			clear(c.terms)
+			return SetAside(e.metadata(), a.err), c.terms
+		}
+		t.values = a.values
 	}
 	return e, c.terms
+}
+
+// index brings the indexes in step with the record that was written for a slot. It reports whether
+// somebody still looks at the entry.
+func (c *Core) index(slot uint32, all []terms) (lent bool) {
+	w := c.work
+	for i, t := range all {
+		switch x := &w.indexes[i]; {
+		case t.late != nil:
+			x.miss(w.owner, slot, t.late)
+		case !t.same:
+			x.set(&w.state, w.owner, slot, t.values)
+		}
+		if t.overrun != nil {
+			lent = true
+			t.overrun.slot, t.overrun.id = slot, w.chunks.ID(w.records.Get(slot))
+		}
+	}
+	return lent
 }

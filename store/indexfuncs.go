@@ -5,28 +5,28 @@ import "github.com/flyball-io/flyball/wire"
 // ByNamespace finds objects by their namespace; cluster-scoped ones not at all. Snapshots read one
 // namespace without it; it serves conditions with Or.
 func ByNamespace() Indexer {
-	return partial{nil, func(e *Entry) ([]string, error) {
+	return readyMade{partial{nil, func(e *Entry) ([]string, error) {
 		if e.key.Namespace == "" {
 			return nil, nil
 		}
 		return []string{e.key.Namespace}, nil
-	}}
+	}}}
 }
 
 // ByLabel finds objects by the value of a label; those without it not at all.
 func ByLabel(label string) Indexer {
-	return partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
+	return readyMade{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
 		value, ok := e.Label(label)
 		if !ok {
 			return nil, nil
 		}
 		return []string{value}, nil
-	}}
+	}}}
 }
 
 // ByOwnerUID finds objects by the uid of each of their owners.
 func ByOwnerUID() Indexer {
-	return partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
+	return readyMade{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
 		owners := e.owners()
 		if len(owners) == 0 {
 			return nil, nil
@@ -36,7 +36,7 @@ func ByOwnerUID() Indexer {
 			uids[i] = string(o.UID)
 		}
 		return uids, nil
-	}}
+	}}}
 }
 
 // ByPath finds objects by the values that a field path leads to, as text; those where it leads
@@ -53,13 +53,13 @@ func ByPath(path *wire.Path) Indexer {
 	case name == "metadata" && inner == "annotations":
 		in = []Part{Annotations}
 	}
-	return partial{in, func(e *Entry) (values []string, err error) {
+	return readyMade{partial{in, func(e *Entry) (values []string, err error) {
 		err = e.Read(func(raw wire.Raw) (err error) {
 			values, err = path.Values(raw)
 			return err
 		})
 		return values, err
-	}}
+	}}}
 }
 
 // Transient makes an Indexer of a function that keeps nothing of the entries that it is shown, nor of
@@ -71,6 +71,9 @@ func Transient(f IndexFunc) Indexer {
 	}
 	return partial{nil, f}
 }
+
+// readyMade is an Indexer of this package: it is known to be quick.
+type readyMade struct{ partial }
 
 // partial is a function that looks at some parts; at none: at any. It keeps nothing of an entry.
 type partial struct {

@@ -13,6 +13,11 @@ type index struct {
 	*definition
 	found table[posting]
 	terms cow.Table[*term] // of each slot that it holds
+	// missing are the slots about whose record the index has not been asked, and missed is how many:
+	// their terms are those of an earlier record. Until there are none the index is not read.
+	missing cow.Table[bool]
+	missed  int
+	pending *pending // set if missed is not 0
 }
 
 // posting are the objects that an index finds under a value.
@@ -92,6 +97,10 @@ func (x *index) term(values []string) *term {
 
 // set changes the values of a slot, whose record is in its place. Only what differs is touched.
 func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
+	if x.missed > 0 && x.missing.Get(slot) {
+		x.missing.Set(o, slot, false)
+		x.missed--
+	}
 	was := x.terms.Get(slot).of()
 	if slices.Equal(was, values) {
 		return
@@ -111,6 +120,14 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 		default:
 			was, add = was[1:], add[1:]
 		}
+	}
+}
+
+// miss says that the index has not been asked about the record of a slot.
+func (x *index) miss(o *cow.Owner, slot uint32, p *pending) {
+	if x.pending = p; !x.missing.Get(slot) {
+		x.missing.Set(o, slot, true)
+		x.missed++
 	}
 }
 

@@ -92,24 +92,36 @@ func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
 }
 
 // Index yields the entries that an index finds under value, in the order of keys. The error is
-// *UnknownIndexError.
+// *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
 	return s.Select(Query{Where: Is(name, value)})
 }
 
 // Where yields the entries that meet a condition, in the order of keys; a nil one is met by all.
-// The error is *UnknownIndexError.
+// The error is *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) Where(cond Cond) (iter.Seq[*Entry], error) { return s.Select(Query{Where: cond}) }
 
-// HasIndex reports whether there is an index of that name.
+// HasIndex reports whether there is an index of that name. It may be pending.
 func (s *Snapshot) HasIndex(name string) bool { return s.index(name) != nil }
 
-// IndexValues yields the values under which an index finds anything, sorted, each once. The error
-// is *UnknownIndexError.
-func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
+// readable is the index of that name.
+func (s *Snapshot) readable(name string) (*index, error) {
 	x := s.index(name)
-	if x == nil {
+	switch {
+	case x == nil:
 		return nil, &UnknownIndexError{Resource: s.opts.Resource, Index: name}
+	case x.missed > 0:
+		return nil, x.pending.err(s.opts.Resource, name, x.missed)
+	}
+	return x, nil
+}
+
+// IndexValues yields the values under which an index finds anything, sorted, each once. The error
+// is *UnknownIndexError or *IndexPendingError.
+func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
+	x, err := s.readable(name)
+	if err != nil {
+		return nil, err
 	}
 	return func(yield func(string) bool) {
 		it := x.found.tree.Iter()
@@ -136,7 +148,7 @@ type Query struct {
 }
 
 // Select yields what a Query selects, in the order of keys. Whoever has enough stops the
-// iteration. The error is *UnknownIndexError, for the condition.
+// iteration. The error is *UnknownIndexError or *IndexPendingError, for the condition.
 //
 // Nothing is collected or sorted: reading the first few results of a large selection costs by
 // these few. An And costs by its smallest part.

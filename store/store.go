@@ -1,10 +1,11 @@
 package store
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/overdue"
+	"github.com/flyball-io/flyball/internal/turn"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -12,15 +13,19 @@ import (
 // made in a Txn, of which there is one at a time; indexes can be added and removed at any moment,
 // also while a Txn is open. Use New.
 type Store struct {
-	writer  sync.Mutex // held while a Txn is open
-	mu      sync.Mutex // held during one call on core
+	// Whoever waits for the writer may wait for a function of a user, for a second.
+	writer  turn.Mutex // held while a Txn is open
+	mu      turn.Mutex // held during one call on core
 	core    *Core
 	current atomic.Pointer[Snapshot]
+	bounded bounded // belongs to whoever has mu
 }
 
 // New returns an empty store that has not synced.
 func New(opts Options) *Store {
-	s := &Store{core: NewCore(opts)}
+	s := &Store{core: NewCore(opts), writer: turn.New(), mu: turn.New()}
+	s.core.bounded = s.ask
+	s.bounded.watch = overdue.New(s.overran)
 	s.current.Store(s.core.Snapshot())
 	return s
 }
@@ -60,26 +65,24 @@ func (s *Store) do(step func(*Core)) {
 	s.current.Store(s.core.Snapshot())
 }
 
-// AddIndex adds a named index and builds it over what is there; readers see it whole or not at
-// all. The function is run in this goroutine, and except for the objects that change meanwhile,
-// without holding up the writer.
+// AddIndex adds a named index and builds it over what is there. The function is run in this goroutine,
+// without holding up the writer; until it has been asked about all there is, also about what changes
+// meanwhile, reads of the index are an *IndexPendingError.
 //
-// Objects on which the function fails are set aside at once, and the next Commit reports that.
+// Objects on which the function fails are set aside as they are found, and the next Commit reports that.
 //
 // Errors: *IndexExistsError if the name is taken; ErrBadIndex if the name is empty or by is nil.
 func (s *Store) AddIndex(name string, by Indexer) error {
 	d := newDefinition(name, by)
 	var err error
-	s.do(func(c *Core) { err = c.checkIndex(d) })
-	if err != nil {
-		return err
+	var late *pending
+	s.do(func(c *Core) {
+		err = c.addIndex(d)
+		late = d.late
+	})
+	if err == nil {
+		s.catchUp(d, late, func() bool { return false })
 	}
-	answers := prepared{}
-	snap := s.Snapshot()
-	for slot := range snap.records.All() {
-		answers.ask(d, &snap.state, slot, func(slot uint32) *Entry { return snap.entry(slot, nil) })
-	}
-	s.do(func(c *Core) { err = c.addIndex(d, answers) })
 	return err
 }
 

@@ -36,6 +36,7 @@ var floors = []map[string]string{
 
 		"internal/paging":  "pages of a list that go round in circles",
 		"internal/sparse":  "what a Go value writes to JSON for nothing",
+		"internal/turn":    "a mutex that virtual time does not hang on",
 		"internal/overdue": "calls that take too long are named while they run",
 	},
 	{ // 1: bytes, and the one interface that users implement

@@ -1,0 +1,88 @@
+package informer
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/overdue"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+)
+
+// OverdueError says that a function of the program, which an informer calls, has not returned for a
+// second or longer. It is no failure: the call goes on. What waits for it is said at [Options].Transform,
+// [Index] and [Informer.Subscribe].
+type OverdueError struct {
+	// Part is "index", "transform" or "source"; Name is that of the index or the source.
+	Part, Name string
+	// Key is the object that the call is about.
+	Key object.Key
+	// For is how long it had run when it was looked at.
+	For time.Duration
+}
+
+func (e *OverdueError) Error() string {
+	part := e.Part
+	if e.Name != "" {
+		part = fmt.Sprintf("%s %q", e.Part, e.Name)
+	}
+	return fmt.Sprintf("%s: %s has not returned for %v", e.Key, part, e.For.Round(time.Millisecond))
+}
+
+const (
+	partIndex     = "index"
+	partTransform = "transform"
+	partSource    = "source"
+)
+
+// slowCall is a call that the applier makes.
+type slowCall struct {
+	part, name string
+	key        object.Key
+}
+
+// slowLog keeps functions that always take long from drowning the log.
+type slowLog struct {
+	mu     sync.Mutex
+	quiet  backoff.Bucket
+	unsaid int
+}
+
+// take reports whether a line is to be written, and how many were not since the last one.
+func (l *slowLog) take(now time.Time) (unsaid int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.quiet.TryTake(now) {
+		l.unsaid++
+		return 0, false
+	}
+	unsaid, l.unsaid = l.unsaid, 0
+	return unsaid, true
+}
+
+// hook calls a hook of the program. It is named in the log after a second.
+func (in *Informer) hook(name string, call func()) {
+	began := time.Now()
+	late := time.AfterFunc(overdue.After, func() { in.log.Warn("hook takes long", "hook", name, "since", began) })
+	defer late.Stop()
+	if err := run.Safely(name, func() error { call(); return nil }); err != nil {
+		in.log.Error("hook panicked", "err", err)
+	}
+}
+
+// overdue names a call that takes long: to the hook each one, in the log the first few and then one a
+// minute. It is called while the call runs.
+func (in *Informer) overdue(c slowCall, began time.Time) {
+	err := &OverdueError{Part: c.part, Name: c.name, Key: c.key, For: time.Since(began)}
+	p := Problem{Kind: in.o.Kind.GVK, Key: c.key, Err: err}
+	if c.part == partSource {
+		p.Handler = c.name
+		in.readAhead.Store(true)
+	}
+	in.problem(p)
+	if unsaid, ok := in.slow.take(time.Now()); ok {
+		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key, "since", began, "unsaid", unsaid)
+	}
+}
