@@ -102,6 +102,10 @@ func (a *applier) apply() bool {
 	}
 	a.batch = a.in.fifo.TakeAll(a.batch)
 	if len(a.batch) == 0 {
+		if a.in.unreported.Swap(false) && a.txn == nil {
+			a.begin()
+			a.commit()
+		}
 		return false
 	}
 	a.step(a.batch)

@@ -89,6 +89,12 @@ func (in *Informer) IndexEntries(name string, by store.Indexer) error {
 	if err := in.store.AddIndex(name, by); err != nil {
 		return err
 	}
-	in.fifo.Wake() // objects that the index set aside are reported with the next commit
+	in.reportAsides()
 	return nil
+}
+
+// reportAsides has the applier tell which objects an index has set aside, if there are any.
+func (in *Informer) reportAsides() {
+	in.unreported.Store(true)
+	in.fifo.Wake()
 }

@@ -102,6 +102,8 @@ type Informer struct {
 	slow slowLog
 	// readAhead says that the watch is read beside the applier, since functions may hold that up.
 	readAhead atomic.Bool
+	// unreported says that an index has set objects aside, which the next commit tells.
+	unreported atomic.Bool
 
 	weight int64 // of the store, as it counts in the budget; it belongs to the applier
 }
@@ -137,7 +139,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		OnOverdue: func(index string, key object.Key, began time.Time) {
 			in.overdue(slowCall{partIndex, index, key}, began)
 		},
-		OnAside: in.fifo.Wake,
+		OnAside: in.reportAsides,
 	}
 	in.readAhead.Store(o.Transform != nil)
 	if in.log == nil {

@@ -129,6 +129,39 @@ func TestSlowIndexFunction(t *testing.T) {
 	}
 }
 
+// TestSlowIndexFunctionFails: an object on which a function fails that sleeps is set aside and reported
+// then, though nothing else comes.
+func TestSlowIndexFunctionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told problems
+		s := newServer()
+		in := newInformer(t, s, func(o *informer.Options) {
+			o.OnProblem = told.add
+			o.Indexes = map[string]store.Indexer{"slow": informer.IndexFunc(func(m *corev1.ConfigMap) []string {
+				sleepOn(m.Name)
+				panic("no such value")
+			})}
+		})
+		stop := start(t, in)
+		synctest.Wait()
+		s.Put(configMap("slow", "1"))
+		time.Sleep(5*time.Minute - 1)
+		synctest.Wait()
+		if _, err := in.Entry(key("slow")); err != nil || told.len() != 1 {
+			t.Errorf("before it failed: %v, problems:\n%s", err, &told)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if _, ok := errors.AsType[*store.IndexError](told.all[1].Err); !ok || told.len() != 2 || len(in.SetAside()) != 1 {
+			t.Errorf("problems:\n%s", &told)
+		}
+		if _, err := in.Entry(key("slow")); err == nil {
+			t.Error("it is not set aside")
+		}
+		_ = stop()
+	})
+}
+
 // TestSlowBesideTheWatch: while a transform sleeps what is held can be read, and the watch is; so it is
 // while a source does, but for the first time. They are named once.
 func TestSlowBesideTheWatch(t *testing.T) {
