@@ -304,7 +304,7 @@ func TestIndexFunctionThatNeverReturns(t *testing.T) {
 // TestOverrunsModel: whatever calls overrun, and whatever is written, discarded, listed and compacted
 // meanwhile, an index answers with what one that is built anew does, or does not answer.
 func TestOverrunsModel(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := New(Options{Check: true})
