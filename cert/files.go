@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -66,9 +67,7 @@ func NewFiles(o FilesOptions) (*Files, error) {
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	f := &Files{service: newService(), o: o}
 	f.core = filesCore{cert: o.Cert, key: o.Key, interval: o.Interval}
 	if _, err := f.read(time.Now()); err != nil {

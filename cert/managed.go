@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -107,9 +108,7 @@ func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	if o.Poll <= 0 {
 		o.Poll = defaultPoll
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	m := &Managed{service: newService(), c: c, o: o, wake: make(chan struct{}, 1)}
 	m.keeper = &keeper{
 		core:    core{policy: p},

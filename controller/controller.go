@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
@@ -104,7 +105,7 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 	}
 	c := &Controller[R]{
 		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
-		logger: base.With("controller", name),
+		logger: logguard.Logger(base).With("controller", name),
 	}
 	if c.member, err = mgr.Add(name, c); err != nil {
 		return nil, fmt.Errorf("controller %q: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -307,5 +308,34 @@ func TestEnqueueAndStats(t *testing.T) {
 			t.Errorf("calls %q, want %q", got, want)
 		}
 		stop()
+	})
+}
+
+// stuckLog is a log that takes nothing.
+type stuckLog struct {
+	slog.Handler
+	hold chan struct{}
+}
+
+func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.hold; return nil }
+func (s stuckLog) WithAttrs([]slog.Attr) slog.Handler        { return s }
+
+// A logger of a controller's own that takes nothing keeps no reconcile waiting.
+func TestLogTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		log := stuckLog{slog.NewTextHandler(io.Discard, nil), make(chan struct{})}
+		stop := start(newController(t, m, r, controller.Options{Logger: slog.New(log)}, controller.For[corev1.Pod]()))
+		w := m.watch("Pod")
+		close(w.synced)
+		w.set(pod("a", 1, ""), true)
+		pass(10 * time.Second)
+		if calls := r.calls(); !slices.Equal(calls, []string{"a listed×1"}) {
+			t.Errorf("calls %q", calls)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		close(log.hold)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -85,9 +86,7 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	if o.FlushTimeout == 0 {
 		o.FlushTimeout = 3 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	return &Recorder{w: w, o: o, core: NewCore(o.Limits), wake: make(chan struct{}, 1)}, nil
 }
 

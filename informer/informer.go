@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -142,9 +143,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		OnAside: in.reportAsides,
 	}
 	in.readAhead.Store(o.Transform != nil)
-	if in.log == nil {
-		in.log = slog.Default()
-	}
+	in.log = logguard.Logger(in.log)
 	in.log = in.log.With("kind", o.Kind.GVK.Kind)
 	if o.Reflector.Resource == "" {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()

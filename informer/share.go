@@ -2,9 +2,9 @@ package informer
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -36,9 +36,7 @@ func (s *shared) renew() error {
 	if s.f.o.Configure != nil {
 		s.f.o.Configure(&o)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	for name, f := range s.indexes {
 		o.Indexes[name] = f
 	}

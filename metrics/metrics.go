@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 // ErrTaken says that something of this name is being told of already.
@@ -49,9 +51,7 @@ type Metrics struct {
 
 // New returns metrics of nothing yet.
 func New(o Options) *Metrics {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	m := &Metrics{o: o, registry: prometheus.NewRegistry(), pulled: newCollector()}
 	m.controllers = newControllerVecs(m.registry)
 	m.requests = newRequestVecs(m.registry)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 var (
@@ -97,9 +99,7 @@ func New(name string, o Options) (*Set, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	o.Logger = o.Logger.With("probe", name)
 	return &Set{name: name, o: o, checks: map[string]*check{}, groups: map[string]*check{}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
@@ -111,9 +112,7 @@ func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	if o.Intake == nil {
 		o.Intake = Intake
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}

@@ -15,6 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 // AuthOptions say how Authorized asks, and how long it believes an answer. The zero value works.
@@ -63,9 +64,7 @@ func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
 	if o.MaxReviews <= 0 {
 		o.MaxReviews = 8
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	turns := make(chan struct{}, o.MaxReviews)
 	return &guard{
 		c: c, o: o, next: h, failures: quietly{every: 10 * time.Second},

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/logguard"
 )
 
 var (
@@ -166,9 +168,7 @@ func (o Options) checked() (Options, error) {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = 1000
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	o.Logger = o.Logger.With("server", o.Name)
 	return o, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
@@ -95,9 +96,7 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 	if o.Name == "" {
 		return nil, fmt.Errorf("webhook: Options.Name and Options.Kind are both empty")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logguard.Logger(o.Logger)
 	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks, Budget: o.Budget})
 	return e, nil
 }
