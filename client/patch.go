@@ -66,7 +66,8 @@ func StrategicMerge(partial any) PatchData {
 }
 
 // Diff is the merge patch that turns before into after. Both stay as they are. The
-// resourceVersion is left out: the last writer wins.
+// resourceVersion is left out: the last writer wins. A null that after has inside free JSON cannot be
+// set: in a merge patch null removes. Use [Apply] or an update there.
 func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
 
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [Conflict] unless the

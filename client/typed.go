@@ -148,7 +148,8 @@ func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchDat
 //
 // A typed obj always sets the fields that its Go type writes even if they are zero. The status
 // and the creationTimestamp, where zero, are left out; use unstructured objects where another
-// field of that sort must not be owned.
+// field of that sort must not be owned. Zero values that a conversion of the kind's own drops come back
+// as changes on each apply.
 func Apply[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Owner: owner}, opts)
 }
