@@ -15,7 +15,7 @@ import (
 // watch, see sink, or its own, which does what nothing on the watch is the occasion for.
 type applier struct {
 	in   *Informer
-	turn turn.Mutex
+	turn *turn.Mutex
 	// txn is open between two batches only while a relist comes in.
 	txn       *store.Txn
 	relisting bool

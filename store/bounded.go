@@ -16,7 +16,17 @@ import (
 // An index function of a user runs on a goroutine beside the writer, which waits. When it
 // has run for a second the writer goes on without it: the index is pending then, and misses what is
 // written. The goroutine that was left behind asks about that, beside the writer, when the function
-// has returned, until nothing is missing. So there is one call at a time of each function.
+// has returned, until nothing is missing; see catchUp. So there is one call at a time of each function.
+//
+// A function that took long is on probation: the writer waits for it a tenth of a second only, until
+// many calls in a row have taken less.
+
+const (
+	// brief is how long the writer waits for a function on probation.
+	brief = 100 * time.Millisecond
+	// probation is how many calls in a row must take less than that.
+	probation = 100
+)
 
 // pending is what is known of an index that misses something.
 type pending struct {
@@ -79,6 +89,8 @@ type asked struct {
 	late *pending
 	slot uint32
 	id   heap.ID
+	// naming is the timer that names the call.
+	naming *time.Timer
 }
 
 const (
@@ -102,11 +114,20 @@ func (s *Store) ask(d *definition, e *Entry) (answer, *asked) {
 	switch {
 	case a.state.Load() == askedOverrun:
 		b.worker = nil
+		d.probation.Store(probation)
 		return answer{}, a
 	case a.exited:
 		b.worker = nil
 	}
+	d.quick()
 	return a.answer, nil
+}
+
+// quick says that a call took less than the writer waits for.
+func (d *definition) quick() {
+	if d.probation.Load() > 0 {
+		d.probation.Add(-1)
+	}
 }
 
 func (s *Store) work(w *worker) {
@@ -130,35 +151,51 @@ func (s *Store) work(w *worker) {
 // serve makes one call. It reports whether the writer has not waited for it; then nothing is missing
 // any more when it returns.
 func (s *Store) serve(a *asked) (overran bool) {
-	a.exited, a.answer.err = true, &IndexError{Index: a.d.name, Err: run.ErrGoexit}
+	var short *time.Timer
+	a.exited = true
 	defer func() {
+		if a.exited {
+			a.answer.err = &IndexError{Index: a.d.name, Err: run.ErrGoexit}
+		}
+		if short != nil {
+			short.Stop()
+		}
 		if a.state.CompareAndSwap(0, askedDone) {
-			s.bounded.watch.End()
+			if short == nil {
+				s.bounded.watch.End()
+			}
 			a.by.state.Store(workerFree)
 			a.by.ready <- struct{}{}
 			return
 		}
 		overran = true
+		a.naming.Stop()
 		s.fill(a.d, func() []learned { return []learned{{a.slot, a.id, a.answer}} })
-		s.catchUp(a.d, a.late, func() bool { return s.bounded.closed.Load() })
+		s.catchUp(a.d, a.late, s.bounded.closed.Load)
 	}()
-	s.bounded.watch.Begin(a)
+	if a.d.probation.Load() > 0 {
+		began := time.Now()
+		short = time.AfterFunc(brief, func() { s.overran(a, began) })
+	} else {
+		s.bounded.watch.Begin(a)
+	}
 	a.answer = a.d.ask(a.e)
 	a.exited = false
 	return false
 }
 
-// overran is told of a call that has run for long: it has the writer go on.
+// overran is told of a call that has run for too long: it has the writer go on.
 func (s *Store) overran(a *asked, began time.Time) {
 	late := &pending{since: time.Now()}
 	q := &question{a.d.name, a.e.Key(), began}
 	late.now.Store(q)
 	a.late = late
+	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.overdue(q, began) })
 	if !a.state.CompareAndSwap(0, askedOverrun) {
+		a.naming.Stop()
 		return
 	}
 	a.by.ready <- struct{}{}
-	s.overdue(q, began)
 }
 
 // overdue names a call that has run for long.
@@ -168,58 +205,28 @@ func (s *Store) overdue(q *question, began time.Time) {
 	}
 }
 
-// catchUp asks an index about what it misses until that is nothing, or it is to stop. Only where the
-// records are those of an open transaction the writer waits for it, to load some.
-func (s *Store) catchUp(d *definition, late *pending, stop func() bool) {
-	watch := overdue.New(s.overdue)
-	defer watch.Stop()
-	ask := func(e *Entry) answer {
-		q := &question{d.name, e.key, time.Now()}
-		late.now.Store(q)
-		watch.Begin(q)
-		defer watch.End()
-		return d.ask(e)
-	}
-	const few = 64
-	for n := int(few); !stop(); n = min(2*n, mostAsked) {
-		all := s.Snapshot().ask(d, n, ask)
-		whole := false
-		if len(all) == 0 {
-			var open []learned
-			var entries []*Entry
-			s.do(func(c *Core) {
-				if whole = c.whole(d); !whole && c.work != nil {
-					open = c.work.ask(d, few, func(e *Entry) answer {
-						entries = append(entries, e)
-						return answer{}
-					})
-				}
-			})
-			for i, e := range entries {
-				open[i].answer = ask(e)
-			}
-			all = open
-		}
-		late.now.Store(nil)
-		if whole {
-			return
-		}
-		s.fill(d, func() []learned { return all })
-	}
-}
-
 // fill takes over what an index said.
 func (s *Store) fill(d *definition, all func() []learned) {
-	aside := false
-	s.do(func(c *Core) { aside = c.fill(d, all()) })
+	s.mu.Lock()
+	aside := s.fillLocked(d, all())
+	s.mu.Unlock()
+	s.tellAside(aside)
+}
+
+func (s *Store) fillLocked(d *definition, all []learned) (aside bool) {
+	defer func() { s.current.Store(s.core.Snapshot()) }()
+	return s.core.fill(d, all)
+}
+
+func (s *Store) tellAside(aside bool) {
 	if aside && s.core.opts.OnAside != nil {
 		s.core.opts.OnAside()
 	}
 }
 
-// Close ends the goroutines of the store: those that ask index functions about what was written while
-// one of them did not return. It waits for a call that runs, however long it takes. Indexes that are
-// pending stay so. Nothing may be written afterwards; reads go on answering.
+// Close ends the goroutines of the store, which ask index functions. It waits for the call of each that
+// runs, however long it takes. Indexes that are pending stay so. Nothing may be written afterwards; reads
+// go on answering.
 func (s *Store) Close() {
 	s.bounded.closed.Store(true)
 	s.do(func(*Core) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/flyball-io/flyball/internal/cow"
@@ -14,6 +15,12 @@ type learned struct {
 	answer
 }
 
+// unasked is an entry about which an index is to be asked.
+type unasked struct {
+	learned
+	entry *Entry
+}
+
 // AddIndex is Store.AddIndex.
 func (c *Core) AddIndex(name string, by Indexer) error {
 	d := newDefinition(name, by)
@@ -21,9 +28,13 @@ func (c *Core) AddIndex(name string, by Indexer) error {
 		return err
 	}
 	for !c.whole(d) {
-		c.fill(d, c.published.ask(d, mostAsked, d.ask))
-		if c.work != nil {
-			c.fill(d, c.work.ask(d, mostAsked, d.ask))
+		for s := range c.states() {
+			var all []learned
+			for u := range s.missing(d) {
+				u.answer = d.ask(u.entry)
+				all = append(all, u.learned)
+			}
+			c.fill(d, all)
 		}
 	}
 	return nil
@@ -59,12 +70,10 @@ func (s *state) addIndex(o *cow.Owner, d *definition) {
 
 // whole reports whether an index misses nothing, or is removed. Then others may ask it again.
 func (c *Core) whole(d *definition) bool {
-	missing := func(s *state) bool {
-		x := s.of(d)
-		return x != nil && x.missed > 0
-	}
-	if missing(&c.published.state) || c.work != nil && missing(&c.work.state) {
-		return false
+	for s := range c.states() {
+		if x := s.of(d); x != nil && x.missed > 0 {
+			return false
+		}
 	}
 	d.late = nil
 	return true
@@ -78,23 +87,28 @@ func (s *state) of(d *definition) *index {
 	return nil
 }
 
-// mostAsked is how many records an index is asked about before what it said is filled in.
-const mostAsked = 4096
-
-// ask asks an index about up to n records that it misses.
-func (s *state) ask(d *definition, n int, ask func(*Entry) answer) []learned {
-	x := s.of(d)
-	if x == nil || x.missed == 0 {
-		return nil
-	}
-	all := make([]learned, 0, min(n, x.missed))
-	for slot := range x.missing.All() {
-		if len(all) == n {
-			break
+// missing are the entries about which an index is to be asked.
+func (s *state) missing(d *definition) iter.Seq[unasked] {
+	return func(yield func(unasked) bool) {
+		x := s.of(d)
+		if x == nil || x.missed == 0 {
+			return
 		}
-		all = append(all, learned{slot, s.chunks.ID(s.records.Get(slot)), ask(s.load(slot, nil))})
+		for slot := range x.missing.All() {
+			if !yield(unasked{learned{slot: slot, id: s.chunks.ID(s.records.Get(slot))}, s.load(slot, nil)}) {
+				return
+			}
+		}
 	}
-	return all
+}
+
+// states are those that indexes are part of: what is published, and the open transaction.
+func (c *Core) states() iter.Seq[*state] {
+	return func(yield func(*state) bool) {
+		if yield(&c.published.state) && c.work != nil {
+			yield(&c.work.state)
+		}
+	}
 }
 
 // fill takes over what an index said about records that are still there. Objects on which it failed are

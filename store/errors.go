@@ -45,9 +45,9 @@ func (e *UnknownIndexError) Error() string {
 func (e *UnknownIndexError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // IndexPendingError is returned for an index whose function has not been asked about every object yet:
-// a call of it has run for more than a second, or the index was just added. An answer would say less
-// than is true. It ends by itself when the function has returned. Nothing else waits for it: not the
-// objects, nor other indexes.
+// a call of it took too long, see [Indexer], or the index was just added. An answer would say less
+// than is true. It ends by itself when the function has returned, and has been asked about what was
+// written meanwhile. Nothing else waits for it: not the objects, nor other indexes.
 type IndexPendingError struct {
 	Resource schema.GroupResource
 	Index    string

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/flyball-io/flyball/run"
 )
@@ -14,11 +15,13 @@ type Indexer interface {
 	//
 	// They must depend on the entry alone. Values is called once for each state that is stored, one call
 	// at a time, while the writer waits, with readers unaffected; an index added later is built in the
-	// goroutine of AddIndex. A call that has run for a second is left to itself: the writer goes on, and
-	// reads of the index are an *IndexPendingError until it has returned and the index has been asked
-	// about what was written since. An
-	// error or a panic sets the object aside: it is then in no index at all, and reported where it is
-	// read. Entries set aside for another reason are not shown.
+	// goroutine of AddIndex. An error or a panic sets the object aside: it is then in no index at all, and
+	// reported where it is read. Entries set aside for another reason are not shown.
+	//
+	// A call that has run for a second is left to itself: the writer goes on, and reads of the index are an
+	// *IndexPendingError until it has returned and the index has been asked about what was written since.
+	// After such a call the writer waits a tenth of a second only, until a hundred calls in a row have
+	// taken less.
 	Values(*Entry) ([]string, error)
 }
 
@@ -48,6 +51,8 @@ type definition struct {
 	// late is set while somebody asks about what is missing: nobody else does then. It belongs to
 	// whoever has the Core.
 	late *pending
+	// probation is how many calls in a row are to be quick before the writer waits for long again.
+	probation atomic.Int32
 }
 
 func newDefinition(name string, by Indexer) *definition {

@@ -13,9 +13,9 @@ import (
 // made in a Txn, of which there is one at a time; indexes can be added and removed at any moment,
 // also while a Txn is open. Use New.
 type Store struct {
-	// Whoever waits for the writer may wait for a function of a user, for a second.
-	writer  turn.Mutex // held while a Txn is open
-	mu      turn.Mutex // held during one call on core
+	// Whoever waits for one of these may wait for a function of a user, for a second.
+	writer  *turn.Mutex // held while a Txn is open
+	mu      *turn.Mutex // held during one call on core
 	core    *Core
 	current atomic.Pointer[Snapshot]
 	bounded bounded // belongs to whoever has mu
