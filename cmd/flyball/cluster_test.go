@@ -75,6 +75,17 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// killed kills what "runs" started, waits until all that it has started has ended, too, and writes what
+// they have printed to the file "said".
+func killed(ts *testscript.TestScript, neg bool, args []string) {
+	p := ts.Value(programKey{}).(*program)
+	ts.Check(p.cmd.Process.Kill())
+	_, err := io.Copy(&p.said, p.out)
+	ts.Check(err)
+	_ = p.cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs("said"), []byte(p.said.String()), 0o600))
+}
+
 // freeport NAME... sets variables to addresses of this machine that nobody listens at.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {

@@ -56,6 +56,6 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDemo(), newControlplane(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
-		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun())
+		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard())
 	return root
 }

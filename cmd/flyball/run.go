@@ -49,8 +49,9 @@ func newRun() *cobra.Command {
    an address of this machine that it does reach. At the end a cluster that stays
    is left as "flyball install" would: no webhook is called here any more. Those
    of "flyball deploy" are called where they were. On such a cluster webhooks
-   that do not answer are passed over (failurePolicy Ignore), so that nobody is
-   held up if this command is killed; "flyball install" then puts the CRDs right.
+   that do not answer are passed over (failurePolicy Ignore), and a process of its
+   own leaves the cluster so, too, if this command is killed. If both are, or the
+   machine is lost, "flyball install" puts the CRDs right.
 3. The program runs with an administrator's rights; "make test" runs it with
    those of config/rbac.`,
 		Example: `  flyball run
@@ -115,6 +116,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 		return err
 	}
 	flags := []string{"--kubeconfig", f.where.Kubeconfig, "--context", f.where.Context}
+	var g *guard
 	if p.HasWebhooks() {
 		var gone back
 		if stays {
@@ -122,8 +124,11 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 			if err != nil {
 				return err
 			}
-			gone.deleted = back.deleted
-			defer func() { err = errors.Join(err, back.put(ctx, c, out)) }()
+			if g, err = startGuard(ctx, f.where, back, errOut); err != nil {
+				return err
+			}
+			gone.Deleted = back.Deleted
+			defer func() { err = errors.Join(err, back.put(ctx, c, out), g.over()) }()
 		}
 		called, err := f.called(ctx, c, errOut)
 		switch {
@@ -149,10 +154,14 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	program.Stdout, program.Stderr = out, errOut
 	apart(program)
 	program.WaitDelay = time.Minute
-	if err := program.Run(); err != nil {
+	if err := program.Start(); err != nil {
 		return fmt.Errorf("the program: %w", err)
 	}
-	return nil
+	told := g.tell(guarded{Program: program.Process.Pid})
+	if err := program.Wait(); err != nil {
+		return errors.Join(fmt.Errorf("the program: %w", err), told)
+	}
+	return told
 }
 
 // isRunWith says which objects a program needs that does not run in the cluster.
@@ -171,7 +180,10 @@ func apply(ctx context.Context, c *client.Live, objs []manifest.Object, out io.W
 }
 
 // back is how to leave a cluster in which nothing may call this machine any more.
-type back struct{ applied, deleted []manifest.Object }
+type back struct {
+	Applied []manifest.Object `json:"applied,omitempty"`
+	Deleted []manifest.Object `json:"deleted,omitempty"`
+}
 
 // callers looks, before a program runs here, at what will have the API server call it. CRDs get back
 // what config/default says, and so do webhook configurations that call a Service so far; others go.
@@ -180,7 +192,7 @@ func callers(ctx context.Context, c *client.Live, objs []manifest.Object) (back,
 	for _, o := range objs {
 		switch {
 		case manifest.IsCRD(o) && manifest.Converts(o):
-			b.applied = append(b.applied, o)
+			b.Applied = append(b.Applied, o)
 		case isAdmission(o):
 			now := &unstructured.Unstructured{}
 			now.SetGroupVersionKind(o.GroupVersionKind())
@@ -189,9 +201,9 @@ func callers(ctx context.Context, c *client.Live, objs []manifest.Object) (back,
 			case client.IgnoreNotFound(err) != nil:
 				return b, err
 			case err == nil && callsService(now):
-				b.applied = append(b.applied, o)
+				b.Applied = append(b.Applied, o)
 			default:
-				b.deleted = append(b.deleted, o)
+				b.Deleted = append(b.Deleted, o)
 			}
 		}
 	}
@@ -211,7 +223,7 @@ func callsService(o manifest.Object) bool {
 func (b back) put(ctx context.Context, c *client.Live, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(apply(ctx, c, b.applied, out), manifest.Delete(ctx, c, b.deleted, telling(out, new(int))))
+	return errors.Join(apply(ctx, c, b.Applied, out), manifest.Delete(ctx, c, b.Deleted, telling(out, new(int))))
 }
 
 // called reports whether the API server is to call the webhooks: if it is wanted, and reaches them.

@@ -65,6 +65,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 			"get":      get,
 			"runs":     runs,
 			"ends":     ends,
+			"killed":   killed,
 			"freeport": freeport,
 			"fetch":    fetch,
 		},
