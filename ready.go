@@ -108,10 +108,11 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //	                         has failed for five minutes; see controller.FailingError
 //
 // A check is excused, which the verbose answer says, where readiness would keep the webhooks of this
-// program from being called: API servers call replicas that are ready alone. A kind that the webhooks of this program convert, and a controller that waits for it, are excused
-// while the API server cannot list the kind: it may need the conversion. What it refuses for lack of
-// permission is not; see convert.Endpoint.Converts. A controller whose sources fail is excused where
-// this program serves webhooks: they work without it. Reconciles that fail do not touch readiness.
+// program from being called: API servers call replicas that are ready alone. A kind that the webhooks
+// of this program convert, and a controller that waits for it, are excused while the API server cannot
+// list the kind: it may need the conversion. What it refuses for lack of permission is not; see
+// convert.Endpoint.Converts. A controller whose sources fail is excused where this program serves
+// webhooks: they work without it. Reconciles that fail do not touch readiness.
 //
 // Those of caches and controllers come and go; a check of the program that has the name of one takes
 // its place. The names "caches" and "controllers" stand for all of them where checks are excluded.

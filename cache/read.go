@@ -91,8 +91,7 @@ func (h *held) problem(key object.Key) string {
 // ignored.
 //
 // Errors end the sequence, but for *store.SetAsideError: those of Get, *store.UnknownIndexError,
-// *store.IndexPendingError,
-// and *UnsupportedError for a field selector that is not exact.
+// *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
 	return decoded(proto, func(yield func(found) bool) {
 		for f, err := range c.find(ctx, proto, o) {

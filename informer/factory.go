@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -69,6 +70,7 @@ func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 	if o.Limiter == nil {
 		o.Limiter = reflector.NewLimiter(reflector.LimiterOptions{})
 	}
+	o.Logger = logguard.Logger(o.Logger)
 	return &Factory{
 		conn: conn, o: o, shared: make(map[shareKey]*shared),
 		audits: reflector.NewLimiter(reflector.LimiterOptions{Lists: 1, Rate: 10}),

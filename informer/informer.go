@@ -66,8 +66,8 @@ type Options struct {
 	AuditLimiter *reflector.Limiter
 	// OnProblem is told of each version of an object that cannot be used, once, of each panic of a
 	// source or handler, when Budget is passed, and of each call of an index function, a transform or a
-	// source that has run for a second, an *OverdueError; beside the log. It may be called from several goroutines, and must
-	// not block. Nil: none.
+	// source that has run for a second, an *OverdueError; beside the log. It may be called from several
+	// goroutines, and must not block. Nil: none.
 	OnProblem func(Problem)
 	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
 	Reflector reflector.Options

@@ -7,9 +7,10 @@ import (
 )
 
 // sink is what the reflector pushes into. The goroutine that reads applies what it has read, before it
-// waits for more: to wake another one for it takes longer, and more of the CPU, than that. Only while
-// somebody else has the turn, or has it always since functions may take long, it reads on, as long as not too much waits to be stored: the rest had
-// better wait in the connection, since what waits is not packed yet.
+// waits for more: to wake another one for it takes longer, and more of the CPU, than that. It reads on
+// while the applier's own goroutine has the turn, and always where functions of the user may take long;
+// but only until too much waits to be stored. The rest waits in the connection: what waits here is not
+// packed yet.
 type sink struct {
 	in        *Informer
 	replacing bool
