@@ -102,11 +102,13 @@ const (
 
 // plan is the list that is in progress or to come.
 type plan struct {
-	reason Reason
-	newest bool // from the newest version, not just one that is not too old
-	whole  bool // in one page
-	paged  bool // not by streaming
-	reset  bool // the server went back
+	reason   Reason
+	newest   bool // from the newest version, not just one that is not too old
+	whole    bool // in one page
+	paged    bool // not by streaming
+	reset    bool // the server went back
+	optional bool // the watch was in order, and goes on if this list fails
+	failures int  // of an optional list
 }
 
 // moment is when a Step is made, and the random number for it.

@@ -133,6 +133,8 @@ func (c *Core) listFailed(at moment, err error) Action {
 	case cause == refused && !next.newest && c.state.ResourceVersion != "":
 		next.newest, next.reason = true, listReason(next, Refused)
 		return c.list(at, next)
+	case next.optional && cause != notFound && c.state.UnavailableSince.IsZero():
+		return c.relistFailed(at, err, wait)
 	case cause == forbidden:
 		c.abort()
 		c.cont = ""

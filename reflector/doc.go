@@ -37,7 +37,8 @@
 //	  objects without a key than before
 //	versions went back                         list what is newest, twice; then start over with it
 //	the same in events alone, repeatedly       take them as they come, by the versions of each object
-//	somebody asks for a list (Relist)          list what is newest, at once or with the next watch
+//	somebody asks for a list (Relist)          list what is newest, at once or with the next watch;
+//	                                           after three that fail the watch goes on
 //	403                                        ask again after 30 s; after one on a streaming list
 //	                                           list in pages first, which may be allowed
 //	404, 405                                   ask discovery, made anew. The kind is unavailable

@@ -1,13 +1,20 @@
 package reflector
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
+
+// maxRelists is how often a list that Relist asked for is tried.
+const maxRelists = 3
 
 var errRelist = errors.New("reflector: content is to be listed anew")
 
 // Relist has the content listed once more, as it is newest, by a list that begins after the call. It
 // ends the watch that is open, and waits for nothing. While content is being listed, or the server
-// cannot be reached, it is done as soon as there is a watch again. It may be called from any goroutine;
-// calls that come meanwhile are one.
+// cannot be reached, it is done as soon as there is a watch again. A list that fails three times is given
+// up, and the watch goes on from where it was. It may be called from any goroutine; calls that come
+// meanwhile are one.
 func (r *Reflector) Relist(reason Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,5 +50,18 @@ func (c *Core) relist(at moment, why Reason) Action {
 		p = c.plan
 	}
 	p.newest, p.paged = true, true
+	p.optional = c.mode != streaming
 	return c.list(at, p)
+}
+
+// relistFailed gives up a list that nothing but a Relist was for, and goes back to the watch, which had
+// not failed. Without it the kind would not follow the server for as long as lists fail.
+func (c *Core) relistFailed(at moment, err error, wait time.Duration) Action {
+	c.abort()
+	c.cont = ""
+	if c.plan.failures++; c.plan.failures < maxRelists {
+		return c.fail(at, "list", err, listing, wait)
+	}
+	c.plan = plan{}
+	return c.fail(at, "list", err, watching, wait)
 }
