@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -16,7 +17,10 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-const defaultAudit = 6 * time.Hour
+const (
+	defaultAudit = 6 * time.Hour
+	minAudit     = time.Second
+)
 
 // AuditStats count the audits of an informer, by how they ended.
 type AuditStats struct {
@@ -30,18 +34,19 @@ type AuditStats struct {
 	Failed uint64
 	// Lost is the number of objects whose events were lost, of all repairs.
 	Lost uint64
-	// Off is set once there will be no more: the server does not list metadata.
+	// Off is set while the server does not list metadata, or not such as can be compared. It is asked again
+	// after four periods.
 	Off bool
 }
 
 // auditor runs the audits of an informer. Between them there is no goroutine, but a timer that wakes the
 // applier.
 type auditor struct {
-	in     *Informer
-	source audit.Source // nil: there are none
-	period time.Duration
-	core   audit.Core // of the audit that runs
-	vain   int        // that the log has told of; likewise
+	in       *Informer
+	source   audit.Source // nil: there are none
+	period   time.Duration
+	core     audit.Core // of the audit that runs
+	unmended int        // that the log has told of; likewise
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil before the first sync, and after the end
@@ -56,7 +61,7 @@ func newAuditor(in *Informer, source reflector.Source) *auditor {
 		a.period = defaultAudit
 	}
 	if s, ok := source.(audit.Source); ok && a.period > 0 {
-		a.source = s
+		a.source, a.period = s, max(a.period, minAudit)
 	}
 	return a
 }
@@ -69,13 +74,13 @@ func (a *auditor) begin(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.timer = time.AfterFunc(time.Hour, a.in.fifo.Wake)
-	a.rest(now, nil)
+	a.schedule(now, nil)
 }
 
-// rest has the next audit made in time. mu is held.
-func (a *auditor) rest(now time.Time, err error) {
+// schedule has the next audit made in time. mu is held.
+func (a *auditor) schedule(now time.Time, err error) {
 	a.running = false
-	if a.timer != nil && !a.stats.Off {
+	if a.timer != nil {
 		a.next = audit.Next(now, a.period, err, rand.Float64())
 		a.timer.Reset(a.next.Sub(now))
 	}
@@ -95,7 +100,7 @@ func (a *auditor) stop() {
 func (a *auditor) due(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.timer == nil || a.running || a.stats.Off || now.Before(a.next) {
+	if a.timer == nil || a.running || now.Before(a.next) {
 		return
 	}
 	a.running = true
@@ -105,8 +110,10 @@ func (a *auditor) due(now time.Time) {
 			last = a.audit(ctx)
 			return last.Err
 		})
+		if p, ok := errors.AsType[*run.PanicError](err); ok {
+			last = a.core.Fail(p) // which forgets what it held
+		}
 		if ctx.Err() == nil {
-			last.Err = err
 			a.ended(last)
 		}
 		return nil
@@ -118,7 +125,7 @@ func (a *auditor) audit(ctx context.Context) audit.Action {
 	return audit.Run(ctx, audit.Options{
 		Core: &a.core, Source: a.source, Objects: in.store.Snapshot().Len(),
 		Acquire: func(ctx context.Context) (audit.Turn, error) { return in.o.AuditLimiter.Acquire(ctx) },
-		Key:     a.key, Sight: a.sight, Held: func(key object.Key) audit.State { return held(in.store, key) },
+		Key:     a.key, Observe: a.observe, Held: func(key object.Key) audit.State { return held(in.store, key) },
 	})
 }
 
@@ -127,6 +134,8 @@ func (a *auditor) ended(last audit.Action) {
 	in := a.in
 	a.mu.Lock()
 	s := &a.stats
+	off := s.Off
+	s.Off = audit.Unfit(last.Err) || off && last.Err != nil
 	switch {
 	case len(last.Lost) > 0:
 		s.Repairs++
@@ -137,9 +146,8 @@ func (a *auditor) ended(last audit.Action) {
 		s.Void++
 	default:
 		s.Failed++
-		s.Off = audit.Final(last.Err)
 	}
-	a.rest(time.Now(), last.Err)
+	a.schedule(time.Now(), last.Err)
 	next := a.next
 	a.mu.Unlock()
 
@@ -147,16 +155,18 @@ func (a *auditor) ended(last audit.Action) {
 	case len(last.Lost) > 0:
 		in.watch.Relist(reflector.Audited)
 		in.log.Warn("the watch has lost events, listing again", "lost", len(last.Lost), "objects", some(last.Lost))
-	case audit.Final(last.Err):
-		in.log.Info("no more audits of the watch", "err", last.Err)
+	case audit.Unfit(last.Err):
+		if !off {
+			in.log.Info("the watch cannot be audited", "err", last.Err, "next", next)
+		}
 	case last.Err != nil && !audit.Void(last.Err):
 		in.log.Info("audit of the watch failed", "err", last.Err, "next", next)
 	}
-	if last.Vain > a.vain {
-		in.log.Info("objects differ from their metadata after they were listed again, left alone", "objects", last.Vain)
+	if last.Unmended > a.unmended {
+		in.log.Info("objects differ from their metadata after they were listed again, left alone", "objects", last.Unmended)
 	}
 	if last.Err == nil {
-		a.vain = last.Vain
+		a.unmended = last.Unmended
 	}
 }
 
@@ -166,7 +176,7 @@ func (a *auditor) figures() AuditStats {
 	return a.stats
 }
 
-// some names a few of what was lost.
+// some names the first few of the objects.
 func some(lost []audit.Lost) string {
 	const few = 5
 	var b strings.Builder
@@ -182,7 +192,7 @@ func some(lost []audit.Lost) string {
 	return b.String()
 }
 
-// key is that under which an object is held; false: it is not to be.
+// key is the one under which an object is held. False: it is not one of this informer.
 func (a *auditor) key(key object.Key) (object.Key, bool) {
 	if a.in.o.Kind.ClusterScoped {
 		key.Namespace = ""
@@ -191,8 +201,8 @@ func (a *auditor) key(key object.Key) (object.Key, bool) {
 	return key, only == "" || key.Namespace == "" || key.Namespace == only
 }
 
-// sight is where the watch stands, and what is held at that time or later.
-func (a *auditor) sight() (audit.Watch, audit.Holding) {
+// observe returns where the watch stands, and what is held then or later.
+func (a *auditor) observe() (audit.Watch, audit.Holding) {
 	in := a.in
 	s := in.watch.State()
 	in.applier.catchUp()
@@ -200,6 +210,7 @@ func (a *auditor) sight() (audit.Watch, audit.Holding) {
 	return audit.Watch{
 		Good:  s.Phase == reflector.Synced && in.Unavailable() == nil,
 		Lists: in.avail.applied.Load(), Version: s.ResourceVersion, Unordered: s.Unordered,
+		Selected: in.o.Selection.Labels != nil || in.o.Selection.Fields != nil,
 	}, holding{snapshot}
 }
 

@@ -14,9 +14,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/audit"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -51,14 +54,13 @@ func TestAuditFindsWhatWasLost(t *testing.T) {
 		"MODIFIED": func(s *feedtest.Server) { s.Put(configMap("a7", "lost")) },
 		"ADDED":    func(s *feedtest.Server) { s.Put(configMap("b", "lost")) },
 		"replaced": func(s *feedtest.Server) { s.Delete(key("a7")); s.Put(configMap("a7", "lost")) },
-		"deleted":  func(s *feedtest.Server) { s.Delete(key("a7")) },
 	}
 	for name, lost := range lose {
 		for _, busy := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " busy=", busy), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					src := newServer()
-					for i := range 1200 {
+					for i := range 600 {
 						src.Put(configMap(fmt.Sprint("a", i), "1"))
 					}
 					var log bytes.Buffer
@@ -96,16 +98,16 @@ func TestAuditFindsWhatWasLost(t *testing.T) {
 // Where nothing is lost no audit finds anything, however quickly objects change, are made and go.
 func TestAuditsOfABusyKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &slowMetadata{Server: newServer(), before: func(context.Context, client.ListQuery) error {
+		src := &slowMetadata{Server: newServer(), page: 20, before: func(context.Context, client.ListQuery) error {
 			time.Sleep(300 * time.Millisecond) // objects change while they are listed
 			return nil
 		}}
-		in := src.informer(t, func(o *informer.Options) { o.Audit = 8 * time.Second })
+		in := src.informer(t, func(o *informer.Options) { o.Audit = time.Second })
 		stop := start(t, in)
 		defer stop()
 		<-in.Synced()
 		for i := 0; in.Figures().Audit.Agreed < 100; i++ {
-			name := fmt.Sprint("a", i*7919%1500)
+			name := fmt.Sprint("a", i*7919%60)
 			switch i % 5 {
 			case 0:
 				src.Delete(key(name))
@@ -131,11 +133,15 @@ func TestAuditsOfABusyKind(t *testing.T) {
 type slowMetadata struct {
 	*feedtest.Server
 	before func(ctx context.Context, q client.ListQuery) error
+	page   int64 // objects in a page; 0: as many as were asked for
 }
 
 func (s *slowMetadata) ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error) {
 	if err := s.before(ctx, q); err != nil {
 		return nil, err
+	}
+	if s.page > 0 {
+		q.Limit = s.page
 	}
 	return s.Server.ListMetadata(ctx, q)
 }
@@ -191,12 +197,53 @@ func TestAuditBesideARelist(t *testing.T) {
 	})
 }
 
+// Audits of one factory list one at a time, also while they pause between pages that take long.
+func TestAuditsListOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := newCluster().connection()
+		var listing, together, lists atomic.Int32
+		conn.Source = func(schema.GroupVersionKind, informer.Selection) reflector.Source {
+			server := newServer()
+			for i := range 100 {
+				server.Put(configMap(fmt.Sprint("a", i), "1"))
+			}
+			return &slowMetadata{Server: server, page: 20, before: func(_ context.Context, q client.ListQuery) error {
+				if q.Continue == "" && listing.Add(1) > 1 {
+					together.Add(1)
+				}
+				time.Sleep(400 * time.Millisecond)
+				if strings.HasSuffix(q.Continue, "-80") {
+					listing.Add(-1)
+					lists.Add(1)
+				}
+				return nil
+			}}
+		}
+		f, err := informer.NewFactory(conn, informer.FactoryOptions{Audit: 20 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []string{"a", "b", "c", "d"} {
+			if _, err := f.OpenKind(configMaps, informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"of": of})}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := runFactory(f)
+		time.Sleep(10 * time.Minute)
+		_ = stop()
+		if together.Load() > 0 || lists.Load() < 40 {
+			t.Errorf("%d of %d lists began while another one was under way", together.Load(), lists.Load())
+		}
+	})
+}
+
 // An audit that hangs, or fails, costs itself only: the kind follows its watch, and the next audit is in
 // time. Stopping does not wait for it.
 func TestAuditThatHangs(t *testing.T) {
 	for name, before := range map[string]func(ctx context.Context, q client.ListQuery) error{
-		"hangs": func(ctx context.Context, _ client.ListQuery) error { <-ctx.Done(); return context.Cause(ctx) },
-		"fails": func(context.Context, client.ListQuery) error { return errors.New("no") },
+		"hangs":  func(ctx context.Context, _ client.ListQuery) error { <-ctx.Done(); return context.Cause(ctx) },
+		"panics": func(context.Context, client.ListQuery) error { panic("no") },
+		"fails":  func(context.Context, client.ListQuery) error { return errors.New("no") },
 		"hangs between pages": func(ctx context.Context, q client.ListQuery) error {
 			if q.Continue == "" {
 				return nil
@@ -250,9 +297,11 @@ func TestAuditThatHangs(t *testing.T) {
 	}
 }
 
-// A server that does not list metadata is not asked again, and that is said once.
+// A server that does not list metadata is asked a few times a day, and that is said once. Once it does,
+// audits go on.
 func TestAuditWithoutMetadata(t *testing.T) {
 	for name, list := range map[string]func(*feedtest.Server) (*wire.List, error){
+		"refused":       func(*feedtest.Server) (*wire.List, error) { return nil, fmt.Errorf("no: %w", audit.ErrNoMetadata) },
 		"whole objects": func(s *feedtest.Server) (*wire.List, error) { return s.List(context.Background(), client.ListQuery{}) },
 		"another kind": func(s *feedtest.Server) (*wire.List, error) {
 			return wire.NewList(io.NopCloser(strings.NewReader(`{"kind":"Whatever","apiVersion":"v1","metadata":{},"items":[]}`)),
@@ -261,8 +310,14 @@ func TestAuditWithoutMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked := 0
-				src := &otherMetadata{Server: newServer(), list: func(s *feedtest.Server) (*wire.List, error) { asked++; return list(s) }}
+				asked, mended := 0, atomic.Bool{}
+				src := &otherMetadata{Server: newServer(), list: func(s *feedtest.Server) (*wire.List, error) {
+					if mended.Load() {
+						return s.ListMetadata(context.Background(), client.ListQuery{})
+					}
+					asked++
+					return list(s)
+				}}
 				src.Put(configMap("a", "1"))
 				var log bytes.Buffer
 				in, err := informer.New(src, informer.Options{
@@ -274,10 +329,13 @@ func TestAuditWithoutMetadata(t *testing.T) {
 				stop := start(t, in)
 				defer stop()
 				time.Sleep(24 * time.Hour)
+				off := in.Figures().Audit
+				mended.Store(true)
+				time.Sleep(5 * time.Hour)
 				a := in.Figures().Audit
 				stop()
-				if n := strings.Count(log.String(), "no more audits"); asked != 1 || n != 1 || !a.Off || a.Failed != 1 {
-					t.Errorf("asked %d times, %+v:\n%s", asked, a, &log)
+				if n := strings.Count(log.String(), "cannot be audited"); asked != int(a.Failed) || asked < 6 || asked > 8 || n != 1 || !off.Off || a.Off || a.Agreed == 0 {
+					t.Errorf("asked %d times, %+v, then %+v:\n%s", asked, off, a, &log)
 				}
 			})
 		})

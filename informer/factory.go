@@ -59,6 +59,10 @@ type Factory struct {
 	ctx    context.Context
 }
 
+// auditLimit is that of all audits of a factory. Its patience never falls below two seconds: an audit
+// pauses for up to one between two pages, and keeps its turn.
+var auditLimit = reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second}
+
 // NewFactory returns a factory without informers. It starts nothing.
 func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 	switch {
@@ -73,7 +77,7 @@ func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 	o.Logger = logguard.Logger(o.Logger)
 	return &Factory{
 		conn: conn, o: o, shared: make(map[shareKey]*shared),
-		audits: reflector.NewLimiter(reflector.LimiterOptions{Lists: 1, Rate: 10}),
+		audits: reflector.NewLimiter(auditLimit),
 	}, nil
 }
 

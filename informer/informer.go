@@ -54,8 +54,9 @@ type Options struct {
 	// Audit is about how often the metadata of all objects is listed and compared with what is held, to
 	// find events that the watch has lost: each time after three quarters of it to the whole. What two
 	// such lists show, and the watch does not, is mended by a list of the content, which Figures, the log
-	// and State.Watch.Relists tell of. Zero: 6 h. Negative: never. A Source without ListMetadata is never
-	// audited, and one whose server does not list metadata no more once it has said so.
+	// and State.Watch.Relists tell of. Zero: 6 h. Negative: never. Less than a second counts as one. A Source
+	// without ListMetadata is never audited. A server that does not list metadata is asked again after four
+	// periods.
 	//
 	// An audit of 100,000 Pods takes 23 MB over the wire, about 2 s of CPU and at most 32 MB of memory for
 	// some nine seconds, one of 10,000 a tenth of the first two and 9 MB (go test -C bench -run '^$'

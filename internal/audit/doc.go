@@ -1,10 +1,10 @@
 // Package audit finds out whether a watch has lost events: it compares a list of the metadata of all
 // objects with what is held.
 //
-//	        a list, page by page            the watch has passed it        a second list
-//	rest ──► Begin, Item, Page ──► differs? ──► Look, once a second ──► differs? ──► Look ──► lost
-//	  ▲                              │ no                               │ no               │ yes
-//	  └──────────────────────────────┴──────────────────────────────────┴───── Repair ◄────┘
+//	      a list, page by page            the watch has passed it        a second list
+//	   ──► Begin, Item, Page ──► differs? ──► Look, once a second ──► differs? ──► Look ──► lost
+//	▲                              │ no                               │ no               │ yes
+//	└──────────────────────────────┴──────────────────────────────────┴───── Repair ◄────┘
 //
 // A difference alone means little: objects change while they are listed, and the watch may be behind. So
 // an object counts as lost only if two lists, one after the other, show the same of it, which is not what

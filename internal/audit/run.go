@@ -36,28 +36,28 @@ type Options struct {
 	Key func(object.Key) (object.Key, bool)
 	// Held is what is held of an object now.
 	Held func(object.Key) State
-	// Sight is where the watch stands, and what was held then or later.
-	Sight func() (Watch, Holding)
+	// Observe is where the watch stands, and what was held then or later.
+	Observe func() (Watch, Holding)
 }
 
-// Run makes one audit. It returns the last Action, a Repair or Rest, which is void once ctx has ended.
+// Run makes one audit. It returns the last Action, a Repair or Done, which is void once ctx has ended.
 func Run(ctx context.Context, o Options) Action {
 	s := shell{Options: o}
 	defer s.release()
-	w, _ := o.Sight()
+	w, _ := o.Observe()
 	a := o.Core.Begin(time.Now(), w, o.Objects)
 	for {
 		if a.Do != List || a.First {
 			s.release()
 		}
-		if a.Do == Repair || a.Do == Rest {
+		if a.Do == Repair || a.Do == Done {
 			return a
 		}
 		if err := run.Sleep(ctx, a.Pause); err != nil {
 			return o.Core.Fail(err)
 		}
 		if a.Do == Look {
-			w, held := o.Sight()
+			w, held := o.Observe()
 			a = o.Core.Look(time.Now(), w, held)
 			continue
 		}
@@ -98,7 +98,7 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}
-	w, held := s.Sight()
+	w, held := s.Observe()
 	return s.Core.Page(time.Now(), version, next, w, held), nil
 }
 
@@ -168,5 +168,5 @@ func Void(err error) bool {
 	return errors.Is(err, ErrVoid) || errors.Is(err, ErrBehind) || errors.Is(err, ErrOlder)
 }
 
-// Final reports whether there is no use in another audit.
-func Final(err error) bool { return errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrUnlike) }
+// Unfit reports whether the server does not list metadata, or not such as can be compared.
+func Unfit(err error) bool { return errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrUnlike) }

@@ -66,7 +66,7 @@ func run(t *testing.T, s *server, o client.FeedOptions, h held) (audit.Action, *
 		Core: &audit.Core{}, Source: feed, Objects: len(h),
 		Acquire: func(context.Context) (audit.Turn, error) { turns.open++; return turns, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, k.Namespace != "elsewhere" },
-		Held:    h.State, Sight: func() (audit.Watch, audit.Holding) { return w, h },
+		Held:    h.State, Observe: func() (audit.Watch, audit.Holding) { return w, h },
 	})
 	if turns.open != 0 {
 		t.Errorf("%d turns were not given back", turns.open)
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What is no list of metadata ends audits for good, any other failure this one.
+// A server that answers without a list of metadata is unfit, any other failure ends this audit alone.
 func TestRunFails(t *testing.T) {
 	text := func(code int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +121,7 @@ func TestRunFails(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		answer http.HandlerFunc
-		final  bool
+		unfit  bool
 	}{
 		"406":           {text(406, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotAcceptable","code":406}`), true},
 		"406, a page":   {text(406, "text/html", "no"), true},
@@ -137,7 +137,7 @@ func TestRunFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: tt.answer}
 			a, _, feed := run(t, s, client.FeedOptions{}, held{})
-			if a.Do != audit.Rest || a.Err == nil || audit.Final(a.Err) != tt.final || audit.Void(a.Err) {
+			if a.Do != audit.Done || a.Err == nil || audit.Unfit(a.Err) != tt.unfit || audit.Void(a.Err) {
 				t.Errorf("%+v", a)
 			}
 			n := len(s.asked)
@@ -171,7 +171,7 @@ func TestRunStops(t *testing.T) {
 		Core: &audit.Core{}, Source: c.Feed(gvk, client.FeedOptions{}),
 		Acquire: func(context.Context) (audit.Turn, error) { return &turn{}, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, true },
-		Held:    held{}.State, Sight: func() (audit.Watch, audit.Holding) { return audit.Watch{Good: true}, held{} },
+		Held:    held{}.State, Observe: func() (audit.Watch, audit.Holding) { return audit.Watch{Good: true}, held{} },
 	})
 	if !errors.Is(a.Err, stop) || time.Since(began) > audit.MaxPage/2 {
 		t.Errorf("%+v after %v", a, time.Since(began))

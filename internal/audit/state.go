@@ -36,6 +36,8 @@ type Watch struct {
 	Version string
 	// Unordered: its versions cannot be compared with that of a list.
 	Unordered bool
+	// Selected: an object may leave what is watched, and come back, without being deleted.
+	Selected bool
 }
 
 // Lost is an object of which the watch did not show what became of it.
