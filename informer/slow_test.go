@@ -150,7 +150,7 @@ func TestSlowIndexFunctionFails(t *testing.T) {
 		if _, err := in.Entry(key("slow")); err != nil || told.len() != 1 {
 			t.Errorf("before it failed: %v, problems:\n%s", err, &told)
 		}
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		synctest.Wait()
 		if _, ok := errors.AsType[*store.IndexError](told.all[1].Err); !ok || told.len() != 2 || len(in.SetAside()) != 1 {
 			t.Errorf("problems:\n%s", &told)

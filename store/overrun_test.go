@@ -126,7 +126,7 @@ func TestIndexFunctionSleeps(t *testing.T) {
 				if _, err := s.Snapshot().Index("slow", "a"); !errors.As(err, &late) {
 					t.Errorf("before the function returned: %v", err)
 				}
-				time.Sleep(1)
+				time.Sleep(1 * time.Nanosecond)
 				synctest.Wait()
 				if got := under(t, s.Snapshot(), "slow"); got != "a: slow two; b: one three" {
 					t.Errorf("the index holds %q afterwards", got)
