@@ -37,7 +37,8 @@ func TestSharedTexts(t *testing.T) {
 			r.Scan() // what is seen twice is shared
 			same, _, _ := r.Scan()
 			got, _, _ = r.Scan()
-			if len(got.Labels) > 0 && reflect.ValueOf(same.Labels).Pointer() != reflect.ValueOf(got.Labels).Pointer() {
+			alone := len(got.Annotations) == 0 // what has both may have them at one place, by chance
+			if len(got.Labels) > 0 && alone && reflect.ValueOf(same.Labels).Pointer() != reflect.ValueOf(got.Labels).Pointer() {
 				t.Errorf("%q: the labels are not shared", r.Bytes)
 			}
 		}
