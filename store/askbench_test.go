@@ -32,20 +32,7 @@ func BenchmarkPutAsked(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				entries := make([]*Entry, 4*benchObjects)
-				for i := range entries {
-					entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1)
-				}
-				b.ReportAllocs()
-				txn := s.Begin()
-				for i := 0; b.Loop(); i++ {
-					if i > 0 && i%batch == 0 {
-						txn.Commit()
-						txn = s.Begin()
-					}
-					txn.Put(entries[i%len(entries)])
-				}
-				txn.Commit()
+				benchPut(b, s, batch)
 			})
 		}
 	}

@@ -49,22 +49,27 @@ func BenchmarkPut(b *testing.B) {
 	for _, batch := range []int{1, 10, 100, 10_000} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			s := benchStore(b)
-			entries := make([]*Entry, 4*benchObjects)
-			for i := range entries {
-				entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1)
-			}
-			b.ReportAllocs()
-			txn := s.Begin()
-			for i := 0; b.Loop(); i++ {
-				if i > 0 && i%batch == 0 {
-					txn.Commit()
-					txn = s.Begin()
-				}
-				txn.Put(entries[i%len(entries)])
-			}
-			txn.Commit()
+			benchPut(b, s, batch)
 		})
 	}
+}
+
+// benchPut updates the objects of benchStore in turn, in commits of so many.
+func benchPut(b *testing.B, s *Store, batch int) {
+	entries := make([]*Entry, 4*benchObjects)
+	for i := range entries {
+		entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1)
+	}
+	b.ReportAllocs()
+	txn := s.Begin()
+	for i := 0; b.Loop(); i++ {
+		if i > 0 && i%batch == 0 {
+			txn.Commit()
+			txn = s.Begin()
+		}
+		txn.Put(entries[i%len(entries)])
+	}
+	txn.Commit()
 }
 
 // BenchmarkPutMoves is BenchmarkPut where each update moves the object in one index.

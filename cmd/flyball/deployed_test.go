@@ -17,7 +17,6 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/manifest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
 	wait "github.com/flyball-io/flyball/run"
 )
 
@@ -33,20 +32,7 @@ func TestDeployedUnderAnotherPrefix(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	pl, err := plane.Start(ctx, plane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := pl.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	c, err := client.New(pl.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	pl, c := ownPlane(t)
 
 	objs := renamedGuestbook(t, "namePrefix: team-a-\n")
 	if err := manifest.Apply(ctx, c, "test", objs, manifest.Hooks{}); err != nil {

@@ -17,22 +17,29 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// Whether the API server reaches the webhooks is what it says itself, not what its address looks like.
-func TestReach(t *testing.T) {
+// ownPlane starts a control plane for one test, and a client that may do everything.
+func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
+	t.Helper()
 	pl, err := plane.Start(t.Context(), plane.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := pl.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	c, err := client.New(pl.RESTConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
+	return pl, c
+}
+
+// Whether the API server reaches the webhooks is what it says itself, not what its address looks like.
+func TestReach(t *testing.T) {
+	pl, c := ownPlane(t)
 	left := func() {
 		t.Helper()
 		for o, err := range client.List[registrationv1.ValidatingWebhookConfiguration](t.Context(), c) {
