@@ -201,7 +201,7 @@ func (a *auditor) key(key object.Key) (object.Key, bool) {
 	return key, only == "" || key.Namespace == "" || key.Namespace == only
 }
 
-// observe returns where the watch stands, and what is held then or later.
+// observe returns the version that the watch has reached, and a snapshot taken then or later.
 func (a *auditor) observe() (audit.Watch, audit.Holding) {
 	in := a.in
 	s := in.watch.State()

@@ -18,8 +18,8 @@ import (
 // guardCommand is the hidden command that a guard runs.
 const guardCommand = "run-guard"
 
-// guard is a process that leaves the cluster as "flyball run" would if that is killed: no deferred
-// call survives a kill, and a webhook that nobody answers holds up a whole cluster.
+// guard is a process that cleans the cluster up if "flyball run" is killed: a killed process makes no
+// deferred calls, and a webhook that nobody answers can hold up a whole cluster.
 type guard struct {
 	cmd *exec.Cmd
 	in  io.Closer
@@ -92,7 +92,7 @@ func newRunGuard() *cobra.Command {
 	return cmd
 }
 
-// stand reads messages until their sender has ended, and does what is left to do.
+// stand waits until "flyball run" has ended. If it was killed, stand cleans up in its place.
 func stand(ctx context.Context, where client.ConfigOptions, in io.Reader, errOut io.Writer) error {
 	var g guarded
 	for dec := json.NewDecoder(in); !g.Over; {
