@@ -85,7 +85,7 @@ func writeAll(ctx context.Context, c client.Client, namespace, writer string) er
 	target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "counter"}}
 	for n := 1; ctx.Err() == nil; n++ {
 		data := map[string]any{"writer": writer, "n": strconv.Itoa(n)}
-		write, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		write, cancel := context.WithTimeout(context.Background(), time.Minute)
 		_, err := client.Patch(write, c, target, client.MergePatch(map[string]any{"data": data}))
 		cancel()
 		if _, kept := errors.AsType[*client.Fenced](err); kept {

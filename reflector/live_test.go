@@ -69,7 +69,7 @@ func (c *copied) Delete(e *store.Entry) { c.change(func() { delete(c.into(), e.H
 // await waits until f is true of the content, and the state if that is wanted.
 func (c *copied) await(t *testing.T, what string, r *reflector.Reflector, f func(map[string]string, reflector.State) bool) {
 	t.Helper()
-	late := time.NewTimer(2 * time.Minute)
+	late := time.NewTimer(10 * time.Minute) // only what hangs takes so long
 	defer late.Stop()
 	for {
 		c.mu.Lock()

@@ -204,7 +204,7 @@ func TestDemoInYourCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	w, err := client.Watch[corev1.Namespace](ctx, c, client.AtVersion(page.ResourceVersion))
 	if err != nil {
