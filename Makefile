@@ -18,13 +18,13 @@ controlplane:
 	$(GO) run ./cmd/flyball controlplane --build-only
 
 test: controlplane
-	$(GO) test -race -p 4 -timeout 30m work
+	$(GO) test -race -p 4 -timeout 60m work
 
 # The core module on other platforms: arm64 is vetted, and every test of every package, those on the
 # real control plane included, runs on 32 bits, which amd64 can. The control plane is for this machine.
 platforms: controlplane
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
-	GOWORK=off GOARCH=386 $(GO) test -p 4 -timeout 30m ./...
+	GOWORK=off GOARCH=386 $(GO) test -p 4 -timeout 60m ./...
 
 lint: fmt tidy vet staticcheck
 

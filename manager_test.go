@@ -61,7 +61,7 @@ func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error))
 // until takes from ch until a value is as wanted.
 func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	var last T
 	for {
 		select {
@@ -351,7 +351,7 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 		if err != nil {
 			t.Errorf("reading when started: %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Error("the runner was not started")
 	}
 	stop()

@@ -26,7 +26,7 @@ import (
 // eventually looks until it is as wanted.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for !is() {

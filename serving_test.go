@@ -45,7 +45,7 @@ func up(t *testing.T, m *Manager) (stop func() error) {
 	stop = ran(t, m)
 	select {
 	case <-started:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("does not start")
 	}
 	return stop

@@ -313,7 +313,7 @@ func TestModel(t *testing.T) {
 	walk := 3 * time.Minute // of the world's clock
 	if os.Getenv("FLYBALL_LONG") == "1" {
 		walk *= 10
-	} else if err := flag.Set("rapid.checks", "10"); err != nil {
+	} else if err := flag.Set("rapid.checks", "5"); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {

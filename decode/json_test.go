@@ -5,6 +5,7 @@ import (
 	gojson "encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,6 +79,14 @@ func types(t testing.TB) []reflect.Type {
 	return types
 }
 
+// long is n, or all with FLYBALL_LONG.
+func long(n, all int) int {
+	if os.Getenv("FLYBALL_LONG") != "" {
+		return all
+	}
+	return n
+}
+
 // Every kind of the API, filled at random, decodes as by the stock decoder, the fast way.
 func TestEveryKind(t *testing.T) {
 	for i, typ := range types(t) {
@@ -111,7 +120,7 @@ func pod(t testing.TB, seed int64) []byte {
 func TestDamaged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{`"`, `\`, `{`, `}`, `[`, `]`, `,`, `:`, `null`, `true`, `1`, `-`, `.5`, `1e3`, `"\u12"`, `"\ud800"`, `"\ud83d\ude00"`, ` `, "\x01", "\xff", `"metadata":{"name":"x"},`, `"name":"twice",`}
-	for i := range 3000 {
+	for i := range long(500, 3000) {
 		doc := bytes.Clone(pod(t, int64(i%40)))
 		for range 1 + r.IntN(3) {
 			at := r.IntN(len(doc))

@@ -50,7 +50,7 @@ func TestEveryProtobufKind(t *testing.T) {
 			continue
 		}
 		tried++
-		for n := range 4 {
+		for n := range long(2, 4) {
 			obj := reflect.New(typ).Interface()
 			filler(int64(i*100 + n)).Fill(obj)
 			doc, err := obj.(marshaler).Marshal()
@@ -82,7 +82,7 @@ func podMessage(t testing.TB, seed int64) []byte {
 // What is not as it should be ends as with the stock decoder, errors and half results included.
 func TestDamagedProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 6000 {
+	for i := range long(1000, 6000) {
 		doc := podMessage(t, int64(i%40))
 		for range 1 + r.IntN(3) {
 			at := r.IntN(len(doc))

@@ -74,7 +74,7 @@ func TestRestoreEveryKind(t *testing.T) {
 					continue
 				}
 				r := rand.New(rand.NewPCG(uint64(i), 1))
-				for n := range 4 {
+				for n := range long(1, 4) {
 					obj, known := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 					filler(int64(i*100 + n)).Fill(obj)
 					doc := encoded(t, f.encode, obj)
@@ -109,7 +109,7 @@ func TestRestoreEveryKind(t *testing.T) {
 					unrelated(t, f.form, f.decode, typ, Versions{doc, sent, encoded(t, f.encode, other)})
 				}
 			}
-			if fields < 2000 {
+			if fields < long(1000, 2000) {
 				t.Errorf("%d fields", fields)
 			}
 		})

@@ -89,7 +89,7 @@ func TestRestoreModel(t *testing.T) {
 		filler(int64(i)).Fill(obj)
 		first, _ := newer(t, jsonForm, typ, normal(t, typ, encoded(t, gojson.Marshal, obj)), r, both[0].field)
 		full := tree(t, first)
-		for range 8 {
+		for range long(2, 8) {
 			read := encoded(t, gojson.Marshal, full)
 			undo, what := change(r, full)
 			if undo == nil {
@@ -127,7 +127,7 @@ func TestRestoreModel(t *testing.T) {
 			kept += strings.Count(string(got), `"newer`)
 		}
 	}
-	if steps < 1500 || kept < 3*steps || unclear+other > steps/50 {
+	if steps < long(400, 1500) || kept < 3*steps || unclear+other > steps/50 {
 		t.Errorf("%d steps, %d fields kept; %d changes that are unclear, %d of keys", steps, kept, unclear, other)
 	}
 }

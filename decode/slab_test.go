@@ -25,7 +25,7 @@ func TestSlab(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	taken := map[uintptr]bool{} // bytes
 	var kept []unsafe.Pointer   // so that no address comes again
-	for range 200 {
+	for range long(30, 200) {
 		for range r.IntN(60) {
 			b, n := some[r.IntN(len(some))], 1+r.IntN(20)
 			var p unsafe.Pointer

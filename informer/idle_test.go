@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -24,7 +25,7 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	b := newRig(t)
 	group, _ := run.New(t.Context())
 	b.in.group = group
-	r := rand.New(rand.NewPCG(1, 1))
+	r := rand.NewChaCha8([32]byte{1})
 	entry := func(i, version int) *store.Entry {
 		e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
 			`{"metadata":{"name":"%d","uid":"%d","resourceVersion":"%d"},"data":{"a":%q}}`, i, i, version, noise(r))})
@@ -74,10 +75,8 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 }
 
 // noise is text that nothing makes smaller.
-func noise(r *rand.Rand) string {
-	b := make([]byte, 24<<10)
-	for i := range b {
-		b[i] = 'a' + byte(r.UintN(26))
-	}
-	return string(b)
+func noise(r *rand.ChaCha8) string {
+	b := make([]byte, 18<<10)
+	_, _ = r.Read(b)
+	return base64.StdEncoding.EncodeToString(b)
 }

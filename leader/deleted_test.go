@@ -33,11 +33,14 @@ func (w *writing) work(t *testing.T, c client.Client) func(context.Context) erro
 			if w.last = time.Now(); w.first.IsZero() {
 				w.first = w.last
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(writePause)
 		}
 		return nil
 	}
 }
+
+// writePause is between two writes.
+const writePause = 25 * time.Millisecond
 
 // The Lease is deleted, or its holder taken out, while the leader's watch of it tells nothing: the
 // leader does not write after the first write of the next one.
@@ -58,7 +61,7 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 		"standby":                           {standby: true},
 		"standby, deaf":                     {standby: true, deaf: true},
 		"standby, leader away":              {standby: true, away: true},
-		"newcomer":                          {overlap: 2400*time.Millisecond + time.Second/100}, // until the next renewal
+		"newcomer":                          {overlap: 2400*time.Millisecond + writePause}, // until the next renewal
 		"newcomer, leader away":             {overlap: 10 * time.Second, away: true},
 		"newcomer that waits":               {wait: 15 * time.Second},
 		"newcomer that waits, leader away":  {wait: 15 * time.Second, away: true},
@@ -95,9 +98,9 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 					if !tc.standby {
 						startB()
 					}
-					time.Sleep(time.Minute)
+					time.Sleep(30 * time.Second)
 					if b.first.IsZero() {
-						t.Error("nobody has taken the lease in a minute")
+						t.Error("nobody has taken the lease in half a minute")
 					}
 					t.Logf("the next one begins after %v, the leader writes for %v more", b.first.Sub(gone), max(0, a.last.Sub(b.first)))
 					if d := a.last.Sub(b.first); d > tc.overlap {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -83,7 +82,7 @@ func TestFault33BadStart(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.o.Logger = slog.New(slog.DiscardHandler)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only what hangs takes so long
+			ctx, cancel := context.WithTimeout(t.Context(), hung)
 			defer cancel()
 			began := false
 			m, err := flyball.New(tc.o)
@@ -106,7 +105,7 @@ func TestFault33BadStart(t *testing.T) {
 	t.Run("exit code", func(t *testing.T) {
 		exe, err := os.Executable()
 		must(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, exe)
 		cmd.Env = append(os.Environ(), roleEnv+"=mirror", configEnv+"="+file(""))

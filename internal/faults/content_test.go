@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +45,7 @@ func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Con
 	over := make(chan error, 1)
 	go func() { over <- f.Run(ctx) }()
 	defer func() { cancel(); <-over }()
-	late, done := context.WithTimeout(ctx, time.Minute)
+	late, done := context.WithTimeout(ctx, hung)
 	defer done()
 	select {
 	case <-reg.Synced():

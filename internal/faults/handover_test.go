@@ -92,7 +92,7 @@ func TestHandOver(t *testing.T) {
 			must(t, err)
 			await := func(what string, is func() bool) {
 				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), hung)
 				defer cancel()
 				if !newChanges().await(ctx, is) {
 					t.Fatalf("%s: not in time", what)

@@ -115,7 +115,7 @@ func TestFault19Killed(t *testing.T) {
 		}
 	})
 	last := spawn(t, "mirror", configEnv+"="+file, namespaceEnv+"="+r.ns)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	var err error
 	if !r.state.await(ctx, func() bool { err = r.mirrored(); return err == nil }) {

@@ -71,7 +71,7 @@ func define(r *rig, gvk schema.GroupVersionKind, crd *unstructured.Unstructured)
 // served returns when a list of the kind works.
 func served(r *rig, gvk schema.GroupVersionKind) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), hung)
 	defer cancel()
 	var failed error
 	ok := newChanges().await(ctx, func() bool {
@@ -136,7 +136,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 	}
 	phase := func(p reflector.Phase) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
 		if !r.state.await(ctx, func() bool { return comets.Informer().State().Watch.Phase == p }) {
 			t.Fatalf("not %v: %v", p, comets.Informer().State())
@@ -230,7 +230,7 @@ func TestFault26Forbidden(t *testing.T) {
 	_, err = client.Create(t.Context(), r.direct, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "s"}})
 	must(t, err)
 	grant(r, user, "secrets")
-	late, stop := context.WithTimeout(t.Context(), time.Minute)
+	late, stop := context.WithTimeout(t.Context(), hung)
 	defer stop()
 	select {
 	case <-done:

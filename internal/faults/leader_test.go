@@ -109,7 +109,7 @@ func TestFault16SuspendedLeader(t *testing.T) {
 	}
 	await := func(what string, is func() bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
 		if !newChanges().await(ctx, is) {
 			t.Fatalf("%s: not in time", what)
@@ -199,7 +199,7 @@ func TestFault18Terminated(t *testing.T) {
 				v, _ := strconv.ParseUint(o.ResourceVersion, 10, 64)
 				return v
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), hung)
 			defer cancel()
 			if !newChanges().await(ctx, func() bool { return version("begun") > 0 }) {
 				t.Fatal("it does not begin")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -30,6 +31,9 @@ func pick[T any](full, short T) T {
 	}
 	return short
 }
+
+// hung is how long a test waits before it takes a program for one that hangs.
+const hung = 10 * time.Minute
 
 // roleEnv makes the test binary a program of another kind: a controller that is killed, or one
 // that is measured.

@@ -93,7 +93,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 	must(t, err)
 	phase := func(p reflector.Phase) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
 		if !r.state.await(ctx, func() bool { return meteors.Informer().State().Watch.Phase == p }) {
 			t.Fatalf("not %v: %v", p, meteors.Informer().State())
@@ -111,7 +111,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 		must(t, err)
 	}
 	serve(false)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	var u *informer.UnavailableError
 	if !r.state.await(ctx, func() bool {

@@ -82,7 +82,7 @@ func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	must(t, client.Delete(t.Context(), r.direct, ns))
 
 	// Our finalizers go although nothing can be made there.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	left := func() *corev1.ConfigMap {
 		o, err := client.Get[corev1.ConfigMap](ctx, r.direct, object.Key{Namespace: r.ns, Name: "kept-2"})

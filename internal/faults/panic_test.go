@@ -127,7 +127,7 @@ func TestFault22Panics(t *testing.T) {
 		made = append(made, o)
 	}
 	r.churn(40)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	select {
 	case <-done:

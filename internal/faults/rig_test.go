@@ -241,7 +241,7 @@ func (r *rig) watch() reflector.State { return r.kind.Informer().State().Watch }
 // await waits until the watch is as wanted.
 func (r *rig) await(what string, is func(reflector.State) bool) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), pick(10*time.Minute, time.Minute))
+	ctx, cancel := context.WithTimeout(r.Context(), hung)
 	defer cancel()
 	if !r.state.await(ctx, func() bool { return is(r.watch()) }) {
 		r.Fatalf("%s: not in time: %+v\nreported: %+v", what, r.watch(), r.reported())

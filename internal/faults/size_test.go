@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +52,7 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	_, before := measure()
 	peak := heaptest.WatchPeak()
 	_, cancel := runFactory(t, f)
-	ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, done := context.WithTimeout(t.Context(), hung)
 	defer done()
 	must(t, f.WaitForSync(ctx))
 	most := peak.End()

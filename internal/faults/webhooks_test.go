@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +64,7 @@ func (h *hooks) url(t *testing.T, path string) string {
 
 func (h *hooks) await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	if !newChanges().await(ctx, is) {
 		t.Fatalf("%s: not in time; ready: %v", what, h.Ready().Err(t.Context()))
@@ -172,7 +171,7 @@ func TestFault25ConversionWebhookDown(t *testing.T) {
 	_, err := client.Create(t.Context(), c, crd.DeepCopy())
 	must(t, err)
 	t.Cleanup(func() { client.Delete(context.Background(), c, crd) })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	if !newChanges().await(ctx, func() bool { // stored as v1: no conversion
 		_, err = client.Create(ctx, c, instance(gvk, ns, "earth", nil))

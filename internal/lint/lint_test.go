@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -125,13 +126,23 @@ type file struct {
 	lines   int
 }
 
-// files reads every Go file of the core module; nested modules keep rules of their own.
+// files are the Go files of the core module; nested modules keep rules of their own.
 func files(t *testing.T) []file {
 	t.Helper()
+	out, err := readFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("found %d files: the walk is broken", len(out))
+	}
+	return out
+}
+
+var readFiles = sync.OnceValues(func() (out []file, err error) {
 	root := filepath.Join("..", "..")
 	fset := token.NewFileSet()
-	var out []file
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -172,14 +183,8 @@ func files(t *testing.T) []file {
 		out = append(out, x)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) < 10 {
-		t.Fatalf("found %d files: the walk is broken", len(out))
-	}
-	return out
-}
+	return out, err
+})
 
 func packageComment(f *ast.File) bool { return f.Doc != nil && strings.TrimSpace(f.Doc.Text()) != "" }
 
