@@ -203,7 +203,7 @@ func (p *packing) indexed(t *template) *pack.Template {
 		if old := set[i].t; old != nil {
 			p.packer.Release(old)
 		}
-		plain, err := t.plain(nil)
+		plain, err := t.plain()
 		if err != nil {
 			panic(err) // it was packed here
 		}
@@ -265,7 +265,7 @@ func (p *packing) unpacked(t *template) {
 	if b.parent == nil {
 		return
 	}
-	plain, err := t.plain(make([]byte, 0, b.size))
+	plain, err := t.plain()
 	if err != nil {
 		panic(err)
 	}

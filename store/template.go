@@ -33,13 +33,18 @@ func newTemplate(b body, group uint64) *template {
 	return t
 }
 
-// plain are the bytes: those that it holds, or appended to scratch.
-func (t *template) plain(scratch []byte) ([]byte, error) {
+// plain are the bytes: those that it holds, which nobody may write to, or new ones.
+func (t *template) plain() ([]byte, error) {
 	b := t.body.Load()
 	if b.parent == nil {
 		return b.bytes, nil
 	}
-	return pack.Unpack(scratch, b.parent.body.Load().bytes, b.bytes) // a parent has none itself
+	return b.unpack(make([]byte, 0, b.size))
+}
+
+// unpack appends the bytes of a template that has a parent.
+func (b *body) unpack(dst []byte) ([]byte, error) {
+	return pack.Unpack(dst, b.parent.body.Load().bytes, b.bytes) // a parent has none itself
 }
 
 // unpack appends the object of a record, which may have no template.
@@ -52,7 +57,7 @@ func (t *template) unpack(dst, object []byte) ([]byte, error) {
 		return pack.Unpack(dst, b.bytes, object)
 	}
 	err := borrow(func(scratch []byte) ([]byte, error) {
-		plain, err := t.plain(scratch)
+		plain, err := b.unpack(scratch) // not of what the writer may have put in the place of b
 		if err == nil {
 			dst, err = pack.Unpack(dst, plain, object)
 		}
