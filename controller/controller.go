@@ -162,33 +162,36 @@ func (c *Controller[R]) State() State {
 
 // QueueStats are the figures of the controller's queue; zero while it does not run.
 func (c *Controller[R]) QueueStats() workqueue.Stats {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current == nil {
-		return workqueue.Stats{}
+	if r, _ := c.now(); r != nil {
+		return r.queue.Stats()
 	}
-	return c.current.queue.Stats()
+	return workqueue.Stats{}
 }
 
 // QueueDepths are how many requests wait for a worker, by priority; none while it does not run.
 func (c *Controller[R]) QueueDepths() []workqueue.Depth {
+	if r, _ := c.now(); r != nil {
+		return r.queue.Depths()
+	}
+	return nil
+}
+
+// now is the run of now, if there is one, and its phase. What it calls, with locks of its own or
+// functions of the user, is called without the lock of the controller, for which these may ask.
+func (c *Controller[R]) now() (*running[R], Phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == nil {
-		return nil
-	}
-	return c.current.queue.Depths()
+	return c.current, c.state.Phase
 }
 
 // Enqueue asks for a reconcile, as an event from outside the cluster does. It reports false when
 // the controller does not run: it will look at every object of its sources when it starts.
 func (c *Controller[R]) Enqueue(req R) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current == nil || c.state.Phase == Stopping {
+	r, phase := c.now()
+	if r == nil || phase == Stopping {
 		return false
 	}
-	c.current.request(req)
+	r.request(req)
 	return true
 }
 

@@ -29,9 +29,7 @@ type SourceFailure struct {
 // SourceFailures are the sources of the controller, in the order in which they were given, and how
 // they fail, those included that do not; none while it does not run.
 func (c *Controller[R]) SourceFailures() []SourceFailure {
-	c.mu.Lock()
-	current := c.current
-	c.mu.Unlock()
+	current, _ := c.now()
 	if current == nil {
 		return nil
 	}

@@ -311,6 +311,46 @@ func TestEnqueueAndStats(t *testing.T) {
 	})
 }
 
+// curious is an Observer that asks the controller.
+type curious struct {
+	c **controller.Controller[reconcile.Request]
+}
+
+func (a curious) ObserveWait(time.Duration) { _ = (*a.c).State() }
+func (a curious) ObserveWork(time.Duration) { _ = (*a.c).State() }
+
+// What the controller calls, under locks of its own or not, may ask the controller.
+func TestCallbacksMayAskTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *controller.Controller[reconcile.Request]
+		m := newManager()
+		o := controller.Options{Workers: 4, Hooks: controller.Hooks{Queue: curious{&c}}}
+		o.Priority = func(reconcile.Cause) int {
+			_, _ = c.State(), c.QueueStats()
+			return 0
+		}
+		r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		})
+		c = newController(t, m, r, o, forDeployments())
+		stop := start(c)
+		close(m.watch("Deployment").synced)
+		synctest.Wait()
+		go func() {
+			for range 2000 {
+				_, _ = c.QueueStats(), c.QueueDepths()
+			}
+		}()
+		for i := range 2000 {
+			if !c.Enqueue(key(fmt.Sprint(i))) {
+				t.Fatal("not taken")
+			}
+		}
+		synctest.Wait()
+		stop()
+	})
+}
+
 // stuckLog is a log that takes nothing.
 type stuckLog struct {
 	slog.Handler
