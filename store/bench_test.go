@@ -54,11 +54,16 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// benchPut updates the objects of benchStore in turn, in commits of so many.
-func benchPut(b *testing.B, s *Store, batch int) {
+// benchPut updates the objects of benchStore in turn, in commits of so many. With labels all objects have
+// the first, then all have the next.
+func benchPut(b *testing.B, s *Store, batch int, labels ...map[string]string) {
 	entries := make([]*Entry, 4*benchObjects)
 	for i := range entries {
-		entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1)
+		var has []map[string]string
+		if len(labels) > 0 {
+			has = labels[i/benchObjects%len(labels):][:1]
+		}
+		entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1, has...)
 	}
 	b.ReportAllocs()
 	txn := s.Begin()
@@ -77,21 +82,7 @@ func BenchmarkPutMoves(b *testing.B) {
 	for _, batch := range []int{1, 100} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			s := benchStore(b)
-			labels := [2]map[string]string{{"app": "app-1"}, {"app": "app-999"}}
-			entries := make([]*Entry, 4*benchObjects)
-			for i := range entries {
-				entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1, labels[i/benchObjects%2])
-			}
-			b.ReportAllocs()
-			txn := s.Begin()
-			for i := 0; b.Loop(); i++ {
-				if i > 0 && i%batch == 0 {
-					txn.Commit()
-					txn = s.Begin()
-				}
-				txn.Put(entries[i%len(entries)])
-			}
-			txn.Commit()
+			benchPut(b, s, batch, map[string]string{"app": "app-1"}, map[string]string{"app": "app-999"})
 		})
 	}
 }

@@ -15,15 +15,14 @@ func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
 	text := func(what string) []byte {
 		return bytes.Repeat([]byte("some text that templates share, "+what+"; "), 30)
 	}
-	index := func(b []byte) *pack.Template { return pack.NewTemplate(b) }
 	shape, own, object := text("shape"), append(text("shape"), "own"...), append(text("shape"), "object"...)
 	parent := newTemplate(body{bytes: shape, size: len(shape)}, 1)
 	var p pack.Packer
-	packed := body{bytes: p.Append(nil, index(shape), own), size: len(own), parent: parent}
+	packed := body{bytes: p.Append(nil, pack.NewTemplate(shape), own), size: len(own), parent: parent}
 	if !pack.UsesTemplate(packed.bytes) {
 		t.Fatal("the template is not packed")
 	}
-	record := p.Append(nil, index(own), object)
+	record := p.Append(nil, pack.NewTemplate(own), object)
 	if !pack.UsesTemplate(record) {
 		t.Fatal("the object is not packed")
 	}

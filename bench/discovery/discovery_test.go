@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -93,7 +94,11 @@ func definition(group, kind, plural, scope string, versions ...string) *unstruct
 // What a seed makes: kinds that take each other's names, versions that are stale or do not answer,
 // in all forms in which a server may tell.
 func TestSameOfSeeds(t *testing.T) {
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if os.Getenv("FLYBALL_LONG") != "" {
+		seeds = 30
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newServer(rand.New(rand.NewPCG(seed, 0)))
 			cfg := &rest.Config{Host: "http://seed.test", Transport: s}
