@@ -95,7 +95,11 @@ func TestFault35VersionRemoved(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
-		if !r.state.await(ctx, func() bool { return meteors.Informer().State().Watch.Phase == p }) {
+		// The watch is synced before the store has what it brought.
+		if !r.state.await(ctx, func() bool {
+			s := meteors.Informer().State()
+			return s.Watch.Phase == p && s.Unavailable == nil
+		}) {
 			t.Fatalf("not %v: %v", p, meteors.Informer().State())
 		}
 	}

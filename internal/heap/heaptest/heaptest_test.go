@@ -24,6 +24,7 @@ func TestBothKindsOfMemoryAreSeen(t *testing.T) {
 			if grown := heaptest.Live() - before; grown < size || grown > size*5/4 {
 				t.Errorf("%d bytes for %d", grown, size)
 			}
+			peak.Look()
 			runtime.KeepAlive(h)
 			if grown := heaptest.Live() - before; grown > size/8 {
 				t.Errorf("%d bytes are left", grown)
