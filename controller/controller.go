@@ -151,11 +151,9 @@ type kindForm struct {
 
 // State says where the controller stands.
 func (c *Controller[R]) State() State {
-	c.mu.Lock()
-	s, current := c.state, c.current
-	c.mu.Unlock()
-	if s.Phase == Working && s.Err == nil && current != nil {
-		s.Err = current.failing(time.Now())
+	r, s := c.now()
+	if s.Phase == Working && s.Err == nil && r != nil {
+		s.Err = r.failing(time.Now())
 	}
 	return s
 }
@@ -176,19 +174,19 @@ func (c *Controller[R]) QueueDepths() []workqueue.Depth {
 	return nil
 }
 
-// now is the run of now, if there is one, and its phase. What it calls, with locks of its own or
-// functions of the user, is called without the lock of the controller, for which these may ask.
-func (c *Controller[R]) now() (*running[R], Phase) {
+// now is the current run, if there is one, and the state. The run is asked without the lock of the
+// controller: it calls functions of the user, which may ask the controller for its state.
+func (c *Controller[R]) now() (*running[R], State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current, c.state.Phase
+	return c.current, c.state
 }
 
 // Enqueue asks for a reconcile, as an event from outside the cluster does. It reports false when
 // the controller does not run: it will look at every object of its sources when it starts.
 func (c *Controller[R]) Enqueue(req R) bool {
-	r, phase := c.now()
-	if r == nil || phase == Stopping {
+	r, s := c.now()
+	if r == nil || s.Phase == Stopping {
 		return false
 	}
 	r.request(req)

@@ -311,20 +311,12 @@ func TestEnqueueAndStats(t *testing.T) {
 	})
 }
 
-// curious is an Observer that asks the controller.
-type curious struct {
-	c **controller.Controller[reconcile.Request]
-}
-
-func (a curious) ObserveWait(time.Duration) { _ = (*a.c).State() }
-func (a curious) ObserveWork(time.Duration) { _ = (*a.c).State() }
-
 // What the controller calls, under locks of its own or not, may ask the controller.
 func TestCallbacksMayAskTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *controller.Controller[reconcile.Request]
 		m := newManager()
-		o := controller.Options{Workers: 4, Hooks: controller.Hooks{Queue: curious{&c}}}
+		o := controller.Options{Workers: 4, Hooks: controller.Hooks{Queue: observer{func(string) { _ = c.State() }}}}
 		o.Priority = func(reconcile.Cause) int {
 			_, _ = c.State(), c.QueueStats()
 			return 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -73,18 +74,28 @@ func established(ctx context.Context, c *client.Live, crds []Object) error {
 }
 
 func isEstablished(crd *unstructured.Unstructured) (bool, error) {
-	field, _, err := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions")
-	conditions, _ := field.([]any) // null at first
-	for _, x := range conditions {
-		m, _ := x.(map[string]any)
+	for _, c := range conditions(crd) {
 		switch {
-		case m["type"] == "Established" && m["status"] == "True":
+		case c["type"] == "Established" && c["status"] == "True":
 			return true, nil
-		case m["type"] == "NamesAccepted" && m["status"] == "False":
-			return false, fmt.Errorf("its names are not accepted: %v", m["message"])
+		case c["type"] == "NamesAccepted" && c["status"] == "False":
+			return false, fmt.Errorf("its names are not accepted: %v", c["message"])
 		}
 	}
-	return false, err
+	return false, nil
+}
+
+// conditions are the conditions in the status of an object.
+func conditions(o *unstructured.Unstructured) []map[string]any {
+	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	list, _ := field.([]any) // null at first
+	var out []map[string]any
+	for _, x := range list {
+		if c, ok := x.(map[string]any); ok {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // discovered returns when the server lists all versions of a kind: some moments after the kind is
@@ -190,8 +201,11 @@ func isAbsent(err error) bool {
 	return err != nil && client.IgnoreNotFound(err) == nil
 }
 
-// gone returns when an object is, and with it all that it holds.
+// gone waits until an object, and all that it holds, is deleted. If that takes too long, the error
+// says what the server waits for.
 func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
+	var waits string
+	look := func(o *unstructured.Unstructured) (bool, error) { waits = terminating(o); return false, nil }
 	for {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(kind)
@@ -200,13 +214,30 @@ func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, nam
 			return nil
 		}
 		if err == nil {
-			_, err = follow(ctx, c, kind, name, o.GetResourceVersion(), func(*unstructured.Unstructured) (bool, error) { return false, nil })
+			_, _ = look(o)
+			_, err = follow(ctx, c, kind, name, o.GetResourceVersion(), look)
 		}
 		if errors.Is(err, errGone) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s %s: %s still there: %w", kind.Kind, name, held, err)
+			return fmt.Errorf("%s %s: %s still there%s: %w", kind.Kind, name, held, waits, err)
 		}
 	}
+}
+
+// terminating is what the status of a CRD or a namespace says about its deletion, or empty.
+func terminating(o *unstructured.Unstructured) string {
+	var all []string
+	for _, c := range conditions(o) {
+		t, _ := c["type"].(string)
+		message, _ := c["message"].(string)
+		if c["status"] == "True" && message != "" && (t == "Terminating" || strings.HasPrefix(t, "Namespace")) {
+			all = append(all, message)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (the server says: " + strings.Join(all, "; ") + ")"
 }

@@ -59,11 +59,12 @@ func BenchmarkPut(b *testing.B) {
 func benchPut(b *testing.B, s *Store, batch int, labels ...map[string]string) {
 	entries := make([]*Entry, 4*benchObjects)
 	for i := range entries {
-		var has []map[string]string
-		if len(labels) > 0 {
-			has = labels[i/benchObjects%len(labels):][:1]
+		object, version := i*7919%benchObjects, benchObjects+i+1
+		if len(labels) == 0 {
+			entries[i] = benchEntry(object, version)
+		} else {
+			entries[i] = benchEntry(object, version, labels[i/benchObjects%len(labels)])
 		}
-		entries[i] = benchEntry(i*7919%benchObjects, benchObjects+i+1, has...)
 	}
 	b.ReportAllocs()
 	txn := s.Begin()

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/flyball-io/flyball/pack"
@@ -30,11 +29,8 @@ func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
 
 	plain, other := bytes.Clone(own), bytes.Repeat([]byte{0xdb}, len(own)/2)
 	var readers sync.WaitGroup
-	var left atomic.Int32
 	for range 4 {
-		left.Add(1)
 		readers.Go(func() {
-			defer left.Add(-1)
 			for range 50_000 {
 				if got, err := tmpl.unpack(nil, record); err != nil || !bytes.Equal(got, object) {
 					t.Errorf("read %d bytes, %v", len(got), err)
@@ -45,12 +41,18 @@ func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
 			}
 		})
 	}
-	for left.Load() > 0 {
-		tmpl.body.Store(&body{bytes: plain, size: len(plain)})
-		again := packed
-		tmpl.body.Store(&again)
+	ended := make(chan struct{})
+	go func() { readers.Wait(); close(ended) }()
+	unpacked := body{bytes: plain, size: len(plain)}
+	for reading := true; reading; {
+		tmpl.body.Store(&unpacked)
+		tmpl.body.Store(&packed)
+		select {
+		case <-ended:
+			reading = false
+		default:
+		}
 	}
-	readers.Wait()
 	if !bytes.Equal(plain, own) {
 		t.Error("the template was overwritten")
 	}

@@ -19,6 +19,10 @@ import (
 // fieldOwner owns what is applied.
 const fieldOwner = "flyball"
 
+// patience is how long a cluster is waited for, if nothing else was asked. Servers are known to
+// take minutes to delete the objects of a kind that has just been changed.
+const patience = 5 * time.Minute
+
 // clusterFlags are the flags of the commands that change a cluster.
 type clusterFlags struct {
 	dir     string
@@ -34,7 +38,7 @@ func (f *clusterFlags) bind(cmd *cobra.Command) {
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print the objects and change nothing")
-	fs.DurationVar(&f.timeout, "timeout", time.Minute, "`TIME` for all of it")
+	fs.DurationVar(&f.timeout, "timeout", patience, "`TIME` for all of it")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if f.timeout <= 0 {
 			return fmt.Errorf("--timeout %v: the time must be positive", f.timeout)

@@ -174,7 +174,7 @@ func isAdmission(o manifest.Object) bool {
 }
 
 func apply(ctx context.Context, c *client.Live, objs []manifest.Object, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return manifest.Apply(ctx, c, fieldOwner, objs, telling(out, new(int)))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // namespaceBound ends what should take milliseconds.
-const namespaceBound = 30 * time.Second
+const namespaceBound = 5 * time.Minute
 
 // Namespace creates a namespace for this test, named after it, and returns
 // its name when Pods can be created in it. It is deleted at the end of the

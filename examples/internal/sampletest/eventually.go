@@ -11,7 +11,7 @@ import (
 )
 
 // Bound ends what should take less than a second, on a machine that others use, too.
-const Bound = time.Minute
+const Bound = 5 * time.Minute
 
 // Eventually returns true when ok says so of an object of a namespace, as it is now or in any
 // later state; false when that takes too long. Name is that of the object; empty: any.

@@ -15,13 +15,12 @@ import (
 // more is freed.
 func Live() int64 {
 	for last := int64(math.MaxInt64); ; {
-		for range 2 { // what a cleanup lets go, the next collection finds
-			ran := make(chan struct{})
-			runtime.AddCleanup(&[]byte{0: 1, 1 << 10: 1}[0], func(ran chan struct{}) { close(ran) }, ran)
-			runtime.GC()
-			<-ran
-		}
-		// Cleanups run beside each other: that of a chunk may end after the one above.
+		ran := make(chan struct{})
+		runtime.AddCleanup(&[]byte{0: 1, 1 << 10: 1}[0], func(ran chan struct{}) { close(ran) }, ran)
+		runtime.GC()
+		<-ran
+		// The next collection finds what a cleanup lets go. Cleanups run beside each other: that of a
+		// chunk may end after the one above.
 		mapped, _ := heap.Process()
 		if mapped == last {
 			return now()
@@ -41,13 +40,12 @@ func now() int64 {
 // Peak watches for the most that is there at a time, garbage included.
 type Peak struct {
 	stop chan struct{}
-	look chan chan struct{}
 	most chan int64
 }
 
 // WatchPeak begins. It looks every 5 ms until End.
 func WatchPeak() *Peak {
-	p := &Peak{make(chan struct{}), make(chan chan struct{}), make(chan int64)}
+	p := &Peak{make(chan struct{}), make(chan int64)}
 	go p.watch()
 	return p
 }
@@ -58,24 +56,14 @@ func (p *Peak) watch() {
 	for most := now(); ; most = max(most, now()) {
 		select {
 		case <-often.C:
-		case done := <-p.look:
-			most = max(most, now())
-			close(done)
 		case <-p.stop:
-			p.most <- most
+			p.most <- max(most, now())
 			return
 		}
 	}
 }
 
-// Look looks now. Who knows when much is held does not depend on the next tick.
-func (p *Peak) Look() {
-	done := make(chan struct{})
-	p.look <- done
-	<-done
-}
-
-// End stops watching and returns the most that was seen, in bytes. It is called once.
+// End looks a last time and returns the most that was seen, in bytes. It is called once.
 func (p *Peak) End() int64 {
 	close(p.stop)
 	return <-p.most

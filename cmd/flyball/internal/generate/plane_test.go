@@ -81,9 +81,7 @@ func TestAccepted(t *testing.T) {
 // established waits until the server serves a kind.
 func established(t *testing.T, c *client.Live, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")), client.FieldSelector("metadata.name="+name))
+	w, err := client.Watch[unstructured.Unstructured](t.Context(), c, client.OfKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")), client.FieldSelector("metadata.name="+name))
 	if err != nil {
 		t.Fatal(err)
 	}
