@@ -106,7 +106,7 @@ func TestServesOnLoopback(t *testing.T) {
 		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
 	})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	own := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total"})
@@ -263,7 +263,7 @@ func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 		}
 	}
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "pods", r, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	a.put("pods", pod("p", "shop"))

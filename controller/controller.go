@@ -71,18 +71,27 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// New makes a controller and adds it to the manager, which runs it: with the others when it is
-// run itself, or at once if it runs already. The type of the requests is that of the reconciler;
-// with the default one, object keys, exactly one source is [For].
+// New makes a controller and adds it to the manager:
 //
-// Errors name what is wrong: an *OptionError around one of the package's sentinels, an
-// *object.UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
-// Nothing is added then.
-func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
+//	controller.New(mgr, "label", label, controller.For[corev1.Pod]())
+//
+// The manager runs it: at once if the manager runs already, and with the others otherwise. The
+// reconciler determines the type of the requests. For the default type, object keys, exactly one
+// source is [For].
+//
+// An error names what is wrong, and nothing is added then. It is an *OptionError around one of the
+// package's sentinels, an *object.UnknownKindError or a *TypeMismatchError; or the manager's error,
+// for a name that is taken.
+func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sources ...Source[R]) (*Controller[R], error) {
+	return NewWith(mgr, name, r, Options{}, sources...)
+}
+
+// NewWith is [New] with options.
+func NewWith[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {
 		return nil, &OptionError{Controller: name, Field: "name", Err: ErrNoName}
 	}
-	if isNil(r) {
+	if r == nil {
 		return nil, &OptionError{Controller: name, Field: "reconciler", Err: ErrNoReconciler}
 	}
 	o, err := o.resolved(name)
@@ -97,17 +106,15 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 	if base == nil {
 		base = mgr.Logger()
 	}
-	if h, ok := mgr.(Instrumented); ok {
-		o.Hooks = o.Hooks.and(h.ControllerHooks(name, o.Workers))
-	}
-	if m, ok := mgr.(Resyncing); ok && o.Resync == 0 {
-		o.Resync = m.ResyncPeriod()
+	o.Hooks = o.Hooks.and(mgr.ControllerHooks(name, o.Workers))
+	if o.Resync == 0 {
+		o.Resync = mgr.ResyncPeriod()
 	}
 	c := &Controller[R]{
 		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
 		logger: logguard.Logger(base).With("controller", name),
 	}
-	if c.member, err = mgr.Add(name, c); err != nil {
+	if c.member, err = mgr.AddController(c); err != nil {
 		return nil, fmt.Errorf("controller %q: %w", name, err)
 	}
 	return c, nil
@@ -200,7 +207,7 @@ func (c *Controller[R]) Enqueue(req R) bool {
 // Closing twice is fine.
 func (c *Controller[R]) Close() error { return c.member.Close() }
 
-// Run works until ctx ends. Managers call it; see [Runner].
+// Run works until ctx ends. Managers call it. It may be called again after it has returned.
 //
 // It then takes no new work, lets running reconciles finish for as long as the grace period
 // lasts, cancels those that have not with [ErrGraceEnded] as the cause, and returns when all
@@ -238,16 +245,4 @@ func (c *Controller[R]) setStopping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Phase = Stopping
-}
-
-// isNil reports whether v is nil, or a nil pointer or function in an interface.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
-		return r.IsNil()
-	}
-	return false
 }

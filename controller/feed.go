@@ -175,8 +175,8 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
-			if s, ok := sub.(Resyncable); ok && f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
-				s.ResyncEvery(f.o.Resync)
+			if f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
+				sub.ResyncEvery(f.o.Resync)
 			}
 			close(f.opened)
 			return sub
@@ -323,7 +323,7 @@ func (f *feed[R]) generic(o object.Object) bool {
 	}
 	err = fmt.Errorf("%s: %w", cause.Key, err)
 	f.report.problem(partHandler, err)
-	if _, mistyped := errors.AsType[*handler.TypeError](err); mistyped { // it stays so
+	if _, mistyped := errors.AsType[*handler.TypeError](err); mistyped || errors.Is(err, handler.ErrNoGeneric) { // another call cannot help
 		return true
 	}
 	f.failures.fail(time.Now(), err)

@@ -41,7 +41,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	began := time.Now()
 	var result reconcile.Result
 	err := run.Safely("reconcile", func() (err error) {
-		result, err = r.reconciler.Reconcile(ctx, item.Key)
+		result, err = r.reconciler(ctx, item.Key)
 		return err
 	})
 	took := time.Since(began)

@@ -28,22 +28,16 @@ type Result struct {
 
 // Reconciler brings the actual state of what a request names to its desired state.
 //
-// Reconcile is called by as many workers as the controller has, never for one request by two of
-// them at a time. It must be idempotent: it is called again after every change, after an error,
-// and after a restart. ctx ends when the reconcile timed out or the controller gives up waiting
-// for it to stop; context.Cause says which.
+// A controller calls it from as many workers as it has, but never from two of them at once for one
+// request. The function must be idempotent: it is called again after every change, after an error
+// and after a restart. ctx ends when the reconcile times out, or when the controller stops waiting
+// for it to return; context.Cause says which.
 //
-// An error brings the request back with growing delay; an error made by [Terminal] does not.
-// When an error is returned the Result is ignored.
-type Reconciler[R comparable] interface {
-	Reconcile(ctx context.Context, req R) (Result, error)
-}
-
-// Func is a reconciler that is one function.
-type Func[R comparable] func(ctx context.Context, req R) (Result, error)
-
-// Reconcile calls f.
-func (f Func[R]) Reconcile(ctx context.Context, req R) (Result, error) { return f(ctx, req) }
+// An error brings the request back with a growing delay; an error made by [Terminal] does not.
+// The Result is ignored when the error is not nil.
+//
+// Pass a function as it is, and a type with a Reconcile method as r.Reconcile.
+type Reconciler[R comparable] func(ctx context.Context, req R) (Result, error)
 
 // Terminal marks an error that repeating will not mend: the request is not retried until
 // something changes. The error is counted and logged like any other. Terminal(nil) is nil.

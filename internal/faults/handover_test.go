@@ -44,7 +44,7 @@ func ticker() int {
 			}
 			return reconcile.Result{RequeueAfter: 5 * time.Millisecond}, err
 		}
-		if _, err := controller.New(mgr, "tick", reconcile.Func[reconcile.Request](tick), controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+		if _, err := controller.New(mgr, "tick", tick, controller.For[corev1.ConfigMap]()); err != nil {
 			return err
 		}
 		_, err := mgr.AddTo(flyball.Always, "herald", runner(func(ctx context.Context) error {

@@ -149,7 +149,7 @@ func works(mgr *flyball.Manager) error {
 		_, err := client.Create(ctx, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
 		return err
 	}
-	work := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	work := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "work" {
 			return reconcile.Result{}, nil
 		}
@@ -162,8 +162,8 @@ func works(mgr *flyball.Manager) error {
 		case <-ctx.Done():
 			return reconcile.Result{}, context.Cause(ctx)
 		}
-	})
-	_, err = controller.New(mgr, "work", work, controller.Options{}, controller.For[corev1.ConfigMap]())
+	}
+	_, err = controller.New(mgr, "work", work, controller.For[corev1.ConfigMap]())
 	return err
 }
 
