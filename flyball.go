@@ -40,6 +40,7 @@ import (
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/webhook"
+	"github.com/flyball-io/flyball/webhook/convert"
 )
 
 // ErrRunning says that Run was called while the manager runs, or while something of its last run
@@ -67,14 +68,14 @@ type Manager struct {
 
 	life life
 
-	mu     sync.Mutex
-	states map[string]stateful // controllers, by name
+	mu          sync.Mutex
+	controllers map[string]controller.Interface // by name
 }
 
 var (
-	_ controller.Manager      = (*Manager)(nil)
-	_ controller.Instrumented = (*Manager)(nil)
-	_ webhook.Manager         = (*Manager)(nil)
+	_ controller.Manager = (*Manager)(nil)
+	_ webhook.Manager    = (*Manager)(nil)
+	_ convert.Manager    = (*Manager)(nil)
 )
 
 // New makes a manager. It reads the configuration but does not talk to the server, which Run
@@ -87,7 +88,8 @@ func New(o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}),
-		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), budget: webhook.NewBudget(o.Webhooks.Memory), states: map[string]stateful{},
+		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(),
+		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{},
 	}
 	if err := m.connect(); err != nil {
 		return nil, err
@@ -102,10 +104,10 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	// Controllers write events until their last reconcile has ended, so the recorder outlives them.
-	if _, err := m.life.add(Serve, "event recorder", m.events); err != nil {
+	if _, err := m.life.add(Serve, "event recorder", m.events.Run); err != nil {
 		return nil, err
 	}
-	if _, err := m.life.add(Sync, "cache", m.cache); err != nil {
+	if _, err := m.life.add(Sync, "cache", m.cache.Run); err != nil {
 		return nil, err
 	}
 	m.life.settled, m.life.drained = m.settled, m.drained

@@ -239,11 +239,11 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 			}
 			defer h.Close()
 			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add("reader", runnerFunc(func(ctx context.Context) error { // starts when the kind is known to be kept
+			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the kind is known to be kept
 				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
 				read <- err
 				return nil
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,12 +336,12 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 		t.Error("a cache that does not run answers")
 	}
 	result := make(chan error, 1)
-	_, err := m.Add("runner", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
 		_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
 		result <- err
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +356,6 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	}
 	stop()
 }
-
-type runnerFunc func(context.Context) error
-
-func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
 func TestIndexes(t *testing.T) {
 	a := newAPI(t)
@@ -413,7 +409,7 @@ func TestBadStart(t *testing.T) {
 	a.mu.Unlock()
 	began := false
 	m := a.manager(t, Options{})
-	m.Add("runner", runnerFunc(func(context.Context) error { began = true; return nil }))
+	m.Add(Lead, "runner", func(context.Context) error { began = true; return nil })
 	if err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "checking the server") || began {
 		t.Errorf("a server that is down: %v, started %v", err, began)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -133,10 +134,10 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 
 func (m *Manager) checkControllers(context.Context) map[string]error {
 	all, excused := map[string]error{}, m.excusedKinds(time.Now())
-	for name, s := range m.stateful() {
-		state := s.State()
+	for name, c := range m.controllerSet() {
+		state := c.State()
 		err := checkController(state)
-		if why := m.whyExcused(s, state, excused); err != nil && why != "" {
+		if why := m.whyExcused(c, state, excused); err != nil && why != "" {
 			err = &probe.Excused{Why: why, Err: err}
 		}
 		all[checkName("controller:"+name)] = err
@@ -144,14 +145,11 @@ func (m *Manager) checkControllers(context.Context) map[string]error {
 	return all
 }
 
-func (m *Manager) stateful() map[string]stateful {
+// controllerSet is a copy of the controllers by name.
+func (m *Manager) controllerSet() map[string]controller.Interface {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := map[string]stateful{}
-	for name, s := range m.states {
-		all[name] = s
-	}
-	return all
+	return maps.Clone(m.controllers)
 }
 
 // watchNames names the watches of a cache, those of one name in the order of the cache.

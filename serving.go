@@ -99,7 +99,7 @@ func (m *Manager) newServers() error {
 		}
 	}
 	for _, c := range s.certs {
-		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source); err != nil {
+		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddCertificate(c.name, c.source); err != nil {
@@ -110,7 +110,7 @@ func (m *Manager) newServers() error {
 		}
 	}
 	for _, server := range s.all() {
-		if _, err := m.life.add(Serve, "server of "+server.Name(), server); err != nil {
+		if _, err := m.life.add(Serve, "server of "+server.Name(), server.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddServer(server); err != nil {

@@ -34,11 +34,11 @@ import (
 func up(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	started := make(chan struct{}, 1)
-	_, err := m.AddTo(Always, "of the test", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Always, "of the test", func(ctx context.Context) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestHandleRefuses(t *testing.T) {
 func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 	a := newAPI(t)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
-	if err := m.Handle("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
+	if err := m.HandleConversion("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
 		t.Fatal(err)
 	}
 	answers := make(chan int, 100)

@@ -66,7 +66,7 @@ func candidate(acts func(*flyball.Manager) error) int {
 // as it is let: only the fence keeps it from writing.
 func writes(mgr *flyball.Manager) error {
 	ns, identity := os.Getenv(namespaceEnv), os.Getenv(identityEnv)
-	_, err := mgr.Add("writer", runner(func(ctx context.Context) error {
+	_, err := mgr.Add(flyball.Lead, "writer", func(ctx context.Context) error {
 		past := context.WithoutCancel(ctx)
 		for i := 0; ; i++ {
 			_, err := client.Create(past, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -78,7 +78,7 @@ func writes(mgr *flyball.Manager) error {
 			}
 			time.Sleep(5 * time.Millisecond) // of work
 		}
-	}))
+	})
 	return err
 }
 
