@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-io/flyball/leader"
 )
 
-// Bind makes flags of the options that are set where a program is deployed, with what the options
-// say as their defaults. Parse the flags before [New].
+// Bind adds flags for the options that depend on the deployment. Their defaults are the present values of
+// o. Parse the flags before [New].
 func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says where the cluster is (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
 	flags.StringVar(&o.Context, "context", o.Context, "`name` of the context in it (empty: its current one)")
@@ -52,7 +52,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` that running reconciles have to finish when the program is told to stop (0: 30s; negative: none)")
 }
 
-// byteCount is a flag that is a number of bytes, as Kubernetes writes them.
+// byteCount is a flag of a number of bytes, written as a Kubernetes quantity.
 type byteCount int64
 
 func (b *byteCount) String() string { return strconv.FormatInt(int64(*b), 10) }
@@ -67,7 +67,7 @@ func (b *byteCount) Set(s string) error {
 	return nil
 }
 
-// names is a flag that is a list.
+// names is a flag of a list, with commas between its elements.
 type names []string
 
 func (n *names) String() string { return strings.Join(*n, ",") }
