@@ -224,7 +224,7 @@ func TestSourcesThatFail(t *testing.T) {
 			o.Webhooks = Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}
 		}
 		m := newAPI(t).manager(t, o)
-		defer m.watchState("orders", failingController{})()
+		defer m.checked(failingController{})()
 		up(t, m)
 		eventually(t, "the manager has started", func() bool { return m.life.ready() == nil })
 		code, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
@@ -238,8 +238,10 @@ func TestSourcesThatFail(t *testing.T) {
 	}
 }
 
-type failingController struct{}
+// failingController has a name and a state, as much as readiness asks for.
+type failingController struct{ controller.Interface }
 
+func (failingController) Name() string { return "orders" }
 func (failingController) State() controller.State {
 	return controller.State{Phase: controller.Working, Err: &controller.FailingError{Controller: "orders", Sources: []controller.SourceFailure{
 		{Source: "Watches(Pod)", Objects: 2, Since: time.Now().Add(-time.Hour), Err: errors.New("no index")},

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// Source is what causes reconciles: the changes of a kind of object, or events from outside the
-// cluster. Make one with For, Owns, Watches, Channel or Requests.
+// Source causes reconciles: by the changes of a kind, or by events from outside the cluster. [For], [Owns],
+// [Watches], [Channel] and [Requests] make one.
 type Source[R comparable] struct {
 	verb       string
 	proto      object.Object           // names the watched kind; nil for events from outside
@@ -35,7 +35,7 @@ type Source[R comparable] struct {
 	text string                  // set by New
 }
 
-// sink takes what an outside source has: an object for the handler, or a request as it is.
+// sink takes the events of an outside source: objects, which go to the handler, or requests.
 type sink[R comparable] struct {
 	object  func(object.Object)
 	request func(R)
@@ -142,8 +142,8 @@ func (s *Source[R]) String() string {
 	return s.verb
 }
 
-// resolve finds the kind of each source and the handler of those that depend on For, and checks
-// what can be checked without a server. It returns the sources that feed the controller.
+// resolve sets the kinds of the sources and the handlers of Owns, and makes all checks that need no server. It
+// returns the sources that cause requests: all but WithoutFor.
 func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Scheme) ([]Source[R], error) {
 	var fed []Source[R]
 	var main *Source[R]
@@ -222,8 +222,8 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// holds reports whether what is watched as proto, of kind gvk, can be decoded into handled, as far
-// as can be told from the scheme.
+// holds reports whether objects of kind gvk, watched as proto, can be decoded into handled, as far as the scheme
+// tells.
 func holds(handled, proto object.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) bool {
 	switch _, metadata := proto.(*metav1.PartialObjectMetadata); {
 	case object.Untyped(handled):

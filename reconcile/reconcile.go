@@ -1,5 +1,13 @@
-// Package reconcile is all that a reconciler must import: what it is asked, what it answers, and
-// the interface it implements.
+// Package reconcile has the types of a reconciler: its request, its result, and why it was called.
+//
+//	func label(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+//		pod, err := client.Get[corev1.Pod](ctx, c, req)
+//		…
+//		return reconcile.Result{}, err // an error brings the request back, with a growing delay
+//	}
+//
+// Such a function is a [Reconciler]; controller.New takes it as it is. [Logger] is the log of the running
+// reconcile, [CauseFrom] tells why it runs. [Terminal] marks errors that a retry cannot mend.
 package reconcile
 
 import (
@@ -10,18 +18,16 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Request names what to reconcile when the controller's request type is the default one: the
-// namespace and name of one object. It says nothing of what happened; the reconciler looks at
-// the present state.
+// Request is the default request: the namespace and the name of an object. It does not say what happened: the
+// reconciler reads the present state.
 type Request = object.Key
 
-// Result tells the controller when to look at the same request again, beyond the changes that
-// bring it back anyway. The zero Result means: only when something changes.
+// Result says when the same request is reconciled again without a change. The zero Result: never.
 type Result struct {
-	// RequeueAfter asks for another look after this time. Zero or negative: none is asked for.
-	// It starts the request's error backoff afresh.
+	// RequeueAfter asks for another reconcile after this time, and resets the backoff of the request. Zero
+	// or negative: no.
 	RequeueAfter time.Duration
-	// Requeue asks for another look soon, spaced by the controller's rate limiter. It is ignored
+	// Requeue asks for another reconcile after the delay of the controller's rate limiter. It is ignored
 	// when RequeueAfter is set.
 	Requeue bool
 }
@@ -39,8 +45,8 @@ type Result struct {
 // Pass a function as it is, and a type with a Reconcile method as r.Reconcile.
 type Reconciler[R comparable] func(ctx context.Context, req R) (Result, error)
 
-// Terminal marks an error that repeating will not mend: the request is not retried until
-// something changes. The error is counted and logged like any other. Terminal(nil) is nil.
+// Terminal marks an error that a retry cannot mend. The request comes back only when something changes. The
+// error is counted and logged as others are. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

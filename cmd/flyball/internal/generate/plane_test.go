@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
