@@ -3,7 +3,6 @@ package generate
 import (
 	"strings"
 	"testing"
-	"time"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
