@@ -17,8 +17,8 @@ import (
 // with a controller, against a server that something befalls, and ends with rig.nothingLost. Rows
 // that need less than that have their test nearer to the code:
 //
-//	17  lease edited by hand      TestLeaseEditedByHand, package flyball
-//	34  1,000 starts and stops    TestThousandCycles, package flyball
+//	17  lease edited by hand      TestEditedLeaseStopsTheLeader, package flyball
+//	34  1,000 starts and stops    TestThousandRunsLeakNothing, package flyball
 //
 // FLYBALL_LONG=1 gives the times and sizes of the table; without it they are shortened to what
 // shows the same in seconds.
