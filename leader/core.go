@@ -163,6 +163,7 @@ type flight struct {
 	try    try
 	newest uint64        // when it was sent
 	again  time.Duration // not before, if it fails
+	before bool          // it was sent before the watch began
 }
 
 // Bounds of what a Core remembers and repeats.
@@ -351,10 +352,14 @@ func (c *Core) Answer(now Time, a Answer) {
 	// What the watch has told since the request was sent may be newer. Otherwise the answer counts
 	// even if its version is lower: the server itself went back.
 	v, ok := version(a.Lease)
-	if c.newest != f.newest && (!ok || v < c.newest) {
+	told := c.newest != f.newest
+	if told && (!ok || v < c.newest) {
 		return
 	}
 	c.see(now, a.Lease, false)
+	if f.before && !told {
+		c.unseen()
+	}
 }
 
 // Observe takes in what a watch has told: the Lease as it is, or as it was when it was deleted.
@@ -395,15 +400,22 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 func (c *Core) Watching(now Time, ok bool) {
 	c.expire(now)
 	if ok && !c.watching {
-		// It does not tell what happened before it began.
-		switch c.phase {
-		case Standby:
-			c.stale = true
-		case Leading:
-			c.again = 0
+		c.unseen()
+		if c.flight != nil {
+			c.flight.before = true
 		}
 	}
 	c.watching = ok
+}
+
+// unseen says that the Lease may have changed before the watch began, which does not tell of it.
+func (c *Core) unseen() {
+	switch c.phase {
+	case Standby:
+		c.stale = true
+	case Leading:
+		c.again = 0
+	}
 }
 
 // Stop says that the process is to end. One that leads goes on until Ended; one that does not is
