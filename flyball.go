@@ -39,7 +39,6 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
-	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/webhook"
 )
 
