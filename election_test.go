@@ -79,7 +79,7 @@ func TestTakeOver(t *testing.T) {
 	eventually(t, "the standby is ready", func() bool { return next.Ready().Err(t.Context()) == nil })
 	for c, what := range map[client.Client]string{next.Client(): "Client", next.Live(): "Live"} {
 		_, err := client.Create(t.Context(), c, configMap(ns, "from-the-standby"))
-		_, fenced := errors.AsType[*client.Fenced](err)
+		_, fenced := errors.AsType[*client.FencedError](err)
 		if _, ok := errors.AsType[*leader.NotLeadingError](err); !fenced || !ok {
 			t.Errorf("%s of the standby writes: %v", what, err)
 		}
@@ -151,7 +151,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != leader.Taken || lost.Holder != "somebody" {
 		t.Errorf("the reconcile was cancelled for %v", errs[0])
 	}
-	if _, ok := errors.AsType[*client.Fenced](errs[1]); !ok {
+	if _, ok := errors.AsType[*client.FencedError](errs[1]); !ok {
 		t.Errorf("a write afterwards: %v", errs[1])
 	}
 	err = <-result

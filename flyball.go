@@ -42,10 +42,6 @@ import (
 	"github.com/flyball-io/flyball/webhook"
 )
 
-// ErrRunning says that Run was called while the manager runs, or while something of its last run
-// still does: the error then names it.
-var ErrRunning = errors.New("manager runs already")
-
 // Manager holds what the controllers of a program share, and runs them. All methods may be called
 // from any goroutine.
 type Manager struct {
@@ -78,7 +74,7 @@ var (
 )
 
 // New makes a manager. It reads the configuration but does not talk to the server, which Run
-// does first. Errors are an *[OptionError], or those of client.Config, client.New, cache.New and
+// does first. Errors are an *[option.Error], or those of client.Config, client.New, cache.New and
 // event.New.
 func New(o Options) (*Manager, error) {
 	o, err := o.resolved()
@@ -157,7 +153,7 @@ func (m *Manager) elect() (err error) {
 		}
 	}, o.Hook)
 	if m.elector, err = leader.New(m.bare, o); err != nil {
-		return &OptionError{"Leader", err}
+		return badOption("Leader", err)
 	}
 	m.life.elect = m.elector.Run
 	m.live = m.elector.Fenced(m.paced)
@@ -194,7 +190,7 @@ func hostOf(c *rest.Config) string {
 // namespaces.
 //
 // With Options.Leader it writes only while this process surely leads: other writes are a
-// *client.Fenced, with a *leader.NotLeadingError in it, and nothing is sent.
+// *client.FencedError, with a *leader.NotLeadingError in it, and nothing is sent.
 func (m *Manager) Client() client.Client { return m.client }
 
 // Live reads from and writes to the server. With Options.Leader its writes are those of

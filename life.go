@@ -87,14 +87,14 @@ func (l *life) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running {
-		return ErrRunning
+		return fmt.Errorf("manager: %w", run.ErrRunning)
 	}
 	var left []string
 	for p := range Phase(phaseCount) {
 		left = append(left, l.leftLocked(p)...)
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%w: not ended since the last time: %s", ErrRunning, strings.Join(left, ", "))
+		return fmt.Errorf("manager: %w: not ended since the last time: %s", run.ErrRunning, strings.Join(left, ", "))
 	}
 	l.running, l.stopped, l.now = true, time.Time{}, nil
 	for _, b := range l.order {

@@ -28,6 +28,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 )
 
 // ran runs a manager; stop ends it and returns what Run returned.
@@ -152,7 +153,7 @@ func TestManagerRunsAgain(t *testing.T) {
 		a.put("deployments", deployment(name))
 		stop := ran(t, m)
 		until(t, seen, name, func(s string) bool { return s == name })
-		if err := m.Run(context.Background()); err != ErrRunning {
+		if err := m.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run beside Run: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -197,7 +198,7 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("said after %v", took)
 	}
-	var forbidden *client.Forbidden
+	var forbidden *client.ForbiddenError
 	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
 		t.Errorf("state: %v", err)
 	}
@@ -397,11 +398,11 @@ func TestBadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	var none *client.NoConfig
+	var none *client.NoConfigError
 	if _, err := New(Options{}); !errors.As(err, &none) {
 		t.Errorf("no configuration: %v", err)
 	}
-	var bad *client.BadConfig
+	var bad *client.ConfigError
 	if _, err := New(Options{Kubeconfig: "/nonexistent"}); !errors.As(err, &bad) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -28,7 +28,7 @@ var errSyncTimeout = errors.New("not synced in time")
 //
 // A log that takes nothing is in the error as [ErrLogBlocked].
 //
-// Run may be called again after it returned and all has ended; before that it is [ErrRunning].
+// Run may be called again after it returned and all has ended; before that it is [run.ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.life.begin(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer m.life.finish()
 	defer m.bare.Close()
 	err := m.bare.Check(ctx)
-	_, forbidden := errors.AsType[*client.Forbidden](err) // then it is there, and knows who we are
+	_, forbidden := errors.AsType[*client.ForbiddenError](err) // then it is there, and knows who we are
 	switch {
 	case err == nil || forbidden:
 	case done(ctx):

@@ -12,8 +12,6 @@ import (
 var (
 	// ErrNoCertificate says that a source has nothing to serve yet.
 	ErrNoCertificate = errors.New("no certificate yet")
-	// ErrRunning says that Run was called while it runs.
-	ErrRunning = errors.New("certificate source runs already")
 )
 
 // Source is where a server has its certificate from: [Files] or [Managed]. All methods may be

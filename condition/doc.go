@@ -14,7 +14,7 @@
 //	                          └──► one merge patch of the status, with the resourceVersion as read
 //	                                 │
 //	                                 ├─ written: g is what the server answered
-//	                                 └─ *client.Conflict: somebody else wrote since; nothing is written
+//	                                 └─ *client.ConflictError: somebody else wrote since; nothing is written
 //
 // A merge patch replaces a list as a whole, so two writers of conditions would undo each other's.
 // The patch therefore holds only if the object is still the one that was read: a reconcile that

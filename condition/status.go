@@ -97,7 +97,7 @@ func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, condi
 // again. What was changed outside its status is not sent, and lost.
 //
 // Nothing is written when the object has changed on the server since it was read: the error is a
-// *client.Conflict, to be returned from the reconcile, which is then called again. NotFound says
+// *client.ConflictError, to be returned from the reconcile, which is then called again. NotFound says
 // that the object is gone. A condition that the API would refuse is an *InvalidError, and then
 // nothing is sent.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
@@ -115,7 +115,7 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 		return nil
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
-	if _, conflict := errors.AsType[*client.Conflict](err); conflict {
+	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
 		return s.wrap(fmt.Errorf("nothing is written, since the object changed after it was read: %w", err))
 	}
 	if err != nil {

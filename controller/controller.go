@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -75,15 +76,15 @@ func (p Phase) String() string {
 // run itself, or at once if it runs already. The type of the requests is that of the reconciler;
 // with the default one, object keys, exactly one source is [For].
 //
-// Errors name what is wrong: an *OptionError around one of the package's sentinels, an
+// Errors name what is wrong: an *option.Error around one of the package's sentinels, an
 // *object.UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
 // Nothing is added then.
 func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {
-		return nil, &OptionError{Controller: name, Field: "name", Err: ErrNoName}
+		return nil, badOption(name, "name", ErrNoName)
 	}
 	if isNil(r) {
-		return nil, &OptionError{Controller: name, Field: "reconciler", Err: ErrNoReconciler}
+		return nil, badOption(name, "reconciler", ErrNoReconciler)
 	}
 	o, err := o.resolved(name)
 	if err != nil {
@@ -215,7 +216,7 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.current != nil {
 		c.mu.Unlock()
-		return ErrRunning
+		return fmt.Errorf("controller %q: %w", c.name, run.ErrRunning)
 	}
 	c.current, c.state = r, State{Phase: Syncing}
 	c.mu.Unlock()

@@ -19,10 +19,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 )
-
-// ErrRunTwice says that Run was called while it runs.
-var ErrRunTwice = errors.New("event recorder runs already")
 
 // Options say how a Recorder works. They are read by New.
 type Options struct {
@@ -160,10 +158,10 @@ func (r *Recorder) Stats() Stats {
 
 // Run sends events until ctx ends, then what still waits within FlushTimeout, and returns the
 // cause of ctx. What is left is dropped. It may be called again then; before that it is
-// ErrRunTwice.
+// run.ErrRunning.
 func (r *Recorder) Run(ctx context.Context) error {
 	if !r.runs.CompareAndSwap(false, true) {
-		return ErrRunTwice
+		return fmt.Errorf("event recorder: %w", run.ErrRunning)
 	}
 	defer r.runs.Store(false)
 	r.mu.Lock()

@@ -148,13 +148,13 @@ func (r *run[T, P]) cleanUp(ctx context.Context, steps []Step[P]) error {
 }
 
 // changed reports whether the server refused because the object is not as it was read. A test that
-// does not hold is an Invalid without a field; a new finalizer on an object that is being deleted
+// does not hold is a client.InvalidError without a field; a new finalizer on an object that is being deleted
 // is one of metadata.finalizers.
 func changed(err error) bool {
-	if _, ok := errors.AsType[*client.Conflict](err); ok {
+	if _, ok := errors.AsType[*client.ConflictError](err); ok {
 		return true
 	}
-	e, ok := errors.AsType[*client.Invalid](err)
+	e, ok := errors.AsType[*client.InvalidError](err)
 	return ok && !slices.ContainsFunc(e.Fields, func(f client.FieldProblem) bool { return f.Path != "metadata.finalizers" })
 }
 

@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
+	"github.com/flyball-io/flyball/run"
 )
 
 // Elector runs for a lease. Make one with [New]; its methods may be called from any goroutine.
@@ -41,17 +44,17 @@ type State struct {
 	// saw a sign of life of another leader. Zero: never.
 	Renewed time.Time
 	// Err is what is wrong: the [LostError] once the lease was lost, else why the last request
-	// for the Lease failed, for example a client.Forbidden that names verb and resource, or an
+	// for the Lease failed, for example a client.ForbiddenError that names verb and resource, or an
 	// [OddLeaseError]. nil: nothing.
 	Err error
 }
 
 // New makes an elector. It does not talk to the server: Run does. c must not be fenced by this
 // elector. Given a *client.Live, a standby watches the Lease; given any other client, it looks
-// every RetryPeriod. The error is an [OptionError].
+// every RetryPeriod. The error is an [*option.Error].
 func New(c client.Client, o Options) (*Elector, error) {
 	if c == nil {
-		return nil, &OptionError{Field: "client", Problem: "is nil"}
+		return nil, &option.Error{Of: "leader.New", Field: "client", Err: errors.New("is nil")}
 	}
 	config, err := o.config()
 	if err != nil {
@@ -128,10 +131,10 @@ func (e *Elector) State() State {
 // The error is the LostError, joined with that of lead if lead has another one; else what lead
 // has returned, or a *run.PanicError; nil when ctx ended before there was a lease. That the lease
 // could not be released is logged. Run may be called again after it has returned, before that it
-// is [ErrRunning].
+// is [run.ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	if !e.running.CompareAndSwap(false, true) {
-		return ErrRunning
+		return fmt.Errorf("elector of %s: %w", e.config.Lease, run.ErrRunning)
 	}
 	defer e.running.Store(false)
 	s := &session{e: e, core: NewCore(e.config), lead: lead, inputs: make(chan func(Time))}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 )
 
 // Options of an [Elector]. The zero value works in a Pod, but for the Name. They are read by [New]
@@ -70,12 +71,12 @@ const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 func (o Options) config() (Config, error) {
 	none := Config{}
 	bad := func(field, format string, args ...any) (Config, error) {
-		return none, &OptionError{Field: field, Problem: fmt.Sprintf(format, args...)}
+		return none, &option.Error{Of: "leader.Options", Field: field, Err: fmt.Errorf(format, args...)}
 	}
 	if o.Namespace == "" {
 		data, err := os.ReadFile(podNamespace)
 		if err != nil {
-			return bad("Namespace", "is empty, and this is no Pod: %v", err)
+			return bad("Namespace", "is empty, and this is no Pod: %w", err)
 		}
 		o.Namespace = strings.TrimSpace(string(data))
 	}
@@ -91,7 +92,7 @@ func (o Options) config() (Config, error) {
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return bad("Identity", "is empty, and the host has no name: %v", err)
+			return bad("Identity", "is empty, and the host has no name: %w", err)
 		}
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}

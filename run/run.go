@@ -17,6 +17,10 @@ import (
 // ErrGoexit is the cause when a function of a Group left by runtime.Goexit, as t.FailNow does.
 var ErrGoexit = errors.New("goroutine left by runtime.Goexit")
 
+// ErrRunning is the error of a Run that was called too often: the component runs already, or it can
+// run only once and has. All components of this module wrap this one, with their names.
+var ErrRunning = errors.New("already running")
+
 // Group owns goroutines. Make one with New; the zero value is not usable. All methods may be
 // called at once from any goroutine, those of the group included (but a goroutine that waits for
 // its own group waits for ever).

@@ -133,7 +133,7 @@ type job struct {
 }
 
 // Parse reads a review, for the endpoint beneath.
-func (e *Endpoint) Parse(body []byte) (review.Job, *review.Refusal) {
+func (e *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{e: e}
 	if no := j.req.parse(body, e.kind); no != nil {
 		return nil, no

@@ -89,7 +89,7 @@ func TestDefaulter(t *testing.T) {
 }
 
 func isNoVerdict(err error, code int, says string) bool {
-	no, ok := errors.AsType[*webhooktest.NoVerdict](err)
+	no, ok := errors.AsType[*webhooktest.NoVerdictError](err)
 	return ok && no.Code == code && strings.Contains(no.Body, says)
 }
 

@@ -212,7 +212,7 @@ func TestFault26Forbidden(t *testing.T) {
 		t.Fatal("nothing is said for 10 s")
 	}
 	err = secrets.State().Err
-	forbidden, ok := errors.AsType[*client.Forbidden](err)
+	forbidden, ok := errors.AsType[*client.ForbiddenError](err)
 	if !ok || forbidden.Resource.Resource != "secrets" || forbidden.Verb == "" || forbidden.Key.Namespace != r.ns {
 		t.Errorf("%v", err)
 	}

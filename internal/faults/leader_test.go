@@ -72,7 +72,7 @@ func writes(mgr *flyball.Manager) error {
 			_, err := client.Create(past, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: ns, Name: fmt.Sprint(identity, "-", i), Labels: map[string]string{"by": identity},
 			}})
-			_, fenced := errors.AsType[*client.Fenced](err)
+			_, fenced := errors.AsType[*client.FencedError](err)
 			if _, told := errors.AsType[*flyball.SignalError](context.Cause(ctx)); told || fenced && ctx.Err() != nil {
 				return nil
 			}
