@@ -87,7 +87,7 @@ func TestFault33BadStart(t *testing.T) {
 			began := false
 			m, err := flyball.New(tc.o)
 			if err == nil {
-				_, err = m.Add("work", runner(func(context.Context) error { began = true; return nil }))
+				_, err = m.Add(flyball.Lead, "work", func(context.Context) error { began = true; return nil })
 				must(t, err)
 				err = m.Run(ctx)
 			}
@@ -117,10 +117,6 @@ func TestFault33BadStart(t *testing.T) {
 		}
 	})
 }
-
-type runner func(context.Context) error
-
-func (f runner) Run(ctx context.Context) error { return f(ctx) }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

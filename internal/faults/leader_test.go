@@ -66,7 +66,7 @@ func candidate(acts func(*flyball.Manager) error) int {
 // as it is let: only the fence keeps it from writing.
 func writes(mgr *flyball.Manager) error {
 	ns, identity := os.Getenv(namespaceEnv), os.Getenv(identityEnv)
-	_, err := mgr.Add("writer", runner(func(ctx context.Context) error {
+	_, err := mgr.Add(flyball.Lead, "writer", func(ctx context.Context) error {
 		past := context.WithoutCancel(ctx)
 		for i := 0; ; i++ {
 			_, err := client.Create(past, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -78,7 +78,7 @@ func writes(mgr *flyball.Manager) error {
 			}
 			time.Sleep(5 * time.Millisecond) // of work
 		}
-	}))
+	})
 	return err
 }
 
@@ -149,7 +149,7 @@ func works(mgr *flyball.Manager) error {
 		_, err := client.Create(ctx, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
 		return err
 	}
-	work := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	work := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "work" {
 			return reconcile.Result{}, nil
 		}
@@ -162,8 +162,8 @@ func works(mgr *flyball.Manager) error {
 		case <-ctx.Done():
 			return reconcile.Result{}, context.Cause(ctx)
 		}
-	})
-	_, err = controller.New(mgr, "work", work, controller.Options{}, controller.For[corev1.ConfigMap]())
+	}
+	_, err = controller.New(mgr, "work", work, controller.For[corev1.ConfigMap]())
 	return err
 }
 
