@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,21 @@ func guide(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// documents returns the Markdown files below docs.
+func documents(t *testing.T) (names []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(filepath.Join("..", "..", "docs")), ".", func(p string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(p, ".md") {
+			names = append(names, p)
+		}
+		return err
+	})
+	if err != nil || len(names) < 25 {
+		t.Fatalf("found %d documents: %v", len(names), err)
+	}
+	return names
 }
 
 // headings returns the headings of the third level in a Markdown text, by the heading of the second
