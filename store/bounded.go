@@ -13,22 +13,23 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// An index function of a user runs on a goroutine beside the writer, which waits. When it
-// has run for a second the writer goes on without it: the index is pending then, and misses what is
-// written. The goroutine that was left behind asks about that, beside the writer, when the function
-// has returned, until nothing is missing; see catchUp. So there is one call at a time of each function.
+// An index function of a user runs on a worker goroutine beside the writer, which waits. After a
+// second the writer goes on without the answer. The index is pending from then on, and misses the
+// entries written in the meantime. When the function returns, its goroutine asks about those
+// entries beside the writer, until none is missing; see catchUp. So each function has one call at a
+// time.
 //
-// A function that took long is on probation: the writer waits for it a tenth of a second only, until
-// many calls in a row have taken less.
+// A function that ran for so long is on probation. The writer then waits only a tenth of a second
+// for it, until many calls in a row have taken less.
 
 const (
 	// brief is how long the writer waits for a function on probation.
 	brief = 100 * time.Millisecond
-	// probation is how many calls in a row must take less than that.
+	// probation is the number of calls in a row that must take less than brief to end it.
 	probation = 100
 )
 
-// pending is what is known of an index that misses something.
+// pending describes an index that misses entries.
 type pending struct {
 	since time.Time
 	now   atomic.Pointer[question]
@@ -51,18 +52,19 @@ func (p *pending) err(of schema.GroupResource, index string, missing int) error 
 	return err
 }
 
-// bounded makes the calls of a writer.
+// bounded makes the index calls of the writer, with a time limit.
 type bounded struct {
 	watch  *overdue.Watch[*asked]
-	worker *worker // nil: there is none
+	worker *worker // nil: none runs
 	tasks  sync.WaitGroup
 	closed atomic.Bool
 }
 
-// worker is a goroutine that asks for the writer. It ends when it has not been needed for a while.
+// worker is a goroutine that calls index functions for the writer. It ends after it was idle for a
+// while.
 type worker struct {
 	state atomic.Uint32
-	calls chan *asked   // nil: it is to end
+	calls chan *asked   // nil: end
 	ready chan struct{} // the writer need not wait any more
 }
 
@@ -82,14 +84,14 @@ type asked struct {
 	by     *worker
 	state  atomic.Uint32
 	answer answer
-	exited bool // the function has ended the goroutine
+	exited bool // the function ended the goroutine
 
-	// late is set when the writer does not wait any more. slot and id are of the record that the entry
-	// became; they belong to whoever has the Core.
+	// late is set when the writer stops waiting. slot and id identify the record of the entry; the
+	// holder of the Core guards them.
 	late *pending
 	slot uint32
 	id   heap.ID
-	// naming is the timer that names the call.
+	// naming is the timer that reports the call as overdue.
 	naming *time.Timer
 }
 
@@ -98,7 +100,8 @@ const (
 	askedOverrun = 2
 )
 
-// ask asks an index about an entry, for the writer. If that takes too long it returns the call.
+// ask asks an index about an entry, for the writer. A call that takes too long is returned instead
+// of its answer.
 func (s *Store) ask(d *definition, e *Entry) (answer, *asked) {
 	b := &s.bounded
 	w := b.worker
@@ -123,7 +126,7 @@ func (s *Store) ask(d *definition, e *Entry) (answer, *asked) {
 	return a.answer, nil
 }
 
-// quick says that a call took less than the writer waits for.
+// quick counts a call that took less time than the writer waits.
 func (d *definition) quick() {
 	if d.probation.Load() > 0 {
 		d.probation.Add(-1)
@@ -148,8 +151,8 @@ func (s *Store) work(w *worker) {
 	}
 }
 
-// serve makes one call. It reports whether the writer has not waited for it; then nothing is missing
-// any more when it returns.
+// serve makes one call. It reports whether the writer stopped waiting for it. In that case the
+// index misses nothing when serve returns, unless the store is closed.
 func (s *Store) serve(a *asked) (overran bool) {
 	var short *time.Timer
 	a.exited = true
@@ -184,7 +187,7 @@ func (s *Store) serve(a *asked) (overran bool) {
 	return false
 }
 
-// overran is told of a call that has run for too long: it has the writer go on.
+// overran runs when a call has taken too long: it lets the writer go on.
 func (s *Store) overran(a *asked, began time.Time) {
 	late := &pending{since: time.Now()}
 	q := &question{a.d.name, a.e.Key(), began}
@@ -198,14 +201,14 @@ func (s *Store) overran(a *asked, began time.Time) {
 	a.by.ready <- struct{}{}
 }
 
-// overdue names a call that has run for long.
+// overdue reports a call that has run for a second.
 func (s *Store) overdue(q *question, began time.Time) {
 	if s.core.opts.OnOverdue != nil {
 		s.core.opts.OnOverdue(q.index, q.key, began)
 	}
 }
 
-// fill takes over what an index said.
+// fill stores the answers of an index.
 func (s *Store) fill(d *definition, all func() []learned) {
 	s.mu.Lock()
 	aside := s.fillLocked(d, all())
@@ -224,9 +227,8 @@ func (s *Store) tellAside(aside bool) {
 	}
 }
 
-// Close ends the goroutines of the store, which ask index functions. It waits for the call of each that
-// runs, however long it takes. Indexes that are pending stay so. Nothing may be written afterwards; reads
-// go on answering.
+// Close ends the goroutines that call index functions. It waits for each running call, however long
+// that takes. Pending indexes stay pending. Nothing may be written afterwards; reads go on.
 func (s *Store) Close() {
 	s.bounded.closed.Store(true)
 	s.do(func(*Core) {

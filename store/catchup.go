@@ -9,31 +9,31 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// catchUp asks an index about what it misses, until that is nothing, or it is to stop.
+// catchUp asks an index about the entries it misses, until none is missing or stop returns true.
 func (s *Store) catchUp(d *definition, late *pending, stop func() bool) {
 	c := &catcher{s: s, d: d, late: late, stop: stop}
 	c.run()
 }
 
-// catcher asks an index about what it misses. It does so beside the writer at first. If calls are quick
-// and nevertheless something is missing each time that it comes to the end, then the writer is as fast
-// as the function, and waits for a part of the calls.
+// catcher asks an index about the entries it misses. At first it runs beside the writer. The writer
+// may be as fast as the function: calls are quick, and still something is missing after each pass.
+// Then the writer waits for a part of the calls.
 type catcher struct {
 	s      *Store
 	d      *definition
 	late   *pending
 	stop   func() bool
 	watch  *overdue.Watch[*question]
-	known  []learned // what the index said, and the store has not taken over yet
+	known  []learned // answers that the store has not taken over yet
 	at     *learned  // set during a call
-	passes int       // how often it came to the end, since a call took longer than brief
+	passes int       // completed passes since the last call that took longer than brief
 }
 
 const (
-	// mostPasses is how often a catcher comes to the end before the writer waits.
+	// mostPasses is the number of passes of a catcher before the writer waits.
 	mostPasses = 8
-	// mostKnown is how many answers wait, at most, to be taken over, and mostFew how many if the entries
-	// were loaded, or the function is asked, while the writer waits.
+	// mostKnown is the largest number of answers that wait to be taken over. mostFew is the limit
+	// when the entries were loaded, or the function is called, while the writer waits.
 	mostKnown = 4096
 	mostFew   = 64
 )
@@ -50,8 +50,8 @@ func (c *catcher) run() {
 	}
 }
 
-// askFew asks about some of what is missing in the state published last, or else in the open transaction. It
-// reports whether that is nothing.
+// askFew asks about a few missing entries of the published state, or else of the open transaction.
+// It reports whether none is missing.
 func (c *catcher) askFew() (whole bool) {
 	s := c.s
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (c *catcher) askFew() (whole bool) {
 		c.ask(few, mostFew, brief)
 		return c.fill()
 	}
-	unlock := time.AfterFunc(brief, s.mu.Unlock) // if a call sleeps
+	unlock := time.AfterFunc(brief, s.mu.Unlock) // for a call that sleeps
 	c.ask(few, mostFew, brief/2)
 	if !unlock.Stop() {
 		return c.fill()
@@ -73,8 +73,7 @@ func (c *catcher) askFew() (whole bool) {
 	return c.fillAndUnlock()
 }
 
-// fewMissing are some entries about which an index is to be asked, loaded: more than mostFew if there are
-// more.
+// fewMissing loads entries that an index misses: more than mostFew if there are more.
 func (c *Core) fewMissing(d *definition) iter.Seq[unasked] {
 	var few []unasked
 	for s := range c.states() {
@@ -90,7 +89,8 @@ func (c *Core) fewMissing(d *definition) iter.Seq[unasked] {
 	return slices.Values(few)
 }
 
-// ask asks about so many objects, for a while, and reports whether there were any.
+// ask asks about at most most objects, for at most the given time. It reports whether there were
+// any.
 func (c *catcher) ask(of iter.Seq[unasked], most int, while time.Duration) (some bool) {
 	until, end := time.Now().Add(while), true
 	for u := range of {
@@ -128,7 +128,7 @@ func (c *catcher) call(u unasked) {
 	c.passes = 0
 }
 
-// fill has the store take over what the index said. It reports whether nothing is missing any more.
+// fill stores the answers. It reports whether nothing is missing any more.
 func (c *catcher) fill() (whole bool) {
 	c.s.mu.Lock()
 	return c.fillAndUnlock()
@@ -143,7 +143,7 @@ func (c *catcher) fillAndUnlock() (whole bool) {
 	return whole
 }
 
-// end has another goroutine go on where the function has ended this one.
+// end continues in another goroutine if the function has ended this one (runtime.Goexit).
 func (c *catcher) end() {
 	c.watch.Stop()
 	b := &c.s.bounded

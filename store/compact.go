@@ -8,19 +8,20 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// mover is how compaction sees a transaction: it changes where records are.
+// mover lets the heap's compaction update the places of records in a transaction.
 type mover struct{ w *work }
 
 func (m mover) Place(slot uint32) heap.Place { return m.w.records.Get(slot) }
 
 func (m mover) Move(slot uint32, to heap.Place) { m.w.records.Set(m.w.owner, slot, to) }
 
-// compactStep are the bytes that one step of Compact copies, about.
+// compactStep is about how many bytes one step of Compact copies.
 const compactStep = 256 << 10
 
-// Compact makes the next version smaller: one step of about a millisecond, during which writers wait
-// and readers do not. It reports whether there is more to do. Writing does most of it; call it while
-// there is nothing to write, until it returns false. It does nothing while a Txn is open.
+// Compact makes the next version smaller, in one step of about a millisecond. Writers wait for the
+// step; readers do not. It reports whether there is more to do. Commits do most of the compaction.
+// Call Compact while nothing is written, until it returns false. It does nothing while a Txn is
+// open.
 func (s *Store) Compact() (more bool) {
 	if !s.writer.TryLock() {
 		return false
@@ -43,21 +44,21 @@ func (c *Core) Compact() (more bool) {
 	return more
 }
 
-// replace publishes a state of the same content.
+// replace publishes a state with the same content.
 func (c *Core) replace(s state) {
 	snap := *c.published
 	snap.state = s
 	c.published = &snap
 }
 
-// An object keeps its slot for as long as it is there. So when most objects have gone, those that are
-// left stand far apart: a leaf of a table stays for one of them, and a page of memory for one leaf.
-// Rebuild gives them the first slots, in the order of keys, and tables and chunks made for so many.
+// An object keeps its slot while it exists. After most objects were deleted, the others are far
+// apart: one of them keeps a leaf of a table, and one leaf a page of memory. Rebuild moves them to
+// the first slots, in the order of keys, with tables and chunks of the right size.
 
-// fewSlots are never worth it.
+// fewSlots is the number of slots below which Rebuild is never worth it.
 const fewSlots = 512
 
-// Sparse reports whether there is something to do for Rebuild.
+// Sparse reports whether Rebuild has something to do.
 func (s *Store) Sparse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,9 +67,9 @@ func (s *Store) Sparse() bool {
 
 func (c *Core) sparse() bool { return c.work == nil && int(c.slots) > 2*c.published.Len()+fewSlots }
 
-// Rebuild makes a store smaller of whose objects most have gone, and reports whether it did. What is
-// left is copied beside what is in use, so nobody waits for it; if something is written meanwhile the
-// copy is thrown away. Call it when nothing has been written for a while.
+// Rebuild compacts a store that has lost most of its objects, and reports whether it did. It copies
+// the objects beside the published state, so nothing waits for it. A write in the meantime discards
+// the copy. Call Rebuild when nothing has been written for a while.
 func (s *Store) Rebuild() bool {
 	s.mu.Lock()
 	was, slots, sparse := s.core.published, s.core.slots, s.core.sparse()
@@ -81,8 +82,8 @@ func (s *Store) Rebuild() bool {
 	return s.exchange(was, is, h)
 }
 
-// exchange publishes a state that has the content of the one before, in a heap of its own, if that is
-// still the last when nobody writes.
+// exchange publishes is, with its own heap, in place of was. It does nothing if was is no longer
+// the published state.
 func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -97,8 +98,8 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 	return ok
 }
 
-// rebuilt is the same content in the first slots, in the order of keys, and in another heap; slots is
-// how many there were.
+// rebuilt returns the same content in the first slots, in the order of keys, and in heap h. slots
+// is the number of slots before.
 func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 	o, names, n := new(cow.Owner), make(renamed, slots), uint32(0)
 	is := s.fork()
@@ -108,7 +109,7 @@ func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 		s.chunks.Read(s.records.Get(was), func(b []byte) {
 			place, err := h.Put(n, b)
 			if err != nil {
-				panic(fmt.Errorf("store: rebuild: %w", err)) // there was room for more
+				panic(fmt.Errorf("store: rebuild: %w", err)) // h holds less than the heap before
 			}
 			is.records.Set(o, n, place)
 		})
@@ -124,10 +125,10 @@ func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 	return is
 }
 
-// renamed are slots by what they were before. Where no object was it says nothing.
+// renamed maps former slots to new ones. Entries of empty slots are meaningless.
 type renamed []uint32
 
-// rebuilt is the same index of slots that are named anew.
+// rebuilt returns the same index with new slot numbers.
 func (x *index) rebuilt(o *cow.Owner, names renamed) index {
 	is := index{definition: x.definition, found: newTable(postingBefore), missed: x.missed, pending: x.pending}
 	for was := range x.missing.All() {
@@ -149,7 +150,7 @@ func (x *index) rebuilt(o *cow.Owner, names renamed) index {
 	return is
 }
 
-// forgetSlots forgets the groups of those who stayed alone: they name a slot.
+// forgetSlots deletes the groups without a template: they name a slot.
 func (p *packing) forgetSlots() {
 	for key, g := range p.groups {
 		if g.template == nil {
@@ -158,8 +159,8 @@ func (p *packing) forgetSlots() {
 	}
 }
 
-// ReleaseBuffers lets go of what makes writing faster, up to a megabyte: it is made again when something
-// is written. Call it when nothing has been written for a while.
+// ReleaseBuffers drops the buffers of the writer, up to a megabyte. The next write makes new ones.
+// Call it when nothing has been written for a while.
 func (s *Store) ReleaseBuffers() {
 	if !s.writer.TryLock() {
 		return

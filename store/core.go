@@ -12,56 +12,57 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// Options of a store. The zero value works.
+// Options configure a store. The zero value works.
 type Options struct {
 	// Resource names the kind in errors.
 	Resource schema.GroupResource
-	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
+	// ClusterScoped says that objects of the kind have no namespace. Reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
-	// Recycle is given the bytes of entries that were put, when they are packed: whoever sets it must
-	// not use entries any more that were put. It is not given those of entries that an Indexer saw which
-	// is not of this package. Nil: all are left to the garbage collector.
+	// Recycle receives the bytes of entries that were Put, once they are packed. A caller that sets
+	// it must not use entries after Put. Bytes of an entry that a foreign Indexer saw are not
+	// passed to it. Nil leaves all bytes to the garbage collector.
 	Recycle func([]byte)
-	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default they are
-	// outside of it where the system lets them be: see Stats.OffHeap.
+	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default
+	// they are outside it where the system allows that: see Stats.OffHeap.
 	GoHeap bool
-	// OnOverdue is told of a call of an index function that has run for a second, once for each, on a
-	// goroutine of its own. It may not write to the store. Nil: nobody is.
+	// OnOverdue is called once for each call of an index function that has run for a second, on a
+	// goroutine of its own. It must not write to the store. Nil reports nothing.
 	OnOverdue func(index string, key object.Key, began time.Time)
-	// OnAside is told that objects were set aside outside of a transaction, since an index function
-	// failed on them: the next Commit reports it. Nil: nobody is.
+	// OnAside is called when an index function failed on objects outside a transaction and rejected
+	// them. The next Commit reports them. Nil reports nothing.
 	OnAside func()
-	// Check compares each record with what it was made of, when it is written and at random later,
-	// and overwrites the memory of records that nobody has any more. It costs time and memory: for tests. The
+	// Check compares each record with its source, when it is written and at random later. It also
+	// overwrites the memory of unreferenced records. It costs time and memory: use it in tests. The
 	// build tag flyball_check turns it on everywhere.
 	Check bool
 }
 
-// Core is the store without its lock: the published Snapshot, and at most one open transaction.
-// Store wraps it and says what each call means; see Txn. It is for one goroutine at a time, but
-// the Snapshots it gives out are for any number, and for as long as wanted.
+// Core is the store without its locks: the published Snapshot, and at most one open transaction.
+// Store wraps it and documents each call; see Txn. A Core is for one goroutine at a time. Its
+// Snapshots are for any number of goroutines, without a time limit.
 type Core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
 	published *Snapshot
 	work      *work
-	over      *work    // the last one, to be used again
-	slots     uint32   // that were ever used
-	free      []uint32 // those that are not
-	// asides are changes made by AddIndex, which the next Commit reports.
+	over      *work    // maps and slices of the last transaction, for reuse
+	slots     uint32   // number of slots in use or free
+	free      []uint32 // the free list of slots
+	// asides are rejections made by AddIndex or a late index function. The next Commit reports
+	// them.
 	asides []Change
-	// high is the highest resourceVersion of any state committed, since the last reset.
+	// high is the highest resourceVersion of any committed state, since the last reset.
 	high        version
 	stale       uint64
-	buf, packed []byte // of the record at hand
-	key         []byte // of the object at hand
+	buf, packed []byte // buffers for the current record
+	key         []byte // buffer for the current key
 	held        Entry  // see peek
-	content     []byte // of the object that is compared; see sameContent
+	content     []byte // buffer for the object that is compared; see sameContent
 	terms       []terms
 	check       *check
-	// bounded asks the index of a user, and gives up waiting for it after a while. Nil: nobody gives up.
+	// bounded calls a user's index function with a time limit. Nil waits without a limit.
 	bounded func(d *definition, e *Entry) (answer, *asked)
 }
 
@@ -80,7 +81,7 @@ func (c *Core) newHeap() *heap.Heap {
 	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.Check})
 }
 
-// Snapshot is the state published last.
+// Snapshot returns the state published last.
 func (c *Core) Snapshot() *Snapshot { return c.published }
 
 // Begin opens a transaction and discards one that is open.
@@ -94,7 +95,7 @@ func (c *Core) Begin() {
 	c.work = w
 }
 
-// Discard gives up the open transaction, if there is one.
+// Discard drops the open transaction, if there is one.
 func (c *Core) Discard() {
 	w := c.work
 	if w == nil {
@@ -102,7 +103,7 @@ func (c *Core) Discard() {
 	}
 	c.work = nil
 	c.packing.undo(w)
-	if w.first { // nothing was there before
+	if w.first { // the store was empty
 		c.heap, w.made = c.newHeap(), nil
 		c.slots, c.free, w.taken = 0, nil, nil
 	}
@@ -110,7 +111,7 @@ func (c *Core) Discard() {
 	c.free = append(c.free, w.taken...)
 }
 
-// drop frees records that no state to come has. Those before it keep them.
+// drop frees records that no later state uses. Older snapshots keep them.
 func (c *Core) drop(places []heap.Place) {
 	for _, p := range places {
 		if c.check != nil {
@@ -148,7 +149,7 @@ func (c *Core) Put(e *Entry) {
 	}
 	passed := w.takePassed()
 	slot, had := c.work.find(e.key)
-	anew := false // what was known before is not compared
+	anew := false // skip the comparison with the stored state
 	if w.relisting {
 		anew = w.reset && !(had && w.listed.has(slot))
 	}
@@ -157,7 +158,7 @@ func (c *Core) Put(e *Entry) {
 			w.listed.add(slot)
 		}
 	}
-	var held *Entry // what the slot has
+	var held *Entry // the entry in the slot
 	verdict := newer
 	if had {
 		listed(slot)
@@ -190,7 +191,7 @@ func (c *Core) Put(e *Entry) {
 	e, terms := c.ask(held, e)
 	if had && !anew && e.aside != nil {
 		if judge(held, e) == same {
-			c.reportUnchanged(slot) // it was set aside, and its index still fails
+			c.reportUnchanged(slot) // it was rejected before, and its index still fails
 			return
 		}
 	}
@@ -218,8 +219,8 @@ func (c *Core) Put(e *Entry) {
 	c.pass(n, passed, e)
 }
 
-// recycle gives the bytes of an entry back that was put, and is packed or of no use, if nobody else can
-// have it.
+// recycle returns the bytes of an entry that was Put, once it is packed or ignored. It does nothing
+// if an Indexer may have kept the entry.
 func (c *Core) recycle(e *Entry) {
 	if c.opts.Recycle != nil && e.raw != nil && !e.shown {
 		c.opts.Recycle(e.raw)
@@ -227,10 +228,10 @@ func (c *Core) recycle(e *Entry) {
 	}
 }
 
-// mostFresh is how many entries a transaction keeps at hand; those of others are loaded again.
+// mostFresh is how many new entries a transaction keeps in memory. Others are loaded when needed.
 const mostFresh = 512
 
-// peek is the entry of a slot, to be compared, until the next Put, Delete or peek.
+// peek returns the entry of a slot, for comparison. It is valid until the next Put, Delete or peek.
 func (c *Core) peek(slot uint32) *Entry {
 	if a := c.work.asides.Get(slot); a != nil {
 		return a
@@ -239,13 +240,13 @@ func (c *Core) peek(slot uint32) *Entry {
 	return &c.held
 }
 
-// keyOf are the bytes by which a key is sorted, until the next call.
+// keyOf returns the bytes by which a key is sorted. They are valid until the next call.
 func (c *Core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key
 }
 
-// reportUnchanged reports an object that is as it was, if that was asked for.
+// reportUnchanged reports an unchanged object, if ReportUnchanged asked for that.
 func (c *Core) reportUnchanged(slot uint32) {
 	if c.work.unchanged {
 		c.resync(slot)
@@ -289,7 +290,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 		held := c.peek(slot)
 		was := held.record.meta()
 		if !sameUID(&was, &m) && judgeVersions(&was, &m) == stale {
-			c.stale++ // an incarnation before the one that lives
+			c.stale++ // an incarnation older than the stored one
 			return
 		}
 		passed = after(held, last, passed)
@@ -311,7 +312,8 @@ func (w *work) takePassed() *object.Incarnations {
 	return in
 }
 
-// after are the incarnations that went before e came: that of held, which e follows, and those in passed.
+// after returns the incarnations that ended before e: that of held, which e follows, and those in
+// passed.
 func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	if held.SameUID(e) {
 		return passed
@@ -320,7 +322,8 @@ func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	return none.Then(held.UID()).Join(passed)
 }
 
-// pass adds incarnations to a note, but for those that its Change shows: the published one, and e.
+// pass adds incarnations to a pending change. It leaves out those that the Change shows: the
+// published one, and e.
 func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
 	if passed = n.passed.Join(passed); passed == nil {
 		return
@@ -336,19 +339,19 @@ func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
 	n.passed = passed
 }
 
-// packLast is the final state of an object in the form in which others may hold it for long.
+// packLast returns the final state of an object, packed, so that callers may hold it for long.
 func (c *Core) packLast(slot uint32, last *Entry) *Entry {
 	var t *template
 	c.work.record(slot, func(_, id uint32, _ record) { t = c.work.templates.Get(id) })
 	return c.packing.loose(last, t)
 }
 
-// remove takes out an object that is there.
+// remove deletes a stored object.
 func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
 	w := c.work
 	missed := last == nil
 	if _, noted := w.noted[slot]; missed && (noted || c.published.records.Get(slot) == 0) {
-		last = w.load(slot, &key) // not what is published
+		last = w.load(slot, &key) // the published entry is another one
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
@@ -366,7 +369,8 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 	}
 }
 
-// deleteUnseen reports an object that came and went, unless that is old news.
+// deleteUnseen reports an object that came and went. It ignores a deletion older than the last
+// commit.
 func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnations) {
 	w := c.work
 	if last == nil {
@@ -382,7 +386,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 		}
 		return
 	}
-	// Within a transaction keys are not in the order of the stream, between transactions they are.
+	// Within a transaction keys are not in the order of the stream; between transactions they are.
 	m := last.record.meta()
 	if c.high.covers(&m) {
 		c.stale++
@@ -393,7 +397,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil), passed: passed})
 }
 
-// noteOf is the note of a key that is not there.
+// noteOf returns the pending change of a key that is not stored.
 func (c *Core) noteOf(key object.Key) (at int, ok bool) {
 	w := c.work
 	if slot, gone := w.gone[key]; gone {
@@ -404,7 +408,7 @@ func (c *Core) noteOf(key object.Key) (at int, ok bool) {
 	return at, ok
 }
 
-// note is that of a slot and its key, to be changed.
+// note returns the pending change of a slot and its key. It adds one if there is none.
 func (c *Core) note(slot uint32, key object.Key) *note {
 	w := c.work
 	if at, ok := w.noted[slot]; ok {
@@ -421,7 +425,7 @@ func (c *Core) note(slot uint32, key object.Key) *note {
 	return &w.notes[len(w.notes)-1]
 }
 
-// final is the last state of what is gone.
+// final returns the last state of a deleted object.
 func (n *note) final(published *Snapshot) *Entry {
 	if n.last != nil {
 		return n.last

@@ -8,14 +8,14 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
-// learned is what an index said about the record of a slot.
+// learned is the answer of an index about the record of a slot.
 type learned struct {
 	slot uint32
 	id   heap.ID
 	answer
 }
 
-// unasked is an entry about which an index is to be asked.
+// unasked is an entry that an index misses.
 type unasked struct {
 	learned
 	entry *Entry
@@ -40,7 +40,7 @@ func (c *Core) AddIndex(name string, by Indexer) error {
 	return nil
 }
 
-// addIndex adds an index that misses all there is.
+// addIndex adds an index that misses every object.
 func (c *Core) addIndex(d *definition) error {
 	switch {
 	case !d.valid():
@@ -68,7 +68,8 @@ func (s *state) addIndex(o *cow.Owner, d *definition) {
 	s.indexes = append(slices.Clip(s.indexes), x)
 }
 
-// whole reports whether an index misses nothing, or is removed. Then others may ask it again.
+// whole reports whether an index misses nothing, or was removed. In that case it clears d.late:
+// others may ask the index from then on.
 func (c *Core) whole(d *definition) bool {
 	for s := range c.states() {
 		if x := s.of(d); x != nil && x.missed > 0 {
@@ -79,7 +80,7 @@ func (c *Core) whole(d *definition) bool {
 	return true
 }
 
-// of is the index of a definition; nil if it was removed.
+// of returns the index of a definition; nil if it was removed.
 func (s *state) of(d *definition) *index {
 	if x := s.index(d.name); x != nil && x.definition == d {
 		return x
@@ -87,7 +88,7 @@ func (s *state) of(d *definition) *index {
 	return nil
 }
 
-// missing are the entries about which an index is to be asked.
+// missing yields the entries that an index misses.
 func (s *state) missing(d *definition) iter.Seq[unasked] {
 	return func(yield func(unasked) bool) {
 		x := s.of(d)
@@ -102,7 +103,7 @@ func (s *state) missing(d *definition) iter.Seq[unasked] {
 	}
 }
 
-// states are those that indexes are part of: what is published, and the open transaction.
+// states yields the states that have indexes: the published one, and the open transaction.
 func (c *Core) states() iter.Seq[*state] {
 	return func(yield func(*state) bool) {
 		if yield(&c.published.state) && c.work != nil {
@@ -111,8 +112,8 @@ func (c *Core) states() iter.Seq[*state] {
 	}
 }
 
-// fill takes over what an index said about records that are still there. Objects on which it failed are
-// set aside; it reports whether there are any.
+// fill stores the answers of an index about records that still exist. It rejects the objects on
+// which the index failed, and reports whether there are any.
 func (c *Core) fill(d *definition, all []learned) (aside bool) {
 	if len(all) == 0 {
 		return false
@@ -133,7 +134,7 @@ func (c *Core) fill(d *definition, all []learned) (aside bool) {
 	return aside
 }
 
-// fill calls replaced for each object that is set aside.
+// fill calls replaced for each object that it rejects.
 func (s *state) fill(o *cow.Owner, d *definition, all []learned, replaced func(e, is *Entry)) {
 	x := s.of(d)
 	if x == nil {
@@ -150,7 +151,7 @@ func (s *state) fill(o *cow.Owner, d *definition, all []learned, replaced func(e
 	}
 }
 
-// setAside has an entry stand for the object of a slot that cannot be used.
+// setAside replaces the entry of a slot by a rejected one.
 func (s *state) setAside(o *cow.Owner, slot uint32, cause error, replaced func(e, is *Entry)) {
 	e := s.load(slot, nil)
 	is := SetAside(e.metadata(), cause)

@@ -8,17 +8,17 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// packing chooses templates, and packs. It belongs to the writer.
+// packing chooses templates and packs objects against them. It belongs to the writer.
 //
-// Objects of one controller are nearly the same, and so are those of one name in several
-// namespaces: they are a group, and the second of them to come makes its template. Until then, and
-// for those who stay alone, there is the template of their shape: of all that have the same label and
-// annotation keys. A template of a group is kept as its difference from that of its shape.
+// A group is a set of nearly equal objects: those of one controller, or those of one name in
+// several namespaces. The second object of a group makes the group's template. Until then, and for
+// single objects, the template of their shape serves. A shape is all objects that have the same
+// label and annotation keys. The template of a group is itself packed against that of its shape.
 type packing struct {
 	packer pack.Packer
 	groups map[uint64]group
-	sweep  int // the number of groups at which those without a template are forgotten
-	// users counts, for each id, the records of the published state; freed are ids to use again.
+	sweep  int // number of groups above which those without a template are deleted
+	// users counts, by template id, the records of the published state. freed are ids for reuse.
 	users []int32
 	freed []uint32
 	held  int64 // bytes of all templates in use
@@ -26,40 +26,40 @@ type packing struct {
 	recent recents
 }
 
-// recent is a template as the packer wants it: with an index.
+// recent is a template in the form that the packer needs: with an index.
 type recent struct {
 	of *template
 	t  *pack.Template
 }
 
-// recents are the templates that were used last: 64 sets of four, in each the one used last first. With
-// one place for each set, every second object of fifty owners in turn would want an index made anew.
+// recents caches the templates used last: 64 sets of four, each in the order of last use. With one
+// entry a set, fifty owners in turn would rebuild an index for every second object.
 type recents [64][4]recent
 
-// set is where the template is, if it is there.
+// set returns the cache set of a template.
 func (r *recents) set(t *template) []recent { return r[t.group%uint64(len(r))][:] }
 
-// group is what is known of objects that may be packed against one another.
+// group describes objects that may be packed against one another.
 type group struct {
 	template *template
-	first    uint32 // slot of the first that came, plus one
-	usual    uint32 // bytes of a record
+	first    uint32 // slot of the first object, plus one
+	usual    uint32 // usual bytes of a record
 	worse    uint8  // records in a row that were much larger
-	useless  uint8  // records that were no smaller with the template than without
+	useless  uint8  // records that the template made no smaller
 }
 
 const (
-	mostIndex  = 512 << 10 // bytes of the indexes of all templates of a store
-	mostShape  = 64 << 10  // bytes of a template that is made for a shape
-	plainUsers = 32        // users from which on a template is kept unpacked
-	aged       = 16        // records that are much larger, after which a template is replaced
-	hopeless   = 4         // records for which a template was useless, after which it is not tried
+	mostIndex  = 512 << 10 // limit in bytes of the indexes of all templates of a store
+	mostShape  = 64 << 10  // limit in bytes of a template that is made for a shape
+	plainUsers = 32        // number of users from which a template is kept unpacked
+	aged       = 16        // number of much larger records after which a template is replaced
+	hopeless   = 4         // number of useless attempts after which a template is not tried
 	retry      = 64
 )
 
 var groupSeed = maphash.MakeSeed()
 
-// shapeOf tells objects apart that have little in common.
+// shapeOf returns a hash that differs for objects that have little in common.
 func shapeOf(h *object.Header, m *meta) uint64 {
 	sum := uint64(len(h.Labels))<<32 | uint64(len(h.Annotations))<<8 | uint64(m.flags&flagJSON)
 	for k := range h.Labels {
@@ -71,7 +71,7 @@ func shapeOf(h *object.Header, m *meta) uint64 {
 	return sum
 }
 
-// groupOf is the group of an object within its shape.
+// groupOf returns the hash of an object's group within its shape.
 func groupOf(h *object.Header, shape uint64) uint64 {
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
 		return shape ^ maphash.String(groupSeed, string(o.UID))
@@ -79,7 +79,8 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 	return shape ^ 3*maphash.String(groupSeed, h.Name)
 }
 
-// pack appends the object of e, packed, to dst, and returns the template that it needs, if any.
+// pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
+// none.
 func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
 	h, m := e.metadata(), e.record.meta()
 	shape := shapeOf(&h, &m)
@@ -88,7 +89,7 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 		p.groups = map[uint64]group{}
 	}
 	of, common := p.groups[key], p.groups[shape]
-	own := false // a template is made of e itself, which says nothing about others
+	own := false // the template is made of e itself: its result says nothing about others
 	switch {
 	case common.first == 0:
 		common.first = slot + 1
@@ -127,7 +128,7 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 	return dst, t
 }
 
-// loose packs an entry that is not to be stored: against t, which may be nil.
+// loose packs an entry that is not stored, against t. t may be nil.
 func (p *packing) loose(e *Entry, t *template) *Entry {
 	if e.aside != nil || e.raw == nil {
 		return e
@@ -141,7 +142,7 @@ func (p *packing) loose(e *Entry, t *template) *Entry {
 	return e.packed(r, t)
 }
 
-// make returns a template of b, kept as its difference from its parent if that is small.
+// make returns a template of b. It is kept as a difference from parent if that is small.
 func (p *packing) make(b []byte, group uint64, parent *template) *template {
 	if parent != nil {
 		if r := p.packer.Append(nil, p.indexed(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
@@ -151,7 +152,7 @@ func (p *packing) make(b []byte, group uint64, parent *template) *template {
 	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
 }
 
-// against packs b against the template of a group, and learns from what comes of it.
+// against packs b against the template of a group, and updates the group's figures.
 func (p *packing) against(g *group, dst, b []byte) []byte {
 	if g.template == nil {
 		return p.packer.Append(dst, nil, b)
@@ -185,7 +186,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 		g.usual = uint32(n)
 	case n > 2*int(g.usual)+64:
 		if g.worse++; g.worse >= aged {
-			*g = group{} // what comes now is of another kind
+			*g = group{} // the objects have changed: start over
 		}
 	default:
 		g.worse = 0
@@ -194,7 +195,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	return dst
 }
 
-// indexed is a template as the packer wants it.
+// indexed returns a template with an index, from the cache or new.
 func (p *packing) indexed(t *template) *pack.Template {
 	set := p.recent.set(t)
 	i := slices.IndexFunc(set, func(r recent) bool { return r.of == t })
@@ -215,7 +216,7 @@ func (p *packing) indexed(t *template) *pack.Template {
 	return r.t
 }
 
-// use sees to it that the state has the template in its table, and counts a record.
+// use adds the template to the table of the state if need be, and counts a record.
 func (p *packing) use(w *work, t *template) {
 	if t.id == 0 || w.templates.Get(t.id) != t {
 		t.id = p.name()
@@ -226,7 +227,7 @@ func (p *packing) use(w *work, t *template) {
 	w.count(t.id, 1)
 }
 
-// name is a free id.
+// name returns a free template id.
 func (p *packing) name() uint32 {
 	if n := len(p.freed); n > 0 {
 		id := p.freed[n-1]
@@ -234,14 +235,14 @@ func (p *packing) name() uint32 {
 		return id
 	}
 	if len(p.users) == 0 {
-		p.users = append(p.users, 0) // 0 names nothing
+		p.users = append(p.users, 0) // id 0 means no template
 	}
 	p.users = append(p.users, 0)
 	return uint32(len(p.users) - 1)
 }
 
-// settle counts what a transaction did, before it is published: templates without users go, and
-// those with many are unpacked.
+// settle counts the template users of a transaction before it is published. It removes templates
+// without users, and unpacks those with many.
 func (p *packing) settle(w *work) {
 	for _, id := range w.named {
 		w.count(id, 0)
@@ -274,7 +275,7 @@ func (p *packing) unpacked(t *template) {
 	p.held += t.held()
 }
 
-// drop forgets a template that no state to come has.
+// drop removes a template that no later state uses.
 func (p *packing) drop(t *template) {
 	p.held -= t.held()
 	if g, ok := p.groups[t.group]; ok && g.template == t {
@@ -283,7 +284,7 @@ func (p *packing) drop(t *template) {
 	p.unindex(t)
 }
 
-// unindex gives the index of a template back, until it is needed again.
+// unindex releases the index of a template. It is rebuilt when needed.
 func (p *packing) unindex(t *template) {
 	for i, r := range p.recent.set(t) {
 		if r.of == t {
@@ -293,7 +294,7 @@ func (p *packing) unindex(t *template) {
 	}
 }
 
-// undo forgets what a transaction did that is discarded.
+// undo reverts the effects of a discarded transaction.
 func (p *packing) undo(w *work) {
 	for _, id := range w.named {
 		p.drop(w.templates.Get(id))
@@ -301,7 +302,7 @@ func (p *packing) undo(w *work) {
 	}
 }
 
-// forget takes out the groups of those who stayed alone.
+// forget deletes the groups without a template.
 func (p *packing) forget(w *work) {
 	for key, g := range p.groups {
 		if g.template == nil || w.templates.Get(g.template.id) != g.template {
@@ -311,5 +312,5 @@ func (p *packing) forget(w *work) {
 	p.sweep = 2*len(p.groups) + 32<<10
 }
 
-// templates counts those in use.
+// templates counts the templates in use.
 func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }

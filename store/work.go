@@ -14,37 +14,38 @@ import (
 type work struct {
 	state
 	owner *cow.Owner
-	dirty bool // state differs from what is published
+	dirty bool // state differs from the published one
 	high  version
 
-	// Of a relist: the slots listed so far, whether it was whole, whether the server went back, and
-	// whether what did not change is to be reported too.
+	// The relist: the slots listed so far, whether it is complete, and whether the server went
+	// back. unchanged says that unchanged objects are reported too.
 	relisting bool
 	listed    bits
 	whole     bool
 	reset     bool
 	unchanged bool
-	// first says that what is put needs no note: it is the first list, and all of it is new.
+	// first says that this is the first list: every object is new, so no pending changes are kept.
 	first bool
 
-	passed *object.Incarnations // of the key that is Put or Deleted next
+	passed *object.Incarnations // of the key of the next Put or Delete
 	notes  []note
-	noted  map[uint32]int        // of slots: the place in notes
-	dead   map[object.Key]int    // of keys that never had a slot: likewise
-	gone   map[object.Key]uint32 // slots of what was deleted
+	noted  map[uint32]int        // index into notes, by slot
+	dead   map[object.Key]int    // index into notes, by key that never had a slot
+	gone   map[object.Key]uint32 // slots of deleted keys
 
-	made  []heap.Place // records that were written; not of the first list
-	left  []heap.Place // records that this state has no more
-	taken []uint32     // slots that were free
-	named []uint32     // ids of templates that were free
+	made  []heap.Place // places of new records; not of the first list
+	left  []heap.Place // places of superseded records
+	taken []uint32     // slots taken from the free list
+	named []uint32     // template ids taken from the free list
 	uses  map[uint32]int32
 }
 
-// mostAgain is how many notes a transaction may have had that is used again: maps never shrink.
+// mostAgain is the largest number of pending changes a reused transaction may have had: maps never
+// shrink.
 const mostAgain = 128
 
-// again is the memory of a transaction that is over, for the next one, but for its notes, at which
-// others look; nil if it is too much.
+// again returns w's maps and slices, emptied, for the next transaction. It returns nil if they have
+// grown past mostAgain. The pending changes are not reused: callers may still hold them.
 func (w *work) again() *work {
 	if len(w.notes) > mostAgain || len(w.gone) > mostAgain || len(w.made) > mostAgain {
 		return nil
@@ -59,14 +60,14 @@ func (w *work) again() *work {
 	}
 }
 
-// note is what a transaction did with a key, so far. What was before is what is published.
+// note is a pending change of one key. The state before it is the published one.
 type note struct {
 	slot   uint32
 	flags  uint8
-	unseen bool                 // there was never a slot
-	fresh  *Entry               // the newest state, if it is at hand
-	last   *Entry               // the final one, if it is not what is published
-	passed *object.Incarnations // between what is published and the newest or final state
+	unseen bool                 // the key never had a slot
+	fresh  *Entry               // the newest state, if it is in memory
+	last   *Entry               // the final state, if it is not the published one
+	passed *object.Incarnations // incarnations between the published state and the newest or final one
 }
 
 const (
@@ -76,7 +77,7 @@ const (
 	noteReset
 )
 
-// marks are the flags of every note of now.
+// marks returns the flags that every new pending change gets.
 func (w *work) marks() uint8 {
 	if w.reset {
 		return noteReset
@@ -84,7 +85,7 @@ func (w *work) marks() uint8 {
 	return 0
 }
 
-// bits is a set of slots.
+// bits is a set of slots, one bit each.
 type bits []uint64
 
 func (b bits) has(i uint32) bool { return int(i/64) < len(b) && b[i/64]&(1<<(i%64)) != 0 }
@@ -96,12 +97,12 @@ func (b *bits) add(i uint32) {
 	(*b)[i/64] |= 1 << (i % 64)
 }
 
-// count adds to the users of a template.
+// count adds n to the users of a template.
 func (w *work) count(id uint32, n int32) {
 	w.uses[id] += n
 }
 
-// kindOf is the place of a kind among those of the state.
+// kindOf returns the index of a kind in w.kinds. It adds the kind if it is missing.
 func (w *work) kindOf(k *wire.Kind) uint64 {
 	for i, have := range w.kinds {
 		if have.Same(k) {
@@ -112,11 +113,10 @@ func (w *work) kindOf(k *wire.Kind) uint64 {
 	return uint64(len(w.kinds) - 1)
 }
 
-// mostKept is the size up to which buffers are kept for the next record.
+// mostKept is the largest buffer in bytes that is kept for the next record.
 const mostKept = 64 << 10
 
-// write makes e the state of a slot, and returns it as it was stored; or nil, if keep is false and
-// nothing need be kept of it.
+// write stores e in a slot and returns the entry as stored. It may return nil if keep is false.
 func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	w := c.work
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
@@ -139,7 +139,7 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	}
 	place, err := c.heap.Put(slot, b)
 	if err != nil {
-		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // 32 GiB of packed objects
+		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // the heap holds at most 32 GiB of packed objects
 	}
 	c.leave(slot)
 	w.chunks = c.heap.Chunks()
@@ -163,7 +163,8 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	return stored
 }
 
-// leave takes the record of a slot out of what the state counts, if it has one. It is to be replaced.
+// leave subtracts the record of a slot from the counters and adds it to the superseded ones. A slot
+// without a record is left alone.
 func (c *Core) leave(slot uint32) {
 	w := c.work
 	place := w.records.Get(slot)
@@ -186,7 +187,7 @@ func (c *Core) leave(slot uint32) {
 	w.left = append(w.left, place)
 }
 
-// slotFor gives a key a slot: the one that it had when the transaction began, if it had one.
+// slotFor gives a key a slot. A key deleted in this transaction gets its former slot back.
 func (c *Core) slotFor(key object.Key) uint32 {
 	w := c.work
 	if slot, ok := w.gone[key]; ok {
