@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// TestCatchUpEnds: with Close and RemoveIndex the calls end with the one that runs, however many are missing,
-// and what the function has said is taken over meanwhile.
+// TestCatchUpEnds: after Close or RemoveIndex only the running call is finished, however many are
+// missing. Answers given in the meantime are stored.
 func TestCatchUpEnds(t *testing.T) {
 	for _, end := range []string{"close", "remove"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestCatchUpEnds(t *testing.T) {
 	}
 }
 
-// TestCatchUpExits: a function that ends its goroutine has failed on the object, also beside the writer
-// and in AddIndex, and is asked about the others.
+// TestCatchUpExits: a function that ends its goroutine has failed on that object, also beside the
+// writer and in AddIndex. It is still asked about the others.
 func TestCatchUpExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -131,8 +131,8 @@ func TestCatchUpBesideWrites(t *testing.T) {
 	}
 }
 
-// TestAlwaysSlow: a function that takes long for each object holds up the writer for a second once, and
-// later for a tenth of a second each time that its index has caught up, until it has become quick.
+// TestAlwaysSlow: a function that is slow on each object delays the writer for a second once. Later
+// it costs a tenth of a second each time its index has caught up, until it is quick.
 func TestAlwaysSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := toldOverdue{begin: time.Now()}

@@ -16,7 +16,7 @@ func TestLook(t *testing.T) {
 	commit(s, "[", "+a/x u1@7 app=web", "+a/z u3@8 !", "]")
 	x := object.Key{Namespace: "a", Name: "x"}
 	version := 9
-	replace := func() { // the record goes, and the memory of that
+	replace := func() { // frees the record and reuses its memory
 		for range 200 {
 			commit(s, fmt.Sprintf("+a/x u1@%d app=db", version))
 			version++
@@ -35,7 +35,7 @@ func TestLook(t *testing.T) {
 		raw = bytes.Clone(e.Compact().Raw().Bytes)
 		replace()
 		if err := e.Read(func(r wire.Raw) error {
-			return e.Read(func(again wire.Raw) error { // each has memory of its own
+			return e.Read(func(again wire.Raw) error { // each call has memory of its own
 				if !bytes.Equal(again.Bytes, raw) || !bytes.Equal(r.Bytes, raw) {
 					t.Errorf("read %q within %q", again.Bytes, r.Bytes)
 				}
@@ -75,7 +75,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A Query with Match selects what Match says of the entries that it selects without.
+// A Query with Match selects the entries of the same Query without it that satisfy Match.
 func TestMatch(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
@@ -116,7 +116,7 @@ func TestMatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // a sequence can be read again
+			for range 2 { // a sequence can be read twice
 				var got []string
 				for e := range some {
 					got = append(got, e.Key().String()+" "+id(e))
@@ -132,7 +132,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What Match is lent stays as it is until it returns.
+// A lent entry stays unchanged until Match returns.
 func TestMatchIsLentWholeEntries(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u1@1 app=web", "+y u2@2 app=web")
@@ -157,7 +157,7 @@ func TestMatchIsLentWholeEntries(t *testing.T) {
 	}
 }
 
-// Whatever a guess says, a key is found exactly where it is.
+// Whatever the hash table says, a key is found exactly where it is.
 func TestGuessesAreOnlyGuesses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := New(Options{Check: true})
@@ -172,7 +172,7 @@ func TestGuessesAreOnlyGuesses(t *testing.T) {
 			there[name] = version + 1
 		}
 		if version%500 == 0 {
-			commit(s, "[", "]") // slots are given anew
+			commit(s, "[", "]") // slots are given out in a new order
 			clear(there)
 		}
 		old := s.Snapshot()
@@ -191,7 +191,7 @@ func TestGuessesAreOnlyGuesses(t *testing.T) {
 	if _, ok := g.find(1, always); ok {
 		t.Error("empty guesses guess")
 	}
-	g.put(1, 1<<slotBits-1, 10) // not kept
+	g.put(1, 1<<slotBits-1, 10) // not stored
 	if slot, ok := g.find(1, always); ok {
 		t.Errorf("a slot of more bits than there are is guessed as %d", slot)
 	}

@@ -18,7 +18,7 @@ type sleeper struct {
 	sleep   map[string]time.Duration
 	running int
 	calls   int
-	most    int // calls that ran at once
+	most    int // largest number of concurrent calls
 }
 
 func (s *sleeper) index(e *Entry) ([]string, error) {
@@ -43,7 +43,7 @@ func (s *sleeper) set(name string, d time.Duration) {
 	s.sleep[name] = d
 }
 
-// told collects what a store tells about calls that take long.
+// toldOverdue collects the reports of a store about slow calls.
 type toldOverdue struct {
 	mu    sync.Mutex
 	begin time.Time
@@ -56,8 +56,8 @@ func (o *toldOverdue) add(index string, key object.Key, began time.Time) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %s at %s", index, key.Name, began.Sub(o.begin), time.Since(o.begin)))
 }
 
-// TestIndexFunctionSleeps: a call that takes five minutes holds up the writer for one second, and its
-// index until it returns. It is named once.
+// TestIndexFunctionSleeps: a call that takes five minutes delays the writer for one second, and its
+// index until it returns. It is reported once.
 func TestIndexFunctionSleeps(t *testing.T) {
 	for _, kind := range []string{"may keep", "transient"} {
 		t.Run(kind, func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestIndexFunctionSleeps(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionSleepsInAList: also the calls of a relist end the wait, and what is discarded is
-// not asked about.
+// TestIndexFunctionSleepsInAList: the writer also stops waiting for the calls of a relist. The
+// index is not asked about discarded objects.
 func TestIndexFunctionSleepsInAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -169,7 +169,7 @@ func TestIndexFunctionSleepsInAList(t *testing.T) {
 			t.Errorf("a list took %v", took)
 		}
 		synctest.Wait()
-		txn := list(2) // p7 is still being asked about for the first list
+		txn := list(2) // the function still runs for p7 of the first list
 		txn.Sweep()
 		txn.Commit()
 		if took := time.Since(began); took != time.Second {
@@ -191,8 +191,7 @@ func TestIndexFunctionSleepsInAList(t *testing.T) {
 	})
 }
 
-// TestAddIndexSleeps: to add an index holds up nobody, also where objects change meanwhile, and a list
-// is open.
+// TestAddIndexSleeps: AddIndex blocks nothing, also while objects change and a list is open.
 func TestAddIndexSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -217,7 +216,7 @@ func TestAddIndexSleeps(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took != 3*time.Minute { // p1, and p1 and p3 as they are now
+		if took := time.Since(began); took != 3*time.Minute { // p1, and then the current p1 and p3
 			t.Errorf("it took %v", took)
 		}
 		if got := under(t, s.Snapshot(), "slow"); got != "a: p3; b: p1" {
@@ -234,8 +233,8 @@ func TestAddIndexSleeps(t *testing.T) {
 	})
 }
 
-// TestIndexFunctionFailsLate: what a function says after the writer went on counts as if it had said so
-// in time.
+// TestIndexFunctionFailsLate: an answer after the writer went on has the same effect as one in
+// time.
 func TestIndexFunctionFailsLate(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -268,7 +267,7 @@ func TestIndexFunctionFailsLate(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionThatNeverReturns costs one goroutine, also where the object comes and goes.
+// TestIndexFunctionThatNeverReturns costs one goroutine, also if the object comes and goes.
 func TestIndexFunctionThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -301,8 +300,8 @@ func TestIndexFunctionThatNeverReturns(t *testing.T) {
 	})
 }
 
-// TestOverrunsModel: whatever calls overrun, and whatever is written, discarded, listed and compacted
-// meanwhile, an index answers with what one that is built anew does, or does not answer.
+// TestOverrunsModel: any calls overrun while objects are written, discarded, listed and compacted.
+// An index then agrees with a newly built one, or returns an error.
 func TestOverrunsModel(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -328,7 +327,8 @@ func TestOverrunsModel(t *testing.T) {
 					return
 				}
 				answered++
-				// Objects that the late index has set aside are in no index; so are those that "quick" has.
+				// Objects rejected by the late index are in no index; so are those rejected by
+				// "quick".
 				if slow, quick := under(t, snap, "slow"), under(t, snap, "quick"); slow != quick {
 					t.Fatalf("seed %d, version %d: the index holds %q, not %q", seed, version, slow, quick)
 				}
