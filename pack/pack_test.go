@@ -55,7 +55,7 @@ func TestRecords(t *testing.T) {
 	long := strings.Repeat("the same again, ", 300)
 	tests := []struct {
 		name, template, obj string
-		most                int // bytes of the record
+		most                int // largest size of the record
 	}{
 		{"nothing", "", "", 1},
 		{"one byte", "", "x", 2},
@@ -91,7 +91,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestModel packs what is made by editing, in any order, with one packer.
+// TestModel packs a random sequence of edited objects with one packer.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Packer{MaxIndex: rapid.SampledFrom([]int{0, -1, 600}).Draw(t, "MaxIndex")}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// what a number stands for: another order than its own.
+// name is the thing that a number stands for: its order differs from that of the numbers.
 func name(id uint32) uint32 { return bits.Reverse32(id) }
 
 func byName(a, b uint32) int { return cmp.Compare(name(a), name(b)) }
@@ -75,7 +75,7 @@ func (v *version) walk(t *rapid.T, from uint32) {
 	}
 }
 
-// Versions are what a plain map says, whatever happens to others.
+// A version agrees with a plain map, whatever happens to others.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := version{ids: map[uint32]struct{}{}}
@@ -115,7 +115,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// A sorted list fills its nodes.
+// Sorted input fills the nodes.
 func TestSortedFill(t *testing.T) {
 	var v version
 	o := new(Owner)

@@ -8,7 +8,7 @@ import (
 func TestGuard(t *testing.T) {
 	for name, page := range map[string]struct {
 		of  func(n int) (token, first string)
-		end int // the page that is the last
+		end int // the last page
 	}{
 		"many pages, some empty": {func(n int) (string, string) {
 			if n%(MaxEmpty+1) != 0 {
@@ -39,7 +39,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Objects without a key count, and say nothing else.
+// Objects without a key are counted, and not compared.
 func TestGuardWithoutKeys(t *testing.T) {
 	var g Guard
 	for n := range 10 * MaxEmpty {

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/turn"
 )
 
-// One has the lock at a time, whoever unlocks it.
+// One goroutine has the lock at a time, whichever unlocks it.
 func TestMutex(t *testing.T) {
 	m := turn.New()
 	var all sync.WaitGroup
@@ -48,7 +48,7 @@ func TestMutex(t *testing.T) {
 	}
 }
 
-// Virtual time goes on while somebody waits.
+// Virtual time goes on while a goroutine waits.
 func TestMutexAndTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, began := turn.New(), time.Now()
