@@ -44,7 +44,7 @@ func TestFinalizers(t *testing.T) {
 	}
 }
 
-// The list of a copy that shares it stays as it is: before and after can be compared.
+// The list of a copy that shares it does not change: before and after can be compared.
 func TestFinalizersOfACopyAreLeftAlone(t *testing.T) {
 	before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Finalizers: append(make([]string, 0, 8), "f", "g")}}
 	after := *before

@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// TestIncarnations: however they are put together, the latest are named and all are counted, and
-// what was made before stays as it was.
+// TestIncarnations: in any combination the latest are named and all are counted, and earlier values
+// do not change.
 func TestIncarnations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type pair struct {

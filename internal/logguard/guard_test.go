@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink takes lines while it is not shut.
+// sink accepts lines while its gate is open.
 type sink struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -68,7 +68,7 @@ func logger(w io.Writer) *slog.Logger {
 	}}))
 }
 
-// As long as the log works it is as if there were no guard.
+// While the log works, the guard changes nothing.
 func TestThrough(t *testing.T) {
 	s := &sink{}
 	l := logguard.Logger(logger(s))
@@ -101,8 +101,7 @@ func TestThrough(t *testing.T) {
 	}
 }
 
-// A log that takes nothing holds everybody up for a second together, and says afterwards what is
-// missing.
+// A blocked log delays all callers together by a second, and later reports the dropped lines.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -111,7 +110,7 @@ func TestStuck(t *testing.T) {
 		open := s.shut()
 		began := time.Now()
 		var all sync.WaitGroup
-		for range 10 { // at once
+		for range 10 { // concurrently
 			all.Go(func() { other.Info("first") })
 		}
 		all.Wait()
@@ -137,7 +136,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// A log that is slow loses nothing as long as a line takes less than a second, with those before it.
+// A slow log loses nothing while each line, with those before it, takes less than a second.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := writer(func(p []byte) (int, error) { time.Sleep(300 * time.Millisecond); return len(p), nil })
@@ -164,7 +163,7 @@ type broken struct {
 
 func (b broken) Handle(context.Context, slog.Record) error { return b.handle() }
 
-// What a handler does wrong stays with the line that it was given.
+// A handler's failure affects only the line it was given.
 func TestBrokenHandler(t *testing.T) {
 	errTest := errors.New("test")
 	for name, handle := range map[string]func() error{
