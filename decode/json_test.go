@@ -46,8 +46,8 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-// same decodes a document both ways and compares: results where there is no error, and whether
-// there is one.
+// same decodes a document both ways and compares: the presence of an error, and the results if
+// there is none.
 func same(t testing.TB, typ reflect.Type, doc []byte) {
 	t.Helper()
 	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
@@ -79,7 +79,7 @@ func types(t testing.TB) []reflect.Type {
 	return types
 }
 
-// long is n, or all with FLYBALL_LONG.
+// long returns n, or all with FLYBALL_LONG.
 func long(n, all int) int {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		return all
@@ -87,7 +87,7 @@ func long(n, all int) int {
 	return n
 }
 
-// Every kind of the API, filled at random, decodes as by the stock decoder, the fast way.
+// Every kind of the API, filled at random, decodes as with the stock decoder, on the fast path.
 func TestEveryKind(t *testing.T) {
 	for i, typ := range types(t) {
 		for n := range 3 {
@@ -105,7 +105,7 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// pod is a document to change.
+// pod returns a document to change.
 func pod(t testing.TB, seed int64) []byte {
 	p := &corev1.Pod{}
 	filler(seed).Fill(p)
@@ -116,7 +116,7 @@ func pod(t testing.TB, seed int64) []byte {
 	return doc
 }
 
-// What is not as it should be ends as with the stock decoder, errors and half results included.
+// Damaged documents end as with the stock decoder, including errors and partial results.
 func TestDamaged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{`"`, `\`, `{`, `}`, `[`, `]`, `,`, `:`, `null`, `true`, `1`, `-`, `.5`, `1e3`, `"\u12"`, `"\ud800"`, `"\ud83d\ude00"`, ` `, "\x01", "\xff", `"metadata":{"name":"x"},`, `"name":"twice",`}
@@ -196,7 +196,7 @@ type shadowed struct {
 	W     string `json:"w"`
 }
 
-// Types that the fast way does not know are left to the stock decoder.
+// Types that the fast path does not support are left to the stock decoder.
 func TestOtherTypes(t *testing.T) {
 	same(t, reflect.TypeFor[quoted](), []byte(`{"n":"5"}`))
 	same(t, reflect.TypeFor[shadowed](), []byte(`{"w":"x"}`))
@@ -208,7 +208,7 @@ func TestOtherTypes(t *testing.T) {
 	}
 }
 
-// Nothing of the document is kept: it may be written over.
+// Nothing of the document is kept: it may be overwritten.
 func TestDocumentIsNotKept(t *testing.T) {
 	doc := pod(t, 3)
 	var p, want corev1.Pod

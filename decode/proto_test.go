@@ -36,13 +36,13 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 	}
 }
 
-// fast reports whether the fast way takes a message.
+// fast reports whether the fast path decodes a message.
 func fast(typ reflect.Type, doc []byte) bool {
 	t := protoTables.of(typ)
 	return t != nil && t.decode(doc, reflect.New(typ).UnsafePointer(), false) == nil
 }
 
-// Every kind of the API, filled at random, decodes as by its own method, the fast way.
+// Every kind of the API, filled at random, decodes as by its own method, on the fast path.
 func TestEveryProtobufKind(t *testing.T) {
 	tried := 0
 	for i, typ := range types(t) {
@@ -58,7 +58,7 @@ func TestEveryProtobufKind(t *testing.T) {
 				t.Fatalf("%v: %v", typ, err)
 			}
 			sameProto(t, typ, doc)
-			sameProto(t, typ, append(bytes.Clone(doc), doc...)) // merged
+			sameProto(t, typ, append(bytes.Clone(doc), doc...)) // two messages are merged
 			if !fast(typ, doc) {
 				t.Errorf("%v: not the fast way", typ)
 			}
@@ -79,7 +79,7 @@ func podMessage(t testing.TB, seed int64) []byte {
 	return doc
 }
 
-// What is not as it should be ends as with the stock decoder, errors and half results included.
+// Damaged messages end as with the stock decoder, including errors and partial results.
 func TestDamagedProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range long(1000, 6000) {
@@ -104,7 +104,7 @@ func TestDamagedProtobuf(t *testing.T) {
 	}
 }
 
-// lists has numbers in lists, a map of messages that are lists, and a list in a message.
+// lists has lists of numbers, a map of messages that are lists, and a list in a message.
 var lists = []reflect.Type{
 	reflect.TypeFor[corev1.PodSecurityContext](),
 	reflect.TypeFor[resourcev1.DeviceAttribute](),
@@ -119,7 +119,7 @@ var lists = []reflect.Type{
 	reflect.TypeFor[metav1.Duration](),
 }
 
-// Messages that no encoder of the API writes.
+// Messages that no encoder of the API writes decode as with the stock decoder.
 func TestMessages(t *testing.T) {
 	var docs [][]byte
 	for n := range 16 {
@@ -188,7 +188,7 @@ func TestTagsOnly(t *testing.T) {
 	}
 }
 
-// Nothing of the message is kept, and what is written to does not reach anything else.
+// Nothing of the message is kept, and writes to a value reach nothing else.
 func TestMessageIsNotKept(t *testing.T) {
 	s := corev1.Secret{Data: map[string][]byte{"a": []byte("first"), "b": []byte("second"), "c": {}, "d": []byte(strings.Repeat("x", 5000))}}
 	s.Name = "name"

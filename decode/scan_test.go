@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// rewritten writes a document again: with white space here and there, names in the order of seed,
-// and unknown members among them.
+// rewritten rewrites a document: with some white space, names in the order of seed, and unknown
+// members among them.
 func rewritten(t testing.TB, doc []byte, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := gojson.NewDecoder(bytes.NewReader(doc))
@@ -103,8 +103,8 @@ func TestOrderAndSpace(t *testing.T) {
 	}
 }
 
-// Strings of every length and with something in every place, in values, names and what is passed
-// over; whole and cut off.
+// Strings of every length, with a special character at every position, in values, names and skipped
+// input; whole and cut off.
 func TestStrings(t *testing.T) {
 	type holder struct {
 		S string            `json:"s"`
@@ -148,7 +148,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Times are those that package time reads.
+// Times decode as with package time.
 func TestTimes(t *testing.T) {
 	check := func(s string) {
 		want, err := time.Parse(time.RFC3339, s)
@@ -172,7 +172,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Lists and maps of changing length, whose memory is guessed from the ones before.
+// Lists and maps of changing length; the lengths before serve as hints.
 func TestLengths(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
