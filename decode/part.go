@@ -111,5 +111,5 @@ type PlaceError struct {
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("%s: fields that the Go type does not have, %q: %s", e.Field, e.Names, e.Problem)
+	return fmt.Sprintf("%s: no place for fields that the Go type does not have, %q: %s", e.Field, e.Names, e.Problem)
 }

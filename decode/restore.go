@@ -60,18 +60,18 @@ func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
 	o := f.outlines.of(t)
 	read, err := f.parse(v.Read, o)
 	if err != nil {
-		return nil, fmt.Errorf("what was read: %w", err)
+		return nil, fmt.Errorf("the document that was read: %w", err)
 	}
 	if !read.more {
 		return v.Sent, nil
 	}
 	known, err := f.parse(v.Known, o)
 	if err != nil {
-		return nil, fmt.Errorf("what is known of it: %w", err)
+		return nil, fmt.Errorf("its known part: %w", err)
 	}
 	sent, err := f.parse(v.Sent, o)
 	if err != nil {
-		return nil, fmt.Errorf("what is sent: %w", err)
+		return nil, fmt.Errorf("the document to send: %w", err)
 	}
 	r := restorer{read, known, sent}
 	if err := r.part(read.root, known.root, sent.root); err != nil {
@@ -99,7 +99,7 @@ func (r *restorer) part(read, known, sent *part) error {
 		return r.mapped(read, known, sent)
 	}
 	if n := newMember(read, sent); n >= 0 && len(read.unknown) > 0 {
-		return r.lost([]*part{{more: true, unknown: read.unknown}}, "one may be what a union had, of which "+read.at.fields[n].name+" is set now")
+		return r.lost([]*part{{more: true, unknown: read.unknown}}, "one may be the former member of a union, which has "+read.at.fields[n].name+" now")
 	}
 	for _, f := range read.unknown {
 		if !slices.ContainsFunc(sent.unknown, func(have foreign) bool { return have.name == f.name }) {
@@ -186,7 +186,7 @@ func (p *part) byKey() map[string]*part {
 // list matches the elements of a list.
 func (r *restorer) list(read, known, sent *part) error {
 	if known == nil || len(known.elems) != len(read.elems) {
-		return r.lost(read.elems, "the type does not write the list as it was")
+		return r.lost(read.elems, "the Go type does not encode the list as it was read")
 	}
 	m := newMatches(r, known.elems, sent.elems)
 	if sent.elemKey > 0 {
@@ -201,7 +201,7 @@ func (r *restorer) list(read, known, sent *part) error {
 		switch n := m.now[i]; n {
 		case gone:
 		case unclear:
-			return r.lost([]*part{e}, "elements like it have changed, and others came or went: which of them it is now cannot be told")
+			return r.lost([]*part{e}, "similar elements changed, and others were added or removed: its place is ambiguous")
 		default:
 			is := sent.elems[n]
 			if err := r.part(e, known.elems[i], is); err != nil {

@@ -56,14 +56,14 @@ func appendOp(dst []byte, op byte, bits uint, n int) []byte {
 // header parses the header of a record. The body of a raw record is the object.
 func header(record []byte) (size int, packed, template bool, body []byte, err error) {
 	if len(record) == 0 {
-		return 0, false, false, nil, corrupt("it is empty")
+		return 0, false, false, nil, corrupt("the record is empty")
 	}
 	if record[0] == 0 {
 		return len(record) - 1, false, false, record[1:], nil
 	}
 	v, n := binary.Uvarint(record)
 	if n <= 0 || v < 2 || v>>1 > MaxSize {
-		return 0, false, false, nil, corrupt("its size")
+		return 0, false, false, nil, corrupt("the size is invalid")
 	}
 	return int(v >> 1), true, v&1 != 0, record[n:], nil
 }

@@ -24,12 +24,12 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 	}
 	if cap(dst)-len(dst) < size && size > 4*(len(record)+len(template))+4096 {
 		if n, ok := length(body); !ok || n != size {
-			return dst, corrupt("its size is not that of its parts")
+			return dst, corrupt("the size does not match the operations")
 		}
 	}
 	grown := slices.Grow(dst, size)
 	if !unpack(grown[len(dst):len(dst)+size], template, body) {
-		return dst, corrupt("an operation reaches too far")
+		return dst, corrupt("an operation exceeds the object or the template")
 	}
 	return grown[:len(dst)+size], nil
 }

@@ -48,10 +48,10 @@ func (c *check) drop(chunks heap.Chunks, p heap.Place) {
 func (was *copied) compare(e *Entry) {
 	got, err := e.unpack(nil, e.record.meta().object)
 	if err != nil || !bytes.Equal(got, was.raw) {
-		panic(fmt.Sprintf("store: %s is not what came: %v\n%q\n%q", e.key, err, got, was.raw))
+		panic(fmt.Sprintf("store: %s differs from its source: %v\n%q\n%q", e.key, err, got, was.raw))
 	}
 	if h, err := e.Compact().Raw().Header(); err != nil || h.Key != e.key || h.UID != e.UID() || h.ResourceVersion != e.ResourceVersion() || h.Generation != e.Generation() {
-		panic(fmt.Sprintf("store: the header of %s is not what came: %v %+v", e.key, err, h))
+		panic(fmt.Sprintf("store: the header of %s differs from its source: %v %+v", e.key, err, h))
 	}
 }
 

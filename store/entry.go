@@ -265,7 +265,7 @@ func (e *Entry) scan(m *meta) *object.Header {
 		return err
 	})
 	if err != nil {
-		panic(fmt.Sprintf("store: the header of %s was read before: %v", e.Key(), err))
+		panic(fmt.Sprintf("store: the header of %s cannot be read a second time: %v", e.Key(), err))
 	}
 	h.Key = e.Key()
 	e.template.parts().learn(&m.digest, &h)

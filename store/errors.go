@@ -63,10 +63,10 @@ type IndexPendingError struct {
 }
 
 func (e *IndexPendingError) Error() string {
-	text := fmt.Sprintf("index %q of %s is pending since %s: its function is still to be asked about %d objects",
+	text := fmt.Sprintf("index %q of %s is pending since %s: it lacks %d objects",
 		e.Index, e.Resource, e.Since.Format(time.RFC3339), e.Missing)
 	if !e.Asked.IsZero() {
-		text += fmt.Sprintf(", and is asked about %s since %s", e.Key, e.Asked.Format(time.RFC3339))
+		text += fmt.Sprintf("; its function runs for %s since %s", e.Key, e.Asked.Format(time.RFC3339))
 	}
 	return text
 }

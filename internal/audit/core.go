@@ -14,15 +14,15 @@ import (
 var (
 	// ErrVoid says that the content was relisted during an audit, or that the watch was lost.
 	// Nothing can be compared.
-	ErrVoid = errors.New("the content was listed anew, or the watch was lost")
+	ErrVoid = errors.New("the content was relisted during the audit, or the watch was lost")
 	// ErrBehind says that the watch did not reach the version of the list in time.
 	ErrBehind = errors.New("the watch is too far behind")
 	// ErrOlder says that the server listed an older state than the watch had already shown.
-	ErrOlder = errors.New("the list is older than what the watch has shown")
+	ErrOlder = errors.New("the list is older than the watch")
 	// ErrStalled says that the list did not arrive in time.
-	ErrStalled = errors.New("the list did not come in time")
+	ErrStalled = errors.New("the list timed out")
 	// ErrUnlike says that lists of metadata show other versions than lists of objects.
-	ErrUnlike = errors.New("metadata is listed in other versions than objects are")
+	ErrUnlike = errors.New("lists of metadata show other versions than lists of objects")
 	// ErrNoMetadata says that the server does not list metadata.
 	ErrNoMetadata = errors.New("the server does not list metadata")
 )

@@ -207,7 +207,7 @@ func (v *View) check(last map[object.Key]record) error {
 		case got.uid == "":
 			problem = "was never seen"
 		case got.gone:
-			problem = "was seen to go, but lives"
+			problem = "was seen deleted, but exists"
 		case got.uid != want.uid:
 			if newer(want.version, got.version) {
 				problem = fmt.Sprintf("is another object now (%s), last seen was %s", want.uid, got.uid)

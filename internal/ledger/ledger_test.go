@@ -70,11 +70,11 @@ func TestCheck(t *testing.T) {
 			l.Deleted(a, "1")
 			l.Wrote(obj("a", "2", "8"))
 		}, "another object now"},
-		{"seen to go, but lives", func(l *ledger.Ledger, v *ledger.View) {
+		{"seen deleted, but exists", func(l *ledger.Ledger, v *ledger.View) {
 			l.Wrote(obj("a", "1", "5"))
 			v.Saw(obj("a", "1", "5"))
 			v.Gone(a)
-		}, "but lives"},
+		}, "but exists"},
 		{"many", func(l *ledger.Ledger, v *ledger.View) {
 			for i := range 30 {
 				l.Wrote(obj(fmt.Sprintf("n%d", i), "1", "5"))

@@ -172,7 +172,7 @@ func (l *line) write(ctx context.Context) {
 	}()
 	l.err = run.Safely("log handler", func() error { return l.inner.Handle(ctx, l.record) })
 	if n := l.takeUnsaid(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
-		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped, since the log took nothing", 0)
+		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "log lines were dropped: the log was blocked", 0)
 		dropped.AddAttrs(slog.Uint64("lines", n))
 		_ = run.Safely("log handler", func() error { return l.inner.Handle(ctx, dropped) })
 	}

@@ -126,7 +126,7 @@ func TestStuck(t *testing.T) {
 		time.Sleep(time.Hour)
 		open()
 		synctest.Wait()
-		if want := "msg=first other=true\nmsg=\"lines were dropped, since the log took nothing\" other=true lines=1009\n"; s.lines() != want {
+		if want := "msg=first other=true\nmsg=\"log lines were dropped: the log was blocked\" other=true lines=1009\n"; s.lines() != want {
 			t.Errorf("got %q, want %q", s.lines(), want)
 		}
 		l.Info("again")
