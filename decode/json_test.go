@@ -88,7 +88,7 @@ func long(n, all int) int {
 }
 
 // Every kind of the API, filled at random, decodes as with the stock decoder, on the fast path.
-func TestEveryKind(t *testing.T) {
+func TestEveryKindDecodesAsStock(t *testing.T) {
 	for i, typ := range types(t) {
 		for n := range 3 {
 			obj := reflect.New(typ).Interface()
@@ -117,7 +117,7 @@ func pod(t testing.TB, seed int64) []byte {
 }
 
 // Damaged documents end as with the stock decoder, including errors and partial results.
-func TestDamaged(t *testing.T) {
+func TestDamagedJSONFailsAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{`"`, `\`, `{`, `}`, `[`, `]`, `,`, `:`, `null`, `true`, `1`, `-`, `.5`, `1e3`, `"\u12"`, `"\ud800"`, `"\ud83d\ude00"`, ` `, "\x01", "\xff", `"metadata":{"name":"x"},`, `"name":"twice",`}
 	for i := range long(500, 3000) {
@@ -162,7 +162,7 @@ type within struct {
 	W bool `json:"w"`
 }
 
-func TestDocuments(t *testing.T) {
+func TestUnusualJSONDecodesAsStock(t *testing.T) {
 	for _, doc := range []string{
 		`{}`, `null`, ` { } `, ``, `{`, `[]`, `"x"`, `{}x`, `{} {}`,
 		`{"a":1}`, `{"a":128}`, `{"a":-128}`, `{"a":1.0}`, `{"a":null}`, `{"a":"1"}`, `{"A":1}`, `{"a":01}`, `{"a":-}`, `{"a":1e0}`,
@@ -197,7 +197,7 @@ type shadowed struct {
 }
 
 // Types that the fast path does not support are left to the stock decoder.
-func TestOtherTypes(t *testing.T) {
+func TestUnsupportedTypesDecodeAsStock(t *testing.T) {
 	same(t, reflect.TypeFor[quoted](), []byte(`{"n":"5"}`))
 	same(t, reflect.TypeFor[shadowed](), []byte(`{"w":"x"}`))
 	same(t, reflect.TypeFor[map[int]string](), []byte(`{"1":"x"}`))

@@ -32,7 +32,7 @@ var forms = map[string]struct {
 
 // Strings are cut from an owned buffer. From a large buffer only strings are cut that are a good
 // part of it.
-func TestOwnedBuffer(t *testing.T) {
+func TestStringsAreCutFromAnOwnedBuffer(t *testing.T) {
 	for name, form := range forms {
 		for _, size := range []int{100, 8_000, 30_000, 900_000} {
 			t.Run(fmt.Sprintf("%s/%d", name, size), func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestOwnedBuffer(t *testing.T) {
 }
 
 // A string with escapes does not overwrite the document: the stock decoder may still need it.
-func TestOwnedDocumentStays(t *testing.T) {
+func TestEscapesDoNotOverwriteTheDocument(t *testing.T) {
 	doc := []byte(`{"metadata":{"name":"a\tb","labels":{"x\ty":"\u00e4"}},"data":{"a":1}}`)
 	before := string(doc)
 	var got corev1.ConfigMap
@@ -83,7 +83,7 @@ func TestOwnedDocumentStays(t *testing.T) {
 }
 
 // Concurrent reads by the same tables use separate memory.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentReadsShareNoMemory(t *testing.T) {
 	var group sync.WaitGroup
 	for name, form := range forms {
 		for n := range 4 {

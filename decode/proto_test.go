@@ -43,7 +43,7 @@ func fast(typ reflect.Type, doc []byte) bool {
 }
 
 // Every kind of the API, filled at random, decodes as by its own method, on the fast path.
-func TestEveryProtobufKind(t *testing.T) {
+func TestEveryKindDecodesAsItsUnmarshal(t *testing.T) {
 	tried := 0
 	for i, typ := range types(t) {
 		if _, ok := reflect.New(typ).Interface().(stockMessage); !ok {
@@ -80,7 +80,7 @@ func podMessage(t testing.TB, seed int64) []byte {
 }
 
 // Damaged messages end as with the stock decoder, including errors and partial results.
-func TestDamagedProtobuf(t *testing.T) {
+func TestDamagedProtobufFailsAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range long(1000, 6000) {
 		doc := podMessage(t, int64(i%40))
@@ -120,7 +120,7 @@ var lists = []reflect.Type{
 }
 
 // Messages that no encoder of the API writes decode as with the stock decoder.
-func TestMessages(t *testing.T) {
+func TestUnusualMessagesDecodeAsStock(t *testing.T) {
 	var docs [][]byte
 	for n := range 16 {
 		tag := byte(n << 3)
@@ -154,7 +154,7 @@ type tagged struct {
 }
 
 // A type needs tags, not methods.
-func TestTagsOnly(t *testing.T) {
+func TestTypeNeedsOnlyTags(t *testing.T) {
 	var got tagged
 	doc := []byte("\x0a\x01a\x10\x07\x1a\x05\x0a\x01b\x20\x01\xe2\x12\x0a\x0a\x01k\x12\x05\x0a\x03one\xe2\x12\x00")
 	if err := Protobuf(doc, &got); err != nil {

@@ -165,7 +165,7 @@ func encoded(t testing.TB, encode func(any) ([]byte, error), obj any) []byte {
 }
 
 // Unknown fields follow their messages when the object changes.
-func TestRestoreAfterChange(t *testing.T) {
+func TestRestoreFollowsMovedElements(t *testing.T) {
 	type elem struct {
 		A string `json:"a,omitempty"`
 		B *elem  `json:"b,omitempty"`
@@ -262,7 +262,7 @@ func TestRestoreAfterChange(t *testing.T) {
 }
 
 // The same for protobuf messages: lists with and without keys, a map of messages, pointers.
-func TestRestoreMessages(t *testing.T) {
+func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 	deploy := &appsv1.Deployment{}
 	deploy.Spec.Template.Spec.Containers = []corev1.Container{
 		{Name: "a", Env: []corev1.EnvVar{{Name: "E", Value: "1"}}}, {Name: "b", SecurityContext: &corev1.SecurityContext{}},
@@ -360,7 +360,7 @@ func countUnknown(p *part) int {
 }
 
 // Unknown fields in documents of the stock decoders are recorded too.
-func TestPartialSlow(t *testing.T) {
+func TestPartialCoversStockDecoders(t *testing.T) {
 	type slow struct {
 		Ports map[int]rbacv1.PolicyRule `json:"ports"` // the fast path does not support this key
 	}

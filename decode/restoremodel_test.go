@@ -81,7 +81,7 @@ var keys = []string{"name", "type", "uid", "ip", "mountPath", "devicePath", "top
 
 // A program with partial types of every kind makes successive changes to the result of the previous
 // one. The result is as if it had all fields: the same document, unknown fields included.
-func TestRestoreModel(t *testing.T) {
+func TestRestoreAgreesWithAProgramThatKnowsAll(t *testing.T) {
 	steps, unclear, other, kept := 0, 0, 0, 0
 	for i, typ := range types(t) {
 		r := rand.New(rand.NewPCG(uint64(i), 5))

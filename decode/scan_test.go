@@ -78,7 +78,7 @@ func rewritten(t testing.TB, doc []byte, seed uint64) []byte {
 }
 
 // The order of names and white space change nothing, and need no stock decoder.
-func TestOrderAndSpace(t *testing.T) {
+func TestOrderAndSpaceChangeNothing(t *testing.T) {
 	docs := map[string]reflect.Type{}
 	for i := range 10 {
 		docs[string(pod(t, int64(i)))] = reflect.TypeFor[corev1.Pod]()
@@ -105,7 +105,7 @@ func TestOrderAndSpace(t *testing.T) {
 
 // Strings of every length, with a special character at every position, in values, names and skipped
 // input; whole and cut off.
-func TestStrings(t *testing.T) {
+func TestStringsDecodeAsStock(t *testing.T) {
 	type holder struct {
 		S string            `json:"s"`
 		M map[string]string `json:"m"`
@@ -125,7 +125,7 @@ func TestStrings(t *testing.T) {
 }
 
 // Numbers of every size and form, in fields of every size and in values of any type.
-func TestNumbers(t *testing.T) {
+func TestNumbersDecodeAsStock(t *testing.T) {
 	var docs []string
 	for n := range 24 {
 		for _, d := range []string{"1", "9", "12", "127", "128", "255", "256", "32768", "65536", "2147483647", "2147483648", "4294967296", "9223372036854775807", "9223372036854775808", "18446744073709551616", "0", "00", "01"} {
@@ -149,7 +149,7 @@ func TestNumbers(t *testing.T) {
 }
 
 // Times decode as with package time.
-func TestTimes(t *testing.T) {
+func TestTimesDecodeAsPackageTime(t *testing.T) {
 	check := func(s string) {
 		want, err := time.Parse(time.RFC3339, s)
 		if got, ok := second([]byte(s)); ok && (err != nil || !reflect.DeepEqual(got, want.Local())) {
@@ -173,7 +173,7 @@ func TestTimes(t *testing.T) {
 }
 
 // Lists and maps of changing length; the lengths before serve as hints.
-func TestLengths(t *testing.T) {
+func TestListsOfChangingLengthDecodeAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		o := odd{S: []string{}, N: map[string]string{}, M: map[string]*odd{}}

@@ -15,7 +15,7 @@ import (
 )
 
 // Values that share memory never overlap and are zero, and the next object uses other memory.
-func TestSlab(t *testing.T) {
+func TestSlabValuesNeverOverlap(t *testing.T) {
 	all := blocks{}
 	var some []*block
 	for _, v := range []any{corev1.EnvVar{}, [600]byte{}, false, int32(0), int64(0), [3]byte{}, "", corev1.ObjectFieldSelector{}, corev1.EnvVarSource{}, corev1.VolumeProjection{}} {
@@ -74,7 +74,7 @@ func TestSlab(t *testing.T) {
 
 // The next object of the same shape takes the memory it needs at once, and no more. Values without
 // pointers share pieces with other objects.
-func TestSlabHint(t *testing.T) {
+func TestSlabIsSizedByTheLastObject(t *testing.T) {
 	all := blocks{}
 	mounts, envs, words := all.block(reflect.TypeFor[corev1.VolumeMount]()), all.block(reflect.TypeFor[corev1.EnvVar]()), all.block(reflect.TypeFor[int32]())
 	m := memory{slabs: make([]slab, len(all))}
@@ -108,7 +108,7 @@ func TestSlabHint(t *testing.T) {
 }
 
 // Values are allocated as a type with the same pointer layout.
-func TestKin(t *testing.T) {
+func TestKinHasTheSamePointerLayout(t *testing.T) {
 	type pointerFirst struct {
 		P *int
 		N int // as large as a pointer on every platform
@@ -130,7 +130,7 @@ func TestKin(t *testing.T) {
 }
 
 // Values that only a shared piece points to are not collected.
-func TestKinKeeps(t *testing.T) {
+func TestSharedPiecesKeepTheirValuesAlive(t *testing.T) {
 	all := blocks{}
 	fields, sources := all.block(reflect.TypeFor[corev1.ObjectFieldSelector]()), all.block(reflect.TypeFor[corev1.EnvVarSource]())
 	m := memory{slabs: make([]slab, len(all))}
@@ -177,7 +177,7 @@ func TestListsHaveNoRoom(t *testing.T) {
 }
 
 // Quantities equal parsed ones, in any order and number.
-func TestQuantities(t *testing.T) {
+func TestCachedQuantitiesEqualParsedOnes(t *testing.T) {
 	texts := []string{"", "0", "1", "100m", "1.5", "0.1", "1e3", "1E3", "12Ki", "128Mi", "1.5Gi", "-5", "+5", "1000", "1000m", "00100", ".5", "5.", "x", "1x", "99999999999999999999", "1234567890123456789012345", "1n", "1.0000000001", "0.0000000001", "1Ei", "100Ei", "-100Ei", "12345678901234567890Mi"}
 	for i := range 2000 {
 		texts = append(texts, fmt.Sprint(i), fmt.Sprintf("%dm", i*7), fmt.Sprintf("%dMi", i))

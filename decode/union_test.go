@@ -15,7 +15,7 @@ import (
 
 // An unknown member of a union is not put back beside one that was set since. An unknown field
 // beside the former member is.
-func TestRestoreUnion(t *testing.T) {
+func TestRestoreKeepsOneUnionMember(t *testing.T) {
 	pod := func(volume string) []byte {
 		return []byte(`{"spec":{"volumes":[{"name":"a"` + volume + `}],"containers":null}}`)
 	}
@@ -42,7 +42,7 @@ func TestRestoreUnion(t *testing.T) {
 
 // The same in protobuf: the sources of a volume are in a message of their own, and an unknown field
 // is a number.
-func TestRestoreUnionProtobuf(t *testing.T) {
+func TestRestoreProtobufKeepsOneUnionMember(t *testing.T) {
 	const newer = 1000
 	bytesField := func(number protowire.Number, b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)

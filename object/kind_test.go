@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestKindOf(t *testing.T) {
+func TestKindOfUsesTheTypeOrTheName(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

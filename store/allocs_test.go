@@ -39,7 +39,7 @@ func TestLookAllocatesNothing(t *testing.T) {
 
 // Reading one field of a lent entry allocates for that field only, and a header no more than its
 // copy.
-func TestMetadataAllocations(t *testing.T) {
+func TestHeaderAllocatesItsCopyOnly(t *testing.T) {
 	s := New(Options{})
 	for i := range 100 {
 		commit(s, fmt.Sprintf("+p%d u%d@%d app=web owner=o1", i, i, i+1))

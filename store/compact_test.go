@@ -92,7 +92,7 @@ func leaves(s *Snapshot) int {
 
 // After most objects are deleted, Rebuild compacts the rest. Only the memory changes, and earlier
 // snapshots stay as they were.
-func TestRebuild(t *testing.T) {
+func TestRebuildChangesOnlyMemory(t *testing.T) {
 	const n = 2000
 	s, m, model := much(t, n)
 	before, whole := s.Snapshot(), map[object.Key][]byte{}
@@ -194,7 +194,7 @@ func TestRebuildKeepsGroups(t *testing.T) {
 }
 
 // After ReleaseBuffers a store holds less, and packs new objects as before.
-func TestReleaseBuffers(t *testing.T) {
+func TestReleaseBuffersKeepsPacking(t *testing.T) {
 	s, m, model := much(t, 500)
 	indexes := s.core.packing.packer.IndexSize()
 	txn := s.Begin()
@@ -222,7 +222,7 @@ func TestReleaseBuffers(t *testing.T) {
 }
 
 // A write during Rebuild wins.
-func TestRebuildGivesWay(t *testing.T) {
+func TestAWriteDuringRebuildWins(t *testing.T) {
 	s, m, model := much(t, 2000)
 	txn := s.Begin()
 	for i := range 1900 {

@@ -244,7 +244,7 @@ func TestOneTxnAtATime(t *testing.T) {
 }
 
 // The trees and the transaction free replaced and deleted objects.
-func TestMemoryIsReleased(t *testing.T) {
+func TestReplacedObjectsAreCollected(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	const n = 3000

@@ -22,7 +22,7 @@ func shown(t *testing.T, name string, version int, rest string) *Entry {
 
 // Different content of the stored version is stored and reported as an update; equal content is
 // not.
-func TestOtherContentAtOneVersion(t *testing.T) {
+func TestOtherContentAtOneVersionIsStored(t *testing.T) {
 	for _, relist := range []bool{true, false} {
 		s := New(Options{Check: true})
 		if err := s.AddIndex("on", ByLabel("on")); err != nil {

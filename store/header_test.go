@@ -10,7 +10,7 @@ import (
 )
 
 // Values read from an entry may be written to: no other reader sees it, of this object or another.
-func TestHeadersAreOnesOwn(t *testing.T) {
+func TestHeadersBelongToTheCaller(t *testing.T) {
 	s := New(Options{Check: true})
 	var shown []*Entry
 	mustIndexFunc(t, s, "all", func(e *Entry) ([]string, error) {
@@ -77,7 +77,7 @@ func spoil(e *Entry) {
 }
 
 // Methods that read labels and owners without a copy agree with the header.
-func TestLabelsWithoutACopy(t *testing.T) {
+func TestLabelReadersAgreeWithTheHeader(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u@1 app=web", "+y u2@2")
 	for e := range s.Snapshot().All() {

@@ -90,7 +90,7 @@ func TestIndexBelongsToItsSnapshot(t *testing.T) {
 	}
 }
 
-func TestIndexAddedLater(t *testing.T) {
+func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
 	before := s.Snapshot()
@@ -116,7 +116,7 @@ func TestIndexAddedLater(t *testing.T) {
 }
 
 // An index added during a relist is in the state before it and in the one after it.
-func TestIndexAddedWithinARelist(t *testing.T) {
+func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
 	txn := s.Begin()
@@ -136,7 +136,7 @@ func TestIndexAddedWithinARelist(t *testing.T) {
 	}
 }
 
-func TestIndexRemoved(t *testing.T) {
+func TestRemovedIndexIsAddedAgainFromScratch(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web")
@@ -183,7 +183,7 @@ func TestIndexErrors(t *testing.T) {
 }
 
 // An object on which an index function fails is rejected, and no index has it.
-func TestFailingIndexSetsAside(t *testing.T) {
+func TestFailingIndexRejectsTheObject(t *testing.T) {
 	for _, how := range []string{"bad", "panic"} {
 		t.Run(how, func(t *testing.T) {
 			s := New(Options{Resource: pods, Check: true})
@@ -220,7 +220,7 @@ func TestFailingIndexSetsAside(t *testing.T) {
 	}
 }
 
-func TestFailingIndexAddedLater(t *testing.T) {
+func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
@@ -240,7 +240,7 @@ func TestFailingIndexAddedLater(t *testing.T) {
 }
 
 // A transaction's Change of a key follows the one of AddIndex.
-func TestFailingIndexAddedWithinATxn(t *testing.T) {
+func TestChangeOfATxnFollowsTheOneOfAddIndex(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+a u1@1 app=bad")
 	txn := s.Begin()
@@ -251,7 +251,7 @@ func TestFailingIndexAddedWithinATxn(t *testing.T) {
 	}
 }
 
-func TestConditions(t *testing.T) {
+func TestConditionsSelectInKeyOrder(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	mustIndex(t, s, "tier", ByLabel("tier"))
@@ -290,7 +290,7 @@ func TestConditions(t *testing.T) {
 }
 
 // An And costs as much as its smallest part: the others seek.
-func TestAndLeaps(t *testing.T) {
+func TestAndCostsAsMuchAsItsSmallestPart(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	txn := s.Begin()
@@ -339,7 +339,7 @@ func (c counting) seek(from []byte, past bool) (uint32, bool) {
 	return c.cursor.seek(from, past)
 }
 
-func TestReadyIndexFuncs(t *testing.T) {
+func TestBuiltinIndexersFindTheirObjects(t *testing.T) {
 	e := entry(object.Header{
 		Key: object.Key{Namespace: "ns", Name: "a"}, UID: "u1", ResourceVersion: "1", Labels: map[string]string{"app": "web"},
 		Owners: []object.Owner{{UID: "o1"}, {UID: "o2"}},
@@ -377,8 +377,8 @@ func (c counted) Values(e *Entry) ([]string, error) {
 	return c.Indexer.Values(e)
 }
 
-// TestAPartThatStays: an index of an unchanged part is not asked again, and keeps its values.
-func TestAPartThatStays(t *testing.T) {
+// TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and keeps its values.
+func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
 	s := New(Options{Check: true})
 	var labels, both, any int
 	mustIndex(t, s, "labels", counted{IndexFunc(byApps), []Part{Labels}, &labels})

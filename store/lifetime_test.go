@@ -103,7 +103,7 @@ func TestDroppedStoreIsFreed(t *testing.T) {
 
 // The cost of Commit and Snapshot does not depend on the number of snapshots taken since the last
 // collection.
-func TestSnapshotsCostNothing(t *testing.T) {
+func TestCommitCostIsIndependentOfHeldSnapshots(t *testing.T) {
 	s := New(Options{})
 	commit(s, "+x u@1")
 	allocs := func() float64 {
@@ -151,7 +151,7 @@ func TestChangesOutliveTheNextTransactions(t *testing.T) {
 }
 
 // A discarded update, and a discarded first list, leave nothing behind.
-func TestDiscardLeavesNothing(t *testing.T) {
+func TestDiscardLeavesNoTrace(t *testing.T) {
 	s := New(Options{Check: true})
 	m := &maker{r: rand.New(rand.NewPCG(8, 8))}
 	for range 3 {
@@ -192,7 +192,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 
 // Compaction beside readers: half of a store's records are superseded. All but a tenth of the dead
 // memory is freed, and every snapshot stays as it was.
-func TestCompactBesideReaders(t *testing.T) {
+func TestCompactKeepsSnapshots(t *testing.T) {
 	s := New(Options{Check: true})
 	m := &maker{r: rand.New(rand.NewPCG(9, 9))}
 	const n = 1500

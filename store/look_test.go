@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-func TestLook(t *testing.T) {
+func TestLookLendsTheEntry(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a/x u1@7 app=web", "+a/z u3@8 !", "]")
 	x := object.Key{Namespace: "a", Name: "x"}
@@ -76,7 +76,7 @@ func TestLook(t *testing.T) {
 }
 
 // A Query with Match selects the entries of the same Query without it that satisfy Match.
-func TestMatch(t *testing.T) {
+func TestMatchFiltersASelection(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
@@ -133,7 +133,7 @@ func TestMatch(t *testing.T) {
 }
 
 // A lent entry stays unchanged until Match returns.
-func TestMatchIsLentWholeEntries(t *testing.T) {
+func TestLentEntryStaysUnchangedDuringMatch(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u1@1 app=web", "+y u2@2 app=web")
 	seq, err := s.Snapshot().Select(Query{Match: func(e *Entry) bool {
@@ -158,7 +158,7 @@ func TestMatchIsLentWholeEntries(t *testing.T) {
 }
 
 // Whatever the hash table says, a key is found exactly where it is.
-func TestGuessesAreOnlyGuesses(t *testing.T) {
+func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := New(Options{Check: true})
 	there := map[string]int{}

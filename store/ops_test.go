@@ -67,7 +67,7 @@ func (m *maker) entry(t testing.TB, raw []byte) *Entry {
 
 // A store agrees with a plain map after any operations, and so does every held snapshot. With
 // FLYBALL_LONG: ten million operations.
-func TestOperations(t *testing.T) {
+func TestStoreAgreesWithAMap(t *testing.T) {
 	const keys = 3000
 	ops := long(15_000, 10_000_000)
 	m := &maker{r: rand.New(rand.NewPCG(1, uint64(ops)))}
@@ -181,7 +181,7 @@ func TestOperations(t *testing.T) {
 }
 
 // Memory of unreferenced objects is freed.
-func TestMemoryComesBack(t *testing.T) {
+func TestMemoryOfDeletedObjectsIsFreed(t *testing.T) {
 	m := &maker{r: rand.New(rand.NewPCG(2, 2))}
 	s := New(Options{})
 	const n = 8_000

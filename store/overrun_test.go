@@ -56,9 +56,9 @@ func (o *toldOverdue) add(index string, key object.Key, began time.Time) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %s at %s", index, key.Name, began.Sub(o.begin), time.Since(o.begin)))
 }
 
-// TestIndexFunctionSleeps: a call that takes five minutes delays the writer for one second, and its
+// TestSleepingIndexFunctionDelaysTheWriterOneSecond: a call that takes five minutes delays the writer for one second, and its
 // index until it returns. It is reported once.
-func TestIndexFunctionSleeps(t *testing.T) {
+func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 	for _, kind := range []string{"may keep", "transient"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -147,9 +147,9 @@ func TestIndexFunctionSleeps(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionSleepsInAList: the writer also stops waiting for the calls of a relist. The
+// TestSleepingIndexFunctionDelaysARelistOneSecond: the writer also stops waiting for the calls of a relist. The
 // index is not asked about discarded objects.
-func TestIndexFunctionSleepsInAList(t *testing.T) {
+func TestSleepingIndexFunctionDelaysARelistOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute, "p7": 2 * time.Second}}
@@ -191,8 +191,8 @@ func TestIndexFunctionSleepsInAList(t *testing.T) {
 	})
 }
 
-// TestAddIndexSleeps: AddIndex blocks nothing, also while objects change and a list is open.
-func TestAddIndexSleeps(t *testing.T) {
+// TestAddIndexBlocksNothing: AddIndex blocks nothing, also while objects change and a list is open.
+func TestAddIndexBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		commit(s, "+p1 u@1 app=a", "+p2 v@2 app=bad")
@@ -233,9 +233,9 @@ func TestAddIndexSleeps(t *testing.T) {
 	})
 }
 
-// TestIndexFunctionFailsLate: an answer after the writer went on has the same effect as one in
+// TestLateIndexErrorCountsAsInTime: an answer after the writer went on has the same effect as one in
 // time.
-func TestIndexFunctionFailsLate(t *testing.T) {
+func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
 			asides := 0
@@ -267,8 +267,8 @@ func TestIndexFunctionFailsLate(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionThatNeverReturns costs one goroutine, also if the object comes and goes.
-func TestIndexFunctionThatNeverReturns(t *testing.T) {
+// TestIndexFunctionThatNeverReturnsCostsOneGoroutine costs one goroutine, also if the object comes and goes.
+func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": 1000 * time.Hour}}
@@ -300,9 +300,9 @@ func TestIndexFunctionThatNeverReturns(t *testing.T) {
 	})
 }
 
-// TestOverrunsModel: any calls overrun while objects are written, discarded, listed and compacted.
+// TestPendingIndexAgreesWithANewOne: any calls overrun while objects are written, discarded, listed and compacted.
 // An index then agrees with a newly built one, or returns an error.
-func TestOverrunsModel(t *testing.T) {
+func TestPendingIndexAgreesWithANewOne(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))

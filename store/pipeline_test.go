@@ -33,11 +33,11 @@ func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version 
 	return e
 }
 
-// TestPipelineModel drives queue, store and backlogs by random operations against plain maps. The
+// TestPipelineAgreesWithMaps drives queue, store and backlogs by random operations against plain maps. The
 // server changes objects and is restored from a backup. The connection is lost and resumed. Lists
 // are read in parts, broken off or restarted. A consumer and two handlers take at random times.
 // FLYBALL_LONG=1 makes it 1,000,000 operations.
-func TestPipelineModel(t *testing.T) {
+func TestPipelineAgreesWithMaps(t *testing.T) {
 	const steps = 500
 	checks := 100
 	if os.Getenv("FLYBALL_LONG") != "" {

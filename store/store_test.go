@@ -155,7 +155,7 @@ func names(seq func(func(*Entry) bool)) string {
 	return strings.Join(out, " ")
 }
 
-func TestChanges(t *testing.T) {
+func TestCommitReportsChanges(t *testing.T) {
 	first := []string{"[", "+a u1@1", "+b u2@2", "]"}
 	for _, test := range []struct {
 		name   string
@@ -256,7 +256,7 @@ func TestResetForgetsTheOldPast(t *testing.T) {
 	}
 }
 
-func TestInitialIsTheFirstWholeListOnly(t *testing.T) {
+func TestOnlyTheFirstCompleteListIsInitial(t *testing.T) {
 	s := New(Options{Check: true})
 	if s.Snapshot().Synced() {
 		t.Error("synced before any list")
@@ -308,7 +308,7 @@ func TestReadersSeeARelistAtOnce(t *testing.T) {
 	}
 }
 
-func TestNothingChangedNothingPublished(t *testing.T) {
+func TestUnchangedPutPublishesNothing(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1", "]")
 	before := s.Snapshot()
@@ -333,7 +333,7 @@ func TestAnEndedTxnDoesNothing(t *testing.T) {
 	}
 }
 
-func TestReads(t *testing.T) {
+func TestReadsAgreeWithTheEntries(t *testing.T) {
 	s := New(Options{Resource: pods, Check: true})
 	commit(s, "[", "+b/y u1@1", "+a/x u2@1", "+b/x u3@1", "+c u4@1", "+b/z u5@2 !", "]")
 	snap := s.Snapshot()
@@ -403,7 +403,7 @@ func TestStatsFollowEveryChange(t *testing.T) {
 	}
 }
 
-func TestPaging(t *testing.T) {
+func TestPagesContinueBehindAKey(t *testing.T) {
 	s := New(Options{Check: true})
 	if err := s.AddIndex("app", ByLabel("app")); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // The writer replaces the body of a template while readers unpack with it. Readers must not treat
 // the template's own bytes as reusable memory.
-func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
+func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 	text := func(what string) []byte {
 		return bytes.Repeat([]byte("some text that templates share, "+what+"; "), 30)
 	}

@@ -39,8 +39,8 @@ func parse(text string) content {
 // list is one list of metadata: its version, the listed states, and the states stored at that time.
 type list struct{ version, listed, held string }
 
-// TestAudits runs audits with given lists and stored states, and positions of the watch.
-func TestAudits(t *testing.T) {
+// TestAuditFindsLostEventsOnly runs audits with given lists and stored states, and positions of the watch.
+func TestAuditFindsLostEventsOnly(t *testing.T) {
 	tests := []struct {
 		name      string
 		first     list
@@ -130,7 +130,7 @@ func TestAudits(t *testing.T) {
 
 // An audit waits for the watch to pass its list: as long as the watch moves, or two minutes if it
 // does not. A relist in the meantime, or the loss of the watch, makes the audit void.
-func TestWaitsForTheWatch(t *testing.T) {
+func TestAuditWaitsForTheWatch(t *testing.T) {
 	for name, tt := range map[string]struct {
 		watch func(at time.Duration, w *Watch)
 		until time.Duration
@@ -169,7 +169,7 @@ func TestWaitsForTheWatch(t *testing.T) {
 
 // Without a watch no audit begins. A list that fails, has no version or repeats its pages ends the
 // audit.
-func TestAuditsThatFail(t *testing.T) {
+func TestUnusableListsEndTheAudit(t *testing.T) {
 	w := Watch{Good: true, Lists: 1, Version: "5"}
 	var c Core
 	now := time.Unix(0, 0)
@@ -214,7 +214,7 @@ func TestAuditsThatFail(t *testing.T) {
 
 // A finding that a repair did not fix is not repaired again; a later one is. A fixed one is
 // forgotten.
-func TestRepairsThatDoNotMend(t *testing.T) {
+func TestUnrepairedFindingsAreNotRepairedAgain(t *testing.T) {
 	var c Core
 	now, lists := time.Unix(0, 0), uint64(0)
 	audit := func(listed, held string) Action {
@@ -261,7 +261,7 @@ func TestRepairsThatDoNotMend(t *testing.T) {
 }
 
 // A repair without a relist does not count: the next audit requests it again.
-func TestRepairsThatAreNotMade(t *testing.T) {
+func TestRepairWithoutARelistIsRequestedAgain(t *testing.T) {
 	var c Core
 	now := time.Unix(0, 0)
 	for i, step := range []struct {
@@ -282,7 +282,7 @@ func TestRepairsThatAreNotMade(t *testing.T) {
 }
 
 // Audits are spread over a quarter of the period, and a void one is repeated soon.
-func TestNext(t *testing.T) {
+func TestAuditsAreSpreadOverThePeriod(t *testing.T) {
 	now := time.Unix(0, 0)
 	for _, tt := range []struct {
 		err    error

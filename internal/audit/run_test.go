@@ -78,7 +78,7 @@ const head = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",
 
 // The list has the selection of the watch, is of metadata, of the newest state, and in pages.
 // Objects with only a readable name, and objects that are not stored, are no findings.
-func TestRun(t *testing.T) {
+func TestRunListsTheSelectionInPages(t *testing.T) {
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("continue") == "" {
@@ -112,7 +112,7 @@ func TestRun(t *testing.T) {
 
 // A server that answers without a list of metadata is unfit; any other failure ends only this
 // audit.
-func TestRunFails(t *testing.T) {
+func TestRunTellsUnfitServersFromFailures(t *testing.T) {
 	text := func(code int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -151,7 +151,7 @@ func TestRunFails(t *testing.T) {
 }
 
 // A hanging list ends with the ctx.
-func TestRunStops(t *testing.T) {
+func TestRunEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the program stops")
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {

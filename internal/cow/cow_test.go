@@ -76,7 +76,7 @@ func (v *version) walk(t *rapid.T, from uint32) {
 }
 
 // A version agrees with a plain map, whatever happens to others.
-func TestModel(t *testing.T) {
+func TestVersionsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := version{ids: map[uint32]struct{}{}}
 		var kept []version
@@ -116,7 +116,7 @@ func TestModel(t *testing.T) {
 }
 
 // Sorted input fills the nodes.
-func TestSortedFill(t *testing.T) {
+func TestSortedInputFillsNodes(t *testing.T) {
 	var v version
 	o := new(Owner)
 	for i := range uint32(1 << 12) {

@@ -51,7 +51,7 @@ func read(c Chunks, p Place) (b []byte) {
 
 // Each version has the content of a plain map at that moment, whatever the writer and the collector
 // do later.
-func TestModel(t *testing.T) {
+func TestVersionsAgreeWithAMap(t *testing.T) {
 	type version struct {
 		chunks Chunks
 		places places
@@ -139,7 +139,7 @@ func until(t *testing.T, done func() bool, what string) {
 }
 
 // A held version keeps its content, and nothing written later.
-func TestHeldVersion(t *testing.T) {
+func TestHeldVersionKeepsOnlyItsContent(t *testing.T) {
 	h, is := New(Options{}), places{}
 	for tag := range uint32(1000) {
 		mustPut(t, h, is, tag, make([]byte, 300))
@@ -170,7 +170,7 @@ func TestHeldVersion(t *testing.T) {
 }
 
 // An unreferenced heap frees all its memory.
-func TestDroppedHeap(t *testing.T) {
+func TestDroppedHeapFreesItsMemory(t *testing.T) {
 	before, _ := Process()
 	h, is := New(Options{}), places{}
 	for tag := range uint32(10_000) {
@@ -186,7 +186,7 @@ func TestDroppedHeap(t *testing.T) {
 }
 
 // Compaction beside writes frees dead bytes; without writes it frees all but a tenth.
-func TestCompaction(t *testing.T) {
+func TestCompactionFreesDeadBytes(t *testing.T) {
 	h, is := New(Options{}), places{}
 	r := rand.New(rand.NewPCG(3, 3))
 	b := make([]byte, 300)
@@ -214,7 +214,7 @@ func TestCompaction(t *testing.T) {
 }
 
 // A small heap uses little memory, and records of any size fit.
-func TestSizes(t *testing.T) {
+func TestRecordsOfAnySizeFit(t *testing.T) {
 	h, is := New(Options{GoHeap: true}), places{}
 	mustPut(t, h, is, 1, []byte("x"))
 	if s := h.Stats(); s.Held > minChunk || s.Mapped != 0 {
@@ -237,7 +237,7 @@ func TestSizes(t *testing.T) {
 }
 
 // In a full heap compaction ends and loses nothing.
-func TestCompactionOfAFullHeap(t *testing.T) {
+func TestCompactionOfAFullHeapLosesNothing(t *testing.T) {
 	h, is := New(Options{}), places{}
 	for tag := range uint32(300) {
 		mustPut(t, h, is, tag, make([]byte, 1000))
@@ -331,7 +331,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 
 // A collection is requested when much memory waits for it, in proportion to all, and not in quick
 // succession.
-func TestDue(t *testing.T) {
+func TestCollectionIsDueInProportionToMemory(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
 		waiting, live int64
@@ -352,7 +352,7 @@ func TestDue(t *testing.T) {
 }
 
 // Memory of a burst of writes is freed in a program that never collects by itself.
-func TestRelieve(t *testing.T) {
+func TestRelieveFreesABurst(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	h, is := New(Options{}), places{}
 	b := make([]byte, 100<<10)

@@ -69,7 +69,7 @@ func logger(w io.Writer) *slog.Logger {
 }
 
 // While the log works, the guard changes nothing.
-func TestThrough(t *testing.T) {
+func TestWorkingLogIsUnchanged(t *testing.T) {
 	s := &sink{}
 	l := logguard.Logger(logger(s))
 	if logguard.Logger(l) != l || logguard.Logger(l.With("a", 1)) == l {
@@ -102,7 +102,7 @@ func TestThrough(t *testing.T) {
 }
 
 // A blocked log delays all callers together by a second, and later reports the dropped lines.
-func TestStuck(t *testing.T) {
+func TestBlockedLogDelaysCallersOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		l := logguard.Logger(logger(s))
@@ -137,7 +137,7 @@ func TestStuck(t *testing.T) {
 }
 
 // A slow log loses nothing while each line, with those before it, takes less than a second.
-func TestSlow(t *testing.T) {
+func TestSlowLogLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := writer(func(p []byte) (int, error) { time.Sleep(300 * time.Millisecond); return len(p), nil })
 		l := logguard.Logger(logger(slow))
@@ -164,7 +164,7 @@ type broken struct {
 func (b broken) Handle(context.Context, slog.Record) error { return b.handle() }
 
 // A handler's failure affects only the line it was given.
-func TestBrokenHandler(t *testing.T) {
+func TestHandlerFailureStaysWithItsLine(t *testing.T) {
 	errTest := errors.New("test")
 	for name, handle := range map[string]func() error{
 		"panics": func() error { panic(errTest) },

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestGuard(t *testing.T) {
+func TestGuardDetectsEndlessPages(t *testing.T) {
 	for name, page := range map[string]struct {
 		of  func(n int) (token, first string)
 		end int // the last page
@@ -40,7 +40,7 @@ func TestGuard(t *testing.T) {
 }
 
 // Objects without a key are counted, and not compared.
-func TestGuardWithoutKeys(t *testing.T) {
+func TestGuardDoesNotCompareMissingKeys(t *testing.T) {
 	var g Guard
 	for n := range 10 * MaxEmpty {
 		Item(&g, "")

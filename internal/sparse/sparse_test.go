@@ -34,7 +34,7 @@ type values struct {
 }
 
 // Nulls that the type writes for an empty value are removed; nulls that the value sets stay.
-func TestNulls(t *testing.T) {
+func TestOnlyUnsetNullsAreRemoved(t *testing.T) {
 	raw := func(s string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(s)} }
 	for name, tc := range map[string]struct {
 		v            any

@@ -10,7 +10,7 @@ import (
 )
 
 // One goroutine has the lock at a time, whichever unlocks it.
-func TestMutex(t *testing.T) {
+func TestMutexExcludes(t *testing.T) {
 	m := turn.New()
 	var all sync.WaitGroup
 	n, tried := 0, 0
@@ -49,7 +49,7 @@ func TestMutex(t *testing.T) {
 }
 
 // Virtual time goes on while a goroutine waits.
-func TestMutexAndTime(t *testing.T) {
+func TestVirtualTimeGoesOnDuringLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, began := turn.New(), time.Now()
 		m.Lock()
