@@ -29,24 +29,24 @@ const (
 	probation = 100
 )
 
-// pending describes an index that misses entries.
-type pending struct {
-	since time.Time
-	now   atomic.Pointer[question]
+// pendingIndex describes an index that misses entries.
+type pendingIndex struct {
+	since   time.Time
+	current atomic.Pointer[indexCall]
 }
 
-// question is one call of an index function.
-type question struct {
+// indexCall is one call of an index function.
+type indexCall struct {
 	index string
 	key   object.Key
 	began time.Time
 }
 
-func newPending() *pending { return &pending{since: time.Now()} }
+func newPendingIndex() *pendingIndex { return &pendingIndex{since: time.Now()} }
 
-func (p *pending) err(of schema.GroupResource, index string, missing int) error {
+func (p *pendingIndex) err(of schema.GroupResource, index string, missing int) error {
 	err := &IndexPendingError{Resource: of, Index: index, Since: p.since, Missing: missing}
-	if q := p.now.Load(); q != nil {
+	if q := p.current.Load(); q != nil {
 		err.Key, err.Asked = q.key, q.began
 	}
 	return err
@@ -54,7 +54,7 @@ func (p *pending) err(of schema.GroupResource, index string, missing int) error 
 
 // bounded makes the index calls of the writer, with a time limit.
 type bounded struct {
-	watch  *overdue.Watch[*asked]
+	watch  *overdue.Watch[*boundedCall]
 	worker *worker // nil: none runs
 	tasks  sync.WaitGroup
 	closed atomic.Bool
@@ -64,8 +64,8 @@ type bounded struct {
 // while.
 type worker struct {
 	state atomic.Uint32
-	calls chan *asked   // nil: end
-	ready chan struct{} // the writer need not wait any more
+	calls chan *boundedCall // nil: end
+	ready chan struct{}     // the writer need not wait any more
 }
 
 const (
@@ -77,8 +77,8 @@ const (
 // workerLingers is about how long a worker waits for the next call.
 const workerLingers = 100 * time.Millisecond
 
-// asked is a call that the writer waits for.
-type asked struct {
+// boundedCall is a call that the writer waits for.
+type boundedCall struct {
 	d      *definition
 	e      *Entry
 	by     *worker
@@ -86,54 +86,54 @@ type asked struct {
 	answer answer
 	exited bool // the function ended the goroutine
 
-	// late is set when the writer stops waiting. slot and id identify the record of the entry; the
+	// pending is set when the writer stops waiting. slot and id identify the record of the entry; the
 	// holder of the Core guards them.
-	late *pending
-	slot uint32
-	id   heap.ID
+	pending *pendingIndex
+	slot    uint32
+	id      heap.ID
 	// naming is the timer that reports the call as overdue.
 	naming *time.Timer
 }
 
 const (
-	askedDone    = 1
-	askedOverrun = 2
+	callDone    = 1
+	callOverrun = 2
 )
 
 // ask asks an index about an entry, for the writer. A call that takes too long is returned instead
 // of its answer.
-func (s *Store) ask(d *definition, e *Entry) (answer, *asked) {
+func (s *Store) ask(d *definition, e *Entry) (answer, *boundedCall) {
 	b := &s.bounded
 	w := b.worker
 	if w == nil || !w.state.CompareAndSwap(workerFree, workerBusy) {
-		w = &worker{calls: make(chan *asked, 1), ready: make(chan struct{}, 1)}
+		w = &worker{calls: make(chan *boundedCall, 1), ready: make(chan struct{}, 1)}
 		w.state.Store(workerBusy)
 		b.worker = w
-		b.tasks.Go(func() { s.work(w) })
+		b.tasks.Go(func() { s.runWorker(w) })
 	}
-	a := &asked{d: d, e: e, by: w}
+	a := &boundedCall{d: d, e: e, by: w}
 	w.calls <- a
 	<-w.ready
 	switch {
-	case a.state.Load() == askedOverrun:
+	case a.state.Load() == callOverrun:
 		b.worker = nil
 		d.probation.Store(probation)
 		return answer{}, a
 	case a.exited:
 		b.worker = nil
 	}
-	d.quick()
+	d.countQuick()
 	return a.answer, nil
 }
 
-// quick counts a call that took less time than the writer waits.
-func (d *definition) quick() {
+// countQuick counts a call that took less time than the writer waits.
+func (d *definition) countQuick() {
 	if d.probation.Load() > 0 {
 		d.probation.Add(-1)
 	}
 }
 
-func (s *Store) work(w *worker) {
+func (s *Store) runWorker(w *worker) {
 	idle := time.NewTicker(workerLingers)
 	defer idle.Stop()
 	for called := true; ; {
@@ -153,7 +153,7 @@ func (s *Store) work(w *worker) {
 
 // serve makes one call. It reports whether the writer stopped waiting for it. In that case the
 // index misses nothing when serve returns, unless the store is closed.
-func (s *Store) serve(a *asked) (overran bool) {
+func (s *Store) serve(a *boundedCall) (overran bool) {
 	var short *time.Timer
 	a.exited = true
 	defer func() {
@@ -163,7 +163,7 @@ func (s *Store) serve(a *asked) (overran bool) {
 		if short != nil {
 			short.Stop()
 		}
-		if a.state.CompareAndSwap(0, askedDone) {
+		if a.state.CompareAndSwap(0, callDone) {
 			if short == nil {
 				s.bounded.watch.End()
 			}
@@ -173,8 +173,8 @@ func (s *Store) serve(a *asked) (overran bool) {
 		}
 		overran = true
 		a.naming.Stop()
-		s.fill(a.d, func() []learned { return []learned{{a.slot, a.id, a.answer}} })
-		s.catchUp(a.d, a.late, s.bounded.closed.Load)
+		s.fill(a.d, func() []slotAnswer { return []slotAnswer{{a.slot, a.id, a.answer}} })
+		s.catchUp(a.d, a.pending, s.bounded.closed.Load)
 	}()
 	if a.d.probation.Load() > 0 {
 		began := time.Now()
@@ -188,13 +188,13 @@ func (s *Store) serve(a *asked) (overran bool) {
 }
 
 // overran runs when a call has taken too long: it lets the writer go on.
-func (s *Store) overran(a *asked, began time.Time) {
-	late := &pending{since: time.Now()}
-	q := &question{a.d.name, a.e.Key(), began}
-	late.now.Store(q)
-	a.late = late
+func (s *Store) overran(a *boundedCall, began time.Time) {
+	pending := &pendingIndex{since: time.Now()}
+	q := &indexCall{a.d.name, a.e.Key(), began}
+	pending.current.Store(q)
+	a.pending = pending
 	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.overdue(q, began) })
-	if !a.state.CompareAndSwap(0, askedOverrun) {
+	if !a.state.CompareAndSwap(0, callOverrun) {
 		a.naming.Stop()
 		return
 	}
@@ -202,27 +202,27 @@ func (s *Store) overran(a *asked, began time.Time) {
 }
 
 // overdue reports a call that has run for a second.
-func (s *Store) overdue(q *question, began time.Time) {
+func (s *Store) overdue(q *indexCall, began time.Time) {
 	if s.core.opts.OnOverdue != nil {
 		s.core.opts.OnOverdue(q.index, q.key, began)
 	}
 }
 
 // fill stores the answers of an index.
-func (s *Store) fill(d *definition, all func() []learned) {
+func (s *Store) fill(d *definition, all func() []slotAnswer) {
 	s.mu.Lock()
-	aside := s.fillLocked(d, all())
+	any := s.fillLocked(d, all())
 	s.mu.Unlock()
-	s.tellAside(aside)
+	s.reportRejected(any)
 }
 
-func (s *Store) fillLocked(d *definition, all []learned) (aside bool) {
+func (s *Store) fillLocked(d *definition, all []slotAnswer) (any bool) {
 	defer func() { s.current.Store(s.core.Snapshot()) }()
 	return s.core.fill(d, all)
 }
 
-func (s *Store) tellAside(aside bool) {
-	if aside && s.core.opts.OnAside != nil {
+func (s *Store) reportRejected(any bool) {
+	if any && s.core.opts.OnAside != nil {
 		s.core.opts.OnAside()
 	}
 }

@@ -135,7 +135,7 @@ func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 // it costs a tenth of a second each time its index has caught up, until it is quick.
 func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := toldOverdue{begin: time.Now()}
+		told := overdueCalls{begin: time.Now()}
 		s := New(Options{Check: true, OnOverdue: told.add})
 		slow := &sleeper{sleep: map[string]time.Duration{"p": 1500 * time.Millisecond}}
 		mustIndexFunc(t, s, "slow", slow.index)

@@ -46,9 +46,8 @@ func (c Change) Deleted() bool { return c.New == nil }
 func (c Change) Replaced() bool { return c.Old != nil && c.New != nil && !c.Old.SameUID(c.New) }
 
 // Ended returns the incarnations that this change ends, in the order in which they ended: that of
-// Old if it is not that of New, those in Unseen, and that of Last. complete is false if more were
-// merged into the change than Unseen names. A caller that waits for the end of one then asks the
-// server.
+// Old, if New has another; those in Unseen; and that of Last. If more were merged into the change
+// than Unseen names, complete is false. A caller that waits for the end of one then asks the server.
 func (c Change) Ended() (uids []types.UID, complete bool) {
 	after := c.New
 	if after == nil {
@@ -67,21 +66,21 @@ func (c Change) Ended() (uids []types.UID, complete bool) {
 // Changes are the result of a Commit. A list of any length costs a few bytes for each. Entries are
 // made as they are yielded, from the states before and after the Commit, which Changes holds.
 type Changes struct {
-	first   []Change
-	notes   []note
-	implied bool // every object of the new state is new; notes lists others
-	initial bool
-	was, is *Snapshot
+	rejections []Change
+	pending    []pendingChange
+	allNew     bool // every object of the new state is new; pending lists others
+	initial    bool
+	was, is    *Snapshot
 }
 
 // Len is the number of changes.
 func (c Changes) Len() int {
-	n := len(c.first)
-	if c.implied {
+	n := len(c.rejections)
+	if c.allNew {
 		n += c.is.Len()
 	}
-	for _, note := range c.notes {
-		if !c.implied || note.flags&noteGone != 0 {
+	for _, note := range c.pending {
+		if !c.allNew || note.flags&changeDeleted != 0 {
 			n++
 		}
 	}
@@ -91,24 +90,24 @@ func (c Changes) Len() int {
 // All yields the changes, in order. Each call makes the entries anew.
 func (c Changes) All() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		for _, ch := range c.first {
+		for _, ch := range c.rejections {
 			if !yield(ch) {
 				return
 			}
 		}
-		for _, n := range c.notes {
-			if c.implied && n.flags&noteGone == 0 {
+		for _, n := range c.pending {
+			if c.allNew && n.flags&changeDeleted == 0 {
 				continue // yielded below
 			}
 			if !yield(c.change(n)) {
 				return
 			}
 		}
-		if !c.implied {
+		if !c.allNew {
 			return
 		}
 		for slot := range c.is.keys.All() {
-			if !yield(c.change(note{slot: slot})) {
+			if !yield(c.change(pendingChange{slot: slot})) {
 				return
 			}
 		}
@@ -116,18 +115,18 @@ func (c Changes) All() iter.Seq[Change] {
 }
 
 // change returns the Change of a pending change.
-func (c Changes) change(n note) Change {
+func (c Changes) change(n pendingChange) Change {
 	ch := Change{
-		Unseen: n.passed, Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
+		Unseen: n.passed, Initial: c.initial, Missed: n.flags&changeMissed != 0, Resync: n.flags&changeResync != 0, Reset: n.flags&changeReset != 0,
 	}
 	last := n.last
 	switch {
-	case n.flags&noteGone != 0:
+	case n.flags&changeDeleted != 0:
 	case ch.Resync:
 		last = c.is.entry(n.slot, nil)
 		ch.New, ch.Old = last, last
 	default:
-		if last = n.fresh; last == nil || c.is.asides.Get(n.slot) != nil {
+		if last = n.newest; last == nil || c.is.rejected.Get(n.slot) != nil {
 			last = c.is.entry(n.slot, nil)
 		}
 		ch.New = last

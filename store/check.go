@@ -26,7 +26,7 @@ func (c *check) put(b, raw []byte, e *Entry) {
 		c.copies[string(b)] = was
 	}
 	was.times++
-	if e.aside == nil {
+	if e.rejected == nil {
 		was.compare(e)
 	}
 }
@@ -71,7 +71,7 @@ func (c *check) all(core *Core) {
 		if was == nil {
 			panic(fmt.Sprintf("store: the record of slot %d has changed", slot))
 		}
-		if e := s.load(slot, nil); e.aside == nil {
+		if e := s.load(slot, nil); e.rejected == nil {
 			was.compare(e)
 		}
 	}

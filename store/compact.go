@@ -9,7 +9,7 @@ import (
 )
 
 // mover lets the heap's compaction update the places of records in a transaction.
-type mover struct{ w *work }
+type mover struct{ w *transaction }
 
 func (m mover) Place(slot uint32) heap.Place { return m.w.records.Get(slot) }
 
@@ -34,10 +34,10 @@ func (s *Store) Compact() (more bool) {
 
 // Compact is Store.Compact.
 func (c *Core) Compact() (more bool) {
-	if c.work != nil || !c.heap.Wasteful() {
+	if c.txn != nil || !c.heap.Wasteful() {
 		return false
 	}
-	w := &work{state: c.published.fork(), owner: new(cow.Owner)}
+	w := &transaction{state: c.published.fork(), owner: new(cow.Owner)}
 	more = c.heap.Compact(mover{w}, compactStep)
 	w.chunks = c.heap.Chunks()
 	c.replace(w.state)
@@ -55,8 +55,8 @@ func (c *Core) replace(s state) {
 // apart: one of them keeps a leaf of a table, and one leaf a page of memory. Rebuild moves them to
 // the first slots, in the order of keys, with tables and chunks of the right size.
 
-// fewSlots is the number of slots below which Rebuild is never worth it.
-const fewSlots = 512
+// minRebuildSlots is the number of slots below which Rebuild is never worth it.
+const minRebuildSlots = 512
 
 // Sparse reports whether Rebuild has something to do.
 func (s *Store) Sparse() bool {
@@ -65,7 +65,9 @@ func (s *Store) Sparse() bool {
 	return s.core.sparse()
 }
 
-func (c *Core) sparse() bool { return c.work == nil && int(c.slots) > 2*c.published.Len()+fewSlots }
+func (c *Core) sparse() bool {
+	return c.txn == nil && int(c.slots) > 2*c.published.Len()+minRebuildSlots
+}
 
 // Rebuild compacts a store that has lost most of its objects, and reports whether it did. It copies
 // the objects beside the published state, so nothing waits for it. A write in the meantime discards
@@ -101,9 +103,9 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 // rebuilt returns the same content in the first slots, in the order of keys, and in heap h. slots
 // is the number of slots before.
 func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
-	o, names, n := new(cow.Owner), make(renamed, slots), uint32(0)
+	o, names, n := new(cow.Owner), make(slotMap, slots), uint32(0)
 	is := s.fork()
-	is.keys, is.records, is.asides, is.guesses = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newGuesses()
+	is.keys, is.records, is.rejected, is.hints = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newSlotTable()
 	for was := range s.keys.All() {
 		is.keys.Append(o, n)
 		s.chunks.Read(s.records.Get(was), func(b []byte) {
@@ -113,23 +115,23 @@ func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 			}
 			is.records.Set(o, n, place)
 		})
-		is.asides.Set(o, n, s.asides.Get(was))
+		is.rejected.Set(o, n, s.rejected.Get(was))
 		names[was] = n
 		n++
 	}
 	is.chunks = h.Chunks()
-	is.learn()
+	is.fillHints()
 	for i := range is.indexes {
 		is.indexes[i] = s.indexes[i].rebuilt(o, names)
 	}
 	return is
 }
 
-// renamed maps former slots to new ones. Entries of empty slots are meaningless.
-type renamed []uint32
+// slotMap maps former slots to new ones. Entries of empty slots are meaningless.
+type slotMap []uint32
 
 // rebuilt returns the same index with new slot numbers.
-func (x *index) rebuilt(o *cow.Owner, names renamed) index {
+func (x *index) rebuilt(o *cow.Owner, names slotMap) index {
 	is := index{definition: x.definition, found: newTable(postingBefore), missed: x.missed, pending: x.pending}
 	for was := range x.missing.All() {
 		is.missing.Set(o, names[was], true)
@@ -169,6 +171,6 @@ func (s *Store) ReleaseBuffers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.core
-	c.packing.packer, c.packing.recent = pack.Packer{MaxIndex: mostIndex}, recents{}
-	c.buf, c.packed, c.key, c.held.record = nil, nil, nil, nil
+	c.packing.packer, c.packing.cache = pack.Packer{MaxIndex: maxIndexBytes}, templateCache{}
+	c.buf, c.packed, c.key, c.peeked.record = nil, nil, nil, nil
 }

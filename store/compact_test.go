@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// much returns a store of n objects, one of them rejected, and their sources.
-func much(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
+// bigStore returns a store of n objects, one of them rejected, and their sources.
+func bigStore(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 	m := &maker{r: rand.New(rand.NewPCG(7, 7))}
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
@@ -75,7 +75,7 @@ func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
 			}
 		}
 	}
-	usable := n - snap.aside
+	usable := n - snap.rejectedCount
 	if indexed["app"] != usable || indexed["both"] != 2*usable {
 		t.Fatalf("%v are indexed of %d objects", indexed, usable)
 	}
@@ -94,7 +94,7 @@ func leaves(s *Snapshot) int {
 // snapshots stay as they were.
 func TestRebuildChangesOnlyMemory(t *testing.T) {
 	const n = 2000
-	s, m, model := much(t, n)
+	s, m, model := bigStore(t, n)
 	before, whole := s.Snapshot(), map[object.Key][]byte{}
 	if s.Sparse() || s.Rebuild() {
 		t.Error("a full store is sparse")
@@ -123,11 +123,11 @@ func TestRebuildChangesOnlyMemory(t *testing.T) {
 	if got, want := leaves(is), (len(model)+63)/64; got != want {
 		t.Errorf("%d leaves, want %d", got, want)
 	}
-	if lines := is.guesses.lines.Load(); lines == nil || len(*lines) != linesFor(len(model)) {
+	if lines := is.hints.buckets.Load(); lines == nil || len(*lines) != bucketsFor(len(model)) {
 		t.Errorf("%d keys are not guessed", len(model))
 	}
-	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.aside != 1 {
-		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.aside, sparse.Version(), sparse.bytes, sparse.aside)
+	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.rejectedCount != 1 {
+		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.rejectedCount, sparse.Version(), sparse.bytes, sparse.rejectedCount)
 	}
 	for range 2 {
 		holds(t, is, model)
@@ -195,7 +195,7 @@ func TestRebuildKeepsGroups(t *testing.T) {
 
 // After ReleaseBuffers a store holds less, and packs new objects as before.
 func TestReleaseBuffersKeepsPacking(t *testing.T) {
-	s, m, model := much(t, 500)
+	s, m, model := bigStore(t, 500)
 	indexes := s.core.packing.packer.IndexSize()
 	txn := s.Begin()
 	s.ReleaseBuffers()
@@ -223,7 +223,7 @@ func TestReleaseBuffersKeepsPacking(t *testing.T) {
 
 // A write during Rebuild wins.
 func TestAWriteDuringRebuildWins(t *testing.T) {
-	s, m, model := much(t, 2000)
+	s, m, model := bigStore(t, 2000)
 	txn := s.Begin()
 	for i := range 1900 {
 		key, _ := m.object(i)
@@ -252,7 +252,7 @@ func TestAWriteDuringRebuildWins(t *testing.T) {
 // Readers beside Rebuild see consistent states.
 func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 	const n = 1100
-	s, m, _ := much(t, n)
+	s, m, _ := bigStore(t, n)
 	var keys []object.Key
 	for i := range n {
 		key, _ := m.object(i)

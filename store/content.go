@@ -11,7 +11,7 @@ import (
 // server may show one version in another way after a default of the kind, or a conversion, was
 // changed.
 func (c *Core) sameContent(slot uint32, held, e *Entry) bool {
-	if e.aside != nil || held.aside != nil {
+	if e.rejected != nil || held.rejected != nil {
 		return true // nothing to compare
 	}
 	if e.raw == nil && bytes.Equal(held.record, e.record) {
@@ -21,14 +21,14 @@ func (c *Core) sameContent(slot uint32, held, e *Entry) bool {
 	if sameDigests(&was, &is, len(e.raw)) {
 		return true
 	}
-	w := c.work
+	w := c.txn
 	var kind, template uint32
 	w.record(slot, func(k, t uint32, _ record) { kind, template = k, t })
 	b, err := w.templates.Get(template).unpack(c.content[:0], was.object)
 	if err != nil {
 		return false // store e
 	}
-	if c.content = b; cap(b) > mostKept {
+	if c.content = b; cap(b) > maxKeptBuffer {
 		c.content = nil
 	}
 	return wire.Same(wire.Raw{Kind: w.kinds[kind], Encoding: was.encoding(), Bytes: b}, e.Raw())

@@ -46,34 +46,34 @@ type Core struct {
 	heap      *heap.Heap
 	packing   packing
 	published *Snapshot
-	work      *work
-	over      *work    // maps and slices of the last transaction, for reuse
-	slots     uint32   // number of slots in use or free
-	free      []uint32 // the free list of slots
-	// asides are rejections made by AddIndex or a late index function. The next Commit reports
-	// them.
-	asides []Change
+	txn       *transaction
+	reusable  *transaction // maps and slices of the last transaction, for reuse
+	slots     uint32       // number of slots in use or free
+	free      []uint32     // the free list of slots
+	// rejections are the Changes of objects that AddIndex or a late index function rejected. The
+	// next Commit reports them.
+	rejections []Change
 	// high is the highest resourceVersion of any committed state, since the last reset.
 	high        version
 	stale       uint64
 	buf, packed []byte // buffers for the current record
 	key         []byte // buffer for the current key
-	held        Entry  // see peek
+	peeked      Entry  // see peek
 	content     []byte // buffer for the object that is compared; see sameContent
 	terms       []terms
 	check       *check
 	// bounded calls a user's index function with a time limit. Nil waits without a limit.
-	bounded func(d *definition, e *Entry) (answer, *asked)
+	bounded func(d *definition, e *Entry) (answer, *boundedCall)
 }
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: maxIndexBytes}}}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
 	c.heap = c.newHeap()
-	c.published = &Snapshot{state: state{guesses: newGuesses()}, opts: &c.opts}
+	c.published = &Snapshot{state: state{hints: newSlotTable()}, opts: &c.opts}
 	return c
 }
 
@@ -87,28 +87,28 @@ func (c *Core) Snapshot() *Snapshot { return c.published }
 // Begin opens a transaction and discards one that is open.
 func (c *Core) Begin() {
 	c.Discard()
-	w := c.over
-	if c.over = nil; w == nil {
-		w = &work{noted: map[uint32]int{}, gone: map[object.Key]uint32{}, dead: map[object.Key]int{}, uses: map[uint32]int32{}}
+	w := c.reusable
+	if c.reusable = nil; w == nil {
+		w = &transaction{bySlot: map[uint32]int{}, deleted: map[object.Key]uint32{}, unseen: map[object.Key]int{}, uses: map[uint32]int32{}}
 	}
 	w.state, w.owner, w.high = c.published.fork(), new(cow.Owner), c.high
-	c.work = w
+	c.txn = w
 }
 
 // Discard drops the open transaction, if there is one.
 func (c *Core) Discard() {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
-	c.work = nil
+	c.txn = nil
 	c.packing.undo(w)
-	if w.first { // the store was empty
-		c.heap, w.made = c.newHeap(), nil
-		c.slots, c.free, w.taken = 0, nil, nil
+	if w.firstList { // the store was empty
+		c.heap, w.written = c.newHeap(), nil
+		c.slots, c.free, w.takenSlots = 0, nil, nil
 	}
-	c.drop(w.made)
-	c.free = append(c.free, w.taken...)
+	c.drop(w.written)
+	c.free = append(c.free, w.takenSlots...)
 }
 
 // drop frees records that no later state uses. Older snapshots keep them.
@@ -123,12 +123,12 @@ func (c *Core) drop(places []heap.Place) {
 
 // Replace opens a relist within the transaction; see Txn.Replace.
 func (c *Core) Replace(reset bool) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	w.relisting, w.listed, w.reset = true, nil, reset
-	w.first = w.first || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.notes) == 0 && !reset
+	w.firstList = w.firstList || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.pending) == 0 && !reset
 	if reset {
 		w.high = version{}
 	}
@@ -136,22 +136,22 @@ func (c *Core) Replace(reset bool) {
 
 // ReportUnchanged is Txn.ReportUnchanged.
 func (c *Core) ReportUnchanged() {
-	if c.work != nil {
-		c.work.unchanged = true
+	if c.txn != nil {
+		c.txn.unchanged = true
 	}
 }
 
 // Put is Txn.Put.
 func (c *Core) Put(e *Entry) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	passed := w.takePassed()
-	slot, had := c.work.find(e.key)
-	anew := false // skip the comparison with the stored state
+	slot, had := c.txn.find(e.key)
+	unconditional := false // skip the comparison with the stored state
 	if w.relisting {
-		anew = w.reset && !(had && w.listed.has(slot))
+		unconditional = w.reset && !(had && w.listed.has(slot))
 	}
 	listed := func(slot uint32) {
 		if w.relisting {
@@ -164,14 +164,14 @@ func (c *Core) Put(e *Entry) {
 		listed(slot)
 		held = c.peek(slot)
 		verdict = judge(held, e)
-	} else if at, ok := c.noteOf(e.key); ok { // deleted in this transaction
-		final := w.notes[at].final(c.published)
+	} else if at, ok := c.pendingOf(e.key); ok { // deleted in this transaction
+		final := w.pending[at].final(c.published)
 		if judge(final, e) == stale {
 			verdict = stale
 		}
-		passed = after(final, e, passed)
+		passed = endedBefore(final, e, passed)
 	}
-	if !anew {
+	if !unconditional {
 		if verdict == same && !c.sameContent(slot, held, e) {
 			verdict = newer
 		}
@@ -186,10 +186,10 @@ func (c *Core) Put(e *Entry) {
 		}
 	}
 	if had {
-		passed = after(held, e, passed)
+		passed = endedBefore(held, e, passed)
 	}
 	e, terms := c.ask(held, e)
-	if had && !anew && e.aside != nil {
+	if had && !unconditional && e.rejected != nil {
 		if judge(held, e) == same {
 			c.reportUnchanged(slot) // it was rejected before, and its index still fails
 			return
@@ -199,24 +199,24 @@ func (c *Core) Put(e *Entry) {
 		slot = c.slotFor(e.key)
 		listed(slot)
 	}
-	_, noted := w.noted[slot]
-	implied := w.first && !had && len(w.dead) == 0 && !noted
-	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
+	_, changed := w.bySlot[slot]
+	implied := w.firstList && !had && len(w.unseen) == 0 && !changed
+	stored := c.write(slot, e, !implied && len(w.pending) < maxNewest)
 	if !had {
 		w.keys.Insert(w.owner, slot, w.at(c.keyOf(e.key)))
 	}
-	lent := c.index(slot, terms)
+	inUse := c.index(slot, terms)
 	m := e.record.meta()
 	w.high.see(&m)
-	if !lent {
+	if !inUse {
 		defer c.recycle(e)
 	}
 	if implied {
 		return
 	}
-	n := c.note(slot, e.key)
-	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
-	c.pass(n, passed, e)
+	n := c.pendingAt(slot, e.key)
+	n.flags, n.newest, n.last = n.flags&changeReset|w.commonFlags(), stored, nil
+	c.addEnded(n, passed, e)
 }
 
 // recycle returns the bytes of an entry that was Put, once it is packed or ignored. It does nothing
@@ -228,16 +228,16 @@ func (c *Core) recycle(e *Entry) {
 	}
 }
 
-// mostFresh is how many new entries a transaction keeps in memory. Others are loaded when needed.
-const mostFresh = 512
+// maxNewest is how many new entries a transaction keeps in memory. Others are loaded when needed.
+const maxNewest = 512
 
 // peek returns the entry of a slot, for comparison. It is valid until the next Put, Delete or peek.
 func (c *Core) peek(slot uint32) *Entry {
-	if a := c.work.asides.Get(slot); a != nil {
+	if a := c.txn.rejected.Get(slot); a != nil {
 		return a
 	}
-	c.work.record(slot, func(_, _ uint32, r record) { c.held.record = append(c.held.record[:0], r...) })
-	return &c.held
+	c.txn.record(slot, func(_, _ uint32, r record) { c.peeked.record = append(c.peeked.record[:0], r...) })
+	return &c.peeked
 }
 
 // keyOf returns the bytes by which a key is sorted. They are valid until the next call.
@@ -248,38 +248,38 @@ func (c *Core) keyOf(key object.Key) []byte {
 
 // reportUnchanged reports an unchanged object, if ReportUnchanged asked for that.
 func (c *Core) reportUnchanged(slot uint32) {
-	if c.work.unchanged {
+	if c.txn.unchanged {
 		c.resync(slot)
 	}
 }
 
 // Resync is Txn.Resync.
 func (c *Core) Resync(key object.Key) {
-	if c.work == nil {
+	if c.txn == nil {
 		return
 	}
-	if slot, ok := c.work.find(key); ok {
+	if slot, ok := c.txn.find(key); ok {
 		c.resync(slot)
 	}
 }
 
 func (c *Core) resync(slot uint32) {
-	w := c.work
-	if _, ok := w.noted[slot]; ok || w.first {
+	w := c.txn
+	if _, ok := w.bySlot[slot]; ok || w.firstList {
 		return
 	}
-	w.noted[slot] = len(w.notes)
-	w.notes = append(w.notes, note{slot: slot, flags: noteResync})
+	w.bySlot[slot] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{slot: slot, flags: changeResync})
 }
 
 // Delete is Txn.Delete.
 func (c *Core) Delete(key object.Key, last *Entry) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	passed := w.takePassed()
-	slot, had := c.work.find(key)
+	slot, had := c.txn.find(key)
 	if !had {
 		c.deleteUnseen(key, last, passed)
 		return
@@ -293,7 +293,7 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 			c.stale++ // an incarnation older than the stored one
 			return
 		}
-		passed = after(held, last, passed)
+		passed = endedBefore(held, last, passed)
 		last = c.packLast(slot, last)
 	}
 	c.remove(slot, key, last, passed)
@@ -301,20 +301,20 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 
 // Passed is Txn.Passed.
 func (c *Core) Passed(in *object.Incarnations) {
-	if c.work != nil {
-		c.work.passed = in
+	if c.txn != nil {
+		c.txn.passed = in
 	}
 }
 
-func (w *work) takePassed() *object.Incarnations {
+func (w *transaction) takePassed() *object.Incarnations {
 	in := w.passed
 	w.passed = nil
 	return in
 }
 
-// after returns the incarnations that ended before e: that of held, which e follows, and those in
+// endedBefore returns the incarnations that ended before e: that of held, which e follows, and those in
 // passed.
-func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
+func endedBefore(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	if held.SameUID(e) {
 		return passed
 	}
@@ -322,9 +322,9 @@ func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	return none.Then(held.UID()).Join(passed)
 }
 
-// pass adds incarnations to a pending change. It leaves out those that the Change shows: the
+// addEnded adds incarnations to a pending change. It leaves out those that the Change shows: the
 // published one, and e.
-func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
+func (c *Core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry) {
 	if passed = n.passed.Join(passed); passed == nil {
 		return
 	}
@@ -342,47 +342,47 @@ func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
 // packLast returns the final state of an object, packed, so that callers may hold it for long.
 func (c *Core) packLast(slot uint32, last *Entry) *Entry {
 	var t *template
-	c.work.record(slot, func(_, id uint32, _ record) { t = c.work.templates.Get(id) })
-	return c.packing.loose(last, t)
+	c.txn.record(slot, func(_, id uint32, _ record) { t = c.txn.templates.Get(id) })
+	return c.packing.packUnstored(last, t)
 }
 
 // remove deletes a stored object.
 func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
-	w := c.work
+	w := c.txn
 	missed := last == nil
-	if _, noted := w.noted[slot]; missed && (noted || c.published.records.Get(slot) == 0) {
+	if _, changed := w.bySlot[slot]; missed && (changed || c.published.records.Get(slot) == 0) {
 		last = w.load(slot, &key) // the published entry is another one
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
 	w.keys.Delete(w.owner, w.at(c.keyOf(key)))
-	c.leave(slot)
+	c.supersede(slot)
 	w.records.Set(w.owner, slot, 0)
-	w.gone[key] = slot
+	w.deleted[key] = slot
 	w.dirty = true
-	n := c.note(slot, key)
-	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone|w.marks(), nil, last
-	c.pass(n, passed, last)
+	n := c.pendingAt(slot, key)
+	n.flags, n.newest, n.last = n.flags&changeReset|changeDeleted|w.commonFlags(), nil, last
+	c.addEnded(n, passed, last)
 	if missed {
-		n.flags |= noteMissed
+		n.flags |= changeMissed
 	}
 }
 
 // deleteUnseen reports an object that came and went. It ignores a deletion older than the last
 // commit.
 func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnations) {
-	w := c.work
+	w := c.txn
 	if last == nil {
 		return
 	}
-	if at, ok := c.noteOf(key); ok {
-		n := &w.notes[at]
+	if at, ok := c.pendingOf(key); ok {
+		n := &w.pending[at]
 		final := n.final(c.published)
 		was, is := final.record.meta(), last.record.meta()
 		if judgeVersions(&was, &is) == newer {
-			c.pass(n, after(final, last, passed), last)
-			n.last, n.flags = c.packing.loose(last, nil), n.flags&^noteMissed
+			c.addEnded(n, endedBefore(final, last, passed), last)
+			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
 		}
 		return
 	}
@@ -393,40 +393,40 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 		return
 	}
 	w.high.see(&m)
-	w.dead[key] = len(w.notes)
-	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil), passed: passed})
+	w.unseen[key] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{unseen: true, flags: changeDeleted | w.commonFlags(), last: c.packing.packUnstored(last, nil), passed: passed})
 }
 
-// noteOf returns the pending change of a key that is not stored.
-func (c *Core) noteOf(key object.Key) (at int, ok bool) {
-	w := c.work
-	if slot, gone := w.gone[key]; gone {
-		at, ok = w.noted[slot]
+// pendingOf returns the pending change of a key that is not stored.
+func (c *Core) pendingOf(key object.Key) (at int, ok bool) {
+	w := c.txn
+	if slot, deleted := w.deleted[key]; deleted {
+		at, ok = w.bySlot[slot]
 		return at, ok
 	}
-	at, ok = w.dead[key]
+	at, ok = w.unseen[key]
 	return at, ok
 }
 
-// note returns the pending change of a slot and its key. It adds one if there is none.
-func (c *Core) note(slot uint32, key object.Key) *note {
-	w := c.work
-	if at, ok := w.noted[slot]; ok {
-		return &w.notes[at]
+// pendingAt returns the pending change of a slot and its key. It adds one if there is none.
+func (c *Core) pendingAt(slot uint32, key object.Key) *pendingChange {
+	w := c.txn
+	if at, ok := w.bySlot[slot]; ok {
+		return &w.pending[at]
 	}
-	if at, ok := w.dead[key]; ok {
-		delete(w.dead, key)
-		w.noted[slot] = at
-		w.notes[at].slot, w.notes[at].unseen = slot, false
-		return &w.notes[at]
+	if at, ok := w.unseen[key]; ok {
+		delete(w.unseen, key)
+		w.bySlot[slot] = at
+		w.pending[at].slot, w.pending[at].unseen = slot, false
+		return &w.pending[at]
 	}
-	w.noted[slot] = len(w.notes)
-	w.notes = append(w.notes, note{slot: slot})
-	return &w.notes[len(w.notes)-1]
+	w.bySlot[slot] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{slot: slot})
+	return &w.pending[len(w.pending)-1]
 }
 
 // final returns the last state of a deleted object.
-func (n *note) final(published *Snapshot) *Entry {
+func (n *pendingChange) final(published *Snapshot) *Entry {
 	if n.last != nil {
 		return n.last
 	}
@@ -435,68 +435,68 @@ func (n *note) final(published *Snapshot) *Entry {
 
 // Sweep is Txn.Sweep.
 func (c *Core) Sweep() {
-	w := c.work
+	w := c.txn
 	if w == nil || !w.relisting {
 		return
 	}
-	var gone []uint32
+	var unlisted []uint32
 	for slot := range w.keys.All() {
 		if !w.listed.has(slot) {
-			gone = append(gone, slot)
+			unlisted = append(unlisted, slot)
 		}
 	}
-	for _, slot := range gone {
+	for _, slot := range unlisted {
 		c.remove(slot, keyString(w.key(nil, slot)), nil, nil)
 	}
-	w.listed, w.relisting, w.whole, w.reset = nil, false, true, false
+	w.listed, w.relisting, w.complete, w.reset = nil, false, true, false
 }
 
 // Commit is Txn.Commit.
 func (c *Core) Commit() Changes {
-	w := c.work
-	changes := Changes{first: c.asides}
-	c.asides = nil
+	w := c.txn
+	changes := Changes{rejections: c.rejections}
+	c.rejections = nil
 	if w == nil || w.relisting {
 		c.Discard()
 		return changes
 	}
-	if w.whole {
-		slices.SortStableFunc(w.notes, func(a, b note) int { return goneFirst(a) - goneFirst(b) })
+	if w.complete {
+		slices.SortStableFunc(w.pending, func(a, b pendingChange) int { return deletionsFirst(a) - deletionsFirst(b) })
 	}
-	changes.notes, changes.was = w.notes, c.published
-	changes.initial = w.whole && !c.published.synced
-	changes.implied = w.first && w.whole
-	if w.dirty || w.whole {
-		c.packing.settle(w)
-		c.drop(w.left)
+	changes.pending, changes.was = w.pending, c.published
+	changes.initial = w.complete && !c.published.synced
+	changes.allNew = w.firstList && w.complete
+	if w.dirty || w.complete {
+		c.packing.countUsers(w)
+		c.drop(w.superseded)
 		c.heap.Tidy(mover{w})
 		w.chunks = c.heap.Chunks()
-		c.publish(w.state, c.published.synced || w.whole)
-		if w.whole {
-			c.published.learn()
+		c.publish(w.state, c.published.synced || w.complete)
+		if w.complete {
+			c.published.fillHints()
 		}
-		for _, slot := range w.gone {
+		for _, slot := range w.deleted {
 			c.free = append(c.free, slot)
 		}
 	}
-	c.work = nil
+	c.txn = nil
 	changes.is = c.published
 	c.high = w.high
-	c.over = w.again()
+	c.reusable = w.reuse()
 	if c.check != nil {
 		c.check.all(c)
 	}
 	return changes
 }
 
-func goneFirst(n note) int {
-	if n.flags&noteGone != 0 {
+func deletionsFirst(n pendingChange) int {
+	if n.flags&changeDeleted != 0 {
 		return 0
 	}
 	return 1
 }
 
 func (c *Core) publish(s state, synced bool) {
-	s.guesses.fit(s.keys.Len())
+	s.hints.fit(s.keys.Len())
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
 }

@@ -32,9 +32,9 @@ type Entry struct {
 	// template is what the object is packed against; nil means nothing.
 	template *template
 	// raw is the object as received, while it is in memory; nil means unpack it.
-	raw    []byte
-	header atomic.Pointer[object.Header] // nil: not read yet
-	aside  error
+	raw      []byte
+	header   atomic.Pointer[object.Header] // nil: not read yet
+	rejected error
 	// shown says that an index function may keep the entry.
 	shown bool
 	// lent is set if the record is memory of the store. The key is then made on demand.
@@ -76,7 +76,7 @@ func digestOwners(owners []object.Owner) (sum uint64) {
 // header holds what is known of it, at least the key. Reads of the object return the cause. A new
 // state of the object replaces the entry.
 func SetAside(h object.Header, cause error) *Entry {
-	e := &Entry{key: h.Key, aside: cause}
+	e := &Entry{key: h.Key, rejected: cause}
 	e.record = appendRecord(nil, &h, 0, digest{Owners: digestOwners(h.Owners)})
 	e.header.Store(&h)
 	return e
@@ -134,7 +134,7 @@ func (e *Entry) Same(other *Entry) bool {
 	if e == other || e == nil || other == nil {
 		return e == other
 	}
-	if e.Key() != other.Key() || (e.aside != nil) != (other.aside != nil) {
+	if e.Key() != other.Key() || (e.rejected != nil) != (other.rejected != nil) {
 		return false
 	}
 	a, b := e.record.meta(), other.record.meta()
@@ -175,9 +175,9 @@ func (e *Entry) metadata() object.Header {
 		return *h
 	}
 	m, p := e.record.meta(), e.template.parts()
-	labels, one := known(&p.labels, m.digest.Labels)
-	annotations, two := known(&p.annotations, m.digest.Annotations)
-	owners, three := known(&p.owners, m.digest.Owners)
+	labels, one := cachedPart(&p.labels, m.digest.Labels)
+	annotations, two := cachedPart(&p.annotations, m.digest.Annotations)
+	owners, three := cachedPart(&p.owners, m.digest.Owners)
 	if !one || !two || !three {
 		return *e.scan(&m)
 	}
@@ -228,7 +228,7 @@ func (e *Entry) labels() map[string]string {
 		return h.Labels
 	}
 	m := e.record.meta()
-	if labels, ok := known(&e.template.parts().labels, m.digest.Labels); ok {
+	if labels, ok := cachedPart(&e.template.parts().labels, m.digest.Labels); ok {
 		return labels
 	}
 	return e.scan(&m).Labels
@@ -239,7 +239,7 @@ func (e *Entry) annotations() map[string]string {
 		return h.Annotations
 	}
 	m := e.record.meta()
-	if annotations, ok := known(&e.template.parts().annotations, m.digest.Annotations); ok {
+	if annotations, ok := cachedPart(&e.template.parts().annotations, m.digest.Annotations); ok {
 		return annotations
 	}
 	return e.scan(&m).Annotations
@@ -250,7 +250,7 @@ func (e *Entry) owners() []object.Owner {
 		return h.Owners
 	}
 	m := e.record.meta()
-	if owners, ok := known(&e.template.parts().owners, m.digest.Owners); ok {
+	if owners, ok := cachedPart(&e.template.parts().owners, m.digest.Owners); ok {
 		return owners
 	}
 	return e.scan(&m).Owners
@@ -268,19 +268,19 @@ func (e *Entry) scan(m *meta) *object.Header {
 		panic(fmt.Sprintf("store: the header of %s cannot be read a second time: %v", e.Key(), err))
 	}
 	h.Key = e.Key()
-	e.template.parts().learn(&m.digest, &h)
+	e.template.parts().cache(&m.digest, &h)
 	e.header.Store(&h)
 	return &h
 }
 
 // Err returns the cause of a rejection, or nil.
-func (e *Entry) Err() error { return e.aside }
+func (e *Entry) Err() error { return e.rejected }
 
 // Decode writes the object into a value of the caller, who then owns all of it. For a rejected
 // entry it returns the cause.
 func (e *Entry) Decode(into object.Object) error {
-	if e.aside != nil {
-		return e.aside
+	if e.rejected != nil {
+		return e.rejected
 	}
 	m := e.record.meta()
 	if e.raw != nil {
@@ -296,7 +296,7 @@ func (e *Entry) Decode(into object.Object) error {
 // Raw returns the object as received: read only. It is empty for a rejected entry. An entry from a
 // store unpacks the object in each call.
 func (e *Entry) Raw() wire.Raw {
-	if e.aside != nil {
+	if e.rejected != nil {
 		return wire.Raw{}
 	}
 	m := e.record.meta()
@@ -332,7 +332,7 @@ func (e *Entry) Compact() *Entry {
 	if e != nil && e.lent != nil {
 		return &Entry{key: e.Key(), record: bytes.Clone(e.record), kind: e.kind, template: e.template}
 	}
-	if e == nil || e.aside != nil || e.raw == nil && e.header.Load() == nil {
+	if e == nil || e.rejected != nil || e.raw == nil && e.header.Load() == nil {
 		return e
 	}
 	if len(e.record.meta().object) == 0 {

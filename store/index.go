@@ -48,9 +48,9 @@ type definition struct {
 	// users says that it calls a user's function, which may take long. foreign says that the
 	// function may keep the entries it receives.
 	users, foreign bool
-	// late is set while a goroutine fills the index; no other goroutine asks it then. The holder of
+	// pending is set while a goroutine fills the index; no other goroutine asks it then. The holder of
 	// the Core guards it.
-	late *pending
+	pending *pendingIndex
 	// probation is the number of quick calls still needed before the writer waits for a second
 	// again.
 	probation atomic.Int32
@@ -59,7 +59,7 @@ type definition struct {
 func newDefinition(name string, by Indexer) *definition {
 	d := &definition{name: name, by: by, users: true, foreign: true}
 	switch by.(type) {
-	case readyMade:
+	case builtin:
 		d.users, d.foreign = false, false
 	case partial:
 		d.foreign = false
@@ -104,20 +104,20 @@ func (d *definition) ask(e *Entry) answer {
 
 // terms are the values of one object in an index.
 type terms struct {
-	values []string
-	same   bool     // equal to those of the stored state; values is not set
-	late   *pending // set: the values are not known yet
+	values  []string
+	same    bool          // equal to those of the stored state; values is not set
+	pending *pendingIndex // set: the values are not known yet
 	// overrun is the call that will compute them, if one has begun.
-	overrun *asked
+	overrun *boundedCall
 }
 
 // ask asks every index about an entry. held is the stored entry of the same slot, or nil. If an
 // index fails, ask returns a rejected entry instead. The terms are valid until the next ask.
 func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
-	indexes := c.work.indexes
+	indexes := c.txn.indexes
 	c.terms = slices.Grow(c.terms[:0], len(indexes))[:len(indexes)]
 	clear(c.terms)
-	if e.aside != nil || len(indexes) == 0 {
+	if e.rejected != nil || len(indexes) == 0 {
 		return e, c.terms
 	}
 	same := sameParts(held, e)
@@ -130,15 +130,15 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 		case d.parts != 0 && d.parts&^same == 0:
 			t.same = true
 			continue
-		case d.late != nil:
-			t.late = d.late
+		case d.pending != nil:
+			t.pending = d.pending
 			continue
 		}
 		var a answer
 		if d.users && c.bounded != nil {
 			if a, t.overrun = c.bounded(d, e); t.overrun != nil {
-				d.late = t.overrun.late
-				t.late = d.late
+				d.pending = t.overrun.pending
+				t.pending = d.pending
 				continue
 			}
 		} else {
@@ -155,19 +155,19 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 
 // index updates the indexes for the record written to a slot. It reports whether a call still uses
 // the entry.
-func (c *Core) index(slot uint32, all []terms) (lent bool) {
-	w := c.work
+func (c *Core) index(slot uint32, all []terms) (inUse bool) {
+	w := c.txn
 	for i, t := range all {
 		switch x := &w.indexes[i]; {
-		case t.late != nil:
-			x.miss(w.owner, slot, t.late)
+		case t.pending != nil:
+			x.markMissing(w.owner, slot, t.pending)
 		case !t.same:
 			x.set(&w.state, w.owner, slot, t.values)
 		}
 		if t.overrun != nil {
-			lent = true
+			inUse = true
 			t.overrun.slot, t.overrun.id = slot, w.chunks.ID(w.records.Get(slot))
 		}
 	}
-	return lent
+	return inUse
 }

@@ -5,7 +5,7 @@ import "github.com/flyball-io/flyball/wire"
 // ByNamespace indexes objects by namespace. Cluster-scoped objects are not in it. A Snapshot reads
 // one namespace without an index; this one serves conditions with Or.
 func ByNamespace() Indexer {
-	return readyMade{partial{nil, func(e *Entry) ([]string, error) {
+	return builtin{partial{nil, func(e *Entry) ([]string, error) {
 		if e.key.Namespace == "" {
 			return nil, nil
 		}
@@ -15,7 +15,7 @@ func ByNamespace() Indexer {
 
 // ByLabel indexes objects by the value of a label. Objects without the label are not in it.
 func ByLabel(label string) Indexer {
-	return readyMade{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
+	return builtin{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
 		value, ok := e.Label(label)
 		if !ok {
 			return nil, nil
@@ -26,7 +26,7 @@ func ByLabel(label string) Indexer {
 
 // ByOwnerUID indexes objects by the uid of each of their owners.
 func ByOwnerUID() Indexer {
-	return readyMade{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
+	return builtin{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
 		owners := e.owners()
 		if len(owners) == 0 {
 			return nil, nil
@@ -53,7 +53,7 @@ func ByPath(path *wire.Path) Indexer {
 	case name == "metadata" && inner == "annotations":
 		in = []Part{Annotations}
 	}
-	return readyMade{partial{in, func(e *Entry) (values []string, err error) {
+	return builtin{partial{in, func(e *Entry) (values []string, err error) {
 		err = e.Read(func(raw wire.Raw) (err error) {
 			values, err = path.Values(raw)
 			return err
@@ -72,8 +72,8 @@ func Transient(f IndexFunc) Indexer {
 	return partial{nil, f}
 }
 
-// readyMade is an Indexer of this package: it is known to be quick.
-type readyMade struct{ partial }
+// builtin is an Indexer of this package: it is known to be quick.
+type builtin struct{ partial }
 
 // partial is a function that depends on some parts; without parts on any. It keeps nothing of an
 // entry.

@@ -186,7 +186,7 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 		}
 	}
 
-	g := newGuesses()
+	g := newSlotTable()
 	always := func(uint32) bool { return true }
 	if _, ok := g.find(1, always); ok {
 		t.Error("empty guesses guess")
@@ -214,13 +214,13 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 	if known < n*99/100 {
 		t.Errorf("%d of %d keys are known", known, n)
 	}
-	if size := len(*g.lines.Load()) * lineSize; size < n || size > 3*n {
+	if size := len(*g.buckets.Load()) * bucketSize; size < n || size > 3*n {
 		t.Errorf("room for %d guesses of %d keys", size, n)
 	}
-	if g.fit(n / 2); g.lines.Load() == nil {
+	if g.fit(n / 2); g.buckets.Load() == nil {
 		t.Error("half of the keys have gone, and all is forgotten")
 	}
-	if g.fit(n / 100); g.lines.Load() != nil {
+	if g.fit(n / 100); g.buckets.Load() != nil {
 		t.Error("most keys have gone, and the memory stays")
 	}
 }

@@ -43,14 +43,14 @@ func (s *sleeper) set(name string, d time.Duration) {
 	s.sleep[name] = d
 }
 
-// toldOverdue collects the reports of a store about slow calls.
-type toldOverdue struct {
+// overdueCalls collects the reports of a store about slow calls.
+type overdueCalls struct {
 	mu    sync.Mutex
 	begin time.Time
 	lines []string
 }
 
-func (o *toldOverdue) add(index string, key object.Key, began time.Time) {
+func (o *overdueCalls) add(index string, key object.Key, began time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %s at %s", index, key.Name, began.Sub(o.begin), time.Since(o.begin)))
@@ -62,7 +62,7 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 	for _, kind := range []string{"may keep", "transient"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				told := toldOverdue{begin: time.Now()}
+				told := overdueCalls{begin: time.Now()}
 				var reused [][]byte
 				s := New(Options{Check: true, OnOverdue: told.add, Recycle: func(b []byte) { reused = append(reused, b) }})
 				slow := &sleeper{sleep: map[string]time.Duration{"slow": 5 * time.Minute}}

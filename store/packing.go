@@ -23,21 +23,21 @@ type packing struct {
 	freed []uint32
 	held  int64 // bytes of all templates in use
 
-	recent recents
+	cache templateCache
 }
 
-// recent is a template in the form that the packer needs: with an index.
-type recent struct {
-	of *template
-	t  *pack.Template
+// cachedTemplate is a template in the form that the packer needs: with an index.
+type cachedTemplate struct {
+	template *template
+	t        *pack.Template
 }
 
-// recents caches the templates used last: 64 sets of four, each in the order of last use. With one
+// templateCache caches the templates used last: 64 sets of four, each in the order of last use. With one
 // entry a set, fifty owners in turn would rebuild an index for every second object.
-type recents [64][4]recent
+type templateCache [64][4]cachedTemplate
 
 // set returns the cache set of a template.
-func (r *recents) set(t *template) []recent { return r[t.group%uint64(len(r))][:] }
+func (r *templateCache) set(t *template) []cachedTemplate { return r[t.group%uint64(len(r))][:] }
 
 // group describes objects that may be packed against one another.
 type group struct {
@@ -49,12 +49,12 @@ type group struct {
 }
 
 const (
-	mostIndex  = 512 << 10 // limit in bytes of the indexes of all templates of a store
-	mostShape  = 64 << 10  // limit in bytes of a template that is made for a shape
-	plainUsers = 32        // number of users from which a template is kept unpacked
-	aged       = 16        // number of much larger records after which a template is replaced
-	hopeless   = 4         // number of useless attempts after which a template is not tried
-	retry      = 64
+	maxIndexBytes    = 512 << 10 // limit in bytes of the indexes of all templates of a store
+	maxShapeTemplate = 64 << 10  // limit in bytes of a template that is made for a shape
+	plainUsers       = 32        // number of users from which a template is kept unpacked
+	maxWorse         = 16        // number of much larger records after which a template is replaced
+	maxUseless       = 4         // number of useless attempts after which a template is not tried
+	retryAfter       = 64
 )
 
 var groupSeed = maphash.MakeSeed()
@@ -81,7 +81,7 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 
 // pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
 // none.
-func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
+func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
 	h, m := e.metadata(), e.record.meta()
 	shape := shapeOf(&h, &m)
 	key := groupOf(&h, shape)
@@ -93,14 +93,14 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 	switch {
 	case common.first == 0:
 		common.first = slot + 1
-	case common.template == nil && common.first != slot+1 && len(e.raw) <= mostShape:
+	case common.template == nil && common.first != slot+1 && len(e.raw) <= maxShapeTemplate:
 		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape), true
 	}
 	switch {
 	case of.first == 0:
 		of.first = slot + 1
 	case of.template == nil && of.first != slot+1:
-		of.template, own = p.make(e.raw, key, common.template), true
+		of.template, own = p.derive(e.raw, key, common.template), true
 	}
 	g := &of
 	if of.template == nil {
@@ -116,21 +116,21 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 		t = nil
 	}
 	if t != nil {
-		p.use(w, t)
+		p.addUser(w, t)
 		if t.shared.labels.Load() == nil {
-			t.shared.learn(&m.digest, &h)
+			t.shared.cache(&m.digest, &h)
 		}
 	}
 	p.groups[shape], p.groups[key] = common, of
 	if len(p.groups) > p.sweep {
-		p.forget(w)
+		p.dropUnshared(w)
 	}
 	return dst, t
 }
 
-// loose packs an entry that is not stored, against t. t may be nil.
-func (p *packing) loose(e *Entry, t *template) *Entry {
-	if e.aside != nil || e.raw == nil {
+// packUnstored packs an entry that is not stored, against t. t may be nil.
+func (p *packing) packUnstored(e *Entry, t *template) *Entry {
+	if e.rejected != nil || e.raw == nil {
 		return e
 	}
 	var with *pack.Template
@@ -142,8 +142,8 @@ func (p *packing) loose(e *Entry, t *template) *Entry {
 	return e.packed(r, t)
 }
 
-// make returns a template of b. It is kept as a difference from parent if that is small.
-func (p *packing) make(b []byte, group uint64, parent *template) *template {
+// derive returns a template of b. It is kept as a difference from parent if that is small.
+func (p *packing) derive(b []byte, group uint64, parent *template) *template {
 	if parent != nil {
 		if r := p.packer.Append(nil, p.indexed(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
 			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
@@ -157,9 +157,9 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	if g.template == nil {
 		return p.packer.Append(dst, nil, b)
 	}
-	if g.useless >= hopeless {
-		if g.useless++; g.useless == retry {
-			g.useless = hopeless - 1
+	if g.useless >= maxUseless {
+		if g.useless++; g.useless == retryAfter {
+			g.useless = maxUseless - 1
 		}
 		return p.packer.Append(dst, nil, b)
 	}
@@ -172,7 +172,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
-			if g.useless++; g.useless == hopeless {
+			if g.useless++; g.useless == maxUseless {
 				p.unindex(g.template)
 			}
 		} else {
@@ -185,7 +185,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	case g.usual == 0:
 		g.usual = uint32(n)
 	case n > 2*int(g.usual)+64:
-		if g.worse++; g.worse >= aged {
+		if g.worse++; g.worse >= maxWorse {
 			*g = group{} // the objects have changed: start over
 		}
 	default:
@@ -197,8 +197,8 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 
 // indexed returns a template with an index, from the cache or new.
 func (p *packing) indexed(t *template) *pack.Template {
-	set := p.recent.set(t)
-	i := slices.IndexFunc(set, func(r recent) bool { return r.of == t })
+	set := p.cache.set(t)
+	i := slices.IndexFunc(set, func(r cachedTemplate) bool { return r.template == t })
 	if i < 0 {
 		i = len(set) - 1
 		if old := set[i].t; old != nil {
@@ -208,7 +208,7 @@ func (p *packing) indexed(t *template) *pack.Template {
 		if err != nil {
 			panic(err) // it was packed here
 		}
-		set[i] = recent{t, pack.NewTemplate(plain)}
+		set[i] = cachedTemplate{t, pack.NewTemplate(plain)}
 	}
 	r := set[i]
 	copy(set[1:], set[:i])
@@ -216,19 +216,19 @@ func (p *packing) indexed(t *template) *pack.Template {
 	return r.t
 }
 
-// use adds the template to the table of the state if need be, and counts a record.
-func (p *packing) use(w *work, t *template) {
+// addUser adds the template to the table of the state if need be, and counts a record.
+func (p *packing) addUser(w *transaction, t *template) {
 	if t.id == 0 || w.templates.Get(t.id) != t {
-		t.id = p.name()
+		t.id = p.newID()
 		w.templates.Set(w.owner, t.id, t)
-		w.named = append(w.named, t.id)
+		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
 	}
 	w.count(t.id, 1)
 }
 
-// name returns a free template id.
-func (p *packing) name() uint32 {
+// newID returns a free template id.
+func (p *packing) newID() uint32 {
 	if n := len(p.freed); n > 0 {
 		id := p.freed[n-1]
 		p.freed = p.freed[:n-1]
@@ -241,10 +241,10 @@ func (p *packing) name() uint32 {
 	return uint32(len(p.users) - 1)
 }
 
-// settle counts the template users of a transaction before it is published. It removes templates
+// countUsers counts the template users of a transaction before it is published. It removes templates
 // without users, and unpacks those with many.
-func (p *packing) settle(w *work) {
-	for _, id := range w.named {
+func (p *packing) countUsers(w *transaction) {
+	for _, id := range w.newTemplates {
 		w.count(id, 0)
 	}
 	for id, n := range w.uses {
@@ -286,24 +286,24 @@ func (p *packing) drop(t *template) {
 
 // unindex releases the index of a template. It is rebuilt when needed.
 func (p *packing) unindex(t *template) {
-	for i, r := range p.recent.set(t) {
-		if r.of == t {
+	for i, r := range p.cache.set(t) {
+		if r.template == t {
 			p.packer.Release(r.t)
-			p.recent.set(t)[i] = recent{}
+			p.cache.set(t)[i] = cachedTemplate{}
 		}
 	}
 }
 
 // undo reverts the effects of a discarded transaction.
-func (p *packing) undo(w *work) {
-	for _, id := range w.named {
+func (p *packing) undo(w *transaction) {
+	for _, id := range w.newTemplates {
 		p.drop(w.templates.Get(id))
 		p.freed = append(p.freed, id)
 	}
 }
 
-// forget deletes the groups without a template.
-func (p *packing) forget(w *work) {
+// dropUnshared deletes the groups without a template.
+func (p *packing) dropUnshared(w *transaction) {
 	for key, g := range p.groups {
 		if g.template == nil || w.templates.Get(g.template.id) != g.template {
 			delete(p.groups, key)

@@ -25,7 +25,7 @@ func setOf(all []Part) (set partSet) {
 // sameParts returns the parts that are equal in two states of an object. a may be nil. If one is
 // nil or rejected, no part counts as equal.
 func sameParts(a, b *Entry) (same partSet) {
-	if a == nil || a.aside != nil || b.aside != nil {
+	if a == nil || a.rejected != nil || b.rejected != nil {
 		return 0
 	}
 	x, y := a.record.meta(), b.record.meta()

@@ -17,7 +17,7 @@ type index struct {
 	// Their terms are those of an earlier record. While it is not empty the index cannot be read.
 	missing cow.Table[bool]
 	missed  int
-	pending *pending // set if missed is not 0
+	pending *pendingIndex // set if missed is not 0
 }
 
 // posting is the set of objects that an index has under a value.
@@ -123,8 +123,8 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	}
 }
 
-// miss records that the index has not been asked about the record of a slot.
-func (x *index) miss(o *cow.Owner, slot uint32, p *pending) {
+// markMissing records that the index has not been asked about the record of a slot.
+func (x *index) markMissing(o *cow.Owner, slot uint32, p *pendingIndex) {
 	if x.pending = p; !x.missing.Get(slot) {
 		x.missing.Set(o, slot, true)
 		x.missed++

@@ -10,8 +10,8 @@ import (
 // scratches is a pool of buffers for unpacking objects.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostPooled is the largest buffer in bytes that is kept.
-const mostPooled = 1 << 20
+// maxPooledBuffer is the largest buffer in bytes that is kept.
+const maxPooledBuffer = 1 << 20
 
 // borrow calls f with a pooled buffer, which f owns until it returns. f returns the buffer, grown
 // if need be.
@@ -19,7 +19,7 @@ func borrow(f func(scratch []byte) ([]byte, error)) error {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
 	b, err := f((*scratch)[:0])
-	if cap(b) > mostPooled {
+	if cap(b) > maxPooledBuffer {
 		b = nil
 	}
 	if b != nil {
@@ -30,7 +30,7 @@ func borrow(f func(scratch []byte) ([]byte, error)) error {
 
 // Size is the length of the object as received; 0 for a rejected entry.
 func (e *Entry) Size() int {
-	if e.raw != nil || e.aside != nil {
+	if e.raw != nil || e.rejected != nil {
 		return len(e.raw)
 	}
 	n, _ := pack.Size(e.record.meta().object) // a damaged record fails when it is read
@@ -41,8 +41,8 @@ func (e *Entry) Size() int {
 // returns, and read only; no part of them may be kept. Read saves the allocation of [Entry.Raw].
 // For a rejected entry it returns the cause.
 func (e *Entry) Read(f func(wire.Raw) error) error {
-	if e.aside != nil {
-		return e.aside
+	if e.rejected != nil {
+		return e.rejected
 	}
 	m := e.record.meta()
 	raw := wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked()
@@ -68,7 +68,7 @@ func (l *loan) use(f func(scratch []byte) ([]byte, error)) error {
 	scratch := l.scratch[:0]
 	l.scratch = nil // f may call Read itself
 	b, err := f(scratch)
-	if cap(b) <= mostPooled {
+	if cap(b) <= maxPooledBuffer {
 		l.scratch = b
 	}
 	return err

@@ -60,7 +60,7 @@ func (s *Snapshot) Get(key object.Key) (*Entry, error) {
 	if !ok {
 		return nil, apierrors.NewNotFound(s.opts.Resource, key.Name)
 	}
-	if e.aside != nil {
+	if e.rejected != nil {
 		return nil, s.SetAsideError(e)
 	}
 	return e, nil
@@ -69,10 +69,10 @@ func (s *Snapshot) Get(key object.Key) (*Entry, error) {
 // SetAsideError returns the error for a rejected entry of this store; nil for any other. Iterators
 // yield rejected entries among the others; Entry.Err tells them apart.
 func (s *Snapshot) SetAsideError(e *Entry) error {
-	if e.aside == nil {
+	if e.rejected == nil {
 		return nil
 	}
-	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.aside}
+	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.rejected}
 }
 
 // All yields every entry, in the order of keys, rejected ones included.
@@ -204,7 +204,7 @@ func (w *walk) next() *Entry {
 }
 
 func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {
-	if e := s.asides.Get(slot); e != nil {
+	if e := s.rejected.Get(slot); e != nil {
 		return match(e)
 	}
 	s.lend(slot, func(e *Entry) { ok = match(e) })

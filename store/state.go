@@ -18,16 +18,16 @@ import (
 // Each object has one slot while it exists. Trees sort slots, so an update changes only the record
 // of one slot.
 type state struct {
-	chunks    heap.Chunks           // the chunks that hold the records
-	guesses   *guesses              // shared by all states
-	keys      cow.Tree              // slots, sorted by key
-	records   cow.Table[heap.Place] // by slot
-	asides    cow.Table[*Entry]     // rejected entries, by slot
-	templates cow.Table[*template]  // by the template ids in records
-	kinds     []*wire.Kind          // by the kind ids in records
-	indexes   []index
-	bytes     int64
-	aside     int
+	chunks        heap.Chunks           // the chunks that hold the records
+	hints         *slotTable            // shared by all states
+	keys          cow.Tree              // slots, sorted by key
+	records       cow.Table[heap.Place] // by slot
+	rejected      cow.Table[*Entry]     // rejected entries, by slot
+	templates     cow.Table[*template]  // by the template ids in records
+	kinds         []*wire.Kind          // by the kind ids in records
+	indexes       []index
+	bytes         int64
+	rejectedCount int
 }
 
 // fork returns an independent state with the same content.
@@ -76,7 +76,7 @@ func (s *state) at(key []byte) cow.Probe {
 // load returns a copy of the entry of a slot, valid without a time limit. key is the entry's key if
 // the caller has it, or nil.
 func (s *state) load(slot uint32, key *object.Key) (e *Entry) {
-	if e := s.asides.Get(slot); e != nil {
+	if e := s.rejected.Get(slot); e != nil {
 		return e
 	}
 	s.record(slot, func(kind, template uint32, r record) {

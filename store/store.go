@@ -46,7 +46,7 @@ func (s *Store) Look(key object.Key, f func(*Entry)) (found bool) {
 	if !ok {
 		return false
 	}
-	if e := snap.asides.Get(slot); e != nil {
+	if e := snap.rejected.Get(slot); e != nil {
 		f(e)
 		return true
 	}
@@ -75,13 +75,13 @@ func (s *Store) do(step func(*Core)) {
 func (s *Store) AddIndex(name string, by Indexer) error {
 	d := newDefinition(name, by)
 	var err error
-	var late *pending
+	var pending *pendingIndex
 	s.do(func(c *Core) {
 		err = c.addIndex(d)
-		late = d.late
+		pending = d.pending
 	})
 	if err == nil {
-		s.catchUp(d, late, func() bool { return false })
+		s.catchUp(d, pending, func() bool { return false })
 	}
 	return err
 }
@@ -122,7 +122,7 @@ func (s *Store) Stats() Stats {
 	c := s.core
 	snap := c.published
 	st := Stats{
-		Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.aside, StaleIgnored: c.stale,
+		Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.rejectedCount, StaleIgnored: c.stale,
 		Templates: c.packing.templates(),
 	}
 	h := c.heap.Stats()

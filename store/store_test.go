@@ -75,7 +75,7 @@ func id(e *Entry) string {
 	switch {
 	case e == nil:
 		return "-"
-	case e.aside != nil:
+	case e.rejected != nil:
 		return fmt.Sprintf("%s@%s!", e.UID(), e.ResourceVersion())
 	}
 	return fmt.Sprintf("%s@%s", e.UID(), e.ResourceVersion())

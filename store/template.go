@@ -87,8 +87,8 @@ func (t *template) parts() *parts {
 	return &t.shared
 }
 
-// known returns the cached part if it has this digest. A digest of 0 means an absent part.
-func known[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
+// cachedPart returns the cached part if it has this digest. A digest of 0 means an absent part.
+func cachedPart[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
 	if digest == 0 {
 		return value, true
 	}
@@ -98,18 +98,18 @@ func known[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) 
 	return value, false
 }
 
-// learn caches the parts of a header that are not cached yet.
-func (p *parts) learn(d *digest, h *object.Header) {
+// cache caches the parts of a header that are not cached yet.
+func (p *parts) cache(d *digest, h *object.Header) {
 	if p == &noParts {
 		return
 	}
-	if _, ok := known(&p.labels, d.Labels); !ok {
+	if _, ok := cachedPart(&p.labels, d.Labels); !ok {
 		p.labels.Store(&part[map[string]string]{d.Labels, h.Labels})
 	}
-	if _, ok := known(&p.annotations, d.Annotations); !ok {
+	if _, ok := cachedPart(&p.annotations, d.Annotations); !ok {
 		p.annotations.Store(&part[map[string]string]{d.Annotations, h.Annotations})
 	}
-	if _, ok := known(&p.owners, d.Owners); !ok {
+	if _, ok := cachedPart(&p.owners, d.Owners); !ok {
 		p.owners.Store(&part[[]object.Owner]{d.Owners, h.Owners})
 	}
 }

@@ -18,7 +18,7 @@ func judge(held, e *Entry) verdict {
 		return newer
 	}
 	v := judgeVersions(&was, &is)
-	if v == same && held.aside != nil && e.aside == nil {
+	if v == same && held.rejected != nil && e.rejected == nil {
 		return newer // it was rejected; now it may be usable
 	}
 	return v

@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// work is an open transaction.
-type work struct {
+// transaction is an open transaction.
+type transaction struct {
 	state
 	owner *cow.Owner
 	dirty bool // state differs from the published one
@@ -21,66 +21,66 @@ type work struct {
 	// back. unchanged says that unchanged objects are reported too.
 	relisting bool
 	listed    bits
-	whole     bool
+	complete  bool
 	reset     bool
 	unchanged bool
-	// first says that this is the first list: every object is new, so no pending changes are kept.
-	first bool
+	// firstList says that this is the first list: every object is new, so no pending changes are kept.
+	firstList bool
 
-	passed *object.Incarnations // of the key of the next Put or Delete
-	notes  []note
-	noted  map[uint32]int        // index into notes, by slot
-	dead   map[object.Key]int    // index into notes, by key that never had a slot
-	gone   map[object.Key]uint32 // slots of deleted keys
+	passed  *object.Incarnations // of the key of the next Put or Delete
+	pending []pendingChange
+	bySlot  map[uint32]int        // index into pending, by slot
+	unseen  map[object.Key]int    // index into pending, by key that never had a slot
+	deleted map[object.Key]uint32 // slots of deleted keys
 
-	made  []heap.Place // places of new records; not of the first list
-	left  []heap.Place // places of superseded records
-	taken []uint32     // slots taken from the free list
-	named []uint32     // template ids taken from the free list
-	uses  map[uint32]int32
+	written      []heap.Place // places of new records; not of the first list
+	superseded   []heap.Place // places of superseded records
+	takenSlots   []uint32     // slots taken from the free list
+	newTemplates []uint32     // template ids taken from the free list
+	uses         map[uint32]int32
 }
 
-// mostAgain is the largest number of pending changes a reused transaction may have had: maps never
+// maxReuse is the largest number of pending changes a reused transaction may have had: maps never
 // shrink.
-const mostAgain = 128
+const maxReuse = 128
 
-// again returns w's maps and slices, emptied, for the next transaction. It returns nil if they have
-// grown past mostAgain. The pending changes are not reused: callers may still hold them.
-func (w *work) again() *work {
-	if len(w.notes) > mostAgain || len(w.gone) > mostAgain || len(w.made) > mostAgain {
+// reuse returns w's maps and slices, emptied, for the next transaction. It returns nil if they have
+// grown past maxReuse. The pending changes are not reused: callers may still hold them.
+func (w *transaction) reuse() *transaction {
+	if len(w.pending) > maxReuse || len(w.deleted) > maxReuse || len(w.written) > maxReuse {
 		return nil
 	}
-	clear(w.noted)
-	clear(w.dead)
-	clear(w.gone)
+	clear(w.bySlot)
+	clear(w.unseen)
+	clear(w.deleted)
 	clear(w.uses)
-	return &work{
-		noted: w.noted, dead: w.dead, gone: w.gone, uses: w.uses,
-		notes: make([]note, 0, len(w.notes)), left: w.left[:0], made: w.made[:0], taken: w.taken[:0], named: w.named[:0],
+	return &transaction{
+		bySlot: w.bySlot, unseen: w.unseen, deleted: w.deleted, uses: w.uses,
+		pending: make([]pendingChange, 0, len(w.pending)), superseded: w.superseded[:0], written: w.written[:0], takenSlots: w.takenSlots[:0], newTemplates: w.newTemplates[:0],
 	}
 }
 
-// note is a pending change of one key. The state before it is the published one.
-type note struct {
+// pendingChange is a pending change of one key. The state before it is the published one.
+type pendingChange struct {
 	slot   uint32
 	flags  uint8
 	unseen bool                 // the key never had a slot
-	fresh  *Entry               // the newest state, if it is in memory
+	newest *Entry               // the newest state, if it is in memory
 	last   *Entry               // the final state, if it is not the published one
 	passed *object.Incarnations // incarnations between the published state and the newest or final one
 }
 
 const (
-	noteGone = 1 << iota
-	noteMissed
-	noteResync
-	noteReset
+	changeDeleted = 1 << iota
+	changeMissed
+	changeResync
+	changeReset
 )
 
-// marks returns the flags that every new pending change gets.
-func (w *work) marks() uint8 {
+// commonFlags returns the flags that every new pending change gets.
+func (w *transaction) commonFlags() uint8 {
 	if w.reset {
-		return noteReset
+		return changeReset
 	}
 	return 0
 }
@@ -98,12 +98,12 @@ func (b *bits) add(i uint32) {
 }
 
 // count adds n to the users of a template.
-func (w *work) count(id uint32, n int32) {
+func (w *transaction) count(id uint32, n int32) {
 	w.uses[id] += n
 }
 
 // kindOf returns the index of a kind in w.kinds. It adds the kind if it is missing.
-func (w *work) kindOf(k *wire.Kind) uint64 {
+func (w *transaction) kindOf(k *wire.Kind) uint64 {
 	for i, have := range w.kinds {
 		if have.Same(k) {
 			return uint64(i)
@@ -113,15 +113,15 @@ func (w *work) kindOf(k *wire.Kind) uint64 {
 	return uint64(len(w.kinds) - 1)
 }
 
-// mostKept is the largest buffer in bytes that is kept for the next record.
-const mostKept = 64 << 10
+// maxKeptBuffer is the largest buffer in bytes that is kept for the next record.
+const maxKeptBuffer = 64 << 10
 
 // write stores e in a slot and returns the entry as stored. It may return nil if keep is false.
 func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
-	w := c.work
+	w := c.txn
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
-	if e.aside == nil {
+	if e.rejected == nil {
 		packed, t := c.packing.pack(w, c.packed[:0], slot, e)
 		c.packed = packed
 		var id uint32
@@ -141,21 +141,21 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	if err != nil {
 		panic(fmt.Errorf("store of %s: %w", c.opts.Resource, err)) // the heap holds at most 32 GiB of packed objects
 	}
-	c.leave(slot)
+	c.supersede(slot)
 	w.chunks = c.heap.Chunks()
-	if c.buf = b[:0]; cap(c.buf) > mostKept {
+	if c.buf = b[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf, c.packed = nil, nil
 	}
 	if c.check != nil {
 		c.check.put(b, e.raw, stored)
 	}
-	if !w.first {
-		w.made = append(w.made, place)
+	if !w.firstList {
+		w.written = append(w.written, place)
 	}
 	w.records.Set(w.owner, slot, place)
-	if e.aside != nil {
-		w.asides.Set(w.owner, slot, stored)
-		w.aside++
+	if e.rejected != nil {
+		w.rejected.Set(w.owner, slot, stored)
+		w.rejectedCount++
 	} else {
 		w.bytes += int64(len(e.raw))
 	}
@@ -163,35 +163,35 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 	return stored
 }
 
-// leave subtracts the record of a slot from the counters and adds it to the superseded ones. A slot
+// supersede subtracts the record of a slot from the counters and adds it to the superseded ones. A slot
 // without a record is left alone.
-func (c *Core) leave(slot uint32) {
-	w := c.work
+func (c *Core) supersede(slot uint32) {
+	w := c.txn
 	place := w.records.Get(slot)
 	if place == 0 {
 		return
 	}
-	aside := w.asides.Get(slot) != nil
+	rejected := w.rejected.Get(slot) != nil
 	w.record(slot, func(_, id uint32, r record) {
 		if id != 0 {
 			w.count(id, -1)
 		}
-		if !aside {
+		if !rejected {
 			w.bytes -= r.size()
 		}
 	})
-	if aside {
-		w.asides.Set(w.owner, slot, nil)
-		w.aside--
+	if rejected {
+		w.rejected.Set(w.owner, slot, nil)
+		w.rejectedCount--
 	}
-	w.left = append(w.left, place)
+	w.superseded = append(w.superseded, place)
 }
 
 // slotFor gives a key a slot. A key deleted in this transaction gets its former slot back.
 func (c *Core) slotFor(key object.Key) uint32 {
-	w := c.work
-	if slot, ok := w.gone[key]; ok {
-		delete(w.gone, key)
+	w := c.txn
+	if slot, ok := w.deleted[key]; ok {
+		delete(w.deleted, key)
 		return slot
 	}
 	slot := c.slots
@@ -201,8 +201,8 @@ func (c *Core) slotFor(key object.Key) uint32 {
 	} else {
 		c.slots++
 	}
-	if !w.first {
-		w.taken = append(w.taken, slot)
+	if !w.firstList {
+		w.takenSlots = append(w.takenSlots, slot)
 	}
 	return slot
 }
