@@ -2,16 +2,18 @@ package workqueue
 
 import "unsafe"
 
-// batchSize is how many look-ups wait at the same time.
+// batchSize is the number of look-ups whose cache misses overlap.
 const batchSize = 16
 
-// batch is adds that are applied together. In a large table each look-up waits for memory, and
-// the look-ups of a batch wait at the same time. Until then each add is an entry of its own, that
-// is not in the table, with the time at which it was added; whatever depends on them comes after
-// settle, so that nobody can tell the difference.
+// batch collects adds and applies them together. In a large table each look-up misses the CPU's
+// caches; the look-ups of a batch miss at the same time.
+//
+// A pending add has an entry of its own, which the table does not have yet, and which records the
+// time of the add. Every operation that depends on pending adds calls settle first. So the batch is
+// invisible from outside.
 type batch struct {
 	added   []added
-	applied int // how many of added
+	applied int // the adds before this index are applied
 }
 
 type added struct {
@@ -19,7 +21,8 @@ type added struct {
 	delay int64
 }
 
-// postpone reports whether the add will be applied by settle.
+// postpone appends an add to the batch, if the table is large enough to profit. It reports false if
+// the caller must apply the add itself.
 func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
 	if c.used < c.limits.far || o.RateLimited {
 		return false
@@ -30,7 +33,7 @@ func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
 	if c.added == nil {
 		c.added = make([]added, 0, batchSize)
 	}
-	hash := c.hash(key) // first: it panics for what cannot be compared
+	hash := c.hash(key) // before anything changes: it panics for a key that cannot be compared
 	n := c.take(key, hash)
 	c.table.expect(hash)
 	e := c.node(n)
@@ -41,7 +44,7 @@ func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
 	return true
 }
 
-// settle applies what was postponed. Every operation but another add calls it first.
+// settle applies the pending adds. Every operation but another add calls it first.
 func (c *Core[K, V]) settle() {
 	if len(c.added) > 0 {
 		c.applyAll()
@@ -64,8 +67,8 @@ func (c *Core[K, V]) applyAll() {
 	c.added, c.applied = c.added[:0], 0
 }
 
-// foresee says that the item after the next one will be handed out. The CPU itself foresees what is
-// just behind the next one.
+// foresee prefetches the item after the next one. The CPU's own prefetcher covers its direct
+// neighbours.
 func (c *Core[K, V]) foresee() {
 	if c.used < c.limits.far {
 		return
