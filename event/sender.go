@@ -18,10 +18,10 @@ import (
 // sender is the loop of Run.
 type sender struct {
 	r    *Recorder
-	told map[string]bool // reasons for which a person was told that events are refused
+	told map[string]bool // reasons of rejections that were logged
 }
 
-// run sends what is ready until ctx ends or, unless it is to wait for more, nothing waits.
+// run sends ready events until ctx ends or, unless forMore, until no event waits.
 func (s *sender) run(ctx context.Context, forMore bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -66,7 +66,7 @@ func (s *sender) send(ctx context.Context, next *Series) (Outcome, time.Duration
 	return s.judge(ctx, next, err)
 }
 
-// judge says what an error means for an event.
+// judge maps the error of a request to an Outcome and the wait that the server asks for.
 func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
 	switch {
 	case err == nil:
@@ -75,11 +75,11 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 		return Again, 0
 	case !next.Created() && apierrors.IsAlreadyExists(err):
 		if next.Retried() {
-			return Done, 0 // the attempt before has worked after all
+			return Done, 0 // the attempt before has succeeded after all
 		}
 		return Missing, 0
 	case next.Created() && apierrors.IsNotFound(err):
-		return Missing, 0 // events do not live long on the server
+		return Missing, 0 // the server keeps events for a short time only
 	}
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || passes(status.Status().Code) {
@@ -88,7 +88,7 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 	}
 	reason := string(status.Status().Reason)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return Drop, 0 // nobody can do anything about it
+		return Drop, 0 // not worth a log line: nobody can act on it
 	}
 	if !s.told[reason] {
 		s.told[reason] = true
@@ -97,13 +97,13 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 	return Drop, 0
 }
 
-// passes reports whether what a status code tells may pass.
+// passes reports whether a status code is of a temporary failure.
 func passes(code int32) bool {
 	return code >= 500 || code == 0 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout ||
 		code == http.StatusUnauthorized || code == http.StatusConflict
 }
 
-// blank is the object of an event with nothing but its name.
+// blank returns the object of an event with only its namespace and name.
 func (s *sender) blank(next *Series) *eventsv1.Event {
 	namespace := next.Event.Regarding.Namespace
 	if namespace == "" {

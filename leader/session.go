@@ -12,25 +12,27 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// session is one Run: the loop around a Core. Everything but post is for the loop's goroutine.
+// session is one call of Run: the loop around a Core. Only post may be called from other goroutines
+// than the loop's.
 type session struct {
 	e    *Elector
 	core *Core
 	lead func(context.Context) error
-	// inputs come to the loop as functions; the time is that at which they are taken in.
+	// inputs carries functions to the loop. The loop calls each with the time at which it receives
+	// it.
 	inputs chan func(Time)
 
 	outer  context.Context         // of Run
-	ctx    context.Context         // of requests, the watch and their posts: ends with the loop
-	group  *run.Group              // of what has s.ctx
-	work   *run.Group              // lead; nil: it was not called
-	cancel context.CancelCauseFunc // of lead's ctx
-	result error                   // of lead
+	ctx    context.Context         // of requests, the watch and their posts; ends with the loop
+	group  *run.Group              // goroutines under ctx
+	work   *run.Group              // lead; nil until it is called
+	cancel context.CancelCauseFunc // ends lead's ctx
+	result error                   // error of lead
 	told   State
-	failed bool // the last request
+	failed bool // the last request failed
 }
 
-// run returns when all has ended.
+// run returns when every goroutine of the session has ended.
 func (s *session) run(ctx context.Context) {
 	s.outer = ctx
 	s.group, s.ctx = run.New(context.WithoutCancel(ctx))
@@ -57,7 +59,7 @@ func (s *session) run(ctx context.Context) {
 
 func (s *session) time() Time { return Time{Mono: s.e.now(), Wall: time.Now()} }
 
-// loop asks the core and does what it says, until there is nothing more.
+// loop does what the core says until the core finishes.
 func (s *session) loop(stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,7 +93,7 @@ func (s *session) loop(stop <-chan struct{}) {
 	}
 }
 
-// post hands an input to the loop; it is dropped when the loop has ended.
+// post hands an input to the loop. It drops the input if the loop has ended.
 func (s *session) post(input func(Time)) {
 	select {
 	case s.inputs <- input:
@@ -99,8 +101,8 @@ func (s *session) post(input func(Time)) {
 	}
 }
 
-// publish makes the state of the core known: first to the fence, then to writes that are on their
-// way, then to the hook, then to the work, and last to the log, which may take its time.
+// publish makes the state of the core known, in this order: the fence, the writes on their way, the
+// hook, the work, the log. The log comes last because it may block.
 func (s *session) publish() {
 	lost := s.core.Lost()
 	s.e.until.Store(int64(s.core.Until()))
@@ -135,7 +137,7 @@ func (s *session) publish() {
 	}
 }
 
-// log tells a person what has changed.
+// log logs the differences between two states.
 func (s *session) log(old, next State, lost *LostError) {
 	log := s.e.logger
 	switch {
@@ -176,7 +178,7 @@ func (s *session) start() {
 	})
 }
 
-// request does what the core asks for, on a goroutine of its own.
+// request performs the action on a goroutine of its own.
 func (s *session) request(act Action, timeout time.Duration) {
 	s.group.Go("", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
