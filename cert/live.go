@@ -21,10 +21,10 @@ import (
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// fieldOwner of what is written.
+// fieldOwner owns the fields that this package writes.
 const fieldOwner = client.FieldOwner("flyball-cert")
 
-// liveDoor is the door to the API server. A read without a version is of the latest state.
+// liveDoor accesses the API server. A read without a resourceVersion returns the latest state.
 type liveDoor struct {
 	c *client.Live
 	o ManagedOptions
@@ -74,7 +74,7 @@ func (d *liveDoor) inject(ctx context.Context, before, after *unstructured.Unstr
 	return raced(err)
 }
 
-// raced turns the errors of a change that came too late into errRaced.
+// raced wraps errRaced around the errors of an object that has changed or is deleted.
 func raced(err error) error {
 	var conflict *client.Conflict
 	var gone *client.NotFound
@@ -84,14 +84,14 @@ func raced(err error) error {
 	return err
 }
 
-// followed is what the watch of an object says of it.
+// followed is the state of the watch of an object.
 type followed struct{ watched, changed atomic.Bool }
 
-// mayDiffer reports whether the object may have changed since it was asked last.
+// mayDiffer reports whether the object may have changed since the last call.
 func (f *followed) mayDiffer() bool { return f.changed.Swap(false) || !f.watched.Load() }
 
-// follow wakes the loop whenever one object changes. Where that may not be watched, or cannot be,
-// Poll does without it.
+// follow wakes the loop at each change of one object, until ctx ends. Without permission to watch,
+// or without a watch, Poll replaces it.
 func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *followed) error {
 	fails := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 30 * time.Second, Jitter: 0.3, ResetAfter: time.Minute}}
 	told := false
@@ -118,7 +118,7 @@ func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		return err
 	}
 	defer w.Stop()
-	f.changed.Store(true) // it does not tell what happened before
+	f.changed.Store(true) // the watch does not report changes before its start
 	f.watched.Store(true)
 	for ev, err := range w.Events() {
 		if err != nil {

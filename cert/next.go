@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// policy is what [ManagedOptions] say about time and names, defaults filled in.
+// policy holds the times and names of [ManagedOptions], with defaults.
 type policy struct {
 	name                 string
 	validity, rotate     time.Duration
@@ -18,29 +18,29 @@ type policy struct {
 	ips                  []net.IP
 }
 
-// deed is what is to be done.
+// deed is the kind of an action.
 type deed int
 
 const (
 	nothing deed = iota
-	create       // CA and serving certificate from nothing; nobody can trust what was before
-	restore      // write what this replica remembers
-	mend         // write what can be used, without the rest
-	join         // put a new CA beside the old one
+	create       // new CA and new serving certificate: nothing existing can be trusted
+	restore      // write the state that this replica remembers
+	mend         // write the usable parts of the Secret, without the rest
+	join         // add a new CA to the bundle
 	inject       // write the bundle into a target
-	issue        // a new serving certificate of the CA that signs
-	promote      // the CA that joined signs from now on
-	drop         // a CA whose certificates have all expired leaves the bundle
+	issue        // make a new serving certificate with the signing CA
+	promote      // let the CA that joined sign from now on
+	drop         // remove a CA without valid certificates from the bundle
 )
 
-// action is what next decides.
+// action is a decision of next.
 type action struct {
 	do     deed
-	target int           // of inject
-	wait   time.Duration // of nothing: until it is to be asked again; zero: only when something changes
+	target int           // index, for inject
+	wait   time.Duration // for nothing: until the next call; zero means not before a change
 }
 
-// view is what a keeper saw: the targets before the Secret.
+// view is what a keeper has read, the targets before the Secret.
 type view struct {
 	now     time.Time
 	state   *state // nil: there is no Secret
@@ -48,37 +48,38 @@ type view struct {
 	targets []sight
 }
 
-// sight is what was seen of one target.
+// sight is what a keeper has read of one target.
 type sight struct {
 	found bool
-	// ours is how many clients in it call a name of our certificate.
+	// ours is the number of clientConfigs that call a name of our certificate.
 	ours int
 	// bundles are the caBundles of those.
 	bundles [][]byte
-	// left is true when others inject into it.
+	// left reports that cert-manager injects into the target.
 	left bool
 	err  error
 }
 
-// has reports whether every client of ours in the target has this bundle.
+// has reports whether all our clientConfigs in the target have this bundle.
 func (s sight) has(bundle []byte) bool {
 	return !slices.ContainsFunc(s.bundles, func(b []byte) bool { return !bytes.Equal(b, bundle) })
 }
 
-// lacks reports whether the bundle is to be written into the target.
+// lacks reports whether the bundle must be written into the target.
 func (s sight) lacks(trust []byte) bool {
 	return s.err == nil && s.found && !s.left && !s.has(trust)
 }
 
-// core decides. It has no goroutine, lock or clock, and is for one goroutine.
+// core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
 type core struct {
 	policy
-	// trusted is the bundle that all targets had at the last look, and since when.
+	// trusted is the bundle that all targets had at the last call, and since the time since which
+	// they have it.
 	trusted []byte
 	since   time.Time
 }
 
-// next is what to do now. When it is nothing, all is done but what needs time.
+// next returns the action for now. The action nothing means that everything is done that is due.
 func (c *core) next(v view) action {
 	st := v.state
 	if st == nil {
@@ -87,7 +88,7 @@ func (c *core) next(v view) action {
 		}
 		return action{do: create}
 	}
-	if !st.serves(v.now) { // a moment of distrust is there already: the shortest way out
+	if !st.serves(v.now) { // trust is broken already: take the shortest way out
 		switch {
 		case st.signer.good(v.now):
 			return action{do: issue}
@@ -105,7 +106,7 @@ func (c *core) next(v view) action {
 		return action{do: mend}
 	}
 	trust := st.trust()
-	settled := c.settled(v, trust) // it notes who lacks the bundle, so before that is mended
+	settled := c.settled(v, trust) // before an inject repairs it: settled records a target without the bundle
 	for i, t := range v.targets {
 		if t.lacks(trust) {
 			return action{do: inject, target: i}
@@ -146,13 +147,13 @@ func (c *core) next(v view) action {
 	return action{wait: time.Duration(wait)}
 }
 
-// remembers reports whether what this replica remembers can go on.
+// remembers reports whether the remembered state can still serve and sign.
 func (c *core) remembers(v view) bool {
 	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.good(v.now)
 }
 
-// settled is how long it still takes until all who call have surely taken in the bundle: zero, they
-// have; negative, not all targets have it.
+// settled returns the wait until every API server surely uses the bundle. Zero means now. Negative
+// means that a target does not have it.
 func (c *core) settled(v view, trust []byte) time.Duration {
 	for _, t := range v.targets {
 		switch {
@@ -172,7 +173,7 @@ func (c *core) settled(v view, trust []byte) time.Duration {
 	return max(0, c.settle-v.now.Sub(c.since))
 }
 
-// knows reports whether one of the CAs is in a bundle of the target: then somebody trusts us
+// knows reports whether a bundle of the target contains one of the CAs. If so, a client trusts us
 // through it.
 func (s sight) knows(bundle []*x509.Certificate) bool {
 	return slices.ContainsFunc(s.bundles, func(b []byte) bool {
@@ -182,14 +183,14 @@ func (s sight) knows(bundle []*x509.Certificate) bool {
 	})
 }
 
-// dueAt is when a certificate is to be replaced: at the age of rotate, or after two thirds of its
-// life if that is earlier, so that one made under other options is replaced in time too.
+// dueAt returns when to replace a certificate: at the age of rotate, or after two thirds of its
+// life if that is earlier. So a certificate made under other options is replaced in time.
 func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
 	life := cert.NotAfter.Sub(made(cert))
 	return made(cert).Add(min(rotate, life*2/3))
 }
 
-// renewal is how long the serving certificate is still good for.
+// renewal returns the wait until the serving certificate must be replaced.
 func (c *core) renewal(now time.Time, st *state) time.Duration {
 	leaf := st.serving.cert.Leaf
 	if !covers(leaf, c.names, c.ips) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
@@ -217,13 +218,15 @@ func covers(leaf *x509.Certificate, names []string, ips []net.IP) bool {
 	return true
 }
 
-// spare reports whether a CA of the bundle signs nothing any more.
+// spare reports whether a CA of the bundle has no role: it is not the signer, the next signer, nor
+// the issuer.
 func (st *state) spare(ca *x509.Certificate) bool {
 	return (st.signer == nil || !ca.Equal(st.signer.cert)) && (st.next == nil || !ca.Equal(st.next.cert)) &&
 		(st.issuer == nil || !ca.Equal(st.issuer))
 }
 
-// needed is when the last certificate of a CA expires; where nobody wrote it down, the CA itself.
+// needed returns when the last certificate of a CA expires. Without a record, it is when the CA
+// itself expires.
 func (st *state) needed(ca *x509.Certificate) time.Time {
 	if t, ok := st.until[fingerprint(ca)]; ok {
 		return earlier(t, ca.NotAfter)
@@ -231,7 +234,7 @@ func (st *state) needed(ca *x509.Certificate) time.Time {
 	return ca.NotAfter
 }
 
-// soonest is the shortest of several waits that are not negative.
+// soonest is the minimum of several positive waits.
 type soonest time.Duration
 
 func (s *soonest) add(d time.Duration) {
@@ -240,8 +243,8 @@ func (s *soonest) add(d time.Duration) {
 	}
 }
 
-// apply makes the state after an action other than nothing and inject. It draws keys and serial
-// numbers and is otherwise a function of what it is given.
+// apply returns the state after an action other than nothing and inject. It draws keys and serial
+// numbers. Otherwise it is a pure function.
 func (c *core) apply(do deed, v view) (*state, error) {
 	if do == restore {
 		return v.memory, nil
@@ -274,8 +277,8 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	}
 	names, ips := c.names, c.ips
 	if st.serving != nil && do == issue && !covers(st.serving.cert.Leaf, names, ips) {
-		// Replicas of two versions may want different names: until the next rotation it has those
-		// of both, and neither takes those of the other away.
+		// Replicas of two versions may want different names. Until the next rotation the
+		// certificate has the names of both, so that neither replica removes those of the other.
 		names, ips = union(names, st.serving.cert.Leaf.DNSNames), unionIP(ips, st.serving.cert.Leaf.IPAddresses)
 	}
 	p, err := st.signer.issue(names, ips, v.now, c.validity)
@@ -289,7 +292,8 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	return st, nil
 }
 
-// live is the bundle without the CAs that nobody needs any more, whose entries go too.
+// live returns the bundle without the CAs that are no longer needed. It removes their entries from
+// until as well.
 func (c *core) live(st *state, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	until := map[string]time.Time{}
