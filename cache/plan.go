@@ -20,7 +20,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// plan says where to look for what a list asks for, and for what; nowhere if nothing can match.
+// plan returns the informers that a list reads, and the query. It returns no informers if nothing
+// can match.
 func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOptions) ([]*informer.Informer, informer.Query, error) {
 	h, err := c.reads(ctx, proto, o.Kind)
 	if err != nil {
@@ -59,8 +60,8 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 	return informers, q, nil
 }
 
-// selectFields puts the requirements of a field selector into a query. some is false if nothing
-// can meet them.
+// selectFields adds the requirements of a field selector to a query. some is false if no object can
+// meet them.
 func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Selector) (some bool, err error) {
 	if sel == nil || sel.Empty() {
 		return true, nil
@@ -90,7 +91,7 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 	return some, nil
 }
 
-// reads returns what reads of an object's kind are answered from.
+// reads returns the open kind that answers reads of o.
 func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*held, error) {
 	if h, ok := c.types.Load(reflect.TypeOf(o)); ok {
 		return h.(*held), nil
@@ -114,7 +115,7 @@ func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVers
 	return h, nil
 }
 
-// note notes what reads into a Go type are answered from, if that says which kind is meant.
+// note records the kind that answers reads into the Go type of o, if that type has one kind only.
 func (c *Cache) note(o object.Object, gvk schema.GroupVersionKind, h *held) {
 	if object.Untyped(o) {
 		return
@@ -135,7 +136,7 @@ func (c *Cache) held(gvk schema.GroupVersionKind, metadata bool) *held {
 	return c.heldAs(gvk, metadata)[gvk]
 }
 
-// openForRead opens a kind that may be opened by a read, and waits until it has synced.
+// openForRead opens a kind with OpenOnRead, and waits until it has synced.
 func (c *Cache) openForRead(ctx context.Context, h *held, gvk schema.GroupVersionKind, metadata bool) (*held, error) {
 	if h == nil {
 		named := &unstructured.Unstructured{}
@@ -144,7 +145,7 @@ func (c *Cache) openForRead(ctx context.Context, h *held, gvk schema.GroupVersio
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.open(kind, metadata); err != nil { // the handle is the cache's, for good
+		if _, err := c.open(kind, metadata); err != nil { // the cache keeps the handle open
 			return nil, err
 		}
 		h = c.held(gvk, metadata)
@@ -174,12 +175,12 @@ func (h *held) in(namespace string) ([]*informer.Share, error) {
 
 const tokenPrefix = "cache."
 
-// token names the key behind which a page ended.
+// token returns the continue token of a page that ends with the key last.
 func token(last object.Key) string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(last.Namespace+"/"+last.Name))
 }
 
-// after reads a token; an empty one is the start.
+// after parses a token. An empty one is the start.
 func after(token string) (object.Key, error) {
 	if token == "" {
 		return object.Key{}, nil
