@@ -26,13 +26,13 @@ func testConfig(identity string) Config {
 	}
 }
 
-// at is a moment, in seconds, with a wall clock that goes with it.
+// at returns a time in seconds, with its wall clock.
 func at(seconds float64) Time {
 	d := time.Duration(seconds * float64(time.Second))
 	return Time{Mono: d, Wall: epoch.Add(d)}
 }
 
-// held is a Lease of somebody.
+// held returns a Lease with a holder.
 func held(version, holder string, seconds int32) *coordinationv1.Lease {
 	stamp := metav1.NewMicroTime(epoch)
 	return &coordinationv1.Lease{
@@ -44,14 +44,14 @@ func held(version, holder string, seconds int32) *coordinationv1.Lease {
 	}
 }
 
-// stored is what the server makes of a Lease that was sent.
+// stored returns a Lease as the server stores it.
 func stored(l *coordinationv1.Lease, version string) *coordinationv1.Lease {
 	l = l.DeepCopy()
 	l.ResourceVersion = version
 	return l
 }
 
-// step asks the core and wants a certain action.
+// step calls Next and fails unless it returns the wanted action.
 func step(t *testing.T, c *Core, now Time, want string) Action {
 	t.Helper()
 	a := c.Next(now, 0)
@@ -75,7 +75,7 @@ func phase(t *testing.T, c *Core, want Phase) {
 	}
 }
 
-// leading is a core that has created the Lease at 0, version 1.
+// leading returns a core that has created the Lease at 0, with version 1.
 func leading(t *testing.T, o Config) *Core {
 	t.Helper()
 	c := NewCore(o)
@@ -133,7 +133,7 @@ func TestCoreWaitsForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lease  *coordinationv1.Lease
 		expiry string
-		odd    string // what is reported
+		odd    string // expected problem
 	}{
 		"as it should be":     {held("7", "b", 15), "16s", ""},
 		"asks for longer":     {held("7", "b", 60), "1m1s", ""},
@@ -171,7 +171,7 @@ func TestCoreWaitsForOthers(t *testing.T) {
 	}
 }
 
-// A sign of life counts from when it was seen; what others do with the metadata is none.
+// A sign of life counts from when it was seen. Changes of metadata are no sign of life.
 func TestCoreSeesSignsOfLife(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
@@ -185,7 +185,7 @@ func TestCoreSeesSignsOfLife(t *testing.T) {
 	labelled.Labels = map[string]string{"x": "y"}
 	c.Observe(at(12), labelled, false)
 	step(t, c, at(12), "wait 24s")
-	c.Observe(at(13), held("7", "b", 15), false) // an old one, late
+	c.Observe(at(13), held("7", "b", 15), false) // an old version, late
 	step(t, c, at(13), "wait 24s")
 	a := step(t, c, at(24), "update")
 	if a.Lease.ResourceVersion != "9" || a.Lease.Labels["x"] != "y" {
@@ -200,7 +200,7 @@ func TestCoreTakesAReleasedLeaseAtOnce(t *testing.T) {
 	c.Answer(at(0), Answer{Lease: held("7", "b", 15)})
 	c.Observe(at(3), held("8", "", 1), false)
 	step(t, c, at(3), "update")
-	c.Answer(at(3), Answer{Result: Conflict}) // another was faster, which the watch has not told yet
+	c.Answer(at(3), Answer{Result: Conflict}) // another was faster; the watch has not reported it yet
 	step(t, c, at(3), "read")
 	c.Answer(at(3), Answer{Lease: held("9", "c", 15)})
 	step(t, c, at(3), "wait 18s")
@@ -214,7 +214,7 @@ func TestCoreLooksWithoutAWatch(t *testing.T) {
 	step(t, c, at(2), "read")
 	c.Answer(at(2), Answer{Lease: held("7", "b", 15)})
 	c.Watching(at(3), true)
-	step(t, c, at(3), "read") // what happened before the watch
+	step(t, c, at(3), "read") // for changes before the watch
 	c.Answer(at(3), Answer{Lease: held("7", "b", 15)})
 	step(t, c, at(3), "wait 15s")
 	c.Watching(at(8), false)
@@ -247,7 +247,7 @@ func TestCoreRenews(t *testing.T) {
 	if c.Until() != 12*time.Second {
 		t.Errorf("our time ends at %v", c.Until())
 	}
-	// Its answer comes too late to be of use.
+	// Its answer comes too late for the deadline.
 	a = step(t, c, at(6), "update")
 	c.Answer(at(12), Answer{Lease: stored(a.Lease, "3")})
 	phase(t, c, Lost)
@@ -256,7 +256,7 @@ func TestCoreRenews(t *testing.T) {
 	}
 }
 
-// The answer of a write is lost: it was done, or it was not, or it is done later.
+// The answer to a write is lost. The write was done, was not done, or is done later.
 func TestCoreLostAnswers(t *testing.T) {
 	t.Run("done, told by a read", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
@@ -368,7 +368,7 @@ func TestCoreLosesTheLease(t *testing.T) {
 			if c.Until() != 0 {
 				t.Errorf("our time ends at %v", c.Until())
 			}
-			step(t, c, at(3601), "wait") // for the work to end
+			step(t, c, at(3601), "wait") // for the end of the work
 		})
 	}
 }
@@ -382,11 +382,11 @@ func TestCoreRenewsWhenAWatchBegins(t *testing.T) {
 	phase(t, c, Lost)
 }
 
-// Metadata is nobody's business.
+// Changes of metadata do not matter.
 func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	a := step(t, c, at(2), "update")
-	labelled := stored(a.Lease, "3") // between our write and what we see of it
+	labelled := stored(a.Lease, "3") // between our write and the next read
 	labelled.Labels = map[string]string{"x": "y"}
 	c.Observe(at(2), labelled, false)
 	c.Answer(at(3), Answer{Lease: stored(a.Lease, "2")})
@@ -396,7 +396,7 @@ func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	}
 }
 
-// Somebody changes the metadata all the time: that does not become a storm of requests.
+// Metadata change all the time. That does not cause a storm of requests.
 func TestCoreConflictsPause(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	requests := map[Do]int{}
@@ -455,7 +455,7 @@ func TestCoreStops(t *testing.T) {
 	t.Run("leading", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		c.Stop(at(1))
-		step(t, c, at(1), "wait 2s") // it drains, and is the leader
+		step(t, c, at(1), "wait 2s") // it drains, and still leads
 		a := step(t, c, at(2), "update")
 		c.Answer(at(2), Answer{Lease: stored(a.Lease, "2")})
 		c.Ended(at(3))
@@ -527,7 +527,7 @@ func TestCoreStops(t *testing.T) {
 	})
 }
 
-// The server was put back to an earlier state: what it says counts, however old it is.
+// The server was restored to an earlier state. Its answers count, however low their versions are.
 func TestCoreServerWentBack(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
@@ -542,7 +542,7 @@ func TestCoreServerWentBack(t *testing.T) {
 	}
 }
 
-// An answer that was overtaken by the watch does not undo what that has told.
+// An answer that the watch has overtaken does not undo the watch's events.
 func TestCoreAnswerOvertakenByTheWatch(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)

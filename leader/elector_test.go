@@ -21,16 +21,16 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// untilEnd is work that ends when it is told to, and says why.
+// untilEnd is work that waits for the end of its ctx and returns the cause.
 func untilEnd(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// start runs an elector; what Run returns comes out of the channel.
+// start runs an elector. The channel receives the result of Run.
 func start(ctx context.Context, e *Elector, lead func(context.Context) error) <-chan error {
 	out := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a test that fails must end
+	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a failed test must end
 	go func() {
 		defer cancel()
 		out <- e.Run(ctx, lead)
@@ -118,7 +118,7 @@ func TestStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 	})
 }
 
-// A leader that reaches nothing any more is out before another is in.
+// A leader that reaches no server stops writing before another leads.
 func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -129,7 +129,7 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 		outA := start(t.Context(), a, func(ctx context.Context) error {
 			<-ctx.Done()
 			lost = time.Now()
-			<-wake // it takes its time
+			<-wake // the work takes its time
 			return errTest
 		})
 		synctest.Wait()
@@ -188,7 +188,7 @@ func e(err error) error {
 	return lost
 }
 
-// The machine was suspended: no timer has fired, but the clock knows.
+// The machine was suspended. No timer has fired, but the clock has advanced.
 func TestFenceAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -247,7 +247,7 @@ func TestLeaseLostByHand(t *testing.T) {
 	}
 }
 
-// Metadata and what we do not know of are left alone.
+// A renewal keeps metadata and unknown fields.
 func TestRenewalKeepsWhatOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -317,7 +317,7 @@ func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
 	})
 }
 
-// A stranger that never gives a sign of life is waited for, reported, and replaced.
+// A holder that gives no sign of life is waited for, reported, and replaced.
 func TestLeaseOfAStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -407,7 +407,7 @@ func TestKeepOnStop(t *testing.T) {
 	})
 }
 
-// The server is away for less than the deadline: nobody is the wiser.
+// The server is away for less than the deadline. The leader keeps the lease.
 func TestServerAwayForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

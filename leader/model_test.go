@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a server, and candidates that reach it by a network that delays and loses, on machines
-// whose clocks run at different rates and jump. It runs on true time, event by event.
+// world is a server, and candidates on machines whose clocks run at different rates and jump. The
+// network between them delays and loses messages. world runs on true time, event by event.
 type world struct {
 	t      *rapid.T
 	rand   *rand.Rand
@@ -27,26 +27,26 @@ type world struct {
 	version int
 	all     []*candidate
 	terms   int
-	deed    time.Duration // when somebody last did something by hand
+	deed    time.Duration // the last change by hand
 	trace   []string
 }
 
-// candidate is a process, and those that follow it on its machine.
+// candidate is a process and its successors on the same machine.
 type candidate struct {
 	w        *world
 	name     string
-	sameName bool // over restarts
+	sameName bool // across restarts
 	core     *Core
-	life     int // events of an earlier one are void
+	life     int // incarnation; events of an earlier one are void
 	rate     float64
 	offset   time.Duration
-	paused   time.Duration // until then
-	wake     int           // number of the last wake-up that was planned
+	paused   time.Duration // end of the pause
+	wake     int           // number of the last planned wake-up
 	stopped  bool
 	working  bool
 	watching int // number of the watch; 0: none
 	watches  int
-	last     time.Duration // when the last event of the watch comes in: they keep their order
+	last     time.Duration // delivery time of the last event of the watch: events keep their order
 }
 
 type event struct {
@@ -78,7 +78,7 @@ func (w *world) logf(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%9.3f ", w.now.Seconds())+fmt.Sprintf(format, args...))
 }
 
-// delay is mostly short.
+// delay returns a network delay, mostly a short one.
 func (w *world) delay() time.Duration {
 	d := time.Duration(w.rand.ExpFloat64() * float64(20*time.Millisecond))
 	if !w.calm && w.rand.IntN(8) == 0 {
@@ -102,7 +102,7 @@ func (c *candidate) time() Time {
 	return Time{Mono: c.mono(), Wall: wall.Add(time.Duration(c.w.rand.Int64N(1e9)))}
 }
 
-// run does something in this life of the process, as soon as it is not paused.
+// run schedules do in this incarnation of the process, after its pause.
 func (c *candidate) run(d time.Duration, do func()) {
 	life := c.life
 	var try func()
@@ -118,7 +118,7 @@ func (c *candidate) run(d time.Duration, do func()) {
 	c.w.after(d, try)
 }
 
-// modelConfig is that of a process that may have been started just after the Lease was deleted.
+// modelConfig returns the config of a process that may start just after the Lease was deleted.
 func modelConfig(identity string) Config {
 	o := testConfig(identity)
 	o.AbsentWait = o.LeaseDuration
@@ -144,7 +144,7 @@ func (c *candidate) restart() {
 	c.w.after(c.w.delay(), c.start)
 }
 
-// watch begins to tell of what the server has, and may break without a word for a while.
+// watch starts to report the state of the server. It may stop without a word for a while.
 func (c *candidate) watch() {
 	if c.w.fault(3) {
 		c.run(time.Second, c.watch)
@@ -159,7 +159,7 @@ func (c *candidate) watch() {
 	c.tick()
 }
 
-// deliver brings an event of the watch, in order.
+// deliver schedules an event of the watch, in order.
 func (c *candidate) deliver(l *coordinationv1.Lease, deleted bool) {
 	if c.watching == 0 {
 		return
@@ -189,7 +189,7 @@ func (w *world) changed(deleted bool) {
 	}
 }
 
-// tick asks the core until it wants to wait.
+// tick calls Next until the core wants to wait.
 func (c *candidate) tick() {
 	for {
 		now := c.time()
@@ -215,7 +215,8 @@ func (c *candidate) tick() {
 	}
 }
 
-// work begins when the core leads, and ends some time after it was lost or stopped.
+// work begins when the core leads, and ends some time after the lease was lost or the core was
+// stopped.
 func (c *candidate) work() {
 	end := func() {
 		c.core.Ended(c.time())
@@ -248,18 +249,18 @@ func (c *candidate) request(now Time, a Action) {
 	}
 	c.run(time.Duration(float64(a.Until-now.Mono)/c.rate), func() { answer(Answer{Result: Failed, Err: errTest}) })
 	if c.w.fault(12) {
-		return // lost on its way
+		return // the request is lost
 	}
 	c.w.after(c.w.delay(), func() {
 		x := c.w.serve(a)
 		if c.life != life || c.w.fault(8) {
-			return // there is nobody to answer, or the answer is lost
+			return // the process is gone, or the answer is lost
 		}
 		c.run(c.w.delay(), func() { answer(x) })
 	})
 }
 
-// serve is what the API server does.
+// serve answers a request as the API server does.
 func (w *world) serve(a Action) Answer {
 	switch {
 	case a.Do == Read && w.lease == nil, a.Do == Update && w.lease == nil:
@@ -276,7 +277,7 @@ func (w *world) serve(a Action) Answer {
 	return Answer{Lease: w.lease.DeepCopy()}
 }
 
-// step goes to the next event and checks that no two believe that they may write.
+// step runs the next event and checks that at most one candidate believes that it may write.
 func (w *world) step() {
 	e := heap.Pop(&w.events).(event)
 	w.now = e.at
@@ -298,7 +299,7 @@ func (w *world) step() {
 	}
 }
 
-// chaos happens every now and then.
+// chaos injects a random fault from time to time.
 func (w *world) chaos() {
 	if w.calm {
 		return
@@ -313,7 +314,7 @@ func (w *world) chaos() {
 		w.logf("%s is paused for %v", c.core.o.Identity, d)
 		c.paused = w.now + d
 	case 3:
-		if w.lease != nil { // somebody writes a label
+		if w.lease != nil { // a change of a label
 			w.version++
 			w.lease = stored(w.lease, strconv.Itoa(w.version))
 			w.changed(false)
@@ -324,8 +325,9 @@ func (w *world) chaos() {
 	w.after(time.Duration(w.rand.Int64N(int64(30*time.Second))), w.chaos)
 }
 
-// byHand deletes the Lease, or takes its holder out, without the doing of that. Not soon after it has
-// done so before: who has seen neither the holder before nor the one after that cannot know of it.
+// byHand deletes the Lease, or removes its holder, without the holder's knowledge. It does not do
+// that twice in short time: a candidate that has seen neither the holder before nor the one after
+// cannot know of it.
 func (w *world) byHand() {
 	if w.lease == nil || w.now-w.deed < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
 		return
@@ -343,8 +345,8 @@ func (w *world) byHand() {
 	w.lease = nil
 }
 
-// At no time do two candidates believe that they may write, whatever happens to them and to what
-// they send; and once nothing happens any more there is a leader again.
+// At no time do two candidates believe that they may write, whatever happens to them and to their
+// requests. Once the faults end, there is a leader again.
 func TestModel(t *testing.T) {
 	length := 20 * time.Minute
 	if os.Getenv("FLYBALL_LONG") != "" {

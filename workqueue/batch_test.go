@@ -43,7 +43,7 @@ func TestAddAll(t *testing.T) {
 	})
 }
 
-// Every parked Get gets one of what is added together.
+// Every parked Get receives one of the added items.
 func TestAddAllServesParkedGets(t *testing.T) {
 	for _, eager := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAddAllServesParkedGets(t *testing.T) {
 	}
 }
 
-// What was put off is seen by everything that asks, as of the time it was added.
+// Every operation sees pending adds, as of the time of the add.
 func TestPutOffAdds(t *testing.T) {
 	for name, ask := range map[string]func(q *workqueue.Queue[string, string]) bool{
 		"Len":   func(q *workqueue.Queue[string, string]) bool { return q.Len() == 3 },
@@ -99,7 +99,7 @@ func TestPutOffAdds(t *testing.T) {
 	}
 }
 
-// A Merge that panics loses nothing of what others have added.
+// A Merge that panics loses no other add.
 func TestMergePanics(t *testing.T) {
 	q := newStrings(t, workqueue.Options[string, string]{
 		Merge: func(string, string) string { panic("no") },
@@ -123,7 +123,7 @@ func TestMergePanics(t *testing.T) {
 	}
 }
 
-// A key that cannot be compared panics with who adds it, and leaves nothing.
+// A key that cannot be compared panics in the call that adds it, and leaves no entry.
 func TestKeyThatCannotBeCompared(t *testing.T) {
 	for _, eager := range []bool{false, true} {
 		q, err := workqueue.New(workqueue.Options[any, struct{}]{})

@@ -62,7 +62,7 @@ func BenchmarkFillAndDrain(b *testing.B) {
 	}
 }
 
-// Adds of keys that wait already.
+// Adds of keys that are ready already.
 func BenchmarkAddDuplicate(b *testing.B) {
 	keys, q := manyKeys(1000), newQueue(b)
 	b.ReportAllocs()
@@ -71,7 +71,7 @@ func BenchmarkAddDuplicate(b *testing.B) {
 	}
 }
 
-// A producer and four workers that park whenever they have caught up.
+// A producer and four workers, which park when the queue is empty.
 func BenchmarkParkedWorkers(b *testing.B) {
 	keys, q := manyKeys(benchKeys), newQueue(b)
 	done := make(chan struct{})
@@ -97,7 +97,7 @@ func BenchmarkParkedWorkers(b *testing.B) {
 	}
 }
 
-// Delayed adds, all in the heap at once, and their hand-out by a Core on a clock of its own.
+// Delayed adds, all in the heap at once, and their hand-out by a Core with a clock of its own.
 func BenchmarkDelayed(b *testing.B) {
 	keys := manyKeys(benchKeys)
 	core, err := workqueue.NewCore(workqueue.Options[object.Key, struct{}]{})

@@ -17,8 +17,8 @@ const ms = time.Millisecond
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// script steps a Core by hand: values are strings that merge by appending, time stands still
-// until it is told to pass.
+// script steps a Core by hand. Values are strings that merge by appending. Time stands still until
+// pass is called.
 type script struct {
 	t    *testing.T
 	core *workqueue.Core[string, string]
@@ -50,7 +50,7 @@ func (s *script) add(key string, o ...addOptions) {
 func (s *script) done(key string)      { s.core.Done(key, s.now) }
 func (s *script) pass(d time.Duration) { s.now = s.now.Add(d) }
 
-// get hands out one item and writes it as "key", "key(priority)" or "key=value".
+// get hands out one item and returns it as "key", "key(priority)" or "key=value".
 func (s *script) get() string {
 	item, ok := s.core.Get(s.now)
 	if !ok {
@@ -66,7 +66,7 @@ func (s *script) get() string {
 	return text
 }
 
-// expect hands out all that is ready, and leaves it in flight.
+// expect hands out all ready items, leaves them in flight, and compares their keys.
 func (s *script) expect(want ...string) {
 	s.t.Helper()
 	var got []string
@@ -237,7 +237,7 @@ func TestCore(t *testing.T) {
 			s.add("b", after(5*ms))
 			s.add("b", after(10*ms))
 			s.pass(5 * ms)
-			s.expect("a", "b") // due together: first come, first served
+			s.expect("a", "b") // equal due times: in order of the adds
 			s.done("a")
 			s.done("b")
 			s.pass(time.Hour)
@@ -286,7 +286,7 @@ func TestCore(t *testing.T) {
 			s.expect("a")
 		}},
 		{"the longest delay is not in the past", func(s *script) {
-			s.expect() // time begins
+			s.expect() // sets the epoch
 			s.pass(time.Hour)
 			s.add("a", after(math.MaxInt64))
 			s.pass(1000 * time.Hour)
@@ -412,7 +412,7 @@ func TestCoreAgeing(t *testing.T) {
 	})
 }
 
-// A stream of high priorities that uses all capacity cannot hold up a low one for ever.
+// A stream of high priorities that uses all capacity does not starve a low one.
 func TestCoreAgeingBound(t *testing.T) {
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.MaxWait = time.Second })
 	for i := range 10 {
@@ -483,8 +483,8 @@ func TestCoreStats(t *testing.T) {
 	}
 }
 
-// A key that is added again while it is worked on waits from then on: it is counted, with its
-// priority, and its time is told as that since the add.
+// A key that is added again while in flight waits from then on. It is counted with its priority,
+// and its waiting time starts at that add.
 func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
 	seen := &recorder{}
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
@@ -512,7 +512,7 @@ func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
 	if got := s.core.Stats(s.now); got.Depth != 3 || got.OldestWaiting != 30*ms || s.core.Len(s.now) != 1 {
 		t.Errorf("Stats %+v, Len %d", got, s.core.Len(s.now))
 	}
-	s.get() // c
+	s.get() // hands out c
 	if got := s.core.Stats(s.now); got.Depth != 2 || got.OldestWaiting != 20*ms {
 		t.Errorf("Stats %+v", got)
 	}

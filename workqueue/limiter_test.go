@@ -66,7 +66,8 @@ func TestLimitersForget(t *testing.T) {
 	}
 }
 
-// 5 ms doubling to 1000 s for a key, and 10 a second after the first 100 for all keys.
+// The delay of a key doubles from 5 ms to 1000 s. All keys together get 10 a second after the first
+// 100.
 func TestDefaultLimiter(t *testing.T) {
 	l := workqueue.DefaultLimiter[int]()
 	now := epoch

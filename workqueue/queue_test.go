@@ -23,8 +23,8 @@ func newStrings(t testing.TB, o workqueue.Options[string, string]) *workqueue.Qu
 	return q
 }
 
-// parkGet starts a Get in a goroutine and returns where its answer will be: the key, or "-" for
-// none. In a synctest bubble.
+// parkGet starts a Get in a goroutine, in a synctest bubble. The channel receives its key, or "-"
+// if it reports false.
 func parkGet(ctx context.Context, q *workqueue.Queue[string, string]) <-chan string {
 	answer := make(chan string, 1)
 	go func() {
@@ -38,7 +38,7 @@ func parkGet(ctx context.Context, q *workqueue.Queue[string, string]) <-chan str
 	return answer
 }
 
-// at fails unless ch has an answer exactly d after the start, and none before.
+// at fails unless ch has an answer exactly d after start, and none before.
 func at(t *testing.T, start time.Time, d time.Duration, ch <-chan string, want string) {
 	t.Helper()
 	if got := <-ch; got != want || time.Since(start) != d {
@@ -201,7 +201,7 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An item that reaches a Get just as its context ends is not lost, and leaves no trace for the next
+// An item that reaches a Get while its context ends is not lost, and leaves no trace for the next
 // Get.
 func TestGetServedAsItGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestGetServedAsItGivesUp(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			get := parkGet(ctx, q)
 			cancel()
-			q.Add("a") // before or after the Get has seen the end of ctx
+			q.Add("a") // before or after Get notices the end of ctx
 			got := <-get
 			if got == "-" {
 				got = <-parkGet(t.Context(), q)
@@ -378,7 +378,7 @@ func TestShutDownWithDrain(t *testing.T) {
 	})
 }
 
-// A burst is one run with the last state.
+// A burst of adds is one hand-out with the last state.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
@@ -396,8 +396,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// Next ends the work on one key and hands out what follows: the same key when that was added
-// meanwhile, what others have added, or what comes due while it waits.
+// Next ends the work on one key and hands out another item: the same key if it was added since, an
+// added key, or one that becomes due while Next waits.
 func TestNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
@@ -435,7 +435,7 @@ func TestNext(t *testing.T) {
 	})
 }
 
-// What a worker leaves when it takes its next item goes to those that are parked.
+// Items that a worker leaves in Next go to parked calls.
 func TestNextServesParkedGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
@@ -458,7 +458,7 @@ func TestNextServesParkedGets(t *testing.T) {
 	})
 }
 
-// A drain ends with the Next that finds nothing more.
+// A drain ends with the Next that finds nothing.
 func TestNextEndsADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
