@@ -74,7 +74,7 @@ func TestManagedOptions(t *testing.T) {
 	}
 }
 
-// widgets is a CRD with a conversion webhook, of the test's name.
+// widgets creates a CRD with a conversion webhook and the test's name.
 func (c *cluster) widgets(url string) string {
 	c.t.Helper()
 	group := c.ns + ".example.com"
@@ -100,8 +100,8 @@ func (c *cluster) widgets(url string) string {
 	return made.GetName()
 }
 
-// TestInjected: the bundle is in a CRD and in what of a configuration calls us, and nowhere else;
-// what the user applies anew gets it again.
+// TestInjected: the bundle is in a CRD, and in those webhooks of a configuration that call us, and
+// nowhere else. A target that the user applies again gets it again.
 func TestInjected(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns
@@ -152,7 +152,7 @@ func TestInjected(t *testing.T) {
 	c.works()
 }
 
-// TestSecretDeleted: it comes back as it was, and all goes on.
+// TestSecretDeleted: the Secret is restored as it was, and everything continues.
 func TestSecretDeleted(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{})
@@ -177,7 +177,7 @@ func TestSecretDeleted(t *testing.T) {
 	})
 }
 
-// TestForeignSecret: what is not ours stays as it is, and Check says so.
+// TestForeignSecret: a Secret without our label is not changed, and Check reports it.
 func TestForeignSecret(t *testing.T) {
 	for name, s := range map[string]*corev1.Secret{
 		"label": {Data: map[string][]byte{"password": []byte("x")}},
@@ -206,12 +206,12 @@ func TestForeignSecret(t *testing.T) {
 			if err := client.Delete(c.ctx, c.Live, made); err != nil {
 				t.Fatal(err)
 			}
-			<-m.Ready() // once it is away, all is well
+			<-m.Ready() // once the Secret is deleted, Managed starts
 		})
 	}
 }
 
-// TestEdited: what an edit made useless is made anew, and all else in the Secret stays.
+// TestEdited: parts that an edit broke are made anew, and all other fields of the Secret stay.
 func TestEdited(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{})
@@ -241,7 +241,7 @@ func TestEdited(t *testing.T) {
 	})
 }
 
-// TestRotateOnDemand: the annotation brings a new CA, and goes.
+// TestRotateOnDemand: the annotation causes a new CA, and is removed.
 func TestRotateOnDemand(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{Settle: 100 * time.Millisecond})
@@ -265,7 +265,7 @@ func TestRotateOnDemand(t *testing.T) {
 	}
 }
 
-// TestRules: Managed works with the permissions that Rules names, and says which one is missing.
+// TestRules: Managed works with the permissions of Rules, and reports which one is missing.
 func TestRules(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns
@@ -326,7 +326,7 @@ func grant[O object.Object](c *cluster, obj O) {
 	}
 }
 
-// TestLeftToCertManager: a target that cert-manager writes is not written.
+// TestLeftToCertManager: a target with cert-manager's annotation is not written.
 func TestLeftToCertManager(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// testPolicy: a certificate of 60 s replaced after 20, a CA of 120 s replaced after 40.
+// testPolicy: a certificate of 60 s is replaced after 20 s, a CA of 120 s after 40 s.
 func testPolicy() policy {
 	return policy{
 		name: "test", names: []string{"hook.ns.svc"}, ips: loopback, settle: 5 * time.Second,
@@ -18,7 +18,7 @@ func testPolicy() policy {
 	}
 }
 
-// story runs a core on a clock of its own, with one target that takes what is injected.
+// story runs a core with a clock of its own and one target, which accepts every bundle.
 type story struct {
 	t      *testing.T
 	c      core
@@ -39,8 +39,8 @@ func (s *story) view() view {
 	return view{now: s.now, state: s.state, memory: s.memory, targets: []sight{s.target}}
 }
 
-// step does the next deed and returns it. Every state goes through the Secret, as that of another
-// replica would.
+// step applies the next action and returns it. Every state goes through the Secret, as between
+// replicas.
 func (s *story) step() action {
 	s.t.Helper()
 	v := s.view()
@@ -72,7 +72,7 @@ func (s *story) through(st *state) *state {
 	return out
 }
 
-// deeds does all there is to do now.
+// deeds applies all actions that are due now.
 func (s *story) deeds() []deed {
 	s.t.Helper()
 	var out []deed
@@ -99,7 +99,7 @@ func (s *story) later(d time.Duration) *story {
 	return s
 }
 
-// TestRotation reads straight down: the life of a CA.
+// TestRotation is the life of a CA, step by step.
 func TestRotation(t *testing.T) {
 	s := newStory(t)
 	s.want(create, inject)
@@ -119,8 +119,8 @@ func TestRotation(t *testing.T) {
 		t.Fatal("the new CA does not sign")
 	}
 	s.later(20 * time.Second).want(issue)
-	// The last certificate of the old CA was made at 41 s: it expires at 101, and 5 s later nobody
-	// needs the CA. At 81 s the next one joins.
+	// The last certificate of the old CA was made at 41 s. It expires at 101 s, and 5 s later
+	// nothing needs the CA. At 81 s the next one joins.
 	s.later(15*time.Second).want(join, inject)
 	s.later(5 * time.Second).want(promote) // 86 s
 	s.later(19 * time.Second).want()       // 105 s
@@ -133,7 +133,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestWaits: what next says about the time until it has something to do is true.
+// TestWaits: nothing is due before the wait that next returns, and something is due after it.
 func TestWaits(t *testing.T) {
 	s := newStory(t)
 	s.deeds()
@@ -164,7 +164,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// due is a story in which a new CA has joined and the target has it.
+// due returns a story in which a new CA has joined and the target has it.
 func due(t *testing.T) *story {
 	s := newStory(t)
 	s.deeds()
@@ -178,7 +178,7 @@ func TestPromoteWaits(t *testing.T) {
 		s := due(t)
 		s.target.err = errRaced
 		s.later(10 * time.Second).want()
-		s.later(11 * time.Second).want(issue) // of the old CA, as long as that lasts
+		s.later(11 * time.Second).want(issue) // of the old CA, while that is valid
 		s.target.err = nil
 		s.want()
 		s.later(5 * time.Second).want(promote)
@@ -239,7 +239,7 @@ func TestSecretGone(t *testing.T) {
 		t.Fatal("not what it was")
 	}
 	s.state = nil
-	s.later(time.Hour).want(create, inject) // what it remembers has expired
+	s.later(time.Hour).want(create, inject) // the remembered state has expired
 }
 
 func TestForcedRotation(t *testing.T) {
@@ -253,8 +253,7 @@ func TestForcedRotation(t *testing.T) {
 	s.later(5 * time.Second).want(promote)
 }
 
-// TestDamage: from what is left of a Secret, the way to a good one, with no more distrust than
-// there is already.
+// TestDamage: a damaged Secret is repaired from its usable parts, with no further loss of trust.
 func TestDamage(t *testing.T) {
 	key := func(name string, with []byte) func(*corev1.Secret) {
 		return func(s *corev1.Secret) {
@@ -322,7 +321,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestNames: two versions of a program that want different names do not undo what the other did.
+// TestNames: two versions of a program with different names do not undo each other's changes.
 func TestNames(t *testing.T) {
 	s := newStory(t)
 	s.deeds()

@@ -2,7 +2,7 @@ package cert
 
 import "testing"
 
-// The bundle goes to the clients that the certificate serves, those of a wildcard too.
+// The bundle goes to the clients of names of the certificate, wildcards included.
 func TestOurs(t *testing.T) {
 	p := &policy{names: []string{"hooks.shop.svc", "*.example.com"}}
 	for url, want := range map[string]bool{

@@ -27,8 +27,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// server is a Writer that keeps events as an API server does. answer, if set, says what is wrong
-// with the n-th request; it may block.
+// server is a Writer that stores events as an API server does. answer, if set, returns the error of
+// the n-th request. It may block.
 type server struct {
 	answer func(ctx context.Context, n int, op client.Op) error
 
@@ -177,7 +177,7 @@ func TestRepeatsAreOneSeries(t *testing.T) {
 	})
 }
 
-// A server that hangs holds up nobody, and costs a bounded number of events.
+// A server that hangs blocks no caller, and costs a bounded number of events.
 func TestNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context, _ int, _ client.Op) error {
@@ -231,7 +231,7 @@ func TestStopFlushes(t *testing.T) {
 	})
 }
 
-// The limits hold in a second Run as well.
+// The limits also hold in a second Run.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -280,7 +280,7 @@ func TestServerAwayThenBack(t *testing.T) {
 	})
 }
 
-// The answer to a create got lost: it is tried again and counts once.
+// The answer to a create is lost. The create is tried again and counts once.
 func TestLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server

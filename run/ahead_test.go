@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// processors sets their number for a test.
+// processors sets GOMAXPROCS for a test.
 func processors(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
@@ -69,7 +69,7 @@ func TestAheadKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// A loop that is left has computed little that it did not use, and nothing runs any more.
+// A loop that ends early has computed few unused values, and no goroutine runs any more.
 func TestAheadLeft(t *testing.T) {
 	for _, procs := range []int{1, 4} {
 		processors(t, procs)
@@ -101,7 +101,7 @@ func TestAheadLeft(t *testing.T) {
 	}
 }
 
-// What is computed together is: each of the values waits for another one.
+// Values are computed concurrently: each call waits for another one.
 func TestAheadTogether(t *testing.T) {
 	processors(t, 4)
 	var mu sync.Mutex
@@ -131,7 +131,7 @@ func TestAheadTogether(t *testing.T) {
 	}
 }
 
-// While the loop is at one value, those after it are computed.
+// While the loop is at one value, the values after it are computed.
 func TestAheadGoesOn(t *testing.T) {
 	processors(t, 2)
 	later := make(chan struct{})
@@ -150,7 +150,7 @@ func TestAheadGoesOn(t *testing.T) {
 	}
 }
 
-// A loop that had to wait for a helper for long has none for a while, nor have others.
+// After a loop has waited long for a helper, neither it nor other loops have helpers for a while.
 func TestAheadPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processors(t, 2)
@@ -171,7 +171,7 @@ func TestAheadPauses(t *testing.T) {
 				return i, nil
 			}) {
 				if i == 16 && long > 0 {
-					<-slow // the helper is
+					<-slow // a helper is slow
 				}
 			}
 			return helped.Load()
@@ -196,7 +196,7 @@ func TestAheadHolds(t *testing.T) {
 		most func(yielded int) int
 	}{
 		{"small", 100, func(yielded int) int { return min(2*yielded, 64) }},
-		{"large", 300 << 10, func(int) int { return 3 }}, // four are more than a mebibyte
+		{"large", 300 << 10, func(int) int { return 3 }}, // four exceed a mebibyte
 		{"huge", 5 << 20, func(int) int { return 1 }},
 	} {
 		pulled, yielded, most := 0, 0, 0
@@ -250,7 +250,8 @@ func TestAheadPanics(t *testing.T) {
 	}
 }
 
-// Where f leaves its goroutine, as t.FailNow does, no loop waits for ever, nor goes on without it.
+// If f ends its goroutine, as t.FailNow does, no loop waits for ever or continues without the
+// value.
 func TestAheadGoexit(t *testing.T) {
 	processors(t, 2)
 	leaves := make(chan struct{})
@@ -268,7 +269,7 @@ func TestAheadGoexit(t *testing.T) {
 		return i, nil
 	}) {
 		if i == 16 {
-			<-leaves // then it is not this goroutine that it leaves
+			<-leaves // now f leaves a helper's goroutine, not this one
 		}
 		yielded++
 	}

@@ -1,4 +1,4 @@
 package run
 
-// HelpersAgain ends the pause that a slow machine brought.
+// HelpersAgain ends the pause of helpers, which a slow machine may have caused.
 func HelpersAgain() { aheadPaused.Store(0) }

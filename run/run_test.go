@@ -174,7 +174,7 @@ func TestSafely(t *testing.T) {
 func ExampleGroup() {
 	g, _ := run.New(context.Background())
 	g.Go("watch pods", func(ctx context.Context) error {
-		<-ctx.Done() // the failure below ends it
+		<-ctx.Done() // ends through the failure below
 		return nil
 	})
 	g.Go("watch nodes", func(context.Context) error {

@@ -14,7 +14,7 @@ func TestSleep(t *testing.T) {
 	cause := errors.New("enough")
 	for _, test := range []struct {
 		name       string
-		d, end     time.Duration // end of ctx; negative: before
+		d, end     time.Duration // end of ctx; negative: before the call
 		want       error
 		wantPassed time.Duration
 	}{
