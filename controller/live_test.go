@@ -324,7 +324,7 @@ func TestLiveForbidden(t *testing.T) {
 // wait takes from ch until something contains text.
 func wait(t *testing.T, ch <-chan string, what, text string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		select {
 		case s := <-ch:

@@ -164,6 +164,7 @@ type flight struct {
 	try    try
 	newest uint64        // of the Core, when the request was sent
 	again  time.Duration // no request before, if this one fails
+	before bool          // the watch began after it was sent
 }
 
 // Bounds of what a Core remembers and repeats.
@@ -353,10 +354,14 @@ func (c *Core) Answer(now Time, a Answer) {
 	// An observation since the request was sent may be newer than the answer. Without one the
 	// answer counts even if its version is lower: then the server itself went back.
 	v, ok := version(a.Lease)
-	if c.newest != f.newest && (!ok || v < c.newest) {
+	told := c.newest != f.newest
+	if told && (!ok || v < c.newest) {
 		return
 	}
 	c.see(now, a.Lease, false)
+	if f.before && !told {
+		c.unseen()
+	}
 }
 
 // Observe receives an event of the watch: the Lease as it is or, if deleted, as it was.
@@ -396,15 +401,22 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 func (c *Core) Watching(now Time, ok bool) {
 	c.expire(now)
 	if ok && !c.watching {
-		// The watch does not report changes before its start.
-		switch c.phase {
-		case Standby:
-			c.stale = true
-		case Leading:
-			c.again = 0
+		c.unseen()
+		if c.flight != nil {
+			c.flight.before = true
 		}
 	}
 	c.watching = ok
+}
+
+// unseen handles changes before the start of the watch, which the watch does not report.
+func (c *Core) unseen() {
+	switch c.phase {
+	case Standby:
+		c.stale = true
+	case Leading:
+		c.again = 0
+	}
 }
 
 // Stop ends the candidacy. A leader goes on until Ended. A standby is done, after it has released a

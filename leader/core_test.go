@@ -382,6 +382,35 @@ func TestCoreRenewsWhenAWatchBegins(t *testing.T) {
 	phase(t, c, Lost)
 }
 
+// A watch begins while a request is open. Neither reports a change between the two.
+func TestCoreReadsAgainWhenAWatchBeginsMeanwhile(t *testing.T) {
+	t.Run("a read", func(t *testing.T) {
+		c := NewCore(testConfig("a"))
+		step(t, c, at(0), "read")
+		c.Watching(at(0.1), true)
+		c.Answer(at(0.2), Answer{Lease: held("7", "b", 15)})
+		step(t, c, at(0.2), "read")
+		c.Answer(at(0.3), Answer{Result: Absent}) // it was deleted in between
+		step(t, c, at(0.3), "wait 15.3s")
+	})
+	t.Run("a read that the watch has overtaken", func(t *testing.T) {
+		c := NewCore(testConfig("a"))
+		step(t, c, at(0), "read")
+		c.Watching(at(0.1), true)
+		c.Observe(at(0.1), held("8", "b", 15), false)
+		c.Answer(at(0.2), Answer{Lease: held("7", "b", 15)})
+		step(t, c, at(0.2), "wait 15.1s")
+	})
+	t.Run("a renewal", func(t *testing.T) {
+		c := leading(t, testConfig("a"))
+		c.Watching(at(1), false)
+		a := step(t, c, at(2), "update")
+		c.Watching(at(2), true)
+		c.Answer(at(2.1), Answer{Lease: stored(a.Lease, "9")})
+		step(t, c, at(2.1), "update")
+	})
+}
+
 // Changes of metadata do not matter.
 func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	c := leading(t, testConfig("a"))

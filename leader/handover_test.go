@@ -153,7 +153,7 @@ func (c *candidate) end(t *testing.T, s syscall.Signal) error {
 
 func (c *candidate) await(t *testing.T, line string) {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(5 * time.Minute)
 	for {
 		select {
 		case l, ok := <-c.lines:
