@@ -12,8 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Audits are on by default, each watch has its own, and both the options and those of a kind say how
-// often.
+// Audits are on by default. Each watch has its own. Options and KindOptions set their interval.
 func TestAudit(t *testing.T) {
 	podGVK := corev1.SchemeGroupVersion.WithKind("Pod")
 	for name, tt := range map[string]struct {
@@ -54,7 +53,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Audits of many watches never list together, and are spread.
+// Audits of many watches never list at the same time, and are spread.
 func TestAuditsAreNoHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()

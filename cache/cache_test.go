@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// names joins the keys of a list, or the error that ended it.
+// names joins the keys of a list, or returns the error that ended it.
 func names[P object.Object](all iter.Seq2[P, error]) string {
 	var found []string
 	for o, err := range all {
@@ -146,7 +146,7 @@ func TestReads(t *testing.T) {
 	})
 }
 
-// like compares with a pattern in which * stands for any text without a following space and slash.
+// like matches a pattern in which * stands for any text without a space or slash behind it.
 func like(got, want string) bool {
 	before, after, star := strings.Cut(want, "*")
 	if !star {
@@ -271,7 +271,7 @@ func TestOpenOnRead(t *testing.T) {
 }
 
 // TestMetadataIsReadWhereItIsWatched opens a kind as metadata, then as whole objects, which do not
-// sync: whoever watches metadata reads what that watch has brought.
+// sync. Reads of metadata use the watch of metadata.
 func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
@@ -297,7 +297,7 @@ func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	})
 }
 
-// TestTransformAndMetadata opens a kind that has a transform on its Go type as metadata only.
+// TestTransformAndMetadata opens a kind with a transform on its Go type as metadata only.
 func TestTransformAndMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
@@ -388,8 +388,8 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
-// A subscription that nobody closes keeps nothing alive: the bubble ends only when every goroutine
-// in it has.
+// A subscription that is never closed ends with the cache: the bubble ends only when every
+// goroutine in it has ended.
 func TestSubscriptionsEndWithTheCache(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one": nil, "two": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -403,7 +403,7 @@ func TestSubscriptionsEndWithTheCache(t *testing.T) {
 				}
 				<-sub.Synced()
 				_ = stop()
-				// Never run, never synced, and given up.
+				// The cache never runs and never syncs; the subscription is dropped.
 				if _, err := h.Subscribe("y", func(store.Change) {}); err != nil {
 					t.Fatal(err)
 				}

@@ -13,7 +13,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Headers are those of the objects that a List yields, and are there where nothing can be decoded.
+// Headers yields the headers of the objects that a List yields, and of those that cannot be
+// decoded.
 func TestHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
@@ -61,7 +62,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// What a read has found out of a Go type is forgotten with the kind.
+// The resolved read of a Go type is dropped when its kind is closed.
 func TestReadsFollowWhatIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestNoAnswer: what a read can fail with says whether it is an answer.
+// TestNoAnswer: the error of a read tells whether the cache could answer.
 func TestNoAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		err      error

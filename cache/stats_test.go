@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// The watches of a kind are added up: of several namespaces, of metadata, of other selections.
+// Stats adds up the watches of a kind: of several namespaces, of metadata, of other selections.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
@@ -69,7 +69,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A kind over its budget says so once, whatever else comes, and answers as before.
+// A kind over its budget reports that once, whatever else arrives, and answers as before.
 func TestMemoryBudget(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -23,7 +23,7 @@ type widgetView struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// doors are all ways to read a kind, by name: each returns how many objects it found.
+// doors returns all ways to read a kind, by name. Each returns the number of objects found.
 func (w *watched) doors(name string, even bool) map[string]func() (int, error) {
 	ctx, key := w.t.Context(), object.Key{Namespace: "ns", Name: name}
 	get := []client.GetOption{client.OfKind(w.gvk)}
@@ -134,8 +134,8 @@ func (w *watched) doors(name string, even bool) map[string]func() (int, error) {
 	}
 }
 
-// While a kind is unavailable every read is an error that says since when and why, but for those
-// that ask for what is held; the state says so; and it ends by itself.
+// While a kind is unavailable, every read returns an error with the start and the reason. Only
+// reads with EvenUnavailable answer. The state reports it, and it ends by itself.
 func TestUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &apiServer{versions: []string{"v1", "v2"}}
@@ -186,7 +186,8 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// A kind that is not served at the start says why it has not synced, and comes by itself.
+// A kind that is not served at the start reports why it has not synced. Once it is served, it syncs
+// by itself.
 func TestNotServedAtTheStart(t *testing.T) {
 	html := page(404, "text/html", "<html>nginx</html>")
 	for name, test := range map[string]struct {

@@ -101,7 +101,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// writer records what is sent and answers with the object as it was given.
+// writer records requests and answers with the object of the request.
 type writer struct{ sent []client.Op }
 
 func (w *writer) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -169,7 +169,7 @@ func TestRefusesObjects(t *testing.T) {
 	}
 }
 
-// A condition says on which generation it was observed, and since when it is as it is.
+// A condition holds the generation on which it was observed, and the time of its last transition.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().Truncate(time.Second)
@@ -189,7 +189,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// printer prints what is sent.
+// printer prints requests.
 type printer struct{}
 
 func (printer) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -199,7 +199,7 @@ func (printer) Write(_ context.Context, op client.Op) (object.Object, error) {
 
 func ExampleBegin() {
 	since := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	// As a reconcile reads it: an older one has set the condition already.
+	// As a reconcile reads it: an earlier one has set the condition already.
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "guests", ResourceVersion: "41", Generation: 2},
 		Status: corev1.ServiceStatus{Conditions: []metav1.Condition{

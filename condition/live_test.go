@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { planetest.Main(m) }
 
-// newService makes a Service, whose status has conditions that nobody else writes, and a client
+// newService makes a Service, whose status has conditions that no other client writes, and a client
 // that counts its requests.
 func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
 	p := planetest.Shared(t)
@@ -79,7 +79,7 @@ func TestPatch(t *testing.T) {
 		t.Errorf("%d requests though nothing changed", sent)
 	}
 
-	// One handle, several patches; a condition goes.
+	// One Status, several patches; a condition is removed.
 	st := condition.Begin(now, &now.Status.Conditions)
 	st.True("Reachable", "Answers", "")
 	if err := st.Patch(t.Context(), c); err != nil {
@@ -94,7 +94,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Two that decide on the same view: the second one writes nothing, and is told.
+// Two reconciles decide on the same object. The second one writes nothing, and returns an error.
 func TestConflict(t *testing.T) {
 	sent := 0
 	c, first := newService(t, &sent)
@@ -127,7 +127,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A dry run keeps nothing.
+// A dry run stores nothing.
 func TestDryRun(t *testing.T) {
 	sent := 0
 	c, s := newService(t, &sent)

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// offline refuses every write.
+// offline rejects every write.
 type offline struct{ t testing.TB }
 
 func (o offline) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -60,7 +60,7 @@ type failing struct{ err error }
 
 func (f failing) Write(context.Context, client.Op) (object.Object, error) { return nil, f.err }
 
-// What the server says for other reasons is passed on as it is.
+// Other errors of the server are returned unchanged.
 func TestOtherErrors(t *testing.T) {
 	down := errors.New("down")
 	lives := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "g"}}
@@ -86,7 +86,7 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// memory is a server of one object, as far as finalizers go.
+// memory is a server with one object, and handles only patches of finalizers.
 type memory struct{ obj *corev1.ConfigMap }
 
 func (m *memory) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -94,7 +94,7 @@ func (m *memory) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return m.obj.DeepCopy(), nil
 }
 
-// A reconciler that holds something outside the cluster for each of its objects.
+// A reconciler that holds an address outside the cluster for each of its objects.
 func ExampleRun() {
 	server := &memory{}
 	release := func(_ context.Context, g *corev1.ConfigMap) error {

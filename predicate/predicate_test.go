@@ -77,7 +77,7 @@ func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Uni
 func running(p *corev1.Pod)  { p.Status.Phase = corev1.PodRunning }
 func bound(p *corev1.Pod)    { p.Spec.NodeName = "n" }
 
-// Every header predicate against every way an object can change.
+// Every header predicate meets every way in which an object can change.
 func TestHeaderPredicates(t *testing.T) {
 	shop := labels.SelectorFromSet(labels.Set{"app": "shop"})
 	predicates := []struct {
@@ -212,7 +212,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// A typed predicate calls the function of the event, with the states of the event.
+// A typed predicate calls the function of the event, with the objects of the event.
 func TestTyped(t *testing.T) {
 	var called string
 	p := predicate.New(predicate.Funcs[*corev1.Pod]{

@@ -16,7 +16,7 @@ import (
 type phaseView struct {
 	App    string `field:"metadata.labels[app]"`
 	Status struct{ Phase corev1.PodPhase }
-	note   any // what is not exported does not count
+	note   any // unexported fields do not count
 }
 
 func TestViewChanged(t *testing.T) {
