@@ -396,8 +396,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// Next ends the work on one key and hands out another item: the same key if it was added since, an
-// added key, or one that becomes due while Next waits.
+// Next ends the work on one key and hands out another item. That is the same key if it was added
+// since, another key, or one that becomes due while Next waits.
 func TestNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})

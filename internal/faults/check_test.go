@@ -28,9 +28,14 @@ func (r *rig) seen() {
 	}
 }
 
-// nothingLost is the check at the end of every fault test. It waits up to a minute for this: the
-// store equals a fresh list, every key was reconciled in its last state, no observer saw an older
-// state after a newer one, every deletion was reported, and nothing waits or accumulates.
+// nothingLost is the check at the end of every fault test. It waits up to a minute for these
+// properties:
+//
+//   - The store equals a fresh list.
+//   - Every key was reconciled in its last state.
+//   - No observer saw an older state after a newer one.
+//   - Every deletion was reported.
+//   - Nothing waits or accumulates.
 func (r *rig) nothingLost() {
 	r.Helper()
 	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errLate)

@@ -112,7 +112,7 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 	}
 }
 
-// The stream ends within a frame, at random bytes.
+// The stream ends within a frame, at several offsets.
 func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	p := planetest.Shared(t)
 	gateway := gatewayTo(t, p) // speaks plain HTTP, so that bytes are bytes of frames
@@ -132,7 +132,7 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	}
 }
 
-// The first list is cut at random bytes. No observer sees a part of it, and in the end every object
+// The first list is cut at several offsets. No observer sees a part of it, and in the end every object
 // is there once.
 func TestFault05CutInTheFirstList(t *testing.T) {
 	p := planetest.Shared(t)
