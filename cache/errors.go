@@ -20,9 +20,9 @@ type UndeclaredError struct {
 
 func (e *UndeclaredError) Error() string {
 	if e.MetadataOnly {
-		return fmt.Sprintf("cache: only the metadata of %s is held", e.Kind)
+		return fmt.Sprintf("cache: %s is open for metadata only", e.Kind)
 	}
-	return fmt.Sprintf("cache: %s is not held: nobody has opened it", e.Kind)
+	return fmt.Sprintf("cache: %s is not open: open it, or read it live", e.Kind)
 }
 
 // UnsupportedError says that only the server can answer a read.

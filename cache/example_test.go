@@ -50,7 +50,7 @@ func Example() {
 	// Output:
 	// synced: true
 	// two <nil>
-	// cache: /v1, Kind=Secret is not held: nobody has opened it
+	// cache: /v1, Kind=Secret is not open: open it, or read it live
 }
 
 // How much memory does the cache take for each kind, and is that over its budget?

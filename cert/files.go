@@ -104,7 +104,7 @@ func (f *Files) Run(ctx context.Context) error {
 			f.o.Logger.Info("certificate files are in order again", "cert", f.o.Cert)
 			told = ""
 		case err != nil && err.Error() != told:
-			f.o.Logger.Error("certificate files cannot be used; the certificate before them still serves", "err", err)
+			f.o.Logger.Error("certificate files cannot be used; the previous certificate still serves", "err", err)
 			told = err.Error()
 		}
 	}

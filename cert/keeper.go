@@ -14,10 +14,10 @@ import (
 )
 
 // errRaced says that the object changed between the read and the write: read it again.
-var errRaced = errors.New("somebody else wrote in between")
+var errRaced = errors.New("the object changed between the read and the write")
 
 // errRestless says that a pass did not finish within maxDeeds.
-var errRestless = errors.New("the secret or a target changes all the time: does somebody else write it too?")
+var errRestless = errors.New("the secret or a target changes all the time: look for another program that writes it")
 
 // maxDeeds bounds the writes of a pass.
 const maxDeeds = 30
@@ -218,9 +218,9 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do deed, v vi
 		k.report.issued++
 	}
 	if v.state != nil && v.state.problem != nil {
-		k.log.Error("secret could not be used as it was, and is mended", "problem", v.state.problem, "by", do.String())
+		k.log.Error("the secret was damaged and is repaired", "problem", v.state.problem, "by", do.String())
 	}
-	k.log.Info("certificates", "did", do.String(), "authorities", len(st.bundle), "serial", st.serving.cert.Leaf.SerialNumber.Text(16), "expires", st.serving.notAfter)
+	k.log.Info("certificates written", "action", do.String(), "authorities", len(st.bundle), "serial", st.serving.cert.Leaf.SerialNumber.Text(16), "expires", st.serving.notAfter)
 	k.take(s)
 	return nil
 }
@@ -251,7 +251,7 @@ func (k *keeper) fail(err error) error {
 }
 
 func (d deed) String() string {
-	names := [...]string{"nothing", "create", "restore", "mend", "join", "inject", "issue", "promote", "drop"}
+	names := [...]string{"nothing", "create", "restore", "repair", "join", "inject", "issue", "promote", "drop"}
 	if int(d) < len(names) {
 		return names[d]
 	}

@@ -104,7 +104,7 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 		var forbidden *client.Forbidden
 		if errors.As(err, &forbidden) && !told {
 			told = true
-			m.o.Logger.Warn("changes are noticed by polling only", "poll", m.o.Poll, "err", err)
+			m.o.Logger.Warn("a watch is forbidden; changes are noticed by polling", "poll", m.o.Poll, "err", err)
 		}
 		if err := run.Sleep(ctx, fails.Fail(time.Now())); err != nil {
 			return err

@@ -41,7 +41,7 @@ type ForeignSecretError struct {
 }
 
 func (e *ForeignSecretError) Error() string {
-	return fmt.Sprintf("secret %s %s: it is left alone; delete it, or give another name", e.Secret, e.Problem)
+	return fmt.Sprintf("secret %s %s, so it is not written: delete it, or set another Name", e.Secret, e.Problem)
 }
 
 // foreign returns nil for a Secret that may be written.

@@ -125,7 +125,7 @@ func (s sight) problem(t target, bundle []byte) error {
 	case s.err != nil:
 		return s.err
 	case !s.found:
-		return &TargetError{t.kind.Kind, t.name, "is not there"}
+		return &TargetError{t.kind.Kind, t.name, "does not exist"}
 	case s.ours == 0:
 		return &TargetError{t.kind.Kind, t.name, "has no webhook that calls a name of the certificate"}
 	case s.left && !s.has(bundle):

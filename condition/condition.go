@@ -87,9 +87,9 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 		c, ok := Find(conditions, t)
 		switch {
 		case !ok:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonMissing, Message: "not known yet"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonMissing, Message: "not set yet"}
 		case c.ObservedGeneration < generation:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonOutdated, Message: "known of an older generation only"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonOutdated, Message: "observed on an older generation"}
 		}
 		if c.Status == metav1.ConditionTrue {
 			continue
@@ -143,7 +143,7 @@ func Validate(c metav1.Condition) error {
 var (
 	// ErrNotInObject says that the conditions given to Begin are not a field of the given object. A
 	// patch of the object would not send them.
-	ErrNotInObject = errors.New("the conditions are no field of this object")
+	ErrNotInObject = errors.New("the conditions are not a field of this object")
 	// ErrNotRead says that the object has no resourceVersion: it was not read from a server.
 	ErrNotRead = errors.New("the object has no resourceVersion: it was not read from a server")
 )

@@ -81,9 +81,9 @@ func TestSummary(t *testing.T) {
 		"Unknown No":     cond("Ready", metav1.ConditionFalse, "Broken", "Unknown: Asking; No: it broke"),
 		"No Unknown":     cond("Ready", metav1.ConditionFalse, "Broken", "No: it broke; Unknown: Asking"),
 		"Yes Unknown":    cond("Ready", metav1.ConditionUnknown, "Asking", "Unknown: Asking"),
-		"Yes Absent":     cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not known yet"),
-		"Old":            cond("Ready", metav1.ConditionUnknown, "Outdated", "Old: known of an older generation only"),
-		"Absent Old Yes": cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not known yet; Old: known of an older generation only"),
+		"Yes Absent":     cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not set yet"),
+		"Old":            cond("Ready", metav1.ConditionUnknown, "Outdated", "Old: observed on an older generation"),
+		"Absent Old Yes": cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not set yet; Old: observed on an older generation"),
 		"":               cond("Ready", metav1.ConditionUnknown, "Missing", ""),
 	} {
 		want.ObservedGeneration = 2

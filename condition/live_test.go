@@ -108,7 +108,7 @@ func TestConflict(t *testing.T) {
 	st.True("Second", "Said", "")
 	err := st.Patch(t.Context(), c)
 	conflict, ok := errors.AsType[*client.Conflict](err)
-	want := "status of Service " + second.Namespace + "/guests: nothing is written, since the object changed after it was read"
+	want := "status of Service " + second.Namespace + "/guests: nothing was written: the object changed after it was read"
 	if !ok || conflict.Subresource != "status" || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}

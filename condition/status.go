@@ -116,7 +116,7 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
 	if _, conflict := errors.AsType[*client.Conflict](err); conflict {
-		return s.wrap(fmt.Errorf("nothing is written, since the object changed after it was read: %w", err))
+		return s.wrap(fmt.Errorf("nothing was written: the object changed after it was read: %w", err))
 	}
 	if err != nil {
 		return s.wrap(err)

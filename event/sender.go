@@ -92,7 +92,7 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 	}
 	if !s.told[reason] {
 		s.told[reason] = true
-		s.r.o.Logger.Warn("events are refused and dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
+		s.r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
 	}
 	return Drop, 0
 }

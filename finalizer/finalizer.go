@@ -74,7 +74,7 @@ func check[O object.Object](isNil bool, name string, steps []Step[O]) error {
 		case s.do == nil:
 			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q has no function", s.name)}
 		case slices.ContainsFunc(steps[:i], same):
-			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is there twice", s.name)}
+			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is given twice", s.name)}
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func TestRefuses(t *testing.T) {
 		`steps[1] "b" has no function`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do[*corev1.ConfigMap]("b", nil))
 		},
-		`steps[1] "a" is there twice`: func() (*corev1.ConfigMap, error) {
+		`steps[1] "a" is given twice`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do("a", nop))
 		},
 	} {

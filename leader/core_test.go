@@ -138,11 +138,11 @@ func TestCoreWaitsForOthers(t *testing.T) {
 		"as it should be":     {held("7", "b", 15), "16s", ""},
 		"asks for longer":     {held("7", "b", 60), "1m1s", ""},
 		"asks for less":       {held("7", "b", 1), "16s", ""},
-		"asks for nothing":    {stranger, "16s", "missing or not above zero"},
-		"negative":            {held("7", "b", -5), "16s", "missing or not above zero"},
-		"68 years":            {held("7", "b", math.MaxInt32), "5m1s", "2147483647, more than is believed; what counts is 5m0s"},
+		"asks for nothing":    {stranger, "16s", "missing or not positive"},
+		"negative":            {held("7", "b", -5), "16s", "missing or not positive"},
+		"68 years":            {held("7", "b", math.MaxInt32), "5m1s", "2147483647, above the maximum; used instead: 5m0s"},
 		"three minutes":       {held("7", "b", 180), "3m1s", "leaseDurationSeconds is 180, ours is 15s"},
-		"zero":                {held("7", "b", 0), "16s", "missing or not above zero"},
+		"zero":                {held("7", "b", 0), "16s", "missing or not positive"},
 		"no renewTime":        {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("b"), LeaseDurationSeconds: new(int32(15))}}, "16s", "renewTime is missing"},
 		"our identity":        {held("7", "a", 15), "16s", "our own identity"},
 		"expired by its time": {held("7", "b", 15), "16s", ""},
@@ -337,7 +337,7 @@ func TestCoreLosesTheLease(t *testing.T) {
 		text   string
 	}{
 		"taken":    {func(c *Core) { c.Observe(at(1), held("2", "b", 15), false) }, Taken, `taken by "b"`},
-		"released": {func(c *Core) { c.Observe(at(1), held("2", "", 1), false) }, Edited, "somebody else has released it"},
+		"released": {func(c *Core) { c.Observe(at(1), held("2", "", 1), false) }, Edited, "another client has released it"},
 		"edited":   {func(c *Core) { c.Observe(at(1), held("2", "a", 15), false) }, Edited, `another process with the identity "a"`},
 		"deleted":  {func(c *Core) { c.Observe(at(1), held("2", "a", 15), true) }, Deleted, "deleted"},
 		"deleted, told by a renewal": {func(c *Core) {

@@ -58,7 +58,7 @@ func (e *LostError) Error() string {
 		fmt.Fprintf(&b, "taken by %q", e.Holder)
 	case Edited:
 		if e.Holder == "" {
-			b.WriteString("somebody else has released it")
+			b.WriteString("another client has released it")
 		} else {
 			fmt.Fprintf(&b, "edited by hand, or by another process with the identity %q", e.Holder)
 		}
@@ -87,7 +87,7 @@ type NotLeadingError struct {
 }
 
 func (e *NotLeadingError) Error() string {
-	s := fmt.Sprintf("%q may not hold the lease %s", e.Identity, e.Lease)
+	s := fmt.Sprintf("%q does not surely hold the lease %s", e.Identity, e.Lease)
 	switch {
 	case e.Lost != nil:
 		return s + ": " + e.Lost.Error()

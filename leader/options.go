@@ -76,7 +76,7 @@ func (o Options) config() (Config, error) {
 	if o.Namespace == "" {
 		data, err := os.ReadFile(podNamespace)
 		if err != nil {
-			return bad("Namespace", "is empty, and this is no Pod: %v", err)
+			return bad("Namespace", "is empty, and the namespace of the Pod is unknown: %v", err)
 		}
 		o.Namespace = strings.TrimSpace(string(data))
 	}
@@ -115,7 +115,7 @@ func (o Options) config() (Config, error) {
 	case o.RetryPeriod <= 0:
 		return bad("RetryPeriod", "%v is negative", o.RetryPeriod)
 	case float64(o.RetryPeriod)*(1+jitter) >= float64(o.RenewDeadline):
-		return bad("RetryPeriod", "%v, and a fifth more, is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
+		return bad("RetryPeriod", "%v plus a fifth is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
 	case o.MaxLeaseDuration != 0 && o.MaxLeaseDuration < o.LeaseDuration:
 		return bad("MaxLeaseDuration", "%v is less than the LeaseDuration, %v", o.MaxLeaseDuration, o.LeaseDuration)
 	}

@@ -77,15 +77,15 @@ func (r record) problem(self string, own, most time.Duration) string {
 	case r.holder == "":
 		return ""
 	case r.seconds <= 0:
-		return "leaseDurationSeconds is missing or not above zero; ours counts: " + own.String()
+		return "leaseDurationSeconds is missing or not positive; used instead: " + own.String()
 	case time.Duration(r.seconds)*time.Second > most:
-		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", more than is believed; what counts is " + most.String()
+		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", above the maximum; used instead: " + most.String()
 	case time.Duration(r.seconds)*time.Second/long > own:
 		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", ours is " + own.String()
 	case r.renewed == 0:
 		return "renewTime is missing"
 	case r.holder == self:
-		return "it names our own identity, but an earlier run or another process has written it"
+		return "it names our own identity, but an earlier run or another process wrote it"
 	}
 	return ""
 }

@@ -146,16 +146,16 @@ func (s *session) log(old, next State, lost *LostError) {
 	case old.Leading && lost != nil:
 		log.Info("the lease is lost", "cause", lost)
 	case next.Holder != old.Holder && next.Holder != "" && !next.Leading && !old.Leading:
-		log.Info("the lease is another's", "holder", next.Holder)
+		log.Info("another process holds the lease", "holder", next.Holder)
 	case next.Holder != old.Holder && s.core.Phase() == Standby:
-		log.Info("the lease is nobody's", "before", old.Holder)
+		log.Info("no process holds the lease", "before", old.Holder)
 	}
 	trouble := s.core.Err() != nil
 	switch {
 	case trouble && !s.failed:
-		log.Warn("trouble with the lease", "err", s.core.Err())
+		log.Warn("a problem with the lease", "err", s.core.Err())
 	case !trouble && s.failed:
-		log.Info("the trouble with the lease is over")
+		log.Info("the problem with the lease is over")
 	}
 	s.failed = trouble
 }

@@ -29,7 +29,7 @@ func (s *session) watch(ctx context.Context, c *client.Live) {
 		}
 		failures++
 		if failures == 1 && ctx.Err() == nil {
-			s.e.logger.Warn("the lease is not watched, looking every RetryPeriod", "err", err)
+			s.e.logger.Warn("the lease is not watched; it is read every RetryPeriod", "err", err)
 		}
 		if run.Sleep(ctx, pause.Delay(failures, rand.Float64())) != nil {
 			return

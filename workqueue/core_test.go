@@ -555,7 +555,7 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		{workqueue.BucketLimiter[string](0, 5), "RateLimiter: BucketLimiter(0, 5): want a positive rate and burst"},
 		{workqueue.BucketLimiter[string](math.NaN(), 5), "RateLimiter: BucketLimiter(NaN, 5): want a positive rate and burst"},
 		{workqueue.BucketLimiter[string](1, 0), "RateLimiter: BucketLimiter(1, 0): want a positive rate and burst"},
-		{workqueue.FastSlowLimiter[string](ms, -ms, 3), "RateLimiter: FastSlowLimiter(1ms, -1ms, 3): negative"},
+		{workqueue.FastSlowLimiter[string](ms, -ms, 3), "RateLimiter: FastSlowLimiter(1ms, -1ms, 3): want no negative parameter"},
 		{workqueue.MaxOf[string](), "RateLimiter: MaxOf(): no limiter"},
 		{workqueue.MaxOf[string](workqueue.DefaultLimiter[string](), nil), "RateLimiter: MaxOf: limiter 1 is nil"},
 		{workqueue.MaxOf(workqueue.BucketLimiter[string](1, -1)), "RateLimiter: MaxOf: BucketLimiter(1, -1): want a positive rate and burst"},

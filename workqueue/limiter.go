@@ -96,7 +96,7 @@ func (l *fastSlow[K]) When(key K, _ time.Time) time.Duration {
 
 func (l *fastSlow[K]) validate() error {
 	if l.fast < 0 || l.slow < 0 || l.attempts < 0 {
-		return fmt.Errorf("FastSlowLimiter(%v, %v, %d): negative", l.fast, l.slow, l.attempts)
+		return fmt.Errorf("FastSlowLimiter(%v, %v, %d): want no negative parameter", l.fast, l.slow, l.attempts)
 	}
 	return nil
 }
