@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestCoreBackoff(t *testing.T) {
+func TestBackoffGrowsPerKeyAndResets(t *testing.T) {
 	retry := addOptions{RateLimited: true}
 
 	t.Run("grows with each failure and is forgotten on success", func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestCoreBackoff(t *testing.T) {
 
 // A key fails for a minute while an event comes every 100 ms. It is tried at every event, and its
 // backoff grows as without them.
-func TestCoreBackoffUnderEvents(t *testing.T) {
+func TestEventsDoNotGrowABackoff(t *testing.T) {
 	failures := func(event time.Duration) int {
 		s := newScript(t, func(o *workqueue.Options[string, string]) {
 			o.RateLimiter = workqueue.ExponentialLimiter[string](5*ms, 1000*time.Second)

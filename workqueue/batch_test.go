@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestAddAll(t *testing.T) {
+func TestAddAllAddsEachInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{
 			Merge: func(old, new string) string { return old + new },
@@ -68,7 +68,7 @@ func TestAddAllServesParkedGets(t *testing.T) {
 }
 
 // Every operation sees pending adds, as of the time of the add.
-func TestPutOffAdds(t *testing.T) {
+func TestBatchedAddsAreVisibleAtOnce(t *testing.T) {
 	for name, ask := range map[string]func(q *workqueue.Queue[string, string]) bool{
 		"Len":   func(q *workqueue.Queue[string, string]) bool { return q.Len() == 3 },
 		"Stats": func(q *workqueue.Queue[string, string]) bool { s := q.Stats(); return s.Depth == 3 && s.Adds == 3 },
@@ -100,7 +100,7 @@ func TestPutOffAdds(t *testing.T) {
 }
 
 // A Merge that panics loses no other add.
-func TestMergePanics(t *testing.T) {
+func TestMergeThatPanicsLosesNoAdd(t *testing.T) {
 	q := newStrings(t, workqueue.Options[string, string]{
 		Merge: func(string, string) string { panic("no") },
 	})
@@ -124,7 +124,7 @@ func TestMergePanics(t *testing.T) {
 }
 
 // A key that cannot be compared panics in the call that adds it, and leaves no entry.
-func TestKeyThatCannotBeCompared(t *testing.T) {
+func TestIncomparableKeyPanicsInItsAdd(t *testing.T) {
 	for _, eager := range []bool{false, true} {
 		q, err := workqueue.New(workqueue.Options[any, struct{}]{})
 		if err != nil {

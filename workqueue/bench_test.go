@@ -48,8 +48,8 @@ func BenchmarkFillAndDrain(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			keys, q, ctx := manyKeys(benchKeys), newQueue(b), context.Background()
 			b.ReportAllocs()
-			for left := b.N; left > 0; left -= benchKeys {
-				n := min(left, benchKeys)
+			for remaining := b.N; remaining > 0; remaining -= benchKeys {
+				n := min(remaining, benchKeys)
 				for i, k := range keys[:n] {
 					q.AddWith(k, workqueue.AddOptions[struct{}]{Priority: i % tc.priorities})
 				}
@@ -106,8 +106,8 @@ func BenchmarkDelayed(b *testing.B) {
 	}
 	now := time.Unix(0, 0)
 	b.ReportAllocs()
-	for left := b.N; left > 0; left -= benchKeys {
-		n := min(left, benchKeys)
+	for remaining := b.N; remaining > 0; remaining -= benchKeys {
+		n := min(remaining, benchKeys)
 		for i, k := range keys[:n] {
 			core.Add(k, workqueue.AddOptions[struct{}]{After: time.Duration(1 + i*7919%n)}, now)
 		}

@@ -24,17 +24,17 @@ type Core[K comparable, V any] struct {
 	ready         ready
 	running       list // in flight, in order of hand-out
 	reruns        reruns
-	behind        int // number of keys in flight that become ready on Done
+	readyOnDone   int // number of keys in flight that become ready on Done
 
 	backoffs map[number]int64 // end of the last backoff, for entries that had one
 
-	started  bool
-	epoch    time.Time // the first time seen; all times are nanoseconds since then
-	latest   int64
-	lookAt   int64  // next check for too much memory
-	sequence uint64 // of delayed adds: the tie-break of equal due times
-	down     bool
-	agedLast bool // the last hand-out was out of order, by age
+	started   bool
+	epoch     time.Time // the first time seen; all times are nanoseconds since then
+	latest    int64
+	nextCheck int64  // next check for too much memory
+	sequence  uint64 // of delayed adds: the tie-break of equal due times
+	down      bool
+	agedLast  bool // the last hand-out was out of order, by age
 
 	inFlight  int
 	startSum  int64 // sum of the stamps of all items in flight, modulo 2^64
@@ -59,15 +59,15 @@ func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 func (c *Core[K, V]) Add(key K, o AddOptions[V], now time.Time) { c.add(key, o, c.since(now)) }
 
 func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
-	if c.down || c.postpone(key, o, t) {
+	if c.down || c.addToBatch(key, o, t) {
 		return
 	}
-	c.settle()
+	c.applyPending()
 	c.apply(key, c.hash(key), o, t)
 }
 
 func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
-	t = c.pass(t)
+	t = c.advanceAndTrim(t)
 	n := c.find(key, hash)
 	delay, backoff := max(0, int64(o.After)), int64(0)
 	if o.RateLimited {
@@ -80,7 +80,7 @@ func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
 	}
 	c.merge(n, o.Value, o.Priority)
 	if backoff > 0 {
-		c.backOff(n, t, backoff)
+		c.recordBackoff(n, t, backoff)
 	}
 	c.schedule(n, delay, t)
 }
@@ -110,7 +110,7 @@ func (c *Core[K, V]) schedule(n number, delay, t int64) {
 		c.admit(n, t)
 	case e.place == isDelayed:
 		if due := later(t, delay); due < c.delayed.rank(n) {
-			c.delayed.hurry(n, due)
+			c.delayed.lowerRank(n, due)
 		}
 	default:
 		c.sequence++
@@ -128,8 +128,8 @@ func (c *Core[K, V]) Get(now time.Time) (item Item[K, V], ok bool) {
 
 // get fills item, which must be zero, and reports whether there is one.
 func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
-	c.settle()
-	t = c.pass(t)
+	c.applyPending()
+	t = c.advanceAndTrim(t)
 	n := c.next(t)
 	if n == 0 {
 		return false
@@ -138,7 +138,7 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	priority := c.priority(e)
 	c.ready.remove(c.nodes, n)
 	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
-	if len(c.reruns.of) > 0 {
+	if len(c.reruns.byNumber) > 0 {
 		if added, ok := c.reruns.remove(n); ok {
 			item.Waited = time.Duration(t - added)
 		}
@@ -151,7 +151,7 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	if c.opts.Observer != nil {
 		c.opts.Observer.ObserveWait(item.Waited)
 	}
-	c.foresee()
+	c.prefetchNext()
 	return true
 }
 
@@ -159,7 +159,7 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 // has been ready longest, if that has waited MaxWait. Age decides at most every second time.
 func (c *Core[K, V]) next(t int64) number {
 	front := c.ready.front()
-	oldest := c.ready.eldest(c.nodes)
+	oldest := c.ready.oldestReady(c.nodes)
 	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
 		c.agedLast = false
 		return front
@@ -172,15 +172,15 @@ func (c *Core[K, V]) next(t int64) number {
 // Done ends the work on key. If the key was added since Get, it is ready again as of now. Done of a
 // key that is not in flight does nothing.
 func (c *Core[K, V]) Done(key K, now time.Time) {
-	c.settle()
-	if n := c.working(key); n != 0 {
+	c.applyPending()
+	if n := c.findInFlight(key); n != 0 {
 		c.done(n, c.since(now))
 	}
 }
 
-// working returns the entry of a key in flight, or zero. It compares the four oldest items in
+// findInFlight returns the entry of a key in flight, or zero. It compares the four oldest items in
 // flight before it hashes the key.
-func (c *Core[K, V]) working(key K) number {
+func (c *Core[K, V]) findInFlight(key K) number {
 	n := c.running.head
 	for range 4 {
 		if n == 0 {
@@ -197,8 +197,8 @@ func (c *Core[K, V]) working(key K) number {
 	return 0
 }
 
-// timeless reports whether done of n needs no clock.
-func (c *Core[K, V]) timeless(n number) bool {
+// needsNoClock reports whether done of n needs no clock.
+func (c *Core[K, V]) needsNoClock(n number) bool {
 	return c.node(n).place == nowhere && c.opts.Observer == nil
 }
 
@@ -214,7 +214,7 @@ func (c *Core[K, V]) done(n number, t int64) {
 	}
 	switch e.place {
 	case isReady:
-		c.behind--
+		c.readyOnDone--
 		e.stamp = t
 		c.ready.append(c.nodes, n, e.priority())
 	case nowhere:
@@ -225,13 +225,13 @@ func (c *Core[K, V]) done(n number, t int64) {
 // Forget clears the failures that the rate limiter has counted for key. The queue itself does not
 // change.
 func (c *Core[K, V]) Forget(key K) {
-	c.settle()
+	c.applyPending()
 	c.opts.RateLimiter.Forget(key)
 	if c.used == 0 {
 		return
 	}
 	if n := c.find(key, c.hash(key)); n != 0 {
-		c.forgive(n)
+		c.clearBackoff(n)
 	}
 }
 
@@ -240,8 +240,8 @@ func (c *Core[K, V]) NumRequeues(key K) int { return c.opts.RateLimiter.NumReque
 
 // Len returns the number of ready items. It does not count delayed items nor those in flight.
 func (c *Core[K, V]) Len(now time.Time) int {
-	c.settle()
-	c.pass(c.since(now))
+	c.applyPending()
+	c.advanceAndTrim(c.since(now))
 	return c.ready.n
 }
 
@@ -256,7 +256,7 @@ func (c *Core[K, V]) NextDue() (time.Time, bool) {
 }
 
 func (c *Core[K, V]) nextDue() (int64, bool) {
-	c.settle()
+	c.applyPending()
 	if len(c.delayed.items) == 0 {
 		return 0, false
 	}
@@ -269,7 +269,7 @@ func (c *Core[K, V]) ShutDown(now time.Time) {
 	if c.down {
 		return
 	}
-	c.settle()
+	c.applyPending()
 	c.advance(c.since(now))
 	c.down = true
 	delayed := c.delayed.items
@@ -303,12 +303,12 @@ func (c *Core[K, V]) since(now time.Time) int64 {
 // at returns the time t nanoseconds after the epoch.
 func (c *Core[K, V]) at(t int64) time.Time { return c.epoch.Add(time.Duration(t)) }
 
-// pass is advance, plus the check for too much memory. The check may renumber entries: a caller
-// must not hold a number across it.
-func (c *Core[K, V]) pass(t int64) int64 {
+// advanceAndTrim is advance, plus the check for too much memory. The check may renumber entries: a
+// caller must not hold a number across it.
+func (c *Core[K, V]) advanceAndTrim(t int64) int64 {
 	t = c.advance(t)
-	if t >= c.lookAt {
-		c.look()
+	if t >= c.nextCheck {
+		c.checkMemory()
 	}
 	return t
 }
@@ -330,7 +330,7 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 	e := c.node(n)
 	e.place = isReady
 	if e.inFlight {
-		c.behind++
+		c.readyOnDone++
 		c.reruns.append(n, stamp)
 		return
 	}
@@ -348,8 +348,8 @@ func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
 	return max(0, int64(c.opts.RateLimiter.When(key, c.at(t))))
 }
 
-// backOff records a backoff that begins at t. It keeps a recorded one that has not ended.
-func (c *Core[K, V]) backOff(n number, t, backoff int64) {
+// recordBackoff records a backoff that begins at t. It keeps a recorded one that has not ended.
+func (c *Core[K, V]) recordBackoff(n number, t, backoff int64) {
 	if c.backoffs[n] > t {
 		return
 	}
@@ -360,8 +360,8 @@ func (c *Core[K, V]) backOff(n number, t, backoff int64) {
 	c.node(n).backedOff = true
 }
 
-// forgive clears the recorded backoff of n.
-func (c *Core[K, V]) forgive(n number) {
+// clearBackoff clears the recorded backoff of n.
+func (c *Core[K, V]) clearBackoff(n number) {
 	if e := c.node(n); e.backedOff {
 		e.backedOff = false
 		if delete(c.backoffs, n); len(c.backoffs) == 0 {
@@ -389,7 +389,7 @@ func (c *Core[K, V]) raise(n number, priority int) {
 }
 
 func (c *Core[K, V]) release(n number) {
-	c.forgive(n)
+	c.clearBackoff(n)
 	if c.entries.release(n) {
 		c.delayed = heap{}
 		c.ready.init()

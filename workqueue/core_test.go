@@ -89,7 +89,7 @@ func (s *script) expectLen(want int) {
 	}
 }
 
-func TestCore(t *testing.T) {
+func TestCoreOrdersMergesAndDelays(t *testing.T) {
 	prio := func(p int) addOptions { return addOptions{Priority: p} }
 	after := func(d time.Duration) addOptions { return addOptions{After: d} }
 	value := func(v string) addOptions { return addOptions{Value: v} }
@@ -347,7 +347,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-func TestCoreAgeing(t *testing.T) {
+func TestAgeingHandsOutTheOldestAtEverySecondGet(t *testing.T) {
 	maxWait := func(d time.Duration) func(*workqueue.Options[string, string]) {
 		return func(o *workqueue.Options[string, string]) { o.MaxWait = d }
 	}
@@ -413,19 +413,19 @@ func TestCoreAgeing(t *testing.T) {
 }
 
 // A stream of high priorities that uses all capacity does not starve a low one.
-func TestCoreAgeingBound(t *testing.T) {
+func TestAgeingBoundsTheWaitOfLowPriorities(t *testing.T) {
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.MaxWait = time.Second })
 	for i := range 10 {
 		s.add(fmt.Sprint("low", i))
 	}
 	var worst time.Duration
-	left := 10
-	for i := 0; left > 0; i++ {
+	remaining := 10
+	for i := 0; remaining > 0; i++ {
 		s.add(fmt.Sprint("high", i), addOptions{Priority: 1})
 		s.add(fmt.Sprint("more", i), addOptions{Priority: 2})
 		item, _ := s.core.Get(s.now)
 		if strings.HasPrefix(item.Key, "low") {
-			left--
+			remaining--
 			worst = max(worst, item.Waited)
 		}
 		s.done(item.Key)
@@ -436,7 +436,7 @@ func TestCoreAgeingBound(t *testing.T) {
 	}
 }
 
-func TestCoreStats(t *testing.T) {
+func TestStatsCountAddsAndTimes(t *testing.T) {
 	seen := &recorder{}
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
 	s.add("a")
@@ -485,7 +485,7 @@ func TestCoreStats(t *testing.T) {
 
 // A key that is added again while in flight waits from then on. It is counted with its priority,
 // and its waiting time starts at that add.
-func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
+func TestDepthCountsKeysAddedWhileInFlight(t *testing.T) {
 	seen := &recorder{}
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
 	depths := func(want ...workqueue.Depth) {

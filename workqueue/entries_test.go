@@ -7,7 +7,7 @@ import (
 
 // Entries against a map. Many hashes are equal, so that slots of released entries lie between used
 // ones.
-func TestEntriesModel(t *testing.T) {
+func TestEntriesAgreeWithAMap(t *testing.T) {
 	for _, hashes := range []uint32{1, 7, 1 << 10, 1 << 31} {
 		var x entries[int, struct{}]
 		x.init()
@@ -44,7 +44,7 @@ func TestEntriesModel(t *testing.T) {
 
 // A key that is inserted and released again and again reuses its slot, while other keys are
 // inserted and stay.
-func TestComingAndGoingTakesNoSlots(t *testing.T) {
+func TestReinsertedKeyReusesItsSlot(t *testing.T) {
 	var x entries[int, struct{}]
 	x.init()
 	const hot, hash = -1, 0x1234_5678
@@ -72,7 +72,7 @@ func TestComingAndGoingTakesNoSlots(t *testing.T) {
 }
 
 // A table that grows only by doubling loses no entry, even if hashes collide.
-func TestDoublingKeepsAll(t *testing.T) {
+func TestDoublingKeepsEveryEntry(t *testing.T) {
 	for name, hash := range map[string]func(key int) uint32{
 		"spread":           func(key int) uint32 { return uint32(key) * 2654435761 },
 		"a few groups":     func(key int) uint32 { return uint32(key) * 2654435761 &^ 0x0ff0 },
@@ -94,8 +94,8 @@ func TestDoublingKeepsAll(t *testing.T) {
 				}
 			}
 		}
-		if x.table.left != 7*len(x.table.groups)-3000 {
-			t.Errorf("%s: %d slots left in %d groups", name, x.table.left, len(x.table.groups))
+		if x.table.unfilled != 7*len(x.table.groups)-3000 {
+			t.Errorf("%s: %d slots left in %d groups", name, x.table.unfilled, len(x.table.groups))
 		}
 	}
 }

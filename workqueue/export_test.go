@@ -2,7 +2,7 @@ package workqueue
 
 // Eager lowers the limits of c: it batches adds and trims entries at every opportunity, instead of
 // with thousands of keys and once a minute.
-func (c *Core[K, V]) Eager() { c.limits, c.lookAt = limits{trim: 1}, 0 }
+func (c *Core[K, V]) Eager() { c.limits, c.nextCheck = limits{trim: 1}, 0 }
 
 // Eager lowers the limits of the core.
 func (q *Queue[K, V]) Eager() { q.core.Eager() }

@@ -1,6 +1,6 @@
 package workqueue
 
-// heap is a 4-ary heap of numbers. The least rank comes first; equal ranks come in order of turn.
+// heap is a 4-ary heap of numbers. The least rank comes first; equal ranks come in order of seq.
 // It knows the position of each number.
 type heap struct {
 	items []ranked
@@ -9,12 +9,12 @@ type heap struct {
 
 type ranked struct {
 	rank int64
-	turn uint64
+	seq  uint64
 	n    number
 }
 
 func (r *ranked) before(o *ranked) bool {
-	return r.rank < o.rank || r.rank == o.rank && r.turn < o.turn
+	return r.rank < o.rank || r.rank == o.rank && r.seq < o.seq
 }
 
 // first returns the least number, or zero if the heap is empty.
@@ -29,12 +29,12 @@ func (h *heap) first() number {
 func (h *heap) rank(n number) int64 { return h.items[h.place[n]].rank }
 
 // push inserts n, which must not be in the heap.
-func (h *heap) push(n number, rank int64, turn uint64) {
+func (h *heap) push(n number, rank int64, seq uint64) {
 	for int(n) >= len(h.place) {
 		h.place = append(h.place, 0)
 	}
 	h.items = append(h.items, ranked{})
-	h.up(len(h.items)-1, ranked{rank, turn, n})
+	h.up(len(h.items)-1, ranked{rank, seq, n})
 }
 
 // remove removes n, which must be in the heap.
@@ -47,8 +47,8 @@ func (h *heap) remove(n number) {
 	}
 }
 
-// hurry lowers the rank of n, which must be in the heap.
-func (h *heap) hurry(n number, rank int64) {
+// lowerRank lowers the rank of n, which must be in the heap.
+func (h *heap) lowerRank(n number, rank int64) {
 	i := int(h.place[n])
 	r := h.items[i]
 	r.rank = rank
@@ -109,8 +109,8 @@ func (h *heap) put(i int, r ranked) {
 	h.place[r.n] = uint32(i)
 }
 
-// cut frees the memory for numbers above last, which must not be in the heap.
-func (h *heap) cut(last number) {
+// truncate frees the memory for numbers above last, which must not be in the heap.
+func (h *heap) truncate(last number) {
 	h.items = append(make([]ranked, 0, len(h.items)), h.items...)
 	h.place = append(make([]uint32, 0, last+1), h.place[:min(int(last)+1, len(h.place))]...)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestLimiters(t *testing.T) {
+func TestLimiterDelays(t *testing.T) {
 	type L = workqueue.RateLimiter[string]
 	type call struct {
 		key  string
@@ -68,7 +68,7 @@ func TestLimitersForget(t *testing.T) {
 
 // The delay of a key doubles from 5 ms to 1000 s. All keys together get 10 a second after the first
 // 100.
-func TestDefaultLimiter(t *testing.T) {
+func TestDefaultLimiterHasTheFiguresOfClientGo(t *testing.T) {
 	l := workqueue.DefaultLimiter[int]()
 	now := epoch
 	want := 5 * ms

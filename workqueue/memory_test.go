@@ -173,7 +173,7 @@ func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 }
 
 // A low item that is never handed out does not make the queue keep the items before it.
-func TestWhatPassesALowPriorityTakesNoMemory(t *testing.T) {
+func TestStarvedItemKeepsNoOtherAlive(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{MaxWait: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestWhatPassesALowPriorityTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestNoAllocations(t *testing.T) {
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	q, err := New(Options[string, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
+func TestUnusedPrioritiesTakeNoMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
 		core.Get(now)
 		core.Get(now)
 	}
-	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.recent) || order > 0 {
+	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.cached) || order > 0 {
 		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
 	}
 }

@@ -229,9 +229,9 @@ func (m *model) depths() (out []workqueue.Depth) {
 	return out
 }
 
-// TestCoreAgainstModel compares a Core with the model under random operations: 30,000 by default,
+// TestQueueAgreesWithAMap compares a Core with the model under random operations: 30,000 by default,
 // more than 1,000,000 with FLYBALL_LONG=1. The rapid flags override both.
-func TestCoreAgainstModel(t *testing.T) {
+func TestQueueAgreesWithAMap(t *testing.T) {
 	checks, steps := "300", "100"
 	if os.Getenv("FLYBALL_LONG") == "1" {
 		checks, steps = "12000", "100"

@@ -32,7 +32,7 @@ type node struct {
 	hash      uint32 // of the key
 	place     place
 	inFlight  bool
-	known     bool // in use
+	inUse     bool // in use
 	backedOff bool // Core.backoffs has it
 }
 
@@ -84,8 +84,8 @@ func (s *pages[T]) grow() {
 	}
 }
 
-// cut frees the pages behind the number last.
-func (s *pages[T]) cut(last number) {
+// truncate frees the pages behind the number last.
+func (s *pages[T]) truncate(last number) {
 	if pages := int(last)/pageSize + 1; pages < len(*s) {
 		*s = slices.Clone((*s)[:pages])
 	}

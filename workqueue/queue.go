@@ -20,13 +20,13 @@ import (
 type Queue[K comparable, V any] struct {
 	start time.Time // the epoch of core
 
-	mu      sync.Mutex
-	core    *Core[K, V]
-	parked  []*waiter[K, V]
-	spare   []*waiter[K, V]
-	timer   *time.Timer // fires at the next due time, while Get calls are parked; made by the first of them
-	armed   int64       // due time that timer is set to; zero means none
-	drained chan struct{}
+	mu          sync.Mutex
+	core        *Core[K, V]
+	parked      []*waiter[K, V]
+	freeWaiters []*waiter[K, V]
+	timer       *time.Timer // fires at the next due time, while Get calls are parked; made by the first of them
+	armed       int64       // due time that timer is set to; zero means none
+	drained     chan struct{}
 }
 
 // waiter is one parked Get. The goroutine that removes it from Queue.parked fills it and signals
@@ -130,12 +130,12 @@ func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan tim
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.settle()
-	n := q.core.working(key)
+	q.core.applyPending()
+	n := q.core.findInFlight(key)
 	if n == 0 {
 		return
 	}
-	if q.core.timeless(n) { // reading the clock is a good part of the cost of Done
+	if q.core.needsNoClock(n) { // reading the clock is a good part of the cost of Done
 		q.core.done(n, 0)
 		q.checkDrained()
 		return
@@ -261,8 +261,8 @@ func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tic
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.settle()
-	if n := q.core.working(done); n != 0 {
+	q.core.applyPending()
+	if n := q.core.findInFlight(done); n != 0 {
 		q.core.done(n, t)
 	}
 	if w, tick, ok = q.takeOrPark(t, item); w == nil {
@@ -276,9 +276,9 @@ func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], ti
 	if ok = q.core.get(t, item); ok || q.core.ShuttingDown() {
 		return nil, nil, ok
 	}
-	if n := len(q.spare); n > 0 {
-		w, q.spare[n-1] = q.spare[n-1], nil
-		q.spare = q.spare[:n-1]
+	if n := len(q.freeWaiters); n > 0 {
+		w, q.freeWaiters[n-1] = q.freeWaiters[n-1], nil
+		q.freeWaiters = q.freeWaiters[:n-1]
 	} else {
 		w = &waiter[K, V]{ready: make(chan struct{}, 1)}
 	}
@@ -314,7 +314,7 @@ func (q *Queue[K, V]) unpark(w *waiter[K, V]) (Item[K, V], bool) {
 	}
 	item, ok := w.item, w.ok
 	w.item, w.ok = Item[K, V]{}, false
-	q.spare = append(q.spare, w)
+	q.freeWaiters = append(q.freeWaiters, w)
 	return item, ok
 }
 

@@ -203,7 +203,7 @@ func TestGetEndsWithItsContext(t *testing.T) {
 
 // An item that reaches a Get while its context ends is not lost, and leaves no trace for the next
 // Get.
-func TestGetServedAsItGivesUp(t *testing.T) {
+func TestItemServedToAnEndedGetIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		for range 500 {
@@ -255,7 +255,7 @@ func TestRetryKeepsPriorityAndValue(t *testing.T) {
 	})
 }
 
-func TestShutDown(t *testing.T) {
+func TestShutDownReleasesParkedGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		if q.ShuttingDown() {
@@ -285,7 +285,7 @@ func TestShutDown(t *testing.T) {
 	})
 }
 
-func TestShutDownHandsOutWhatIsReady(t *testing.T) {
+func TestShutDownHandsOutReadyItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		q.Add("a")
@@ -301,7 +301,7 @@ func TestShutDownHandsOutWhatIsReady(t *testing.T) {
 	})
 }
 
-func TestShutDownWithDrain(t *testing.T) {
+func TestShutDownWithDrainWaitsForReadyAndInFlight(t *testing.T) {
 	drain := func(ctx context.Context, q *workqueue.Queue[string, string]) <-chan error {
 		done := make(chan error, 1)
 		go func() { done <- q.ShutDownWithDrain(ctx) }()
@@ -379,7 +379,7 @@ func TestShutDownWithDrain(t *testing.T) {
 }
 
 // A burst of adds is one hand-out with the last state.
-func TestBurst(t *testing.T) {
+func TestBurstIsOneHandOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		for _, v := range []string{"1", "2", "3"} {
@@ -398,7 +398,7 @@ func TestBurst(t *testing.T) {
 
 // Next ends the work on one key and hands out another item. That is the same key if it was added
 // since, another key, or one that becomes due while Next waits.
-func TestNext(t *testing.T) {
+func TestNextEndsOneKeyAndHandsOutAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		start := time.Now()

@@ -11,9 +11,9 @@ type ready struct {
 	unused []uint32
 	find   map[int]uint32 // level numbers by priority
 	order  heap           // levels with items, and some without, highest priority first
-	// recent caches level numbers by the lowest four bits of their priority, to save a look into
+	// cached holds level numbers by the lowest four bits of their priority, to save a look into
 	// the map. A level without items exists only here.
-	recent [16]uint32
+	cached [16]uint32
 }
 
 // level holds the ready items of one priority, in the order in which they entered it.
@@ -40,8 +40,8 @@ func (r *ready) front() number {
 	}
 }
 
-// eldest returns the item that has been ready longest, or zero if nothing is ready.
-func (r *ready) eldest(s nodes) number {
+// oldestReady returns the item that has been ready longest, or zero if nothing is ready.
+func (r *ready) oldestReady(s nodes) number {
 	for ; r.oldest < r.latest; r.oldest++ {
 		if n := *r.ages.at(number(r.oldest)); s.at(n).isAge(r.oldest) {
 			return n
@@ -68,12 +68,12 @@ func (r *ready) makeRoom(s nodes) {
 	if 2*r.n >= r.ages.room() {
 		r.ages.grow()
 	} else {
-		r.pack(s)
+		r.compactAges(s)
 	}
 }
 
-// pack removes the items from ages that are no longer ready.
-func (r *ready) pack(s nodes) {
+// compactAges removes the items from ages that are no longer ready.
+func (r *ready) compactAges(s nodes) {
 	from, to := r.oldest, r.latest
 	r.oldest, r.latest = 0, 0
 	for i := from; i < to; i++ {
@@ -86,10 +86,10 @@ func (r *ready) pack(s nodes) {
 	}
 }
 
-// cut packs ages and frees their unused pages.
-func (r *ready) cut(s nodes) {
-	r.pack(s)
-	r.ages.cut(number(r.latest))
+// truncate packs ages and frees their unused pages.
+func (r *ready) truncate(s nodes) {
+	r.compactAges(s)
+	r.ages.truncate(number(r.latest))
 }
 
 // remove removes n. Its node must still say that it is ready.
@@ -114,9 +114,9 @@ func (r *ready) rename(s nodes, n number) {
 }
 
 func (r *ready) enter(s nodes, n number, priority int) {
-	at := r.recent[priority&15]
+	at := r.cached[priority&15]
 	if r.levels[at].priority != priority || at == 0 {
-		at = r.open(priority)
+		at = r.levelOf(priority)
 	}
 	l := &r.levels[at]
 	if !l.ordered {
@@ -128,8 +128,8 @@ func (r *ready) enter(s nodes, n number, priority int) {
 	l.n++
 }
 
-// open finds or makes the level of a priority that recent does not have, and caches it there.
-func (r *ready) open(priority int) uint32 {
+// levelOf finds or makes the level of a priority that cached does not have, and caches it there.
+func (r *ready) levelOf(priority int) uint32 {
 	at := r.find[priority]
 	if at == 0 {
 		if last := len(r.unused) - 1; last >= 0 {
@@ -142,7 +142,7 @@ func (r *ready) open(priority int) uint32 {
 		r.levels[at] = level{priority: priority}
 		r.find[priority] = at
 	}
-	r.remember(at)
+	r.cacheLevel(at)
 	return at
 }
 
@@ -151,17 +151,17 @@ func (r *ready) leave(s nodes, n number) {
 	l := &r.levels[at]
 	l.items.remove(s, n)
 	l.n--
-	if l.items.head == 0 && r.recent[l.priority&15] != at {
-		r.remember(at)
+	if l.items.head == 0 && r.cached[l.priority&15] != at {
+		r.cacheLevel(at)
 	}
 }
 
-// remember puts a level into recent. It deletes the level that it replaces there, if that has no
+// cacheLevel puts a level into cached. It deletes the level that it replaces there, if that has no
 // items.
-func (r *ready) remember(at uint32) {
-	recent := &r.recent[r.levels[at].priority&15]
-	was := *recent
-	*recent = at
+func (r *ready) cacheLevel(at uint32) {
+	cached := &r.cached[r.levels[at].priority&15]
+	was := *cached
+	*cached = at
 	if l := &r.levels[was]; was != 0 && l.items.head == 0 {
 		if l.ordered {
 			r.order.remove(was)

@@ -98,7 +98,7 @@ func TestBackoffSurvivesTrimming(t *testing.T) {
 }
 
 // Keys that are added and released, beside keys that stay, do not grow the table.
-func TestTableOfComingAndGoingKeys(t *testing.T) {
+func TestChurnDoesNotGrowTheTable(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestTableOfComingAndGoingKeys(t *testing.T) {
 }
 
 // Batched adds of keys that are queued already take no memory.
-func TestPutOffAgainTakesNoMemory(t *testing.T) {
+func TestBatchedDuplicatesTakeNoMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)

@@ -46,14 +46,14 @@ type Stats struct {
 
 // Stats returns counters and gauges as of now. It takes constant time.
 func (c *Core[K, V]) Stats(now time.Time) Stats {
-	c.settle()
-	t := c.pass(c.since(now))
+	c.applyPending()
+	t := c.advanceAndTrim(c.since(now))
 	s := Stats{
 		Adds: c.adds, Retries: c.retries, Aged: c.agedTotal,
-		Depth: c.ready.n + c.behind, Delayed: len(c.delayed.items), InFlight: c.inFlight,
+		Depth: c.ready.n + c.readyOnDone, Delayed: len(c.delayed.items), InFlight: c.inFlight,
 		Unfinished: time.Duration(int64(c.inFlight)*t - c.startSum),
 	}
-	if n := c.ready.eldest(c.nodes); n != 0 {
+	if n := c.ready.oldestReady(c.nodes); n != 0 {
 		s.OldestWaiting = time.Duration(t - c.node(n).stamp)
 	}
 	if added, ok := c.reruns.first(); ok {
@@ -71,20 +71,20 @@ type Depth struct{ Priority, Keys int }
 // Depths returns [Stats].Depth by priority, highest first. It leaves out priorities without keys.
 // It takes time proportional to the priorities in use plus the keys in flight.
 func (c *Core[K, V]) Depths(now time.Time) []Depth {
-	c.settle()
-	c.pass(c.since(now))
+	c.applyPending()
+	c.advanceAndTrim(c.since(now))
 	var out []Depth
 	for _, at := range c.ready.find {
 		if l := &c.ready.levels[at]; l.n > 0 {
 			out = append(out, Depth{l.priority, l.n})
 		}
 	}
-	for n, left := c.running.head, c.behind; left > 0; n = c.node(n).links.next {
+	for n, remaining := c.running.head, c.readyOnDone; remaining > 0; n = c.node(n).links.next {
 		e := c.node(n)
 		if e.place != isReady {
 			continue
 		}
-		left--
+		remaining--
 		i := slices.IndexFunc(out, func(d Depth) bool { return d.Priority == e.priority() })
 		if i < 0 {
 			out = append(out, Depth{e.priority(), 1})

@@ -14,17 +14,17 @@ import (
 // entry is reused for a hash with the same tag. All such slots are freed together when the table is
 // full.
 type table struct {
-	groups []group // the length is a power of two
-	left   int     // number of slots that may still be filled
+	groups   []group // the length is a power of two
+	unfilled int     // number of slots that may still be filled
 }
 
 // group is eight slots, filled in order. A tag is zero for a free slot. Otherwise it is the highest
-// bit and the upper 15 bits of a 31-bit hash; rest holds the lower 16. The highest bit of a hash is
-// not used.
+// bit and the upper 15 bits of a 31-bit hash; lowBits holds the lower 16. The highest bit of a hash
+// is not used.
 type group struct {
 	tags    [2]uint64 // four slots each
 	entries [8]number
-	rest    [8]uint16
+	lowBits [8]uint16
 }
 
 const (
@@ -35,14 +35,14 @@ const (
 // tagOf returns the tag of a hash, repeated four times.
 func tagOf(hash uint32) uint64 { return uint64(0x8000|hash>>16) * everyLow }
 
-// like sets the highest bit of each of the four tags that equals tag. It never sets the bit of a
-// free slot.
-func like(tags, tag uint64) uint64 {
+// matchTags sets the highest bit of each of the four tags that equals tag. It never sets the bit of
+// a free slot.
+func matchTags(tags, tag uint64) uint64 {
 	x := tags ^ tag
 	return ^((x&^everyHigh + ^everyHigh) | x) & everyHigh
 }
 
-// slotOf returns the slot, of four, of the lowest bit that like has set.
+// slotOf returns the slot, of four, of the lowest bit that matchTags has set.
 func slotOf(m uint64) int { return bits.TrailingZeros64(m) / 16 }
 
 // hasFree reports whether a slot is free, and so whether a search ends at this group.
@@ -55,13 +55,13 @@ func (g *group) used() int {
 
 // hash returns the hash of a slot in use.
 func (g *group) hash(slot int) uint32 {
-	return uint32(g.tags[slot/4]>>(16*(slot%4)))&0x7fff<<16 | uint32(g.rest[slot])
+	return uint32(g.tags[slot/4]>>(16*(slot%4)))&0x7fff<<16 | uint32(g.lowBits[slot])
 }
 
 // put fills slot, which must be the first free one.
 func (g *group) put(slot int, hash uint32, n number) {
 	g.tags[slot/4&1] |= uint64(0x8000|hash>>16&0x7fff) << (16 * (slot & 3))
-	g.entries[slot&7], g.rest[slot&7] = n, uint16(hash)
+	g.entries[slot&7], g.lowBits[slot&7] = n, uint16(hash)
 }
 
 // reset empties the table and gives it size groups.
@@ -71,7 +71,7 @@ func (t *table) reset(size int) {
 	} else {
 		t.groups = make([]group, size)
 	}
-	t.left = 7 * size
+	t.unfilled = 7 * size
 }
 
 // double doubles the table. No slot may name a released entry. It reads memory sequentially: the
@@ -90,8 +90,8 @@ func (t *table) double() {
 	}
 }
 
-// halfLeft reports whether at least half of the slots may still be filled.
-func (t *table) halfLeft() bool { return 2*t.left >= 7*len(t.groups) }
+// halfUnfilled reports whether at least half of the slots may still be filled.
+func (t *table) halfUnfilled() bool { return 2*t.unfilled >= 7*len(t.groups) }
 
 func (t *table) home(hash uint32) uint32 { return hash & uint32(len(t.groups)-1) }
 
@@ -102,12 +102,12 @@ func (t *table) insert(hash uint32, n number) {
 		g := &t.groups[at]
 		if used := g.used(); used < len(g.entries) {
 			g.put(used, hash, n)
-			t.left--
+			t.unfilled--
 			return
 		}
 		at = t.home(at + 1)
 	}
 }
 
-// expect prefetches the group at which a search for hash starts.
-func (t *table) expect(hash uint32) { prefetch(unsafe.Pointer(&t.groups[t.home(hash)])) }
+// prefetch prefetches the group at which a search for hash starts.
+func (t *table) prefetch(hash uint32) { prefetch(unsafe.Pointer(&t.groups[t.home(hash)])) }

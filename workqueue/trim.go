@@ -10,12 +10,12 @@ type limits struct {
 	trim int64 // nanoseconds between two checks for too much memory
 }
 
-var usual = limits{far: 4096, keep: 1024, trim: int64(time.Minute)}
+var defaultLimits = limits{far: 4096, keep: 1024, trim: int64(time.Minute)}
 
-// look trims a core that holds far more memory than it needed since the last look. A core that
-// becomes empty frees memory in release instead.
-func (c *Core[K, V]) look() {
-	c.lookAt = later(c.latest, c.limits.trim)
+// checkMemory trims a core that holds far more memory than it needed since the last look. A core
+// that becomes empty frees memory in release instead.
+func (c *Core[K, V]) checkMemory() {
+	c.nextCheck = later(c.latest, c.limits.trim)
 	if room, used := c.room(), c.used; room > c.limits.keep && room > 4*c.peak && room > 16*used {
 		c.trim()
 	}
@@ -26,18 +26,18 @@ func (c *Core[K, V]) look() {
 func (c *Core[K, V]) trim() {
 	used := number(c.used)
 	hole := number(1)
-	for n := used + 1; n < c.fresh; n++ {
-		if !c.node(n).known {
+	for n := used + 1; n < c.nextNew; n++ {
+		if !c.node(n).inUse {
 			continue
 		}
-		for c.node(hole).known {
+		for c.node(hole).inUse {
 			hole++
 		}
 		c.move(n, hole)
 	}
-	c.ready.cut(c.nodes) // reads nodes of unused numbers: must precede the cut of the nodes
-	c.delayed.cut(used)
-	c.cut(used)
+	c.ready.truncate(c.nodes) // reads nodes of unused numbers: must precede the cut of the nodes
+	c.delayed.truncate(used)
+	c.truncate(used)
 }
 
 // move moves an entry to the free number to.
