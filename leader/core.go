@@ -129,48 +129,48 @@ type Core struct {
 	lost  *LostError
 
 	// The Lease as last seen.
-	known    bool                  // the Lease was read or observed at least once
-	stale    bool                  // the known version may not be the newest: read again
-	lease    *coordinationv1.Lease // nil: the server has none
-	rec      record
-	mine     bool // rec was written by this Core
-	since    Time // when rec was first seen
-	newest   uint64
-	watching bool
-	owed     time.Duration // no claim before: a holder whose lease was taken away may lead until then
+	known     bool                  // the Lease was read or observed at least once
+	stale     bool                  // the known version may not be the newest: read again
+	lease     *coordinationv1.Lease // nil: the server has none
+	rec       record
+	mine      bool // rec was written by this Core
+	seenAt    Time // when rec was first seen
+	newest    uint64
+	watching  bool
+	waitUntil time.Duration // no claim before: a holder whose lease was taken away may lead until then
 
 	// Own writes.
-	own   record // the last write that is known to be done
-	from  Time   // before that write was sent: our term counts from here
-	tries []try  // writes with an unknown outcome
+	lastWrite  record    // the last write that is known to be done
+	termStart  Time      // before that write was sent: our term counts from here
+	openWrites []attempt // writes with an unknown outcome
 
-	flight    *flight       // the request without an answer
-	again     time.Duration // next read or renewal
-	hold      time.Duration // no request before, after a failure
-	conflicts int           // consecutive
-	giveUp    time.Duration // end of releasing
-	err       error
+	request         *request      // the request without an answer
+	nextRequest     time.Duration // next read or renewal
+	notBefore       time.Duration // no request before, after a failure
+	conflicts       int           // consecutive
+	releaseDeadline time.Duration // end of releasing
+	err             error
 }
 
-// try is a write that was sent.
-type try struct {
+// attempt is a write that was sent.
+type attempt struct {
 	rec  record
 	base string // version that it replaces; empty: it creates
 	sent Time
 }
 
-type flight struct {
-	read   bool
-	try    try
-	newest uint64        // of the Core, when the request was sent
-	again  time.Duration // no request before, if this one fails
-	before bool          // the watch began after it was sent
+type request struct {
+	read        bool
+	attempt     attempt
+	newest      uint64        // of the Core, when the request was sent
+	retryAt     time.Duration // no request before, if this one fails
+	beforeWatch bool          // the watch began after it was sent
 }
 
 // Bounds of what a Core remembers and repeats.
 const (
-	maxTries     = 16
-	maxConflicts = 3 // consecutive, without a pause
+	maxOpenWrites = 16
+	maxConflicts  = 3 // consecutive, without a pause
 )
 
 // jitter is the largest share of a RetryPeriod that is added at random.
@@ -179,7 +179,7 @@ const jitter = 0.2
 // NewCore returns a Core that has not seen the Lease yet. o must be valid.
 func NewCore(o Config) *Core {
 	if o.MaxLeaseDuration == 0 {
-		o.MaxLeaseDuration = believed(o.LeaseDuration)
+		o.MaxLeaseDuration = defaultMaxLease(o.LeaseDuration)
 	}
 	return &Core{o: o}
 }
@@ -193,7 +193,7 @@ func (c *Core) Until() time.Duration {
 	if c.phase != Leading {
 		return 0
 	}
-	return c.from.Mono + c.o.RenewDeadline
+	return c.termStart.Mono + c.o.RenewDeadline
 }
 
 // Lost returns why the lease was lost, or nil.
@@ -206,12 +206,12 @@ func (c *Core) Holder() string { return c.rec.holder }
 // life of another holder that we saw. Zero means never.
 func (c *Core) Renewed() time.Time {
 	if c.mine {
-		return c.from.Wall
+		return c.termStart.Wall
 	}
 	if c.rec.holder == "" {
 		return time.Time{}
 	}
-	return c.since.Wall
+	return c.seenAt.Wall
 }
 
 // Err returns the current problem: the failure of the last request, or an [OddLeaseError]. nil
@@ -229,7 +229,7 @@ func (c *Core) Err() error {
 // Next returns the action for now. random is drawn from [0, 1).
 func (c *Core) Next(now Time, random float64) Action {
 	c.expire(now)
-	if c.phase == Releasing && (now.Mono >= c.giveUp || c.flight == nil && c.known && !c.stale && !c.mine) {
+	if c.phase == Releasing && (now.Mono >= c.releaseDeadline || c.request == nil && c.known && !c.stale && !c.mine) {
 		c.phase = Done
 	}
 	bound := Never
@@ -241,21 +241,21 @@ func (c *Core) Next(now Time, random float64) Action {
 	case Leading:
 		bound = c.Until()
 	case Releasing:
-		bound = c.giveUp
+		bound = c.releaseDeadline
 	}
-	if c.flight != nil {
+	if c.request != nil {
 		return Action{Until: bound}
 	}
 	at, read := c.plan()
-	if at = max(at, c.hold); at > now.Mono {
+	if at = max(at, c.notBefore); at > now.Mono {
 		return Action{Until: min(at, bound)}
 	}
-	again := now.Mono + c.o.RetryPeriod + time.Duration(random*jitter*float64(c.o.RetryPeriod))
+	due := now.Mono + c.o.RetryPeriod + time.Duration(random*jitter*float64(c.o.RetryPeriod))
 	if c.phase != Leading || !read {
-		c.again = again
+		c.nextRequest = due
 	}
 	a := Action{Do: Read, Until: min(now.Mono+c.o.RenewDeadline/2, bound)}
-	c.flight = &flight{read: read, newest: c.newest, again: again}
+	c.request = &request{read: read, newest: c.newest, retryAt: due}
 	if !read {
 		c.write(now, &a)
 	}
@@ -269,23 +269,23 @@ func (c *Core) plan() (at time.Duration, read bool) {
 	}
 	switch {
 	case c.phase == Leading:
-		return c.again, false
+		return c.nextRequest, false
 	case c.phase == Releasing, c.mine:
 		return 0, false
 	}
-	free := c.free()
-	if !c.watching && c.again < free {
-		return c.again, true
+	freeAt := c.freeAt()
+	if !c.watching && c.nextRequest < freeAt {
+		return c.nextRequest, true
 	}
-	return free, false
+	return freeAt, false
 }
 
-// free returns the time at which this candidate may take a lease that another holds.
-func (c *Core) free() time.Duration {
+// freeAt returns the time at which this candidate may take a lease that another holds.
+func (c *Core) freeAt() time.Duration {
 	if c.rec.holder == "" {
-		return c.owed
+		return c.waitUntil
 	}
-	return max(c.owed, c.since.Mono+c.rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+	return max(c.waitUntil, c.seenAt.Mono+c.rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
 // write completes a as a write of the Lease.
@@ -307,38 +307,38 @@ func (c *Core) write(now Time, a *Action) {
 	}
 	rec.put(l)
 	a.Lease = l
-	c.flight.try = try{rec: rec, base: l.ResourceVersion, sent: now}
+	c.request.attempt = attempt{rec: rec, base: l.ResourceVersion, sent: now}
 	if c.phase != Releasing {
-		if len(c.tries) == maxTries {
-			c.tries = slices.Delete(c.tries, 0, 1)
+		if len(c.openWrites) == maxOpenWrites {
+			c.openWrites = slices.Delete(c.openWrites, 0, 1)
 		}
-		c.tries = append(c.tries, c.flight.try)
+		c.openWrites = append(c.openWrites, c.request.attempt)
 	}
 }
 
 // Answer receives the answer to the last request of Next.
 func (c *Core) Answer(now Time, a Answer) {
-	f := c.flight
+	f := c.request
 	if f == nil {
 		return
 	}
-	c.flight = nil
+	c.request = nil
 	c.expire(now)
 	if a.Result == Failed {
-		c.err, c.hold = a.Err, f.again
+		c.err, c.notBefore = a.Err, f.retryAt
 		if c.phase == Releasing {
 			c.stale = true
 		}
 		return
 	}
-	c.err, c.hold = nil, 0
+	c.err, c.notBefore = nil, 0
 	if a.Result == Conflict {
 		c.conflicts++
 		if c.conflicts > maxConflicts {
-			c.hold = f.again
+			c.notBefore = f.retryAt
 		}
 		if c.phase == Leading {
-			c.again = 0 // the renewal is still due
+			c.nextRequest = 0 // the renewal is still due
 		}
 		if c.newest == f.newest {
 			c.stale = true
@@ -347,20 +347,20 @@ func (c *Core) Answer(now Time, a Answer) {
 	}
 	if a.Result == OK && !f.read {
 		c.conflicts = 0
-		if f.try.rec.holder != "" {
-			c.confirm(try{rec: recordOf(a.Lease), sent: f.try.sent})
+		if f.attempt.rec.holder != "" {
+			c.confirm(attempt{rec: recordOf(a.Lease), sent: f.attempt.sent})
 		}
 	}
 	// An observation since the request was sent may be newer than the answer. Without one the
 	// answer counts even if its version is lower: then the server itself went back.
 	v, ok := version(a.Lease)
-	told := c.newest != f.newest
-	if told && (!ok || v < c.newest) {
+	observed := c.newest != f.newest
+	if observed && (!ok || v < c.newest) {
 		return
 	}
-	c.see(now, a.Lease, false)
-	if f.before && !told {
-		c.unseen()
+	c.accept(now, a.Lease, false)
+	if f.beforeWatch && !observed {
+		c.recheck()
 	}
 }
 
@@ -375,17 +375,17 @@ func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
 	if deleted {
 		c.newest = max(c.newest, v)
 		if rec := recordOf(l); rec.holder != "" && rec != c.rec && !c.wrote(rec) {
-			c.owe(now, rec)
+			c.waitFor(now, rec)
 		}
-		c.see(now, nil, next)
+		c.accept(now, nil, next)
 		return
 	}
-	c.see(now, l, next)
+	c.accept(now, l, next)
 }
 
 // wrote reports whether this Core has written rec.
 func (c *Core) wrote(rec record) bool {
-	return rec == c.own || slices.ContainsFunc(c.tries, func(t try) bool { return t.rec == rec })
+	return rec == c.lastWrite || slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.rec == rec })
 }
 
 // version returns the resourceVersion as a number. ok is false if it is no number.
@@ -401,21 +401,21 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 func (c *Core) Watching(now Time, ok bool) {
 	c.expire(now)
 	if ok && !c.watching {
-		c.unseen()
-		if c.flight != nil {
-			c.flight.before = true
+		c.recheck()
+		if c.request != nil {
+			c.request.beforeWatch = true
 		}
 	}
 	c.watching = ok
 }
 
-// unseen handles changes before the start of the watch, which the watch does not report.
-func (c *Core) unseen() {
+// recheck handles changes before the start of the watch, which the watch does not report.
+func (c *Core) recheck() {
 	switch c.phase {
 	case Standby:
 		c.stale = true
 	case Leading:
-		c.again = 0
+		c.nextRequest = 0
 	}
 }
 
@@ -426,21 +426,21 @@ func (c *Core) Stop(now Time) {
 	if c.phase != Standby {
 		return
 	}
-	writes := c.flight != nil && !c.flight.read
-	if c.o.KeepOnStop || !c.mine && !writes && !c.open() {
+	writes := c.request != nil && !c.request.read
+	if c.o.KeepOnStop || !c.mine && !writes && !c.hasOpenWrite() {
 		c.phase = Done
 		return
 	}
 	c.release(now, c.o.RenewDeadline)
 }
 
-// open reports whether a write with an unknown outcome may still be done.
-func (c *Core) open() bool {
+// hasOpenWrite reports whether a write with an unknown outcome may still be done.
+func (c *Core) hasOpenWrite() bool {
 	base := ""
 	if c.lease != nil {
 		base = c.lease.ResourceVersion
 	}
-	return slices.ContainsFunc(c.tries, func(t try) bool { return t.base == base })
+	return slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.base == base })
 }
 
 // Ended reports that the work has ended and writes no more.
@@ -459,43 +459,43 @@ func (c *Core) Ended(now Time) {
 }
 
 func (c *Core) release(now Time, within time.Duration) {
-	c.phase, c.giveUp, c.hold, c.conflicts = Releasing, now.Mono+within, 0, 0
-	if c.flight == nil && !c.mine {
+	c.phase, c.releaseDeadline, c.notBefore, c.conflicts = Releasing, now.Mono+within, 0, 0
+	if c.request == nil && !c.mine {
 		c.stale = true
 	}
 }
 
-// account decides whether a holder that l, with record rec, does not name may still lead. That is a
-// holder which has not released the lease and which no other holder has replaced. next means that l directly
-// follows the known state.
-func (c *Core) account(now Time, l *coordinationv1.Lease, rec record, next bool) {
-	again := c.lease != nil && l != nil && l.UID != c.lease.UID
-	gone := rec.holder == "" && !rec.released()
+// waitForLastHolder decides whether a holder that l, with record rec, does not name may still lead.
+// That is a holder which has not released the lease and which no other holder has replaced. next
+// means that l directly follows the known state.
+func (c *Core) waitForLastHolder(now Time, l *coordinationv1.Lease, rec record, next bool) {
+	recreated := c.lease != nil && l != nil && l.UID != c.lease.UID
+	emptied := rec.holder == "" && !rec.released()
 	switch {
-	case !again && !gone:
+	case !recreated && !emptied:
 	case !c.known:
-		c.owed = max(c.owed, now.Mono+c.o.AbsentWait)
-	case !again && rec == c.rec && (l == nil) == (c.lease == nil):
+		c.waitUntil = max(c.waitUntil, now.Mono+c.o.AbsentWait)
+	case !recreated && rec == c.rec && (l == nil) == (c.lease == nil):
 	case !next: // the holder may have renewed it until just now
-		c.owe(now, c.rec)
+		c.waitFor(now, c.rec)
 	case c.rec.holder != "" && !c.mine:
-		c.owe(c.since, c.rec)
+		c.waitFor(c.seenAt, c.rec)
 	}
 }
 
-// owe delays claims until the term of rec's holder is over. at is its last sign of life.
-func (c *Core) owe(at Time, rec record) {
-	c.owed = max(c.owed, at.Mono+rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+// waitFor delays claims until the term of rec's holder is over. at is its last sign of life.
+func (c *Core) waitFor(at Time, rec record) {
+	c.waitUntil = max(c.waitUntil, at.Mono+rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
-// see takes in a Lease that is not older than the known one; nil means that the server has none.
+// accept takes in a Lease that is not older than the known one; nil means that the server has none.
 // next means that l directly follows the known state.
-func (c *Core) see(now Time, l *coordinationv1.Lease, next bool) {
+func (c *Core) accept(now Time, l *coordinationv1.Lease, next bool) {
 	rec := record{}
 	if l != nil {
 		rec = recordOf(l)
 	}
-	c.account(now, l, rec, next)
+	c.waitForLastHolder(now, l, rec, next)
 	c.known, c.stale = true, false
 	if l == nil {
 		c.lease, c.rec, c.mine = nil, record{}, false
@@ -503,30 +503,30 @@ func (c *Core) see(now Time, l *coordinationv1.Lease, next bool) {
 		return
 	}
 	if c.lease == nil || rec != c.rec {
-		c.since, c.conflicts = now, 0
+		c.seenAt, c.conflicts = now, 0
 	}
 	c.lease, c.rec = l, rec
 	c.newest, _ = version(l)
-	if i := slices.IndexFunc(c.tries, func(t try) bool { return t.rec == rec }); i >= 0 {
-		c.confirm(c.tries[i])
+	if i := slices.IndexFunc(c.openWrites, func(t attempt) bool { return t.rec == rec }); i >= 0 {
+		c.confirm(c.openWrites[i])
 	}
-	c.tries = slices.DeleteFunc(c.tries, func(t try) bool { return t.base != l.ResourceVersion })
-	c.mine = rec.holder != "" && rec == c.own
+	c.openWrites = slices.DeleteFunc(c.openWrites, func(t attempt) bool { return t.base != l.ResourceVersion })
+	c.mine = rec.holder != "" && rec == c.lastWrite
 	switch {
 	case !c.mine && rec.holder != c.o.Identity && rec.holder != "":
 		c.lose(Taken)
 	case !c.mine:
 		c.lose(Edited)
-	case c.phase == Standby && now.Mono < c.from.Mono+c.o.RenewDeadline/2:
+	case c.phase == Standby && now.Mono < c.termStart.Mono+c.o.RenewDeadline/2:
 		c.phase = Leading
 	}
 }
 
 // confirm records that a write of this Core was done.
-func (c *Core) confirm(t try) {
-	c.own = t.rec
-	if t.sent.Mono >= c.from.Mono {
-		c.from = t.sent
+func (c *Core) confirm(t attempt) {
+	c.lastWrite = t.rec
+	if t.sent.Mono >= c.termStart.Mono {
+		c.termStart = t.sent
 	}
 }
 

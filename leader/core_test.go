@@ -206,7 +206,7 @@ func TestCoreTakesAReleasedLeaseAtOnce(t *testing.T) {
 	step(t, c, at(3), "wait 18s")
 }
 
-func TestCoreLooksWithoutAWatch(t *testing.T) {
+func TestCoreReadsWithoutAWatch(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	step(t, c, at(0), "read")
 	c.Answer(at(0), Answer{Lease: held("7", "b", 15)})
@@ -233,7 +233,7 @@ func TestCoreLooksWithoutAWatch(t *testing.T) {
 	step(t, c, at(10), "read")
 }
 
-func TestCoreRenews(t *testing.T) {
+func TestCoreRenewsEveryRetryPeriod(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	step(t, c, at(0.1), "wait 2s")
 	a := step(t, c, at(2), "update")
@@ -257,7 +257,7 @@ func TestCoreRenews(t *testing.T) {
 }
 
 // The answer to a write is lost. The write was done, was not done, or is done later.
-func TestCoreLostAnswers(t *testing.T) {
+func TestCoreSurvivesLostAnswers(t *testing.T) {
 	t.Run("done, told by a read", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		first := step(t, c, at(2), "update")
@@ -383,7 +383,7 @@ func TestCoreRenewsWhenAWatchBegins(t *testing.T) {
 }
 
 // A watch begins while a request is open. Neither reports a change between the two.
-func TestCoreReadsAgainWhenAWatchBeginsMeanwhile(t *testing.T) {
+func TestCoreReadsAgainAfterAWatchBegins(t *testing.T) {
 	t.Run("a read", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
@@ -426,7 +426,7 @@ func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 }
 
 // Metadata change all the time. That does not cause a storm of requests.
-func TestCoreConflictsPause(t *testing.T) {
+func TestConflictsDoNotCauseAStorm(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	requests := map[Do]int{}
 	for now := 2.0; now < 6; now += 0.001 {
@@ -445,7 +445,7 @@ func TestCoreConflictsPause(t *testing.T) {
 	}
 }
 
-func TestCoreStops(t *testing.T) {
+func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 	t.Run("on standby", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
@@ -557,7 +557,7 @@ func TestCoreStops(t *testing.T) {
 }
 
 // The server was restored to an earlier state. Its answers count, however low their versions are.
-func TestCoreServerWentBack(t *testing.T) {
+func TestCoreAcceptsTheStateOfARestoredServer(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
 	step(t, c, at(0), "read")
@@ -572,7 +572,7 @@ func TestCoreServerWentBack(t *testing.T) {
 }
 
 // An answer that the watch has overtaken does not undo the watch's events.
-func TestCoreAnswerOvertakenByTheWatch(t *testing.T) {
+func TestAnswerOvertakenByTheWatchIsIgnored(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
 	step(t, c, at(0), "read")
@@ -583,7 +583,7 @@ func TestCoreAnswerOvertakenByTheWatch(t *testing.T) {
 	}
 }
 
-func TestCoreCountsTransitionsUpToTheEnd(t *testing.T) {
+func TestLeaseTransitionsDoNotOverflow(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	step(t, c, at(0), "read")
 	l := held("7", "", 1)

@@ -113,7 +113,7 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 
 // A candidate that finds no Lease creates one at once, unless it must wait for a holder that it
 // cannot know of.
-func TestCoreAbsentAtFirst(t *testing.T) {
+func TestCoreTakesAnAbsentLeaseAfterAbsentWait(t *testing.T) {
 	o := testConfig("a")
 	o.AbsentWait = 4 * time.Second
 	c := NewCore(o)

@@ -45,7 +45,7 @@ const writePause = 25 * time.Millisecond
 // The Lease is deleted, or its holder removed, while the leader's watch reports nothing. The leader
 // does not write after the first write of the next leader.
 func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
-	deeds := map[string]func(*coordinationv1.Lease){
+	removals := map[string]func(*coordinationv1.Lease){
 		"deleted":     nil,
 		"holder out":  func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil },
 		"spec out":    func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} },
@@ -67,8 +67,8 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 		"newcomer that waits, leader away":  {wait: 15 * time.Second, away: true},
 		"newcomer that waits for a renewal": {wait: 3 * time.Second},
 	} {
-		for deed, edit := range deeds {
-			t.Run(name+", "+deed, func(t *testing.T) {
+		for removal, edit := range removals {
+			t.Run(name+", "+removal, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer()
 					cut := make(chan struct{})
@@ -82,13 +82,13 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 						next := s.elector(t, "b", nil, Options{AbsentWait: tc.wait})
 						outB = start(ctx, next, b.work(t, s.client(t, nil).Fenced(next.Fence())))
 					}
-					s.deafen()
+					s.silenceWatches()
 					if tc.standby {
 						startB()
 						time.Sleep(2 * time.Second)
 					}
 					if tc.deaf {
-						s.deafen()
+						s.silenceWatches()
 					}
 					if tc.away {
 						close(cut)

@@ -295,7 +295,7 @@ func TestForbiddenIsVisible(t *testing.T) {
 	}
 }
 
-func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
+func TestStandbyReadsIfItMayNotWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.put("bob")
@@ -318,7 +318,7 @@ func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
 }
 
 // A holder that gives no sign of life is waited for, reported, and replaced.
-func TestLeaseOfAStranger(t *testing.T) {
+func TestSilentHolderIsReportedAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.mu.Lock()
@@ -394,7 +394,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 	})
 }
 
-func TestKeepOnStop(t *testing.T) {
+func TestKeepOnStopDoesNotRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{KeepOnStop: true})
@@ -408,7 +408,7 @@ func TestKeepOnStop(t *testing.T) {
 }
 
 // The server is away for less than the deadline. The leader keeps the lease.
-func TestServerAwayForAWhile(t *testing.T) {
+func TestShortOutageKeepsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{})
@@ -430,7 +430,7 @@ func TestServerAwayForAWhile(t *testing.T) {
 	})
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsAreDefaultedAndValidated(t *testing.T) {
 	c := newServer().client(t, nil)
 	good := Options{Namespace: "shop", Name: "operator"}
 	el, err := New(c, good)
@@ -473,7 +473,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestClockGoesOn(t *testing.T) {
+func TestClockCountsSuspension(t *testing.T) {
 	c := newClock()
 	for last, i := c.now(), 0; i < 1000; i++ {
 		now := c.now()

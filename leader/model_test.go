@@ -16,37 +16,37 @@ import (
 // world is a server, and candidates on machines whose clocks run at different rates and jump. The
 // network between them delays and loses messages. world runs on true time, event by event.
 type world struct {
-	t      *rapid.T
-	rand   *rand.Rand
-	now    time.Duration
-	events schedule
-	serial int
-	calm   bool // no more faults
+	t         *rapid.T
+	rand      *rand.Rand
+	now       time.Duration
+	events    schedule
+	serial    int
+	faultsOff bool // no more faults
 
-	lease   *coordinationv1.Lease // nil: none
-	version int
-	all     []*candidate
-	terms   int
-	deed    time.Duration // the last change by hand
-	trace   []string
+	lease            *coordinationv1.Lease // nil: none
+	version          int
+	all              []*candidate
+	terms            int
+	lastManualChange time.Duration // the last change by hand
+	trace            []string
 }
 
 // candidate is a process and its successors on the same machine.
 type candidate struct {
-	w        *world
-	name     string
-	sameName bool // across restarts
-	core     *Core
-	life     int // incarnation; events of an earlier one are void
-	rate     float64
-	offset   time.Duration
-	paused   time.Duration // end of the pause
-	wake     int           // number of the last planned wake-up
-	stopped  bool
-	working  bool
-	watching int // number of the watch; 0: none
-	watches  int
-	last     time.Duration // delivery time of the last event of the watch: events keep their order
+	w           *world
+	name        string
+	sameName    bool // across restarts
+	core        *Core
+	incarnation int // incarnation; events of an earlier one are void
+	rate        float64
+	offset      time.Duration
+	paused      time.Duration // end of the pause
+	wake        int           // number of the last planned wake-up
+	stopped     bool
+	working     bool
+	watching    int // number of the watch; 0: none
+	watches     int
+	last        time.Duration // delivery time of the last event of the watch: events keep their order
 }
 
 type event struct {
@@ -81,13 +81,13 @@ func (w *world) logf(format string, args ...any) {
 // delay returns a network delay, mostly a short one.
 func (w *world) delay() time.Duration {
 	d := time.Duration(w.rand.ExpFloat64() * float64(20*time.Millisecond))
-	if !w.calm && w.rand.IntN(8) == 0 {
+	if !w.faultsOff && w.rand.IntN(8) == 0 {
 		d += time.Duration(w.rand.Int64N(int64(20 * time.Second)))
 	}
 	return d
 }
 
-func (w *world) fault(oneIn int) bool { return !w.calm && w.rand.IntN(oneIn) == 0 }
+func (w *world) fault(oneIn int) bool { return !w.faultsOff && w.rand.IntN(oneIn) == 0 }
 
 func (c *candidate) mono() time.Duration {
 	return c.offset + time.Duration(c.rate*float64(c.w.now))
@@ -104,11 +104,11 @@ func (c *candidate) time() Time {
 
 // run schedules do in this incarnation of the process, after its pause.
 func (c *candidate) run(d time.Duration, do func()) {
-	life := c.life
+	incarnation := c.incarnation
 	var try func()
 	try = func() {
 		switch {
-		case c.life != life:
+		case c.incarnation != incarnation:
 		case c.paused > c.w.now:
 			c.w.after(c.paused-c.w.now, try)
 		default:
@@ -126,10 +126,10 @@ func modelConfig(identity string) Config {
 }
 
 func (c *candidate) start() {
-	c.life++
+	c.incarnation++
 	o := modelConfig(c.name)
 	if !c.sameName {
-		o.Identity += strconv.Itoa(c.life)
+		o.Identity += strconv.Itoa(c.incarnation)
 	}
 	c.core, c.stopped, c.working, c.watching, c.paused = NewCore(o), false, false, 0, 0
 	c.w.logf("%s starts", o.Identity)
@@ -139,7 +139,7 @@ func (c *candidate) start() {
 
 func (c *candidate) restart() {
 	c.w.logf("%s ends", c.core.o.Identity)
-	c.life++
+	c.incarnation++
 	c.core = NewCore(modelConfig(c.name))
 	c.w.after(c.w.delay(), c.start)
 }
@@ -239,7 +239,7 @@ func (c *candidate) work() {
 }
 
 func (c *candidate) request(now Time, a Action) {
-	life, answered := c.life, false
+	incarnation, answered := c.incarnation, false
 	answer := func(x Answer) {
 		if !answered {
 			answered = true
@@ -253,7 +253,7 @@ func (c *candidate) request(now Time, a Action) {
 	}
 	c.w.after(c.w.delay(), func() {
 		x := c.w.serve(a)
-		if c.life != life || c.w.fault(8) {
+		if c.incarnation != incarnation || c.w.fault(8) {
 			return // the process is gone, or the answer is lost
 		}
 		c.run(c.w.delay(), func() { answer(x) })
@@ -301,7 +301,7 @@ func (w *world) step() {
 
 // chaos injects a random fault from time to time.
 func (w *world) chaos() {
-	if w.calm {
+	if w.faultsOff {
 		return
 	}
 	c := w.all[w.rand.IntN(len(w.all))]
@@ -329,11 +329,11 @@ func (w *world) chaos() {
 // that twice in short time: a candidate that has seen neither the holder before nor the one after
 // cannot know of it.
 func (w *world) byHand() {
-	if w.lease == nil || w.now-w.deed < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
+	if w.lease == nil || w.now-w.lastManualChange < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
 		return
 	}
 	w.version++
-	w.deed, w.lease = w.now, stored(w.lease, strconv.Itoa(w.version))
+	w.lastManualChange, w.lease = w.now, stored(w.lease, strconv.Itoa(w.version))
 	if w.rand.IntN(2) == 0 {
 		w.logf("the holder is taken out")
 		w.lease.Spec.HolderIdentity = nil
@@ -347,7 +347,7 @@ func (w *world) byHand() {
 
 // At no time do two candidates believe that they may write, whatever happens to them and to their
 // requests. Once the faults end, there is a leader again.
-func TestModel(t *testing.T) {
+func TestAtMostOneCandidateMayWrite(t *testing.T) {
 	length := 20 * time.Minute
 	if os.Getenv("FLYBALL_LONG") != "" {
 		length = 10 * time.Hour
@@ -371,7 +371,7 @@ func TestModel(t *testing.T) {
 		for w.now < length {
 			w.step()
 		}
-		w.calm = true
+		w.faultsOff = true
 		for w.now < length+3*time.Minute {
 			w.step()
 		}

@@ -49,26 +49,26 @@ func (r record) put(l *coordinationv1.Lease) {
 	l.Spec.LeaseTransitions = new(r.transitions)
 }
 
-// lasts returns how long to wait for the holder after its last sign of life: the duration of the
+// waitTime returns how long to wait for the holder after its last sign of life: the duration of the
 // record, at least own and at most most. A holder does not know of a shorter duration that was
 // edited into its Lease. A longer one would keep a dead holder for years.
-func (r record) lasts(own, most time.Duration) time.Duration {
+func (r record) waitTime(own, most time.Duration) time.Duration {
 	return min(max(time.Duration(r.seconds)*time.Second, own), most)
 }
 
-// long is the factor by which another's lease duration may exceed ours. The default of
-// MaxLeaseDuration is that multiple of our duration, and at least longest.
+// oddFactor is the factor by which another's lease duration may exceed ours. The default of
+// MaxLeaseDuration is that multiple of our duration, and at least maxLeaseFloor.
 const (
-	long    = 10
-	longest = 5 * time.Minute
+	oddFactor     = 10
+	maxLeaseFloor = 5 * time.Minute
 )
 
-// believed returns the default of MaxLeaseDuration.
-func believed(own time.Duration) time.Duration {
-	if own > math.MaxInt64/long {
+// defaultMaxLease returns the default of MaxLeaseDuration.
+func defaultMaxLease(own time.Duration) time.Duration {
+	if own > math.MaxInt64/oddFactor {
 		return own
 	}
-	return max(long*own, longest)
+	return max(oddFactor*own, maxLeaseFloor)
 }
 
 // problem says what is odd about the Lease of another holder. Empty means nothing.
@@ -80,7 +80,7 @@ func (r record) problem(self string, own, most time.Duration) string {
 		return "leaseDurationSeconds is missing or not positive; used instead: " + own.String()
 	case time.Duration(r.seconds)*time.Second > most:
 		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", above the maximum; used instead: " + most.String()
-	case time.Duration(r.seconds)*time.Second/long > own:
+	case time.Duration(r.seconds)*time.Second/oddFactor > own:
 		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", ours is " + own.String()
 	case r.renewed == 0:
 		return "renewTime is missing"

@@ -121,8 +121,8 @@ func (s *server) putLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// deafen makes the open watches report nothing any more.
-func (s *server) deafen() {
+// silenceWatches makes the open watches report nothing any more.
+func (s *server) silenceWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.watches)

@@ -22,14 +22,14 @@ type session struct {
 	// it.
 	inputs chan func(Time)
 
-	outer  context.Context         // of Run
-	ctx    context.Context         // of requests, the watch and their posts; ends with the loop
-	group  *run.Group              // goroutines under ctx
-	work   *run.Group              // lead; nil until it is called
-	cancel context.CancelCauseFunc // ends lead's ctx
-	result error                   // error of lead
-	told   State
-	failed bool // the last request failed
+	outer     context.Context         // of Run
+	ctx       context.Context         // of requests, the watch and their posts; ends with the loop
+	group     *run.Group              // goroutines under ctx
+	work      *run.Group              // lead; nil until it is called
+	cancel    context.CancelCauseFunc // ends lead's ctx
+	result    error                   // error of lead
+	published State
+	failed    bool // the last request failed
 }
 
 // run returns when every goroutine of the session has ended.
@@ -116,8 +116,8 @@ func (s *session) publish() {
 	s.e.mu.Lock()
 	s.e.state, s.e.lost = next, lost
 	s.e.mu.Unlock()
-	old := s.told
-	s.told = next
+	old := s.published
+	s.published = next
 	if old.Leading && !next.Leading {
 		s.e.cutWrites()
 	}
