@@ -76,16 +76,16 @@ type Series struct {
 	First, Last time.Time
 	Count       int
 
-	key      key
-	told     int // count that the server has; 0 until created
-	attempts int // since the last success
-	ready    bool
-	due      time.Time     // if in sent: the next check
-	place    *list.Element // in ready or sent; nil while its request is open
+	key       key
+	sentCount int // count that the server has; 0 until created
+	attempts  int // since the last success
+	ready     bool
+	due       time.Time     // if in sent: the next check
+	elem      *list.Element // in ready or sent; nil while its request is open
 }
 
 // Created reports whether the server has the event. If so, it is updated, otherwise created.
-func (s *Series) Created() bool { return s.told > 0 }
+func (s *Series) Created() bool { return s.sentCount > 0 }
 
 // Retried reports whether the event was sent before without a successful answer.
 func (s *Series) Retried() bool { return s.attempts > 0 }
@@ -112,18 +112,18 @@ const (
 // checked every Refresh. If it was repeated, it becomes ready again. After a Window without events
 // it is forgotten.
 type Core struct {
-	limits   Limits
-	series   map[key]*Series
-	ready    [2]list.List // of *Series: Warnings, Normals
-	sent     list.List    // of *Series, in order of due
-	onWay    *Series
-	told     int // count in that request
-	bucket   backoff.Bucket
-	policy   backoff.Policy
-	failures int
-	pause    time.Time // no request before
-	names    uint64
-	stats    Stats
+	limits    Limits
+	series    map[key]*Series
+	ready     [2]list.List // of *Series: Warnings, Normals
+	sent      list.List    // of *Series, in order of due
+	inFlight  *Series
+	openCount int // count in that request
+	bucket    backoff.Bucket
+	policy    backoff.Policy
+	failures  int
+	pause     time.Time // no request before
+	names     uint64
+	stats     Stats
 }
 
 // NewCore returns an empty Core.
@@ -147,7 +147,7 @@ func (c *Core) Add(now time.Time, e Event) {
 		s.Count++
 		s.Last = now
 		c.stats.Untold++
-		if s.told == 1 && s.place != nil && !s.ready {
+		if s.sentCount == 1 && s.elem != nil && !s.ready {
 			c.makeReady(s, false) // the first repeat is sent at once
 		}
 		return
@@ -170,10 +170,10 @@ func (c *Core) Add(now time.Time, e Event) {
 // Next returns the series to send now; Report must follow. If there is none, wait is the time until
 // the next call. Zero means no call before the next Add.
 func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
-	if c.onWay != nil {
+	if c.inFlight != nil {
 		return Series{}, false, 0
 	}
-	c.look(now)
+	c.promoteDue(now)
 	s := c.first()
 	if s == nil {
 		if f := c.sent.Front(); f != nil {
@@ -187,19 +187,19 @@ func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
 	if !c.bucket.TryTake(now) {
 		return Series{}, false, c.bucket.Until(now, 1)
 	}
-	c.leave(s)
-	c.onWay, c.told = s, s.Count
+	c.unlink(s)
+	c.inFlight, c.openCount = s, s.Count
 	return *s, true, 0
 }
 
 // Report records the outcome of the series from Next. atLeast is the wait that the server asks for.
 // random is drawn from [0, 1).
 func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Duration) {
-	s := c.onWay
+	s := c.inFlight
 	if s == nil {
 		return
 	}
-	c.onWay = nil
+	c.inFlight = nil
 	if o == Again {
 		c.failures++
 		c.pause = now.Add(max(atLeast, c.policy.Delay(c.failures, random)))
@@ -221,21 +221,21 @@ func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Dur
 	case Missing:
 		c.names++
 		s.Name = name(s.Event.Regarding.Name, now, c.names)
-		s.Count -= s.told
-		s.told = 0
+		s.Count -= s.sentCount
+		s.sentCount = 0
 		s.First = s.Last
 		c.makeReady(s, true)
 		return
 	}
-	first := s.told == 0
-	c.stats.Told += c.told - s.told
-	c.stats.Untold -= c.told - s.told
-	s.told, s.attempts = c.told, 0
-	if first && s.Count > s.told {
+	first := s.sentCount == 0
+	c.stats.Told += c.openCount - s.sentCount
+	c.stats.Untold -= c.openCount - s.sentCount
+	s.sentCount, s.attempts = c.openCount, 0
+	if first && s.Count > s.sentCount {
 		c.makeReady(s, false)
 		return
 	}
-	c.rest(now, s)
+	c.park(now, s)
 	if c.sent.Len() > c.limits.Series {
 		c.forget(c.sent.Front().Value.(*Series))
 	}
@@ -247,7 +247,7 @@ func (c *Core) Flush() {
 	for e := c.sent.Front(); e != nil; {
 		s := e.Value.(*Series)
 		e = e.Next()
-		if s.Count > s.told {
+		if s.Count > s.sentCount {
 			c.makeReady(s, false)
 		}
 	}
@@ -261,7 +261,7 @@ func (c *Core) Refuse() {
 
 // Close forgets all series and drops unsent events. The Core can be used again.
 func (c *Core) Close() {
-	c.onWay = nil
+	c.inFlight = nil
 	c.bucket.Rate, c.failures, c.pause = c.limits.Rate, 0, time.Time{}
 	for _, s := range c.series {
 		c.forget(s)
@@ -272,25 +272,25 @@ func (c *Core) Close() {
 func (c *Core) Stats() Stats {
 	st := c.stats
 	st.Waiting, st.Remembered = c.ready[0].Len()+c.ready[1].Len(), len(c.series)
-	if c.onWay != nil {
+	if c.inFlight != nil {
 		st.Waiting++
 	}
 	return st
 }
 
-// look handles the sent series that are due for a check.
-func (c *Core) look(now time.Time) {
+// promoteDue handles the sent series that are due for a check.
+func (c *Core) promoteDue(now time.Time) {
 	for e := c.sent.Front(); e != nil; e = c.sent.Front() {
 		s := e.Value.(*Series)
 		switch {
 		case s.due.After(now):
 			return
-		case s.Count > s.told:
+		case s.Count > s.sentCount:
 			c.makeReady(s, false)
 		case now.Sub(s.Last) >= c.limits.Window:
 			c.forget(s)
 		default:
-			c.rest(now, s)
+			c.park(now, s)
 		}
 	}
 }
@@ -314,32 +314,32 @@ func (c *Core) queue(s *Series) *list.List {
 	return &c.ready[1]
 }
 
-func (c *Core) leave(s *Series) {
-	if s.place != nil {
-		c.queue(s).Remove(s.place)
-		s.place = nil
+func (c *Core) unlink(s *Series) {
+	if s.elem != nil {
+		c.queue(s).Remove(s.elem)
+		s.elem = nil
 	}
 }
 
 func (c *Core) makeReady(s *Series, front bool) {
-	c.leave(s)
+	c.unlink(s)
 	s.ready = true
 	if front {
-		s.place = c.queue(s).PushFront(s)
+		s.elem = c.queue(s).PushFront(s)
 	} else {
-		s.place = c.queue(s).PushBack(s)
+		s.elem = c.queue(s).PushBack(s)
 	}
 }
 
-func (c *Core) rest(now time.Time, s *Series) {
-	c.leave(s)
+func (c *Core) park(now time.Time, s *Series) {
+	c.unlink(s)
 	s.ready, s.due = false, now.Add(c.limits.Refresh)
-	s.place = c.sent.PushBack(s)
+	s.elem = c.sent.PushBack(s)
 }
 
 func (c *Core) forget(s *Series) {
-	c.leave(s)
+	c.unlink(s)
 	delete(c.series, s.key)
-	c.stats.Dropped += s.Count - s.told
-	c.stats.Untold -= s.Count - s.told
+	c.stats.Dropped += s.Count - s.sentCount
+	c.stats.Untold -= s.Count - s.sentCount
 }

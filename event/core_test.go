@@ -33,7 +33,7 @@ func send(c *Core, now time.Time) string {
 	}
 }
 
-func TestSeries(t *testing.T) {
+func TestRepeatsJoinASeries(t *testing.T) {
 	c := NewCore(Limits{})
 	now := time.Unix(1000, 0)
 	at := func(d time.Duration) time.Time { return now.Add(d) }
@@ -95,7 +95,7 @@ func TestWarningsGoFirstAndStay(t *testing.T) {
 	}
 }
 
-func TestRate(t *testing.T) {
+func TestRateIsBounded(t *testing.T) {
 	c := NewCore(Limits{Rate: 2, Burst: 3})
 	now := time.Unix(1000, 0)
 	for i := range 20 {
@@ -116,7 +116,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestOutcomes(t *testing.T) {
+func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := NewCore(Limits{Attempts: 3})
 	c.Add(now, of("a", Normal, "N"))
@@ -169,14 +169,14 @@ func TestOutcomes(t *testing.T) {
 }
 
 // Every event is accounted for, and the number of series is bounded, under random operations.
-func TestModel(t *testing.T) {
+func TestEveryEventIsAccountedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCore(Limits{
 			Queue: rapid.IntRange(1, 4).Draw(t, "queue"), Series: rapid.IntRange(1, 4).Draw(t, "series"),
 			Rate: 1, Burst: rapid.IntRange(1, 9).Draw(t, "burst"),
 		})
 		now := time.Unix(1000, 0)
-		told := map[string]int{} // count on the server, by name
+		sentCounts := map[string]int{} // count on the server, by name
 		types := rapid.SampledFrom([]Type{Normal, Warning})
 		names := map[string]bool{}
 		t.Repeat(map[string]func(*rapid.T){
@@ -190,7 +190,7 @@ func TestModel(t *testing.T) {
 					t.Fatalf("%d remembered: %+v", st.Remembered, st)
 				}
 				sum := 0
-				for _, n := range told {
+				for _, n := range sentCounts {
 					sum += n
 				}
 				if sum != st.Told {
@@ -213,7 +213,7 @@ func TestModel(t *testing.T) {
 					if s.Created() != names[s.Name] {
 						t.Fatalf("created %v, the server has it: %v", s.Created(), names[s.Name])
 					}
-					names[s.Name], told[s.Name] = true, s.Count
+					names[s.Name], sentCounts[s.Name] = true, s.Count
 				}
 				c.Report(now, 0, o, 0)
 			},
@@ -226,7 +226,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestFit(t *testing.T) {
+func TestEventsFitTheLimitsOfTheAPI(t *testing.T) {
 	long := strings.Repeat("ä", 3000)
 	for _, e := range []Event{
 		{}, {Type: "Bad", Reason: long, Action: long, Note: long},
@@ -248,7 +248,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestName(t *testing.T) {
+func TestObjectNamesAreValidAndUnique(t *testing.T) {
 	now := time.Unix(1, 2)
 	for regarding, prefix := range map[string]string{
 		"web":                          "web.",

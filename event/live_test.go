@@ -29,7 +29,7 @@ func (f failOnLog) Write(p []byte) (int, error) {
 }
 
 // A real API server accepts every recorded event, however odd.
-func TestLive(t *testing.T) {
+func TestAPIServerAcceptsEveryEvent(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	c, err := client.New(p.RESTConfig(), client.Options{})

@@ -52,9 +52,9 @@ type Recorder struct {
 	runs atomic.Bool
 	wake chan struct{}
 
-	mu   sync.Mutex
-	core *Core
-	over bool // Run has returned
+	mu     sync.Mutex
+	core   *Core
+	closed bool // Run has returned
 }
 
 // New validates the options. It starts no goroutine. Events recorded before Run wait.
@@ -92,16 +92,16 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 // Event records that something happened to obj. reason and action are single words, which machines
 // may match. format and args are the sentence for people, as in fmt.Sprintf. Event never blocks.
 func (r *Recorder) Event(obj object.Object, t Type, reason, action, format string, args ...any) {
-	r.Record(Event{Regarding: r.Ref(obj), Type: t, Reason: reason, Action: action, Note: note(format, args)})
+	r.Record(Event{Regarding: r.Ref(obj), Type: t, Reason: reason, Action: action, Note: noteText(format, args)})
 }
 
 // EventWith is Event with a second object that took part.
 func (r *Recorder) EventWith(obj, related object.Object, t Type, reason, action, format string, args ...any) {
 	ref := r.Ref(related)
-	r.Record(Event{Regarding: r.Ref(obj), Related: &ref, Type: t, Reason: reason, Action: action, Note: note(format, args)})
+	r.Record(Event{Regarding: r.Ref(obj), Related: &ref, Type: t, Reason: reason, Action: action, Note: noteText(format, args)})
 }
 
-func note(format string, args []any) string {
+func noteText(format string, args []any) string {
 	if len(args) == 0 {
 		return format
 	}
@@ -116,7 +116,7 @@ func (r *Recorder) Record(e Event) {
 		e.Related = &related
 	}
 	r.mu.Lock()
-	if r.over {
+	if r.closed {
 		r.core.Refuse()
 		r.mu.Unlock()
 		return
@@ -166,9 +166,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 	defer r.runs.Store(false)
 	r.mu.Lock()
-	r.over = false
+	r.closed = false
 	r.mu.Unlock()
-	s := sender{r: r, told: map[string]bool{}}
+	s := sender{r: r, logged: map[string]bool{}}
 	s.run(ctx, true)
 	if r.o.FlushTimeout > 0 {
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
@@ -179,7 +179,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		s.run(flush, false)
 	}
 	r.mu.Lock()
-	r.over = true
+	r.closed = true
 	r.core.Close()
 	r.mu.Unlock()
 	return context.Cause(ctx)

@@ -178,7 +178,7 @@ func TestRepeatsAreOneSeries(t *testing.T) {
 }
 
 // A server that hangs blocks no caller, and costs a bounded number of events.
-func TestNeverBlocks(t *testing.T) {
+func TestHangingServerBlocksNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context, _ int, _ client.Op) error {
 			<-ctx.Done()
@@ -232,7 +232,7 @@ func TestStopFlushes(t *testing.T) {
 }
 
 // The limits also hold in a second Run.
-func TestRunAgain(t *testing.T) {
+func TestLimitsHoldInASecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		r, stop := running(t, &s, Options{Limits: Limits{Rate: 1, Burst: 5}})
@@ -281,7 +281,7 @@ func TestServerAwayThenBack(t *testing.T) {
 }
 
 // The answer to a create is lost. The create is tried again and counts once.
-func TestLostAnswer(t *testing.T) {
+func TestLostAnswerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		lost := lostAnswers{&s}
@@ -324,7 +324,7 @@ func TestEventExpiredOnTheServer(t *testing.T) {
 	})
 }
 
-func TestRefusedIsLoggedOnce(t *testing.T) {
+func TestRejectionIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server{answer: func(context.Context, int, client.Op) error {
 			return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "no"}}
@@ -345,7 +345,7 @@ func TestRefusedIsLoggedOnce(t *testing.T) {
 	})
 }
 
-func TestNew(t *testing.T) {
+func TestNewNamesTheBadOption(t *testing.T) {
 	for _, test := range []struct {
 		w    client.Writer
 		o    Options

@@ -17,8 +17,8 @@ import (
 
 // sender is the loop of Run.
 type sender struct {
-	r    *Recorder
-	told map[string]bool // reasons of rejections that were logged
+	r      *Recorder
+	logged map[string]bool // reasons of rejections that were logged
 }
 
 // run sends ready events until ctx ends or, unless forMore, until no event waits.
@@ -59,15 +59,15 @@ func (s *sender) send(ctx context.Context, next *Series) (Outcome, time.Duration
 	var err error
 	if next.Created() {
 		patch := client.MergePatch(map[string]any{"series": series(next)})
-		_, err = client.Patch(call, s.r.w, s.blank(next), patch)
+		_, err = client.Patch(call, s.r.w, s.stub(next), patch)
 	} else {
 		_, err = client.Create(call, s.r.w, s.object(next))
 	}
-	return s.judge(ctx, next, err)
+	return s.classify(ctx, next, err)
 }
 
-// judge maps the error of a request to an Outcome and the wait that the server asks for.
-func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
+// classify maps the error of a request to an Outcome and the wait that the server asks for.
+func (s *sender) classify(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
 	switch {
 	case err == nil:
 		return Done, 0
@@ -82,7 +82,7 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 		return Missing, 0 // the server keeps events for a short time only
 	}
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || passes(status.Status().Code) {
+	if !errors.As(err, &status) || temporary(status.Status().Code) {
 		after, _ := client.RetryAfter(err)
 		return Again, after
 	}
@@ -90,21 +90,21 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return Drop, 0 // not worth a log line: nobody can act on it
 	}
-	if !s.told[reason] {
-		s.told[reason] = true
+	if !s.logged[reason] {
+		s.logged[reason] = true
 		s.r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
 	}
 	return Drop, 0
 }
 
-// passes reports whether a status code is of a temporary failure.
-func passes(code int32) bool {
+// temporary reports whether a status code is of a temporary failure.
+func temporary(code int32) bool {
 	return code >= 500 || code == 0 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout ||
 		code == http.StatusUnauthorized || code == http.StatusConflict
 }
 
-// blank returns the object of an event with only its namespace and name.
-func (s *sender) blank(next *Series) *eventsv1.Event {
+// stub returns the object of an event with only its namespace and name.
+func (s *sender) stub(next *Series) *eventsv1.Event {
 	namespace := next.Event.Regarding.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -113,7 +113,7 @@ func (s *sender) blank(next *Series) *eventsv1.Event {
 }
 
 func (s *sender) object(next *Series) *eventsv1.Event {
-	e := s.blank(next)
+	e := s.stub(next)
 	e.EventTime = metav1.NewMicroTime(next.First)
 	e.ReportingController, e.ReportingInstance = s.r.o.Controller, s.r.o.Instance
 	e.Action, e.Reason = next.Event.Action, next.Event.Reason
