@@ -66,7 +66,7 @@ func NewFiles(o FilesOptions) (*Files, error) {
 		}
 		return nil, errors.New("cert: Key: empty, and so is Dir")
 	}
-	o.Cert, o.Key = within(o.Dir, o.Cert, "tls.crt"), within(o.Dir, o.Key, "tls.key")
+	o.Cert, o.Key = resolvePath(o.Dir, o.Cert, "tls.crt"), resolvePath(o.Dir, o.Key, "tls.key")
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
@@ -79,9 +79,9 @@ func NewFiles(o FilesOptions) (*Files, error) {
 	return f, nil
 }
 
-func within(dir, name, otherwise string) string {
+func resolvePath(dir, name, defaultName string) string {
 	if name == "" {
-		name = otherwise
+		name = defaultName
 	}
 	if filepath.IsAbs(name) {
 		return name
@@ -95,17 +95,17 @@ func (f *Files) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer f.runs.Store(false)
-	told := ""
+	logged := ""
 	for wait := time.Duration(0); run.Sleep(ctx, wait) == nil; {
 		var err error
 		wait, err = f.read(time.Now())
 		switch {
-		case err == nil && told != "":
+		case err == nil && logged != "":
 			f.o.Logger.Info("certificate files are in order again", "cert", f.o.Cert)
-			told = ""
-		case err != nil && err.Error() != told:
+			logged = ""
+		case err != nil && err.Error() != logged:
 			f.o.Logger.Error("certificate files cannot be used; the previous certificate still serves", "err", err)
-			told = err.Error()
+			logged = err.Error()
 		}
 	}
 	return context.Cause(ctx)
@@ -178,17 +178,17 @@ type filesCore struct {
 
 	serving *pair
 	problem error // of the last settled read
-	last    look
+	last    fileRead
 	seen    bool // there was a read
 }
 
-// look is the result of one read of the two files.
-type look struct {
+// fileRead is the result of one read of the two files.
+type fileRead struct {
 	cert, key []byte
 	problem   string
 }
 
-func (l look) equal(m look) bool {
+func (l fileRead) equal(m fileRead) bool {
 	return l.problem == m.problem && bytes.Equal(l.cert, m.cert) && bytes.Equal(l.key, m.key)
 }
 
@@ -196,9 +196,9 @@ func (l look) equal(m look) bool {
 // changes, and the wait until the next read. It accepts a change only when two reads were equal,
 // because a file may be half written. It accepts the very first read at once.
 func (c *filesCore) step(now time.Time, cert, key []byte, err error) (*pair, time.Duration) {
-	l := look{cert: cert, key: key}
+	l := fileRead{cert: cert, key: key}
 	if err != nil {
-		l = look{problem: err.Error()}
+		l = fileRead{problem: err.Error()}
 	}
 	settled := !c.seen || l.equal(c.last)
 	c.last, c.seen = l, true

@@ -231,9 +231,9 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestPassingTrouble: a problem that lasts less than half a second is not reported. Files that were
-// read only once do not serve, because they may be half written.
-func TestPassingTrouble(t *testing.T) {
+// TestShortProblemsAreNotReported: a problem that lasts less than half a second is not reported.
+// Files that were read only once do not serve, because they may be half written.
+func TestShortProblemsAreNotReported(t *testing.T) {
 	now := time.Now()
 	old, next := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	c := filesCore{cert: "C", key: "K", interval: 2 * time.Second}
@@ -257,7 +257,7 @@ func TestPassingTrouble(t *testing.T) {
 	}
 }
 
-func TestBadStart(t *testing.T) {
+func TestNewFilesNamesTheBadFile(t *testing.T) {
 	now := time.Now()
 	good, other := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	dir := t.TempDir()
@@ -291,8 +291,9 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
-// TestExpiredAtStart: an expired pair serves if there is no better one, and Check reports it.
-func TestExpiredAtStart(t *testing.T) {
+// TestExpiredPairServesAtStart: an expired pair serves if there is no better one, and Check reports
+// it.
+func TestExpiredPairServesAtStart(t *testing.T) {
 	dir := t.TempDir()
 	writePair(t, dir, selfMade(t, time.Now().Add(-time.Hour), time.Minute))
 	f, err := NewFiles(FilesOptions{Dir: dir, Logger: silent})
@@ -306,7 +307,7 @@ func TestExpiredAtStart(t *testing.T) {
 	}
 }
 
-func TestRunTwice(t *testing.T) {
+func TestSecondRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		writePair(t, dir, selfMade(t, time.Now(), time.Hour))

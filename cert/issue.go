@@ -25,8 +25,8 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// found makes a CA.
-func found(name string, now time.Time, validity time.Duration) (*authority, error) {
+// newAuthority makes a CA.
+func newAuthority(name string, now time.Time, validity time.Duration) (*authority, error) {
 	serial, err := serialNumber()
 	if err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func serialNumber() (*big.Int, error) {
 	return n.SetBit(n, 126, 1), nil
 }
 
-// made returns the creation time of a certificate made here.
-func made(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
+// createdAt returns the creation time of a certificate made here.
+func createdAt(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
 func encodeCertificates(certs ...*x509.Certificate) []byte {
 	var out []byte

@@ -16,15 +16,15 @@ import (
 // errRaced says that the object changed between the read and the write: read it again.
 var errRaced = errors.New("the object changed between the read and the write")
 
-// errRestless says that a pass did not finish within maxDeeds.
-var errRestless = errors.New("the secret or a target changes all the time: look for another program that writes it")
+// errUnsettled says that a pass did not finish within maxRounds.
+var errUnsettled = errors.New("the secret or a target changes all the time: look for another program that writes it")
 
-// maxDeeds bounds the writes of a pass.
-const maxDeeds = 30
+// maxRounds bounds the rounds of a pass: each reads everything and does one thing.
+const maxRounds = 30
 
-// door is the keeper's access to the server. Every read returns the latest state, never that of a
+// api is the keeper's access to the server. Every read returns the latest state, never that of a
 // cache.
-type door interface {
+type api interface {
 	// secret returns nil if there is no Secret.
 	secret(ctx context.Context) (*corev1.Secret, error)
 	// put creates a Secret without a resourceVersion, and updates one with it. It returns errRaced
@@ -39,11 +39,11 @@ type door interface {
 // keeper carries out the decisions of core. Each replica has one. One goroutine may use it.
 type keeper struct {
 	core
-	fresh   *corev1.Secret // template of a new Secret
-	targets []target
+	template *corev1.Secret // of a new Secret
+	targets  []target
 	// changed reports whether target i may have changed since the last call. nil means always.
 	changed func(i int) bool
-	door    door
+	api     api
 	now     func() time.Time
 	load    func(*pair) // puts a pair into service
 	log     *slog.Logger
@@ -54,8 +54,8 @@ type keeper struct {
 	loaded string // fingerprint of the last loaded pair
 	report report
 
-	seen  []*seen // last read of each target; nil means none
-	audit int     // index of the target that the next pass reads without a change
+	seen        []*seen // last read of each target; nil means none
+	refreshNext int     // index of the target that the next pass reads without a change
 }
 
 // seen is a target as it was read. Its obj is nil if the target does not exist.
@@ -76,42 +76,42 @@ type report struct {
 func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 	k.report.passes++
 	failed := map[target]error{}
-	k.begin()
-	fresh := false // every target was read in this pass
-	for range maxDeeds {
+	k.dropOne()
+	allRead := false // every target was read in this pass
+	for range maxRounds {
 		// A replica loads a new pair before all else.
 		if _, _, err := k.read(ctx); err != nil {
 			return 0, k.fail(err)
 		}
 		objects := make([]*unstructured.Unstructured, len(k.targets))
-		sights := make([]sight, len(k.targets))
+		targetStates := make([]targetState, len(k.targets))
 		for i, t := range k.targets {
 			obj, err := k.target(ctx, i)
 			if err == nil {
 				err = failed[t]
 			}
-			objects[i], sights[i] = obj, k.look(obj, err)
+			objects[i], targetStates[i] = obj, k.inspect(obj, err)
 		}
 		// Read the Secret again, after the targets: see the package comment.
 		secret, st, err := k.read(ctx)
 		if err != nil {
 			return 0, k.fail(err)
 		}
-		v := view{now: k.now(), state: st, memory: k.memory, targets: sights}
+		v := view{now: k.now(), state: st, memory: k.memory, targets: targetStates}
 		a := k.next(v)
 		switch a.do {
 		case nothing:
 			return a.wait, k.conclude(v)
 		case inject: // into all that lack it; then all are read again
-			for i, s := range sights {
+			for i, s := range targetStates {
 				if s.lacks(v.state.trust()) {
 					k.inject(ctx, i, objects[i], v.state, failed)
 				}
 			}
 		default:
-			if rests := a.do == promote || a.do == issue || a.do == drop; rests && !fresh && k.changed != nil {
+			if final := a.do == promote || a.do == issue || a.do == drop; final && !allRead && k.changed != nil {
 				// These steps depend on what the targets trust now: read all of them.
-				fresh = true
+				allRead = true
 				clear(k.seen)
 				continue
 			}
@@ -121,17 +121,17 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 			return 0, k.fail(err)
 		}
 	}
-	return 0, k.fail(errRestless)
+	return 0, k.fail(errUnsettled)
 }
 
-// begin drops one remembered target in each pass, in turn, because a watch may have lost events.
-func (k *keeper) begin() {
+// dropOne drops one remembered target in each pass, in turn, because a watch may have lost events.
+func (k *keeper) dropOne() {
 	if len(k.seen) != len(k.targets) {
 		k.seen = make([]*seen, len(k.targets))
 	}
 	if len(k.seen) > 0 {
-		k.audit = (k.audit + 1) % len(k.seen)
-		k.seen[k.audit] = nil
+		k.refreshNext = (k.refreshNext + 1) % len(k.seen)
+		k.seen[k.refreshNext] = nil
 	}
 }
 
@@ -142,7 +142,7 @@ func (k *keeper) target(ctx context.Context, i int) (*unstructured.Unstructured,
 		return k.seen[i].obj, nil
 	}
 	k.seen[i] = nil
-	obj, err := k.door.target(ctx, k.targets[i])
+	obj, err := k.api.target(ctx, k.targets[i])
 	if err == nil {
 		k.seen[i] = &seen{obj}
 	}
@@ -154,7 +154,7 @@ func (k *keeper) target(ctx context.Context, i int) (*unstructured.Unstructured,
 func (k *keeper) inject(ctx context.Context, i int, obj *unstructured.Unstructured, st *state, failed map[target]error) {
 	t := k.targets[i]
 	k.seen[i] = nil
-	switch err := k.door.inject(ctx, obj, k.withBundle(obj, st.trust())); {
+	switch err := k.api.inject(ctx, obj, k.withBundle(obj, st.trust())); {
 	case err == nil:
 		k.report.injected++
 		k.log.Info("CA bundle written", "target", t.String(), "authorities", len(st.bundle))
@@ -165,7 +165,7 @@ func (k *keeper) inject(ctx context.Context, i int, obj *unstructured.Unstructur
 
 // read reads the Secret and loads its pair. Both results are nil if there is no Secret.
 func (k *keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
-	s, err := k.door.secret(ctx)
+	s, err := k.api.secret(ctx)
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
@@ -188,26 +188,26 @@ func (k *keeper) take(s *corev1.Secret) *state {
 		k.loaded = id
 		k.load(st.serving)
 	}
-	if st.problem == nil && st.signer.good(now) {
+	if st.problem == nil && st.signer.canSign(now) {
 		k.memory = st
 	}
 	return st
 }
 
 // write applies do to the Secret.
-func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do deed, v view) error {
+func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do task, v view) error {
 	st, err := k.apply(do, v)
 	if err != nil {
 		return err
 	}
 	if secret == nil {
-		secret = k.fresh
+		secret = k.template
 	}
 	s, err := st.write(secret)
 	if err != nil {
 		return err
 	}
-	s, err = k.door.put(ctx, s)
+	s, err = k.api.put(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (k *keeper) fail(err error) error {
 	return err
 }
 
-func (d deed) String() string {
+func (d task) String() string {
 	names := [...]string{"nothing", "create", "restore", "repair", "join", "inject", "issue", "promote", "drop"}
 	if int(d) < len(names) {
 		return names[d]

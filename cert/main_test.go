@@ -29,7 +29,7 @@ type pemPair struct{ cert, key []byte }
 // selfMade returns a serving certificate with a CA of its own.
 func selfMade(t testing.TB, now time.Time, validity time.Duration) pemPair {
 	t.Helper()
-	ca, err := found("test", now, 100*validity)
+	ca, err := newAuthority("test", now, 100*validity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func selfMade(t testing.TB, now time.Time, validity time.Duration) pemPair {
 // leaf.
 func chained(t testing.TB, now time.Time, validity time.Duration) (a, b pemPair) {
 	t.Helper()
-	root, err := found("root", now, 100*validity)
+	root, err := newAuthority("root", now, 100*validity)
 	if err != nil {
 		t.Fatal(err)
 	}

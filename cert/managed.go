@@ -86,11 +86,11 @@ type Managed struct {
 	wake   chan struct{}
 	runs   atomic.Bool
 
-	mu     sync.Mutex
-	report report
-	stats  Stats
-	err    error     // of the last pass
-	bad    time.Time // first failure since the last good pass; zero means the last pass was good
+	mu           sync.Mutex
+	report       report
+	stats        Stats
+	err          error     // of the last pass
+	failingSince time.Time // first failure since the last good pass; zero means the last pass was good
 }
 
 // NewManaged validates the options. It starts no goroutine and sends no request: the certificate
@@ -110,9 +110,9 @@ func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	o.Logger = logguard.Logger(o.Logger)
 	m := &Managed{service: newService(), c: c, o: o, wake: make(chan struct{}, 1)}
 	m.keeper = &keeper{
-		core:    core{policy: p},
-		fresh:   &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
-		targets: o.targets(), door: &liveDoor{c, o}, now: time.Now, load: m.put, log: o.Logger,
+		core:     core{policy: p},
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
+		targets:  o.targets(), api: &liveAPI{c, o}, now: time.Now, load: m.put, log: o.Logger,
 	}
 	return m, nil
 }
@@ -161,7 +161,7 @@ func (o ManagedOptions) policy() (policy, error) {
 }
 
 func (p *policy) durations() error {
-	otherwise := func(d *time.Duration, v time.Duration) {
+	setDefault := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
 			*d = v
 		}
@@ -170,10 +170,10 @@ func (p *policy) durations() error {
 		p.settle = defaultSettle
 	}
 	p.settle = max(p.settle, 0)
-	otherwise(&p.validity, defaultValidity)
-	otherwise(&p.rotate, p.validity*2/3)
-	otherwise(&p.caValidity, max(defaultCA, p.validity))
-	otherwise(&p.caRotate, p.caValidity*2/3)
+	setDefault(&p.validity, defaultValidity)
+	setDefault(&p.rotate, p.validity*2/3)
+	setDefault(&p.caValidity, max(defaultCA, p.validity))
+	setDefault(&p.caRotate, p.caValidity*2/3)
 	switch {
 	case p.validity-p.rotate <= 2*p.settle:
 		return fmt.Errorf("cert: Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
@@ -207,11 +207,11 @@ func (m *Managed) Run(ctx context.Context) error {
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)
-	targets := make([]followed, len(m.keeper.targets))
-	m.keeper.changed = func(i int) bool { return targets[i].mayDiffer() }
+	targets := make([]watchState, len(m.keeper.targets))
+	m.keeper.changed = func(i int) bool { return targets[i].mayHaveChanged() }
 	g.Go("", m.loop)
 	g.Go("", func(ctx context.Context) error {
-		return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name, new(followed))
+		return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name, new(watchState))
 	})
 	for i, t := range m.keeper.targets {
 		g.Go("", func(ctx context.Context) error { return m.follow(ctx, t.kind, "", t.name, &targets[i]) })
@@ -224,7 +224,7 @@ func (m *Managed) loop(ctx context.Context) error {
 	// Two programs that undo each other's writes must not load the server.
 	pace := backoff.Bucket{Rate: 5, Burst: 20}
 	fails := backoff.Backoff{Policy: backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Second, Jitter: 0.2}}
-	told := ""
+	logged := ""
 	for {
 		if err := run.Sleep(ctx, pace.Reserve(time.Now())); err != nil {
 			return err
@@ -236,11 +236,11 @@ func (m *Managed) loop(ctx context.Context) error {
 		m.publish(err)
 		problem := errors.Join(m.keeper.report.problems...)
 		switch {
-		case problem == nil && told != "":
+		case problem == nil && logged != "":
 			m.o.Logger.Info("certificates are in order again")
-			told = ""
-		case problem != nil && problem.Error() != told:
-			told = problem.Error()
+			logged = ""
+		case problem != nil && problem.Error() != logged:
+			logged = problem.Error()
 			m.o.Logger.Error("certificates are not in order", "err", problem)
 		}
 		if wait <= 0 || wait > m.o.Poll {
@@ -286,9 +286,9 @@ func (m *Managed) publish(err error) {
 	m.report, m.err = m.keeper.report, err
 	switch {
 	case err == nil:
-		m.bad = time.Time{}
-	case m.bad.IsZero():
-		m.bad = time.Now()
+		m.failingSince = time.Time{}
+	case m.failingSince.IsZero():
+		m.failingSince = time.Now()
 	}
 	if err != nil {
 		m.stats.Errors++
@@ -311,15 +311,15 @@ func (m *Managed) Check(context.Context) error {
 	}
 	var out []error
 	for _, problem := range m.report.problems {
-		if !passing(problem) || now.Sub(m.bad) >= patience {
+		if !temporary(problem) || now.Sub(m.failingSince) >= patience {
 			out = append(out, problem)
 		}
 	}
 	return errors.Join(out...)
 }
 
-// passing reports whether err is a temporary failure of the server.
-func passing(err error) bool {
+// temporary reports whether err is a temporary failure of the server.
+func temporary(err error) bool {
 	var unavailable *client.Unavailable
 	var timeout *client.Timeout
 	var busy *client.TooManyRequests

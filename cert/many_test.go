@@ -54,7 +54,7 @@ func (c *counted) inject(_ context.Context, before, after *unstructured.Unstruct
 
 // Forty CRDs are settled in one pass, without an error and with two reads of each. Later, each pass
 // reads one of them, and a changed one at once.
-func TestManyTargets(t *testing.T) {
+func TestFortyTargetsSettleInOnePass(t *testing.T) {
 	const many = 40
 	c := &counted{objects: map[string]*unstructured.Unstructured{}}
 	changed := map[int]bool{}
@@ -63,8 +63,8 @@ func TestManyTargets(t *testing.T) {
 			name: "test", ips: loopback, settle: time.Minute,
 			validity: 90 * 24 * time.Hour, rotate: 30 * 24 * time.Hour, caValidity: 10 * 365 * 24 * time.Hour, caRotate: 365 * 24 * time.Hour,
 		}},
-		door: c, now: time.Now, load: func(*pair) {}, log: silent,
-		fresh: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
+		api: c, now: time.Now, load: func(*pair) {}, log: silent,
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
 	}
 	w := &world{}
 	for i := range many {

@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// errOver ends the coroutine of a replica.
-var errOver = errors.New("the replica is over")
+// errStopped ends the coroutine of a replica.
+var errStopped = errors.New("the replica is stopped")
 
 const (
 	modelReplicas = 3
@@ -58,14 +58,14 @@ type written struct {
 
 // replica is one keeper, as a coroutine that stops before each of its requests.
 type replica struct {
-	w     *world
-	serve *pair
-	next  func() (time.Duration, bool) // runs to the next request, or returns the wait until the next pass
-	stop  func()
-	due   time.Time // it must continue by then
-	ice   time.Time // it is frozen until then
-	rest  bool      // between two passes
-	yield func(time.Duration) bool
+	w           *world
+	serve       *pair
+	next        func() (time.Duration, bool) // runs to the next request, or returns the wait until the next pass
+	stop        func()
+	due         time.Time // it must continue by then
+	frozenUntil time.Time // it is frozen until then
+	idle        bool      // between two passes
+	yield       func(time.Duration) bool
 }
 
 func newWorld(t *rapid.T) *world {
@@ -107,9 +107,9 @@ func (w *world) blank(t target) *unstructured.Unstructured {
 // start starts a replica without memory.
 func (r *replica) start() {
 	k := &keeper{
-		core: core{policy: r.w.policy}, targets: r.w.targets, door: r, now: func() time.Time { return r.w.now }, log: silent,
-		fresh: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
-		load:  func(p *pair) { r.serve = p },
+		core: core{policy: r.w.policy}, targets: r.w.targets, api: r, now: func() time.Time { return r.w.now }, log: silent,
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
+		load:     func(p *pair) { r.serve = p },
 	}
 	at := make([]int, len(r.w.targets)) // the events that its watches have delivered
 	k.changed = func(i int) bool {
@@ -117,35 +117,35 @@ func (r *replica) start() {
 		at[i] = len(r.w.history[i])
 		return at[i] != was
 	}
-	r.serve, r.rest, r.ice = nil, false, time.Time{}
+	r.serve, r.idle, r.frozenUntil = nil, false, time.Time{}
 	r.due = r.w.now.Add(modelStall)
 	r.next, r.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		r.yield = yield
 		for {
 			wait, err := k.pass(context.Background())
-			if errors.Is(err, errOver) {
+			if errors.Is(err, errStopped) {
 				return
 			}
 			if err != nil {
 				wait = 100 * time.Millisecond
 			}
-			r.rest = true
+			r.idle = true
 			if !yield(wait) {
 				return
 			}
-			r.rest = false
+			r.idle = false
 		}
 	})
 }
 
 // step lets the replica do one request, or start a pass.
 func (r *replica) step() {
-	if r.w.now.Before(r.ice) {
+	if r.w.now.Before(r.frozenUntil) {
 		return
 	}
 	wait, _ := r.next()
 	switch {
-	case !r.rest:
+	case !r.idle:
 		wait = modelStall
 	case wait <= 0 || wait > modelPoll:
 		wait = modelPoll
@@ -156,7 +156,7 @@ func (r *replica) step() {
 // ask stops before a request.
 func (r *replica) ask() error {
 	if !r.yield(0) {
-		return errOver
+		return errStopped
 	}
 	return nil
 }
@@ -308,9 +308,9 @@ func (w *world) signer(bundle []byte, leaf *x509.Certificate) *x509.Certificate 
 	return ca
 }
 
-// TestModel runs random schedules. Three replicas act, freeze and crash; API servers lag. A user
-// applies targets again, deletes them and requests rotations.
-func TestModel(t *testing.T) {
+// TestClientsTrustEveryReplicaAtAllTimes runs random schedules. Three replicas act, freeze and
+// crash; API servers lag. A user applies targets again, deletes them and requests rotations.
+func TestClientsTrustEveryReplicaAtAllTimes(t *testing.T) {
 	walk := 3 * time.Minute // of the world's clock
 	if os.Getenv("FLYBALL_LONG") == "1" {
 		walk *= 10
@@ -341,8 +341,8 @@ func TestModel(t *testing.T) {
 				}
 			case kind < 93: // frozen, for longer than the settling time
 				r := w.replicas[replica.Draw(t, "replica")]
-				r.ice = w.now.Add(12 * time.Second)
-				r.due = r.ice
+				r.frozenUntil = w.now.Add(12 * time.Second)
+				r.due = r.frozenUntil
 			case kind < 95: // a crash: the replica restarts without memory
 				r := w.replicas[replica.Draw(t, "replica")]
 				r.stop()
@@ -372,7 +372,7 @@ func TestModel(t *testing.T) {
 		}
 		st := parseState(w.secret)
 		for i := range w.targets {
-			if s := w.policy.look(w.latest(i), nil); s.ours != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
+			if s := w.policy.inspect(w.latest(i), nil); s.ours != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
 				t.Fatalf("%v does not trust what is served", w.targets[i])
 			}
 		}

@@ -18,14 +18,14 @@ type policy struct {
 	ips                  []net.IP
 }
 
-// deed is the kind of an action.
-type deed int
+// task is the kind of an action.
+type task int
 
 const (
-	nothing deed = iota
+	nothing task = iota
 	create       // new CA and new serving certificate: nothing existing can be trusted
 	restore      // write the state that this replica remembers
-	mend         // write the usable parts of the Secret, without the rest
+	repair       // write the usable parts of the Secret, without the rest
 	join         // add a new CA to the bundle
 	inject       // write the bundle into a target
 	issue        // make a new serving certificate with the signing CA
@@ -35,7 +35,7 @@ const (
 
 // action is a decision of next.
 type action struct {
-	do     deed
+	do     task
 	target int           // index, for inject
 	wait   time.Duration // for nothing: until the next call; zero means not before a change
 }
@@ -45,29 +45,29 @@ type view struct {
 	now     time.Time
 	state   *state // nil: there is no Secret
 	memory  *state // the last state that could serve; nil: none
-	targets []sight
+	targets []targetState
 }
 
-// sight is what a keeper has read of one target.
-type sight struct {
+// targetState is what a keeper has read of one target.
+type targetState struct {
 	found bool
 	// ours is the number of clientConfigs that call a name of our certificate.
 	ours int
 	// bundles are the caBundles of those.
 	bundles [][]byte
-	// left reports that cert-manager injects into the target.
-	left bool
-	err  error
+	// foreignInjector reports that cert-manager injects into the target.
+	foreignInjector bool
+	err             error
 }
 
 // has reports whether all our clientConfigs in the target have this bundle.
-func (s sight) has(bundle []byte) bool {
+func (s targetState) has(bundle []byte) bool {
 	return !slices.ContainsFunc(s.bundles, func(b []byte) bool { return !bytes.Equal(b, bundle) })
 }
 
 // lacks reports whether the bundle must be written into the target.
-func (s sight) lacks(trust []byte) bool {
-	return s.err == nil && s.found && !s.left && !s.has(trust)
+func (s targetState) lacks(trust []byte) bool {
+	return s.err == nil && s.found && !s.foreignInjector && !s.has(trust)
 }
 
 // core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
@@ -90,9 +90,9 @@ func (c *core) next(v view) action {
 	}
 	if !st.serves(v.now) { // trust is broken already: take the shortest way out
 		switch {
-		case st.signer.good(v.now):
+		case st.signer.canSign(v.now):
 			return action{do: issue}
-		case st.next.good(v.now):
+		case st.next.canSign(v.now):
 			return action{do: promote}
 		case c.remembers(v):
 			return action{do: restore}
@@ -103,7 +103,7 @@ func (c *core) next(v view) action {
 		if c.remembers(v) {
 			return action{do: restore}
 		}
-		return action{do: mend}
+		return action{do: repair}
 	}
 	trust := st.trust()
 	settled := c.settled(v, trust) // before an inject repairs it: settled records a target without the bundle
@@ -114,11 +114,11 @@ func (c *core) next(v view) action {
 	}
 	var wait soonest
 	switch {
-	case st.next.good(v.now) && settled == 0:
+	case st.next.canSign(v.now) && settled == 0:
 		return action{do: promote}
-	case st.next.good(v.now):
+	case st.next.canSign(v.now):
 		wait.add(settled)
-	case st.rotate || !st.signer.good(v.now):
+	case st.rotate || !st.signer.canSign(v.now):
 		return action{do: join}
 	default:
 		due := dueAt(st.signer.cert, c.caRotate).Sub(v.now)
@@ -127,7 +127,7 @@ func (c *core) next(v view) action {
 		}
 		wait.add(due)
 	}
-	if st.signer.good(v.now) {
+	if st.signer.canSign(v.now) {
 		switch d := c.renewal(v.now, st); {
 		case d > 0:
 			wait.add(d)
@@ -138,9 +138,9 @@ func (c *core) next(v view) action {
 		}
 	}
 	for _, ca := range st.bundle {
-		if d := st.needed(ca).Add(c.settle).Sub(v.now); st.spare(ca) && d < 0 {
+		if d := st.neededUntil(ca).Add(c.settle).Sub(v.now); st.unused(ca) && d < 0 {
 			return action{do: drop}
-		} else if st.spare(ca) {
+		} else if st.unused(ca) {
 			wait.add(d + time.Second)
 		}
 	}
@@ -149,7 +149,7 @@ func (c *core) next(v view) action {
 
 // remembers reports whether the remembered state can still serve and sign.
 func (c *core) remembers(v view) bool {
-	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.good(v.now)
+	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.canSign(v.now)
 }
 
 // settled returns the wait until every API server surely uses the bundle. Zero means now. Negative
@@ -161,7 +161,7 @@ func (c *core) settled(v view, trust []byte) time.Duration {
 			c.trusted = nil
 			return -1
 		case !t.found, t.has(trust):
-		case t.left && !t.knows(v.state.bundle):
+		case t.foreignInjector && !t.trustedThrough(v.state.bundle):
 		default:
 			c.trusted = nil
 			return -1
@@ -173,9 +173,9 @@ func (c *core) settled(v view, trust []byte) time.Duration {
 	return max(0, c.settle-v.now.Sub(c.since))
 }
 
-// knows reports whether a bundle of the target contains one of the CAs. If so, a client trusts us
-// through it.
-func (s sight) knows(bundle []*x509.Certificate) bool {
+// trustedThrough reports whether a bundle of the target contains one of the CAs. If so, a client
+// trusts us through it.
+func (s targetState) trustedThrough(bundle []*x509.Certificate) bool {
 	return slices.ContainsFunc(s.bundles, func(b []byte) bool {
 		return slices.ContainsFunc(bundle, func(c *x509.Certificate) bool {
 			return bytes.Contains(b, bytes.TrimSpace(encodeCertificates(c)))
@@ -186,8 +186,8 @@ func (s sight) knows(bundle []*x509.Certificate) bool {
 // dueAt returns when to replace a certificate: at the age of rotate, or after two thirds of its
 // life if that is earlier. So a certificate made under other options is replaced in time.
 func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
-	life := cert.NotAfter.Sub(made(cert))
-	return made(cert).Add(min(rotate, life*2/3))
+	life := cert.NotAfter.Sub(createdAt(cert))
+	return createdAt(cert).Add(min(rotate, life*2/3))
 }
 
 // renewal returns the wait until the serving certificate must be replaced.
@@ -218,16 +218,16 @@ func covers(leaf *x509.Certificate, names []string, ips []net.IP) bool {
 	return true
 }
 
-// spare reports whether a CA of the bundle has no role: it is not the signer, the next signer, nor
+// unused reports whether a CA of the bundle has no role: it is not the signer, the next signer, nor
 // the issuer.
-func (st *state) spare(ca *x509.Certificate) bool {
+func (st *state) unused(ca *x509.Certificate) bool {
 	return (st.signer == nil || !ca.Equal(st.signer.cert)) && (st.next == nil || !ca.Equal(st.next.cert)) &&
 		(st.issuer == nil || !ca.Equal(st.issuer))
 }
 
-// needed returns when the last certificate of a CA expires. Without a record, it is when the CA
+// neededUntil returns when the last certificate of a CA expires. Without a record, it is when the CA
 // itself expires.
-func (st *state) needed(ca *x509.Certificate) time.Time {
+func (st *state) neededUntil(ca *x509.Certificate) time.Time {
 	if t, ok := st.until[fingerprint(ca)]; ok {
 		return earlier(t, ca.NotAfter)
 	}
@@ -245,7 +245,7 @@ func (s *soonest) add(d time.Duration) {
 
 // apply returns the state after an action other than nothing and inject. It draws keys and serial
 // numbers. Otherwise it is a pure function.
-func (c *core) apply(do deed, v view) (*state, error) {
+func (c *core) apply(do task, v view) (*state, error) {
 	if do == restore {
 		return v.memory, nil
 	}
@@ -255,14 +255,14 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	}
 	st.problem = nil
 	switch do {
-	case mend:
+	case repair:
 		return st, nil
 	case create, join:
-		ca, err := found(c.name, v.now, c.caValidity)
+		ca, err := newAuthority(c.name, v.now, c.caValidity)
 		if err != nil {
 			return nil, err
 		}
-		st.bundle = append([]*x509.Certificate{ca.cert}, c.live(st, v.now)...)
+		st.bundle = append([]*x509.Certificate{ca.cert}, c.liveBundle(st, v.now)...)
 		st.rotate = false
 		if do == join {
 			st.next = ca
@@ -272,7 +272,7 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	case promote:
 		st.signer, st.next = st.next, nil
 	case drop:
-		st.bundle = c.live(st, v.now)
+		st.bundle = c.liveBundle(st, v.now)
 		return st, nil
 	}
 	names, ips := c.names, c.ips
@@ -292,13 +292,13 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	return st, nil
 }
 
-// live returns the bundle without the CAs that are no longer needed. It removes their entries from
-// until as well.
-func (c *core) live(st *state, now time.Time) []*x509.Certificate {
+// liveBundle returns the bundle without the CAs that are no longer needed. It removes their entries
+// from until as well.
+func (c *core) liveBundle(st *state, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	until := map[string]time.Time{}
 	for _, ca := range st.bundle {
-		if st.spare(ca) && now.After(st.needed(ca).Add(c.settle)) {
+		if st.unused(ca) && now.After(st.neededUntil(ca).Add(c.settle)) {
 			continue
 		}
 		out = append(out, ca)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-func TestParsePair(t *testing.T) {
+func TestParsePairNamesTheProblem(t *testing.T) {
 	now := time.Now()
 	one, other := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	a, _ := chained(t, now, time.Hour)
@@ -70,7 +70,7 @@ func TestParsePair(t *testing.T) {
 }
 
 // Keys of every kind that a server can have parse as in crypto/tls, whatever their label says.
-func TestKeys(t *testing.T) {
+func TestKeysParseAsInCryptoTLS(t *testing.T) {
 	now := time.Now()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

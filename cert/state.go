@@ -181,5 +181,5 @@ func (st *state) serves(now time.Time) bool {
 	return st.serving != nil && st.issuer != nil && !now.After(st.serving.notAfter) && !now.After(st.issuer.NotAfter)
 }
 
-// good reports whether an authority can sign now.
-func (a *authority) good(now time.Time) bool { return a != nil && now.Before(a.cert.NotAfter) }
+// canSign reports whether an authority can sign now.
+func (a *authority) canSign(now time.Time) bool { return a != nil && now.Before(a.cert.NotAfter) }

@@ -44,7 +44,7 @@ func FuzzState(f *testing.F) {
 		s := newStory(t)
 		s.now = now
 		s.state = parseState(secret)
-		s.deeds()
+		s.tasks()
 		if !s.state.serves(s.now) || s.state.problem != nil {
 			t.Fatalf("nothing to serve: %v", s.state.problem)
 		}

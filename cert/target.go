@@ -87,15 +87,15 @@ func (p *policy) ours(config map[string]any) bool {
 	})
 }
 
-// look returns the state of a target. A nil obj means that it does not exist.
-func (p *policy) look(obj *unstructured.Unstructured, err error) sight {
+// inspect returns the state of a target. A nil obj means that it does not exist.
+func (p *policy) inspect(obj *unstructured.Unstructured, err error) targetState {
 	if err != nil || obj == nil {
-		return sight{err: err}
+		return targetState{err: err}
 	}
-	s := sight{found: true}
+	s := targetState{found: true}
 	for _, a := range certManager {
 		if _, ok := obj.GetAnnotations()[a]; ok {
-			s.left = true
+			s.foreignInjector = true
 		}
 	}
 	for _, config := range p.clients(obj) {
@@ -120,7 +120,7 @@ func (p *policy) withBundle(obj *unstructured.Unstructured, bundle []byte) *unst
 }
 
 // problem returns what is wrong with a target, or nil.
-func (s sight) problem(t target, bundle []byte) error {
+func (s targetState) problem(t target, bundle []byte) error {
 	switch {
 	case s.err != nil:
 		return s.err
@@ -128,7 +128,7 @@ func (s sight) problem(t target, bundle []byte) error {
 		return &TargetError{t.kind.Kind, t.name, "does not exist"}
 	case s.ours == 0:
 		return &TargetError{t.kind.Kind, t.name, "has no webhook that calls a name of the certificate"}
-	case s.left && !s.has(bundle):
+	case s.foreignInjector && !s.has(bundle):
 		return &TargetError{t.kind.Kind, t.name, "trusts another CA, which cert-manager writes there: remove its annotation, or serve the certificate files of cert-manager"}
 	case !s.has(bundle):
 		return &TargetError{t.kind.Kind, t.name, "does not have the CA bundle yet"}

@@ -3,7 +3,7 @@ package cert
 import "testing"
 
 // The bundle goes to the clients of names of the certificate, wildcards included.
-func TestOurs(t *testing.T) {
+func TestBundleGoesToClientsOfOurNames(t *testing.T) {
 	p := &policy{names: []string{"hooks.shop.svc", "*.example.com"}}
 	for url, want := range map[string]bool{
 		"https://hooks.shop.svc/validate":    true,
