@@ -13,7 +13,7 @@ import (
 )
 
 // Audits are on by default. Each watch has its own. Options and KindOptions set their interval.
-func TestAudit(t *testing.T) {
+func TestAuditIntervalsComeFromTheOptions(t *testing.T) {
 	podGVK := corev1.SchemeGroupVersion.WithKind("Pod")
 	for name, tt := range map[string]struct {
 		o           cache.Options
@@ -54,7 +54,7 @@ func TestAudit(t *testing.T) {
 }
 
 // Audits of many watches never list at the same time, and are spread.
-func TestAuditsAreNoHerd(t *testing.T) {
+func TestAuditsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		var names []string

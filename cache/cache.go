@@ -90,17 +90,17 @@ type KindOptions struct {
 // Cache holds the open kinds and answers reads of them. It implements client.Reader and
 // client.Pager. Any goroutine may call its methods.
 type Cache struct {
-	conn    informer.Connection
-	o       Options
-	special map[schema.GroupVersionKind]KindOptions
-	factory *informer.Factory
-	budgets sync.Map // of *informer.Budget, by kind
-	types   sync.Map // of *held, by Go type: resolved reads; written with mu held
-	changed sync.Map // kinds with a transform
+	conn        informer.Connection
+	o           Options
+	overrides   map[schema.GroupVersionKind]KindOptions
+	factory     *informer.Factory
+	budgets     sync.Map // of *informer.Budget, by kind
+	types       sync.Map // of *openKind, by Go type: resolved reads; written with mu held
+	transformed sync.Map // kinds with a transform
 
 	mu      sync.Mutex
-	kinds   map[schema.GroupVersionKind]*held
-	metas   map[schema.GroupVersionKind]*held
+	kinds   map[schema.GroupVersionKind]*openKind
+	metas   map[schema.GroupVersionKind]*openKind
 	indexes map[schema.GroupVersionKind]map[string]store.Indexer
 }
 
@@ -109,9 +109,9 @@ var (
 	_ client.Pager  = (*Cache)(nil)
 )
 
-// held is one open kind, from which reads are answered. Only users changes; the cache's mutex
+// openKind is one open kind, from which reads are answered. Only users changes; the cache's mutex
 // guards it.
-type held struct {
+type openKind struct {
 	kind       informer.Kind
 	namespaces []string // sorted; [""] means all
 	shares     []*informer.Share
@@ -123,16 +123,16 @@ type held struct {
 func New(conn informer.Connection, o Options) (*Cache, error) {
 	c := &Cache{
 		conn: conn, o: o,
-		special: make(map[schema.GroupVersionKind]KindOptions),
-		kinds:   make(map[schema.GroupVersionKind]*held),
-		metas:   make(map[schema.GroupVersionKind]*held),
-		indexes: make(map[schema.GroupVersionKind]map[string]store.Indexer),
+		overrides: make(map[schema.GroupVersionKind]KindOptions),
+		kinds:     make(map[schema.GroupVersionKind]*openKind),
+		metas:     make(map[schema.GroupVersionKind]*openKind),
+		indexes:   make(map[schema.GroupVersionKind]map[string]store.Indexer),
 	}
 	for _, k := range o.Kinds {
-		if _, twice := c.special[k.Kind]; twice {
+		if _, twice := c.overrides[k.Kind]; twice {
 			return nil, fmt.Errorf("cache: Options.Kinds: %s: %w", k.Kind, ErrDuplicateKind)
 		}
-		c.special[k.Kind] = k
+		c.overrides[k.Kind] = k
 	}
 	var err error
 	c.factory, err = informer.NewFactory(conn, informer.FactoryOptions{
@@ -146,20 +146,20 @@ func New(conn informer.Connection, o Options) (*Cache, error) {
 
 // configure applies the options of a kind.
 func (c *Cache) configure(o *informer.Options) {
-	special := c.special[o.Kind.GVK]
-	o.KeepManagedFields = c.o.KeepManagedFields || special.KeepManagedFields
-	if special.Audit != 0 {
-		o.Audit = special.Audit
+	override := c.overrides[o.Kind.GVK]
+	o.KeepManagedFields = c.o.KeepManagedFields || override.KeepManagedFields
+	if override.Audit != 0 {
+		o.Audit = override.Audit
 	}
 	o.Budget, o.GoHeap = c.budget(o.Kind.GVK), c.o.GoHeap
 	if !o.Selection.MetadataOnly {
-		o.Transform = special.Transform
+		o.Transform = override.Transform
 	}
 	if c.o.Configure != nil {
 		c.o.Configure(o)
 	}
 	if o.Transform != nil {
-		c.changed.Store(o.Kind.GVK, struct{}{})
+		c.transformed.Store(o.Kind.GVK, struct{}{})
 	}
 }
 
@@ -225,11 +225,11 @@ func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Sele
 func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.heldAs(kind.GVK, metadata)
+	all := c.mapOf(kind.GVK, metadata)
 	h := all[kind.GVK]
 	if h == nil {
 		var err error
-		if h, err = c.hold(kind, metadata); err != nil {
+		if h, err = c.openInformers(kind, metadata); err != nil {
 			return nil, err
 		}
 		all[kind.GVK] = h
@@ -247,36 +247,36 @@ func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
 	}}, nil
 }
 
-// heldAs returns the map that has, or will have, a kind opened or read as whole objects or as
+// mapOf returns the map that has, or will have, a kind opened or read as whole objects or as
 // metadata. Metadata may come from whole objects, but not once it has a watch of its own. A
 // subscriber of one watch must not read from the other, which may be behind. c.mu is held.
-func (c *Cache) heldAs(gvk schema.GroupVersionKind, metadata bool) map[schema.GroupVersionKind]*held {
+func (c *Cache) mapOf(gvk schema.GroupVersionKind, metadata bool) map[schema.GroupVersionKind]*openKind {
 	if metadata && (c.metas[gvk] != nil || c.kinds[gvk] == nil) {
 		return c.metas
 	}
 	return c.kinds
 }
 
-func (h *held) close() {
+func (h *openKind) close() {
 	for _, s := range h.shares {
 		s.Close()
 	}
 }
 
-// hold opens the informers of a kind, one for each namespace.
-func (c *Cache) hold(kind informer.Kind, metadata bool) (*held, error) {
-	special := c.special[kind.GVK]
-	h := &held{kind: kind, namespaces: []string{metav1.NamespaceAll}}
+// openInformers opens the informers of a kind, one for each namespace.
+func (c *Cache) openInformers(kind informer.Kind, metadata bool) (*openKind, error) {
+	override := c.overrides[kind.GVK]
+	h := &openKind{kind: kind, namespaces: []string{metav1.NamespaceAll}}
 	names := c.o.Namespaces
-	if special.Namespaces != nil {
-		names = special.Namespaces
+	if override.Namespaces != nil {
+		names = override.Namespaces
 	}
 	if len(names) > 0 && !kind.ClusterScoped && !slices.Contains(names, metav1.NamespaceAll) {
 		h.namespaces = slices.Compact(slices.Sorted(slices.Values(names)))
 	}
 	for _, ns := range h.namespaces {
 		share, err := c.factory.OpenKind(kind, informer.Selection{
-			Namespace: ns, Labels: special.Labels, Fields: special.Fields, MetadataOnly: metadata,
+			Namespace: ns, Labels: override.Labels, Fields: override.Fields, MetadataOnly: metadata,
 		})
 		if err == nil {
 			h.shares = append(h.shares, share)

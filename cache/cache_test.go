@@ -45,7 +45,7 @@ func open(t *testing.T, c *cache.Cache, proto object.Object) *cache.Handle {
 	return h
 }
 
-func TestReads(t *testing.T) {
+func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -155,7 +155,7 @@ func like(got, want string) bool {
 	return strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
 }
 
-func TestPages(t *testing.T) {
+func TestPagesCoverAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -243,7 +243,7 @@ func TestUndeclaredKindsStartNothing(t *testing.T) {
 	})
 }
 
-func TestOpenOnRead(t *testing.T) {
+func TestFirstReadOpensAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -297,8 +297,8 @@ func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	})
 }
 
-// TestTransformAndMetadata opens a kind with a transform on its Go type as metadata only.
-func TestTransformAndMetadata(t *testing.T) {
+// TestMetadataIsNotTransformed opens a kind with a transform on its Go type as metadata only.
+func TestMetadataIsNotTransformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
@@ -320,7 +320,7 @@ func TestTransformAndMetadata(t *testing.T) {
 	})
 }
 
-func TestNamespaces(t *testing.T) {
+func TestOnlyHeldNamespacesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -448,7 +448,7 @@ func TestCacheRunsAgain(t *testing.T) {
 	})
 }
 
-func TestWaitForSyncSaysWhatAndWhy(t *testing.T) {
+func TestWaitForSyncNamesKindsAndReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "").Refuse(apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no")))
@@ -472,7 +472,7 @@ func TestWaitForSyncSaysWhatAndWhy(t *testing.T) {
 	})
 }
 
-func TestSelectionsOfOneKind(t *testing.T) {
+func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -509,7 +509,7 @@ func TestSelectionsOfOneKind(t *testing.T) {
 	})
 }
 
-func TestNewAndIndexesSayWhatIsWrong(t *testing.T) {
+func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	cl := newCluster()
 	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !errors.Is(err, cache.ErrDuplicateKind) {
 		t.Errorf("a kind twice: %v", err)

@@ -19,8 +19,8 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 	if err != nil {
 		return nil, err
 	}
-	h, err := in.Header(key, reading(o.EvenUnavailable)...)
-	return h, held.missed(key, err)
+	h, err := in.Header(key, readOptions(o.EvenUnavailable)...)
+	return h, held.explainMissing(key, err)
 }
 
 // Headers yields the metadata of the objects that a List with these options yields, in the same

@@ -15,7 +15,7 @@ import (
 
 // Headers yields the headers of the objects that a List yields, and of those that cannot be
 // decoded.
-func TestHeaders(t *testing.T) {
+func TestHeadersMatchTheObjectsOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")
@@ -63,7 +63,7 @@ func TestHeaders(t *testing.T) {
 }
 
 // The resolved read of a Go type is dropped when its kind is closed.
-func TestReadsFollowWhatIsOpen(t *testing.T) {
+func TestClosedKindIsNoLongerRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")

@@ -22,7 +22,7 @@ import (
 // A long list, which several goroutines decode, yields the objects that Get returns, in the order
 // of the keys. An object that cannot be decoded is an error in its place. A loop that ends early
 // leaves no goroutine, which the bubble would notice.
-func TestLongLists(t *testing.T) {
+func TestLongListsEqualGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 		cl := newCluster()

@@ -28,7 +28,7 @@ func managed(o object.Object) map[string]string {
 }
 
 // managedFields are removed, unless an option keeps them.
-func TestManagedFields(t *testing.T) {
+func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    cache.Options

@@ -14,7 +14,7 @@ import (
 )
 
 // Held returns the object of that version, from whole objects without a transform.
-func TestHeld(t *testing.T) {
+func TestHeldReturnsThatVersionOnly(t *testing.T) {
 	transform := func(object.Object) error { return nil }
 	for _, tt := range []struct {
 		name string

@@ -29,11 +29,11 @@ func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object
 	if err != nil {
 		return err
 	}
-	return h.missed(key, in.ProjectKey(key, p, view, reading(o.EvenUnavailable)...))
+	return h.explainMissing(key, in.ProjectKey(key, p, view, readOptions(o.EvenUnavailable)...))
 }
 
 // projection returns the projection onto view, from the cache if possible.
-func (h *held) projection(in *informer.Informer, view any) (*wire.Projection, error) {
+func (h *openKind) projection(in *informer.Informer, view any) (*wire.Projection, error) {
 	if p, ok := h.views.Load(reflect.TypeOf(view)); ok {
 		return p.(*wire.Projection), nil
 	}
@@ -47,7 +47,7 @@ func (h *held) projection(in *informer.Informer, view any) (*wire.Projection, er
 // ProjectList implements client.Projector. Errors are those of List, and *wire.ProjectionError.
 func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
 	return func(yield func(error) bool) {
-		h, err := c.reads(ctx, proto, o.Kind)
+		h, err := c.resolve(ctx, proto, o.Kind)
 		if err != nil {
 			yield(err)
 			return

@@ -43,7 +43,7 @@ func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	return strings.Join(found, " ")
 }
 
-func TestProject(t *testing.T) {
+func TestViewsEqualDecodedFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()

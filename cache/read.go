@@ -24,15 +24,15 @@ func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o c
 	if err != nil {
 		return err
 	}
-	e, err := in.Entry(key, reading(o.EvenUnavailable)...)
+	e, err := in.Entry(key, readOptions(o.EvenUnavailable)...)
 	if err != nil {
-		return h.missed(key, err)
+		return h.explainMissing(key, err)
 	}
 	return in.Decode(e, into)
 }
 
-// reading returns the read options of an informer.
-func reading(evenUnavailable bool) []informer.ReadOption {
+// readOptions returns the read options of an informer.
+func readOptions(evenUnavailable bool) []informer.ReadOption {
 	if evenUnavailable {
 		return []informer.ReadOption{informer.EvenUnavailable}
 	}
@@ -40,8 +40,8 @@ func reading(evenUnavailable bool) []informer.ReadOption {
 }
 
 // holder returns the informer and the open kind that answer a Get.
-func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *held, error) {
-	h, err := c.reads(ctx, proto, o.Kind)
+func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *openKind, error) {
+	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,8 +59,8 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	return in, h, in.Fits(proto)
 }
 
-// missed replaces a NotFound by an InvalidKey if no object can have that key.
-func (h *held) missed(key object.Key, err error) error {
+// explainMissing replaces a NotFound by an InvalidKey if no object can have that key.
+func (h *openKind) explainMissing(key object.Key, err error) error {
 	if _, absent := errors.AsType[*client.NotFound](err); absent {
 		if problem := h.problem(key); problem != "" {
 			return &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
@@ -70,7 +70,7 @@ func (h *held) missed(key object.Key, err error) error {
 }
 
 // problem says why no object can have a key, or "".
-func (h *held) problem(key object.Key) string {
+func (h *openKind) problem(key object.Key) string {
 	switch {
 	case key.Name == "":
 		return "name is empty"
@@ -92,7 +92,7 @@ func (h *held) problem(key object.Key) string {
 // Errors end the sequence, except *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	return decoded(proto, func(yield func(found) bool) {
+	return decoded(proto, func(yield func(match) bool) {
 		for f, err := range c.find(ctx, proto, o) {
 			f.err = err
 			if !yield(f) {
@@ -110,7 +110,7 @@ func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOpti
 	page := client.Page[object.Object]{}
 	var bad []error
 	var failed error
-	matches := func(yield func(found) bool) {
+	matches := func(yield func(match) bool) {
 		n := int64(0)
 		var last object.Key
 		for f, err := range c.find(ctx, proto, o) {
@@ -142,8 +142,8 @@ func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOpti
 	return page, errors.Join(bad...)
 }
 
-// found is an entry that matches, or an error.
-type found struct {
+// match is an entry that matches, or an error.
+type match struct {
 	in    *informer.Informer
 	entry *store.Entry
 	err   error
@@ -151,8 +151,8 @@ type found struct {
 
 // decoded yields the decoded entries, with the type of proto. It decodes some entries of a long
 // list ahead.
-func decoded(proto object.Object, all iter.Seq[found]) iter.Seq2[object.Object, error] {
-	return run.Ahead(all, found.size, func(f found) (object.Object, error) {
+func decoded(proto object.Object, all iter.Seq[match]) iter.Seq2[object.Object, error] {
+	return run.Ahead(all, match.size, func(f match) (object.Object, error) {
 		if f.err != nil {
 			return nil, f.err
 		}
@@ -164,7 +164,7 @@ func decoded(proto object.Object, all iter.Seq[found]) iter.Seq2[object.Object, 
 	})
 }
 
-func (f found) size() int {
+func (f match) size() int {
 	if f.err != nil {
 		return 0
 	}
@@ -172,21 +172,21 @@ func (f found) size() int {
 }
 
 // find yields the entries that a list matches. It ends after an error.
-func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
+func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[match, error] {
+	return func(yield func(match, error) bool) {
 		informers, q, err := c.plan(ctx, proto, o)
 		if err != nil {
-			yield(found{}, err)
+			yield(match{}, err)
 			return
 		}
 		for _, in := range informers {
 			entries, err := in.Entries(q)
 			if err != nil {
-				yield(found{}, err)
+				yield(match{}, err)
 				return
 			}
 			for e := range entries {
-				if !yield(found{in: in, entry: e}, nil) {
+				if !yield(match{in: in, entry: e}, nil) {
 					return
 				}
 			}

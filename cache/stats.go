@@ -76,7 +76,7 @@ func (c *Cache) Stats() Stats {
 
 // budget returns the budget of a kind, shared by all of its watches, or nil.
 func (c *Cache) budget(gvk schema.GroupVersionKind) *informer.Budget {
-	bytes := c.special[gvk].MemoryBudget
+	bytes := c.overrides[gvk].MemoryBudget
 	if bytes == 0 {
 		bytes = c.o.MemoryBudget
 	}

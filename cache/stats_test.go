@@ -20,7 +20,7 @@ import (
 )
 
 // Stats adds up the watches of a kind: of several namespaces, of metadata, of other selections.
-func TestStats(t *testing.T) {
+func TestStatsAddUpWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "namespace=a").Put(pod("a", "p1", "n"))
@@ -70,7 +70,7 @@ func TestStats(t *testing.T) {
 }
 
 // A kind over its budget reports that once, whatever else arrives, and answers as before.
-func TestMemoryBudget(t *testing.T) {
+func TestBudgetIsReportedOnceAndDropsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    cache.Options
