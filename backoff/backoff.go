@@ -42,21 +42,21 @@ func (p Policy) Delay(failures int, random float64) time.Duration {
 	if failures <= 0 || p.Base <= 0 {
 		return 0
 	}
-	most := time.Duration(math.MaxInt64)
+	limit := time.Duration(math.MaxInt64)
 	if p.Max > 0 {
-		most = p.Max
+		limit = p.Max
 	}
 	factor := p.Factor
 	if factor == 0 {
 		factor = 2
 	}
 	d := float64(p.Base) * math.Pow(max(factor, 1), float64(failures-1))
-	d = min(d, float64(most))
+	d = min(d, float64(limit))
 	if p.Jitter > 0 {
 		d *= 1 - min(p.Jitter, 1)*random
 	}
-	if !(d < float64(most)) { // a float64 may round up, and a factor may be NaN
-		return most
+	if !(d < float64(limit)) { // a float64 may round up, and a factor may be NaN
+		return limit
 	}
 	return time.Duration(d)
 }

@@ -13,7 +13,7 @@ import (
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestDelay(t *testing.T) {
+func TestDelayIsExponentialAndBounded(t *testing.T) {
 	const ms = time.Millisecond
 	watch := backoff.Policy{Base: 800 * ms, Max: 30 * time.Second, Jitter: 1}
 	for _, tc := range []struct {
@@ -67,7 +67,7 @@ func TestDelayStaysWithinBounds(t *testing.T) {
 	})
 }
 
-func TestBackoffCountsAndHeals(t *testing.T) {
+func TestBackoffCountsAndResets(t *testing.T) {
 	b := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 8 * time.Second, ResetAfter: time.Minute}}
 	now := epoch
 	fail := func(after, want time.Duration) {
@@ -109,7 +109,7 @@ func TestBackoffDrawsOnlyWithJitter(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
+func TestBucketWaits(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tc := range []struct {
 		name string
@@ -182,7 +182,7 @@ func TestBucketKeepsItsRate(t *testing.T) {
 	})
 }
 
-func TestTryTake(t *testing.T) {
+func TestTryTakeTakesOnlyAvailableTokens(t *testing.T) {
 	b := backoff.Bucket{Rate: 1, Burst: 2}
 	for i, want := range []bool{true, true, false, false} {
 		if got := b.TryTake(epoch); got != want {

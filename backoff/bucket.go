@@ -54,8 +54,8 @@ func (b *Bucket) Until(now time.Time, n int) time.Duration {
 		later.full = now
 	}
 	ahead := float64(b.interval()) * float64(max(n, 1)-1)
-	if ahead > float64(longest) {
-		return longest
+	if ahead > float64(maxInterval) {
+		return maxInterval
 	}
 	later.full = later.full.Add(time.Duration(ahead))
 	return later.wait(now)
@@ -73,10 +73,10 @@ func (b *Bucket) wait(now time.Time) time.Duration {
 	return missing - time.Duration(slack)
 }
 
-// longest is a hundred years.
-const longest = 100 * 365 * 24 * time.Hour
+// maxInterval is a hundred years.
+const maxInterval = 100 * 365 * 24 * time.Hour
 
 // interval returns the time to gain one token, at most a hundred years.
 func (b *Bucket) interval() time.Duration {
-	return time.Duration(min(float64(time.Second)/b.Rate, float64(longest)))
+	return time.Duration(min(float64(time.Second)/b.Rate, float64(maxInterval)))
 }

@@ -51,11 +51,11 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool
 		*conditions = append(slices.Clip(*conditions), c)
 		return true
 	}
-	was := (*conditions)[i]
-	if was.Status == c.Status && !was.LastTransitionTime.IsZero() {
-		c.LastTransitionTime = was.LastTransitionTime
+	old := (*conditions)[i]
+	if old.Status == c.Status && !old.LastTransitionTime.IsZero() {
+		c.LastTransitionTime = old.LastTransitionTime
 	}
-	if was == c {
+	if old == c {
 		return false
 	}
 	*conditions = slices.Clone(*conditions)
@@ -82,7 +82,7 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 	if len(of) == 0 {
 		out.Status, out.Reason = metav1.ConditionUnknown, ReasonMissing
 	}
-	var says []string
+	var messages []string
 	for _, t := range of {
 		c, ok := Find(conditions, t)
 		switch {
@@ -97,12 +97,12 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 		if c.Message == "" {
 			c.Message = c.Reason
 		}
-		says = append(says, t+": "+c.Message)
+		messages = append(messages, t+": "+c.Message)
 		if out.Status == metav1.ConditionTrue || out.Status == metav1.ConditionUnknown && c.Status == metav1.ConditionFalse {
 			out.Status, out.Reason = c.Status, c.Reason
 		}
 	}
-	out.Message = shorten(strings.Join(says, "; "))
+	out.Message = shorten(strings.Join(messages, "; "))
 	return out
 }
 

@@ -40,7 +40,7 @@ func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
 	return c, s
 }
 
-func TestPatch(t *testing.T) {
+func TestPatchSendsOnlyChanges(t *testing.T) {
 	sent := 0
 	c, s := newService(t, &sent)
 	work := func(s *corev1.Service) {
@@ -95,7 +95,7 @@ func TestPatch(t *testing.T) {
 }
 
 // Two reconciles decide on the same object. The second one writes nothing, and returns an error.
-func TestConflict(t *testing.T) {
+func TestConflictWritesNothing(t *testing.T) {
 	sent := 0
 	c, first := newService(t, &sent)
 	second := first.DeepCopy()
@@ -128,7 +128,7 @@ func TestConflict(t *testing.T) {
 }
 
 // A dry run stores nothing.
-func TestDryRun(t *testing.T) {
+func TestDryRunStoresNothing(t *testing.T) {
 	sent := 0
 	c, s := newService(t, &sent)
 	st := condition.Begin(s, &s.Status.Conditions)

@@ -25,7 +25,7 @@ func (o offline) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return nil, errors.New("offline")
 }
 
-func TestRefuses(t *testing.T) {
+func TestRunNamesTheBadArgument(t *testing.T) {
 	nop := func(context.Context, *corev1.ConfigMap) error { return nil }
 	g := &corev1.ConfigMap{}
 	for want, call := range map[string]func() (*corev1.ConfigMap, error){
@@ -61,7 +61,7 @@ type failing struct{ err error }
 func (f failing) Write(context.Context, client.Op) (object.Object, error) { return nil, f.err }
 
 // Other errors of the server are returned unchanged.
-func TestOtherErrors(t *testing.T) {
+func TestOtherServerErrorsArePassedOn(t *testing.T) {
 	down := errors.New("down")
 	lives := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "g"}}
 	going := lives.DeepCopy()

@@ -92,7 +92,7 @@ func (c *cluster) gone(name string) {
 	}
 }
 
-func TestAdd(t *testing.T) {
+func TestAddKeepsConcurrentChanges(t *testing.T) {
 	c := newCluster(t)
 	for _, others := range [][]string{nil, {"example.com/other"}} {
 		read := c.create(fmt.Sprintf("g%d", len(others)), others...)
@@ -118,7 +118,7 @@ func TestAdd(t *testing.T) {
 }
 
 // Run adds nothing to an object that has changed since it was read.
-func TestAddToWhatChanged(t *testing.T) {
+func TestChangedObjectGetsNoFinalizer(t *testing.T) {
 	c := newCluster(t)
 	for what, change := range map[string]func(*corev1.ConfigMap){
 		"finalizer-of-another": func(g *corev1.ConfigMap) {
@@ -159,7 +159,7 @@ func TestAddToWhatChanged(t *testing.T) {
 
 // A clean-up that is interrupted starts again from the first step. The finalizer is removed after
 // the last one.
-func TestCleanUp(t *testing.T) {
+func TestInterruptedCleanUpStartsAgain(t *testing.T) {
 	c := newCluster(t)
 	c.create("g", name, "example.com/other")
 	read := c.delete("g")
@@ -214,7 +214,7 @@ func TestCleanUp(t *testing.T) {
 	c.gone("g")
 }
 
-func TestStopsBetweenSteps(t *testing.T) {
+func TestEndedContextStopsBetweenSteps(t *testing.T) {
 	c := newCluster(t)
 	c.create("g", name)
 	read := c.delete("g")

@@ -61,12 +61,12 @@ func DeletionRequested() Predicate {
 // digestsDiffer compares the digests of a part that metadata-only objects do not have.
 func digestsDiffer(part func(wire.Digest) uint64) Predicate {
 	return changed(func(old, new *store.Entry) bool {
-		was, is := part(old.Digest()), part(new.Digest())
-		if was == 0 && is == 0 {
+		before, after := part(old.Digest()), part(new.Digest())
+		if before == 0 && after == 0 {
 			kind := new.Kind()
 			return kind != nil && kind.MetadataOnly
 		}
-		return was != is
+		return before != after
 	})
 }
 
@@ -79,9 +79,9 @@ func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(e *store.
 			return differ
 		}
 		return slices.ContainsFunc(names, func(name string) bool {
-			a, had := of(old, name)
-			b, has := of(new, name)
-			return a != b || had != has
+			a, inOld := of(old, name)
+			b, inNew := of(new, name)
+			return a != b || inOld != inNew
 		})
 	})
 }

@@ -201,7 +201,7 @@ func throughStore(t *rapid.T, e *store.Entry) *store.Entry {
 
 // A watch of metadata only does not know spec and status: updates pass. Updates of an object known
 // to have neither do not pass.
-func TestSpecOfMetadataIsNotKnown(t *testing.T) {
+func TestMetadataOnlyUpdatesPass(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		kind := &wire.Kind{GVK: podKind.GVK, Scheme: runtime.NewScheme(), MetadataOnly: only}
 		at := func(version string) *store.Entry {

@@ -64,57 +64,57 @@ func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) it
 }
 
 // window is a ring of the values that are held. Fields that are not atomic belong to the loop. A
-// place belongs to the goroutine that took it until its done is set.
+// slot belongs to the goroutine that took it until its done is set.
 type window[V, R any] struct {
 	f       func(V) (R, error)
-	places  [aheadMost]place[V, R]
+	slots   [aheadMost]slot[V, R]
 	bytes   int
 	yielded int64
 	pushed  atomic.Int64
-	taken   atomic.Int64 // taken to be computed; those from here to pushed wait
+	claimed atomic.Int64 // taken to be computed; those from here to pushed wait
 
-	most    int32 // number of helpers allowed
-	helpers sync.WaitGroup
-	running atomic.Int32
-	called  atomic.Bool   // a helper was started and does not run yet
-	awaited atomic.Bool   // the loop waits for a value that a helper computes
-	wake    chan struct{} // capacity 1
+	maxHelpers int32 // number of helpers allowed
+	helpers    sync.WaitGroup
+	running    atomic.Int32
+	starting   atomic.Bool   // a helper was started and does not run yet
+	awaited    atomic.Bool   // the loop waits for a value that a helper computes
+	wake       chan struct{} // capacity 1
 }
 
-type place[V, R any] struct {
+type slot[V, R any] struct {
 	value    V
 	bytes    int
-	made     R
+	result   R
 	err      error
 	panicked error
 	done     atomic.Bool
 }
 
 func newWindow[V, R any](f func(V) (R, error)) *window[V, R] {
-	most := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
-	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadBegan)) < until {
-		most = 0
+	maxHelpers := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
+	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadEpoch)) < until {
+		maxHelpers = 0
 	}
-	return &window[V, R]{f: f, most: int32(most), wake: make(chan struct{}, 1)}
+	return &window[V, R]{f: f, maxHelpers: int32(maxHelpers), wake: make(chan struct{}, 1)}
 }
 
-// aheadPaused is the end of the pause of helpers, in nanoseconds since aheadBegan. 0 means no
+// aheadPaused is the end of the pause of helpers, in nanoseconds since aheadEpoch. 0 means no
 // pause. It is global: all loops share the processors.
 var (
 	aheadPaused atomic.Int64
-	aheadBegan  = time.Now()
+	aheadEpoch  = time.Now()
 )
 
-// waiting calls wait, and pauses helpers if that took long.
-func waiting(wait func()) {
+// waitForHelpers calls wait, and pauses helpers if that took long.
+func waitForHelpers(wait func()) {
 	began := time.Now()
 	wait()
 	if waited := time.Since(began); waited > aheadPatience {
-		aheadPaused.Store(int64(time.Since(aheadBegan) + aheadPause*waited))
+		aheadPaused.Store(int64(time.Since(aheadEpoch) + aheadPause*waited))
 	}
 }
 
-func (w *window[V, R]) at(i int64) *place[V, R] { return &w.places[i%aheadMost] }
+func (w *window[V, R]) at(i int64) *slot[V, R] { return &w.slots[i%aheadMost] }
 
 func (w *window[V, R]) held() int64 { return w.pushed.Load() - w.yielded }
 
@@ -132,8 +132,8 @@ func (w *window[V, R]) push(v V, bytes int) {
 	p.value, p.bytes = v, bytes
 	w.bytes += bytes
 	w.pushed.Store(n + 1)
-	if n+1-w.taken.Load() >= aheadShare && w.running.Load() < w.most && !w.called.Load() {
-		w.called.Store(true)
+	if n+1-w.claimed.Load() >= aheadShare && w.running.Load() < w.maxHelpers && !w.starting.Load() {
+		w.starting.Store(true)
 		w.running.Add(1)
 		w.helpers.Go(w.help)
 	}
@@ -141,7 +141,7 @@ func (w *window[V, R]) push(v V, bytes int) {
 
 func (w *window[V, R]) help() {
 	defer w.running.Add(-1)
-	w.called.Store(false)
+	w.starting.Store(false)
 	for w.work() {
 		continue
 	}
@@ -150,18 +150,18 @@ func (w *window[V, R]) help() {
 // work computes the next waiting value. It reports false if there is none.
 func (w *window[V, R]) work() bool {
 	for {
-		i := w.taken.Load()
+		i := w.claimed.Load()
 		if i >= w.pushed.Load() {
 			return false
 		}
-		if w.taken.CompareAndSwap(i, i+1) {
+		if w.claimed.CompareAndSwap(i, i+1) {
 			w.compute(w.at(i))
 			return true
 		}
 	}
 }
 
-func (w *window[V, R]) compute(p *place[V, R]) {
+func (w *window[V, R]) compute(p *slot[V, R]) {
 	defer func() {
 		p.done.Store(true)
 		if w.awaited.Swap(false) {
@@ -173,7 +173,7 @@ func (w *window[V, R]) compute(p *place[V, R]) {
 	}()
 	p.panicked = ErrGoexit
 	p.panicked = Safely("", func() error {
-		p.made, p.err = w.f(p.value)
+		p.result, p.err = w.f(p.value)
 		return nil
 	})
 }
@@ -186,26 +186,26 @@ func (w *window[V, R]) emit(yield func(R, error) bool) bool {
 			continue
 		}
 		if w.awaited.Store(true); !p.done.Load() {
-			waiting(func() { <-w.wake })
+			waitForHelpers(func() { <-w.wake })
 		}
 	}
-	made, err, panicked := p.made, p.err, p.panicked
+	result, err, panicked := p.result, p.err, p.panicked
 	w.bytes -= p.bytes
-	var none place[V, R]
-	p.value, p.made, p.err = none.value, none.made, none.err
+	var none slot[V, R]
+	p.value, p.result, p.err = none.value, none.result, none.err
 	p.done.Store(false)
 	w.yielded++
 	if panicked != nil {
 		panic(panicked)
 	}
-	return yield(made, err)
+	return yield(result, err)
 }
 
 // close waits for the helpers to end. Values that wait are not computed.
 func (w *window[V, R]) close() {
-	w.taken.Store(w.pushed.Load())
+	w.claimed.Store(w.pushed.Load())
 	if w.running.Load() > 0 {
-		waiting(w.helpers.Wait)
+		waitForHelpers(w.helpers.Wait)
 	}
 	w.helpers.Wait()
 }

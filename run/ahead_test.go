@@ -19,7 +19,7 @@ import (
 func processors(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	run.HelpersAgain()
+	run.ResumeHelpers()
 }
 
 func upTo(n int) iter.Seq[int] {
@@ -70,7 +70,7 @@ func TestAheadKeepsTheOrder(t *testing.T) {
 }
 
 // A loop that ends early has computed few unused values, and no goroutine runs any more.
-func TestAheadLeft(t *testing.T) {
+func TestAheadStopsWithTheLoop(t *testing.T) {
 	for _, procs := range []int{1, 4} {
 		processors(t, procs)
 		for leave := 1; leave < 200; leave++ {
@@ -102,7 +102,7 @@ func TestAheadLeft(t *testing.T) {
 }
 
 // Values are computed concurrently: each call waits for another one.
-func TestAheadTogether(t *testing.T) {
+func TestAheadComputesConcurrently(t *testing.T) {
 	processors(t, 4)
 	var mu sync.Mutex
 	var waits chan struct{}
@@ -132,7 +132,7 @@ func TestAheadTogether(t *testing.T) {
 }
 
 // While the loop is at one value, the values after it are computed.
-func TestAheadGoesOn(t *testing.T) {
+func TestAheadComputesDuringAnIteration(t *testing.T) {
 	processors(t, 2)
 	later := make(chan struct{})
 	for i, err := range run.Ahead(upTo(100), small, func(i int) (int, error) {
@@ -151,7 +151,7 @@ func TestAheadGoesOn(t *testing.T) {
 }
 
 // After a loop has waited long for a helper, neither it nor other loops have helpers for a while.
-func TestAheadPauses(t *testing.T) {
+func TestAheadPausesHelpersAfterALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processors(t, 2)
 		helped := func(long time.Duration) bool {
@@ -189,7 +189,7 @@ func TestAheadPauses(t *testing.T) {
 }
 
 // Few values are held at the start, and few large ones.
-func TestAheadHolds(t *testing.T) {
+func TestAheadBoundsHeldValues(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		size int
@@ -221,7 +221,7 @@ func TestAheadHolds(t *testing.T) {
 	}
 }
 
-func TestAheadPanics(t *testing.T) {
+func TestAheadPanicReachesTheLoop(t *testing.T) {
 	processors(t, 4)
 	for _, bad := range []int{0, 15, 16, 17, 40, 99} {
 		yielded := 0
@@ -252,7 +252,7 @@ func TestAheadPanics(t *testing.T) {
 
 // If f ends its goroutine, as t.FailNow does, no loop waits for ever or continues without the
 // value.
-func TestAheadGoexit(t *testing.T) {
+func TestAheadGoexitEndsTheLoop(t *testing.T) {
 	processors(t, 2)
 	leaves := make(chan struct{})
 	yielded := 0

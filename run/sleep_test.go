@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-func TestSleep(t *testing.T) {
+func TestSleepEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	for _, test := range []struct {
 		name       string

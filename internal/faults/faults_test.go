@@ -118,7 +118,7 @@ func TestProxyCutsOnceAfterNBytes(t *testing.T) {
 	line(t, c, r, "again")
 }
 
-func TestProxyRefuses(t *testing.T) {
+func TestProxyRefusesConnections(t *testing.T) {
 	p := newProxy(t)
 	p.Refuse()
 	if c, err := net.Dial("tcp", p.Addr()); err == nil { // or the reset came first

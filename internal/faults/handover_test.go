@@ -112,7 +112,7 @@ func TestHandOver(t *testing.T) {
 				}
 				told := time.Now().UnixNano()
 				must(t, leads.Process.Signal(tc.signal))
-				err := <-leads.over
+				err := <-leads.exit
 				if tc.signal == syscall.SIGTERM && err != nil {
 					t.Errorf("ended with %v", err)
 				}

@@ -107,11 +107,11 @@ func TestFault19Killed(t *testing.T) {
 			life := time.NewTimer(time.Duration(50+rnd.IntN(1500)) * time.Millisecond)
 			select {
 			case <-life.C:
-			case err := <-child.over:
+			case err := <-child.exit:
 				t.Errorf("the program ended by itself: %v", err)
 			}
 			child.Process.Kill()
-			<-child.over
+			<-child.exit
 		}
 	})
 	last := spawn(t, "mirror", configEnv+"="+file, namespaceEnv+"="+r.ns)
@@ -122,7 +122,7 @@ func TestFault19Killed(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, last.Process.Signal(os.Interrupt))
-	if err := <-last.over; err != nil {
+	if err := <-last.exit; err != nil {
 		t.Errorf("an end in good order: %v", err)
 	}
 	if err := r.mirrored(); err != nil {
@@ -170,7 +170,7 @@ func (r *rig) mirrored() error {
 // child is this test binary in another role.
 type child struct {
 	*exec.Cmd
-	over chan error // its exit error
+	exit chan error // its exit error
 
 	to  io.Writer
 	mu  sync.Mutex
@@ -196,7 +196,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	c := &child{Cmd: exec.Command(exe), over: make(chan error, 1)}
+	c := &child{Cmd: exec.Command(exe), exit: make(chan error, 1)}
 	c.Env = append(append(os.Environ(), roleEnv+"="+role), env...)
 	c.Stderr, c.to = c, t.Output()
 	c.Stdout = t.Output()
@@ -204,7 +204,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		c.over <- c.Wait()
+		c.exit <- c.Wait()
 	}()
 	t.Cleanup(func() {
 		c.Process.Kill()

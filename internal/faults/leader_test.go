@@ -123,7 +123,7 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		var taken uint64
 		await("the next one writes", func() bool { taken, _ = wrote(next); return taken > 0 })
 		must(t, leads.Process.Signal(syscall.SIGCONT))
-		err := <-leads.over
+		err := <-leads.exit
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 {
 			t.Errorf("the one that was suspended ended with %v", err)
 		}
@@ -133,7 +133,7 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		name, leads = next, follows
 	}
 	must(t, leads.Process.Signal(syscall.SIGTERM))
-	if err := <-leads.over; err != nil {
+	if err := <-leads.exit; err != nil {
 		t.Errorf("an end in good order: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestFault18Terminated(t *testing.T) {
 				}
 				must(t, prog.Process.Signal(syscall.SIGTERM))
 			}
-			err = <-prog.over
+			err = <-prog.exit
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() != tc.code || err == nil && tc.code != 0 {
 				t.Errorf("ended with %v, want code %d", err, tc.code)
 			}

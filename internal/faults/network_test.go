@@ -132,8 +132,8 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	}
 }
 
-// The first list is cut at several offsets. No observer sees a part of it, and in the end every object
-// is there once.
+// The first list is cut at several offsets. No observer sees a part of it, and in the end every
+// object is there once.
 func TestFault05CutInTheFirstList(t *testing.T) {
 	p := planetest.Shared(t)
 	gateway := gatewayTo(t, p)
