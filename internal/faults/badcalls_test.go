@@ -22,8 +22,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// What a program asks for and cannot have is an error at the call that asks, of a type, with the
-// name of what is wrong; and nothing that works is touched.
+// A call that asks for something impossible returns a typed error that names the fault. Everything
+// else continues.
 func TestBadCalls(t *testing.T) {
 	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
 	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
@@ -92,12 +92,13 @@ func TestBadCalls(t *testing.T) {
 			}
 		})
 	}
-	// A kind that nobody opened is an error of the cache, and read from the server by the client.
+	// A read of a kind that is not open is an error of the cache; the client reads it from the
+	// server.
 	_, err := client.Get[appsv1.Deployment](ctx, mgr.Cache(), object.Key{Namespace: r.ns, Name: "d"})
 	if _, ok := errors.AsType[*cache.UndeclaredError](err); !ok || !strings.Contains(err.Error(), "Deployment") {
 		t.Errorf("%v", err)
 	}
-	// Before the first run nothing is there to read, and that is not an empty answer.
+	// Before the first run, a read is an error, not an empty answer.
 	idle, err := flyball.New(flyball.Options{Config: planetest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
 	must(t, err)
 	defer idle.Live().Close()

@@ -29,7 +29,8 @@ contexts: [{name: one, context: {cluster: c}}, {name: two, context: {cluster: c}
 current-context: one
 `
 
-// What cannot work is said at once, in words that name the cause, and nothing is started.
+// A program that cannot work returns an error at once. The error names the cause, and nothing is
+// started.
 func TestFault33BadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
