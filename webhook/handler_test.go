@@ -389,7 +389,7 @@ func serve(h http.Handler, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// An object that the type cannot hold is the fault of who sent it: a verdict.
+// An object that the Go type cannot hold is its sender's mistake: the webhook denies it.
 func TestBadObjects(t *testing.T) {
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{Create: func(context.Context, *thing) ([]string, error) { return nil, nil }}, quiet()))(t)
 	for _, object := range []string{`null`, `7`, `[]`, `{"spec":{"zero":"x"}}`, `{"apiVersion":"v1","kind":"Pod"}`} {
@@ -427,7 +427,7 @@ var reviews = []string{
 	`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE","kind":{},"oldObject":{}}}`,
 }
 
-// greedy changes a lot of every thing.
+// greedy changes many fields of every thing.
 func greedy(ctx context.Context, o *thing) error {
 	o.Spec.Zero++
 	o.Spec.Items = append([]item{{Name: "first"}}, o.Spec.Items...)
@@ -439,7 +439,7 @@ func greedy(ctx context.Context, o *thing) error {
 	return nil
 }
 
-// answersWell checks what greedy answers to anything.
+// answersWell checks greedy's answer to any input.
 func answersWell(t *testing.T, e *Endpoint, body []byte) {
 	w := serve(e, string(body))
 	if w.Code != 200 {
@@ -475,7 +475,7 @@ func FuzzAdmissionReview(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { answersWell(t, e, body) })
 }
 
-// Reviews that are cut, doubled, swapped and overwritten at random.
+// Reviews are truncated, duplicated, swapped and overwritten at random.
 func TestMangledReviews(t *testing.T) {
 	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet()))(t)
 	n := 2000

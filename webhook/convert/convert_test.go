@@ -42,7 +42,7 @@ var forms = map[string]string{
 	"v3": form("v3", `"total":1250,"lines":["x","y"]`),
 }
 
-// Every version becomes every other one, in the order of the request, with all of its metadata.
+// Every version converts to every other one, in the order of the request, with all metadata.
 func TestConvert(t *testing.T) {
 	e := endpoint(t)
 	for to, want := range forms {
@@ -218,7 +218,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The helper that scaffolded projects have, on a conversion that loses nothing.
+// This is the helper of scaffolded projects, on a conversion that loses nothing.
 func FuzzRoundTripV2(f *testing.F) {
 	webhooktest.RoundTrip(f, convert.Spoke[orderV2, orderV1](v2ToHub, v2FromHub), price)
 }

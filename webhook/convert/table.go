@@ -11,17 +11,17 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// version is one version of a kind, ready for use. part is a hub's if it is the hub.
+// version is one version of a kind, ready for use.
 type version struct {
 	kind *wire.Kind
 	part Part
 	hub  *version // itself for the hub
 }
 
-// table knows all versions of all kinds.
+// table maps each kind and version to its conversion.
 type table map[schema.GroupKind]map[string]*version
 
-// newTable checks the parts against the scheme and each other. All that is wrong is reported.
+// newTable checks the parts against the scheme and each other. The error joins all problems.
 func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("convert: nothing to convert was given")

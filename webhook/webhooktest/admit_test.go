@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A handler of another make sees what the API server would send, and what it answers comes back.
+// A handler that is not from this package gets the request that an API server would send, and its
+// answer is returned.
 func TestAnyHandler(t *testing.T) {
 	var seen admissionv1.AdmissionRequest
 	patch := ""

@@ -29,7 +29,7 @@ func TestRoundTrip(t *testing.T) { RoundTrip(t, convert.Spoke[kept, corev1.Confi
 
 func FuzzRoundTrip(f *testing.F) { RoundTrip(f, convert.Spoke[kept, corev1.ConfigMap](toMap, fromMap)) }
 
-// recorder is a test that fails without failing.
+// recorder is a testing.TB that records failures without failing.
 type recorder struct {
 	testing.TB
 	said []string

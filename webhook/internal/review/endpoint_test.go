@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a protocol whose reviews are any JSON; its UID is "uid".
+// echo is a protocol whose reviews are any JSON. Its UID is "uid".
 type echo struct {
 	serve func(ctx context.Context, body []byte) error
 }
@@ -88,7 +88,7 @@ func (u untouched) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// endless is a body that goes on for ever; it counts what was taken.
+// endless is an infinite body. It counts the bytes read.
 type endless struct{ n int }
 
 func (e *endless) Read(b []byte) (int, error) {
@@ -171,7 +171,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// used is how many bytes are counted for the requests of an endpoint.
+// used returns the bytes that are counted for the requests of an endpoint.
 func used(e *Endpoint) int64 {
 	e.budget.mu.Lock()
 	defer e.budget.mu.Unlock()
@@ -239,7 +239,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// A handler that ends with its context is answered for in time.
+// A handler that ends with its context gets its request answered in time.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := endpoint(func(ctx context.Context, _ []byte) error {
@@ -261,7 +261,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// FAULTS 31: handlers that go on for ever do not pile up.
+// FAULTS 31: handlers that never end do not pile up.
 func TestHandlersLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -294,7 +294,7 @@ func TestHandlersLeftBehind(t *testing.T) {
 		if w := ask(e, post(strings.NewReader(`"x"`))); w.Code != 200 || w.Body.String() != `"x"` {
 			t.Errorf("afterwards: %d %s", w.Code, w.Body)
 		}
-		// Their memory was theirs until they ended.
+		// They owned their memory until they ended.
 		if strings.Join(bodies[:3], " ") != `"precious" "precious" "precious"` {
 			t.Errorf("the handlers saw %v", bodies)
 		}
@@ -315,7 +315,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 			t.Errorf("%d complaints at once", n)
 		}
-		time.Sleep(quietFor) // virtual
+		time.Sleep(quietFor) // virtual time
 		ask(e, post(strings.NewReader("{}")))
 		if !strings.Contains(log.String(), "skipped=99") {
 			t.Errorf("%s", log.String())
@@ -355,7 +355,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Many at once, of all sorts, on real goroutines: each gets the answer to its own question.
+// Many requests of all kinds run at once on real goroutines. Each gets its own answer.
 func TestMany(t *testing.T) {
 	e := endpoint(func(ctx context.Context, body []byte) error {
 		switch len(body) % 7 {
@@ -381,7 +381,7 @@ func TestMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for range e.limits.Concurrency { // until those left behind have ended
+	for range e.limits.Concurrency { // until the abandoned handlers have ended
 		e.slots <- struct{}{}
 	}
 	if used := used(e); used != 0 {
