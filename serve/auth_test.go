@@ -22,7 +22,8 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// authority is a client that knows reviews only: tokens are "good:USER", and users may what is said.
+// authority is a client that answers only reviews. Tokens are "good:USER", and may lists what the
+// users may do.
 type authority struct {
 	client.Client
 	may   map[string]bool // "USER verb path"
@@ -96,7 +97,7 @@ func (a *authority) asked() string {
 	return fmt.Sprint(a.tokens, " tokens, ", a.accesses, " accesses")
 }
 
-// ask sends a request straight to a handler.
+// ask sends a request to a handler without a server.
 func ask(h http.Handler, method, path string, credentials ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://a/", nil)
 	r.URL.Path = path
@@ -164,7 +165,7 @@ func TestAuthorized(t *testing.T) {
 	}
 }
 
-// A review that fails denies, and says nothing of why to who asks.
+// A failed review denies the request, and the answer does not reveal the reason.
 func TestAuthorizedFails(t *testing.T) {
 	var text bytes.Buffer
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
@@ -185,7 +186,7 @@ func TestAuthorizedFails(t *testing.T) {
 	}
 }
 
-// A review that panics denies, too.
+// A review that panics denies the request, too.
 func TestAuthorizedPanics(t *testing.T) {
 	h := serve.Authorized(nil, ok, serve.AuthOptions{Logger: quiet})
 	if w := ask(h, "GET", "/metrics", "Bearer x"); w.Code != 503 {
@@ -239,7 +240,7 @@ func TestAuthorizedRemembers(t *testing.T) {
 	})
 }
 
-// Bad tokens, however many, do not push out what is known of a good one.
+// Any number of bad tokens does not evict the answer for a good one.
 func TestAuthorizedFlood(t *testing.T) {
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
 	h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet, MaxAnswers: 10})
@@ -257,7 +258,7 @@ func TestAuthorizedFlood(t *testing.T) {
 	}
 }
 
-// Those who come with one token at once share a review; of all reviews only so many are under way.
+// Concurrent requests with one token share a review. The number of concurrent reviews is bounded.
 func TestAuthorizedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}
@@ -284,7 +285,7 @@ func TestAuthorizedAtOnce(t *testing.T) {
 	})
 }
 
-// A caller who goes away does not spoil the review that others wait for; a review that hangs ends.
+// A caller that leaves does not break the review that others wait for. A review that hangs ends.
 func TestAuthorizedLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}

@@ -66,7 +66,7 @@ func TestDebug(t *testing.T) {
 	}
 }
 
-// A profile ends with its request, there is one at a time, and it is not longer than a request may be.
+// A profile ends with its request, cannot be longer than its request, and only one runs at a time.
 func TestDebugTime(t *testing.T) {
 	h, err := serve.Debug()
 	if err != nil {
@@ -100,7 +100,7 @@ func TestDebugTime(t *testing.T) {
 	}
 }
 
-// signalled says when the first byte is written.
+// signalled signals when the first byte is written.
 type signalled struct {
 	*httptest.ResponseRecorder
 	begun chan struct{}
@@ -131,7 +131,7 @@ func TestDebugPages(t *testing.T) {
 	}
 }
 
-// Profiles are nowhere but where they were asked for.
+// Profiles are served only by the handler that Debug returned.
 func TestNothingGlobal(t *testing.T) {
 	if _, err := serve.Debug(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// reads is a handler that tells what came of reading the body.
+// reads returns a handler that reports the result of reading the body.
 func reads() (http.Handler, <-chan error) {
 	ch := make(chan error, 100)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func TestLongHeader(t *testing.T) {
 	}
 }
 
-// Many who hold connections without asking anything do not keep out one who asks.
+// Clients that hold idle connections do not block a client with a request.
 func TestTooManyConnections(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	s, addr, _ := started(t, serve.Options{MaxConnections: 3, HeaderTimeout: -1, ReadTimeout: -1,
@@ -119,7 +119,8 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		other.Close()
 	}
-	// The first one went back and forth among them all: those that never asked went first.
+	// This client used its connection throughout. The connections without a request were closed
+	// first.
 	if code, _ := get(t, c, "http://"+addr); code != 200 {
 		t.Fatal(code)
 	}
@@ -170,7 +171,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A configuration chosen by the greeting is held to the same rule.
+// A configuration from GetConfigForClient must obey the same rule.
 func TestTLSChosen(t *testing.T) {
 	cert, pool := certificate(t)
 	_, addr, _ := started(t, serve.Options{Handler: ok, TLS: &tls.Config{
@@ -216,7 +217,8 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// Many bad clients at once, of every sort; good ones are answered all the while, and nothing stays.
+// Many bad clients of every kind connect at once. Good clients are answered meanwhile, and no
+// connection or goroutine is left.
 func TestHostile(t *testing.T) {
 	const bad = 500
 	rounds := 1
