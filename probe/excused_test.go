@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/probe"
 )
 
-// What is excused fails nothing, and is told of with its reason.
+// An excused check does not fail the set. The list shows it with its reason.
 func TestExcused(t *testing.T) {
 	sorry := &probe.Excused{Why: "it waits for us", Err: errors.New("list orders: password=x")}
 	for _, withhold := range []bool{false, true} {
@@ -44,7 +44,7 @@ func TestExcused(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		// Beside an error, and wrapped, it excuses nothing.
+		// An Excused that is wrapped, or joined with an error, does not excuse the check.
 		remove := add(t, s, "joined", func(context.Context) error { return errors.Join(sorry, errors.New("worse")) })
 		if s.Err(t.Context()) == nil {
 			t.Error("an excuse hides another error")
@@ -53,7 +53,7 @@ func TestExcused(t *testing.T) {
 	}
 }
 
-// The log tells how a check stands when that changes.
+// The log shows the state of a check when it changes.
 func TestLogOfExcused(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})

@@ -58,7 +58,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// A group that fails as such fails under its own name.
+// A group that fails as a whole fails under its own name.
 func TestGroupFails(t *testing.T) {
 	s := newSet(t, probe.Options{Timeout: 10 * time.Millisecond})
 	addGroup(t, s, "panics", func(context.Context) map[string]error { panic("x") })
@@ -81,7 +81,7 @@ func TestGroupFails(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Whoever asks within MaxAge is told what the last one was told; what asks through Check is not.
+// Requests within MaxAge get the last answer. Calls of Check run the check.
 func TestMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, failed atomic.Int64
@@ -122,7 +122,7 @@ func TestMaxAge(t *testing.T) {
 	})
 }
 
-// What ran while the answers were to be forgotten is not remembered.
+// A call that was running during Forget is not cached.
 func TestForgetWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{MaxAge: time.Minute})

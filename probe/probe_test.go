@@ -159,7 +159,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A check that hangs is told of, holds up nobody else, and costs one goroutine.
+// A check that hangs is reported, delays no other check, and costs one goroutine.
 func TestHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{Timeout: 2 * time.Second})
@@ -185,7 +185,7 @@ func TestHangs(t *testing.T) {
 				t.Fatalf("%d %q", w.Code, w.Body)
 			}
 		}
-		synctest.Wait() // who has answered may be on the way out
+		synctest.Wait() // a goroutine that has answered may still be ending
 		if time.Since(began) != 0 || calls.Load() != 1 || runtime.NumGoroutine() > goroutines {
 			t.Errorf("%s, %d calls, %d goroutines more", time.Since(began), calls.Load(), runtime.NumGoroutine()-goroutines)
 		}
@@ -200,8 +200,8 @@ func TestHangs(t *testing.T) {
 	})
 }
 
-// Whoever asks at once shares the call, and whoever comes after all have gone does not get the
-// answer of one that was told to end.
+// Concurrent callers share the call. A caller that comes after all others have left does not get
+// the answer of the cancelled call.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{})
@@ -259,7 +259,7 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// The log tells of changes, not of probes.
+// The log has changes, not probes.
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
