@@ -16,8 +16,9 @@ const (
 	byName       = "name"
 )
 
-// controllerVecs are what controllers push. Each has a label controller; those of the queue have
-// the same value under name, as there a queue is named after its controller.
+// controllerVecs are the metrics of controllers, which push them. Each has a label controller. The
+// queue's metrics have the same value in the label name, since a queue has the name of its
+// controller.
 type controllerVecs struct {
 	total, errors, terminal, panics, timeouts, problems, overdue *prometheus.CounterVec
 	took, waited, worked                                         *prometheus.HistogramVec
@@ -62,14 +63,14 @@ func (v *controllerVecs) forget(name string) {
 	v.workers.DeletePartialMatch(is)
 }
 
-// parts are what a controller.Problem may be about.
+// parts are the values of controller.Problem.Part.
 var parts = []string{"predicate", "handler", "source", "priority", "logger", "hook"}
 
 const otherPart = "other"
 
-// Controller returns the hooks by which a controller of this name is counted, and shows its series
-// with zeros from now on. workers is how many reconciles it may run at once. Once the controller is
-// removed, see AddController, what the hooks are told is lost.
+// Controller returns the hooks that count a controller with this name, and adds its series with
+// zeros. workers is the most concurrent reconciles. After the controller is removed, see
+// [Metrics.AddController], the hooks have no effect.
 func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	name = label(name)
 	v := &m.controllers
@@ -124,7 +125,8 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	}
 }
 
-// CacheProblem counts what a cache reports, see [cache.Options].OnProblem: calls that take long.
+// CacheProblem counts the problems that a cache reports, see [cache.Options].OnProblem. It counts
+// calls that take long.
 func (m *Metrics) CacheProblem(p informer.Problem) {
 	if e, ok := errors.AsType[*informer.OverdueError](p.Err); ok {
 		source := p.Kind.Kind
@@ -135,7 +137,7 @@ func (m *Metrics) CacheProblem(p informer.Problem) {
 	}
 }
 
-// observer is that of a queue.
+// observer is a workqueue.Observer.
 type observer struct{ waited, worked prometheus.Observer }
 
 // ObserveWait implements workqueue.Observer.
@@ -144,17 +146,17 @@ func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
 // ObserveWork implements workqueue.Observer.
 func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
 
-// Working is what a controller is asked at each scrape. *controller.Controller of any request is one.
-// One that has QueueDepths as well is asked for the depth of its queue by priority, and one that has
-// SourceFailures for the objects on which its handlers fail.
+// Working is a controller with statistics. *controller.Controller of any request is one. Two
+// optional methods add figures: QueueDepths the depth of the queue by priority, and SourceFailures
+// the objects on which the handlers fail.
 type Working interface {
 	Name() string
 	State() controller.State
 	QueueStats() workqueue.Stats
 }
 
-// AddController has a controller asked for its queue and its state. Calling remove ends that, and
-// takes all series of the name away, those of the hooks included. The error is a *TakenError.
+// AddController adds a controller; every scrape reads its queue and state. remove ends that and
+// removes all series with the name, including those of the hooks. The error is a *TakenError.
 func (m *Metrics) AddController(c Working) (remove func(), err error) {
 	name := label(c.Name())
 	end, err := add(m.pulled, m.pulled.controllers, "controller", name, c)

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// descs are those of all that a collector yields.
+// descs are the descriptions of all metrics of a collector.
 var descs []*prometheus.Desc
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -101,7 +101,8 @@ func (s *scrape) controller(name string, c Working) {
 	s.counter(agedDesc, float64(q.Aged), name)
 }
 
-// sources shows what the sources of a controller fail on; those of one name are added up.
+// sources writes the objects on which a controller's sources fail. The figures of sources with the
+// same name are added up.
 func (s *scrape) sources(name string, c Working) {
 	f, ok := c.(interface {
 		SourceFailures() []controller.SourceFailure
@@ -118,11 +119,11 @@ func (s *scrape) sources(name string, c Working) {
 	}
 }
 
-// maxPriorities is how many priorities of a controller have a label of their own.
+// maxPriorities is the number of priorities of a controller that have a label of their own.
 const maxPriorities = 16
 
-// depths shows how many requests wait for a worker, by priority. A label that was shown once
-// is shown from then on.
+// depths writes the number of requests that wait for a worker, by priority. A label that was
+// written once is written at every later scrape.
 func (s *scrape) depths(name string, c Working, all int) {
 	q, ok := c.(interface{ QueueDepths() []workqueue.Depth })
 	if !ok {
@@ -154,14 +155,14 @@ func (s *scrape) depths(name string, c Working, all int) {
 	}
 }
 
-// kind is what all watches of a kind come to.
+// kind adds up the figures of all watches of a kind.
 type kind struct {
 	objects, aside, queued, backlog    int
 	templates                          int
 	wire, held, offHeap                int64
 	synced, healthy, over, unavailable bool
-	heard                              time.Time // by the watch that heard least; zero: one heard nothing
-	silent                             bool      // one has heard nothing yet
+	heard                              time.Time // the oldest time over the watches; zero: one of them heard nothing
+	silent                             bool      // one of the watches has heard nothing yet
 	behind                             time.Duration
 	panics, mergedStore, mergedHandler uint64
 	relists, restarts                  map[reflector.Reason]int
@@ -260,7 +261,7 @@ var (
 	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
 )
 
-// word is a reason as a label: "list_expired".
+// word returns a reason as a label, such as "list_expired".
 func word(r reflector.Reason) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func (s *scrape) certificates(all map[string]Certificate) {

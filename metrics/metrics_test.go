@@ -43,7 +43,7 @@ func newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// working is a controller that says what it is told to.
+// working is a controller with fixed answers.
 type working struct {
 	name  string
 	phase controller.Phase
@@ -54,7 +54,7 @@ func (w *working) Name() string                { return w.name }
 func (w *working) State() controller.State     { return controller.State{Phase: w.phase} }
 func (w *working) QueueStats() workqueue.Stats { return w.queue }
 
-// prioritised knows the depth of its queue by priority.
+// prioritised also has the depth of its queue by priority.
 type prioritised struct {
 	working
 	depths   []workqueue.Depth
@@ -100,7 +100,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// everything is metrics in which each series is there at least once.
+// everything returns metrics in which each series occurs at least once.
 func everything() *metrics.Metrics {
 	m := newMetrics()
 	h := m.Controller("order", 2)
@@ -146,7 +146,7 @@ func everything() *metrics.Metrics {
 	return m
 }
 
-// figures are all series as text, "name{labels} value", but for the buckets of histograms.
+// figures returns all series as text, "name{labels} value", without the buckets of histograms.
 func figures(t *testing.T, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -178,7 +178,8 @@ func labels(m *dto.Metric) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// The names and labels are a promise: dashboards are made of them. testdata/series.txt has them all.
+// Names and labels are a promise, since dashboards depend on them. testdata/series.txt has them
+// all.
 func TestSeries(t *testing.T) {
 	var lines []string
 	for name, v := range figures(t, everything().Gatherer()) {
@@ -221,7 +222,7 @@ func difference(want, got string) string {
 	return b.String()
 }
 
-// What the incumbents have under these names has these labels there.
+// Metrics with names from controller-runtime or client-go have the same labels as there.
 func TestInherited(t *testing.T) {
 	want := map[string]string{
 		"controller_runtime_reconcile_total":                 "controller result",
@@ -273,13 +274,13 @@ func TestLint(t *testing.T) {
 	for _, problem := range must(testutil.GatherAndLint(everything().Gatherer())) {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
-	// Nor do the metrics of the runtime get in the way.
+	// The metrics of the runtime do not collide, either.
 	if _, err := metrics.New(metrics.Options{}).Gatherer().Gather(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Whatever comes in from outside, series do not grow with it.
+// The number of series does not grow with values from outside.
 func TestCardinality(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("order", 1)
@@ -309,7 +310,7 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// The depth by priority has few labels, whatever priorities there are, and always adds up.
+// The depth by priority has few labels, whatever the priorities are, and adds up to the total.
 func TestDepthByPriority(t *testing.T) {
 	m := newMetrics()
 	c := &prioritised{working: working{name: "order"}}
@@ -348,7 +349,7 @@ func TestDepthByPriority(t *testing.T) {
 	}
 }
 
-// What is removed has no series any more, and what it is told late is lost.
+// A removed part has no series, and late reports of it have no effect.
 func TestRemove(t *testing.T) {
 	m := newMetrics()
 	empty := len(figures(t, m.Gatherer()))
@@ -388,7 +389,7 @@ func TestRemove(t *testing.T) {
 	// The name is free, and begins at zero.
 	again := m.Controller("order", 1)
 	remove := must(m.AddController(&working{name: "order"}))
-	removes[0]() // that of the first one has no effect on this
+	removes[0]() // the first one's remove has no effect on the second
 	again.Reconciled(controller.Reconciled{Outcome: controller.Success})
 	if got := figures(t, m.Gatherer())[`controller_runtime_reconcile_total{controller="order",result="success"}`]; got != 1 {
 		t.Errorf("the second one of the name has %v", got)
@@ -396,7 +397,7 @@ func TestRemove(t *testing.T) {
 	remove()
 }
 
-// A queue or a watch that begins again at zero does not take the counters back.
+// The counters do not fall when a queue or a watch begins again at zero.
 func TestSteady(t *testing.T) {
 	m := newMetrics()
 	c := &working{name: "order"}
@@ -422,7 +423,7 @@ func TestSteady(t *testing.T) {
 	look(10, 21)
 }
 
-// One that panics when it is asked leaves out itself alone, and the log tells.
+// A source that panics is left out and logged; all others are there.
 func TestPanics(t *testing.T) {
 	var text strings.Builder
 	m := metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.NewTextHandler(&text, nil))})
@@ -438,7 +439,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A name that is no text spoils nothing.
+// An invalid name breaks no other series.
 func TestBadNames(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("a\xff", 1)
@@ -484,7 +485,7 @@ func TestRegistererAndTwo(t *testing.T) {
 	}
 }
 
-// TestOverdueCalls: calls that take long are counted under one name, those of a cache without a
+// TestOverdueCalls: calls that take long are counted under one name; those of a cache have no
 // controller.
 func TestOverdueCalls(t *testing.T) {
 	m := newMetrics()

@@ -9,7 +9,7 @@ import (
 
 const byWebhook = "webhook"
 
-// webhookVecs are what webhooks push.
+// webhookVecs are the metrics of webhooks, which push them.
 type webhookVecs struct {
 	total, denied            *prometheus.CounterVec
 	took                     *prometheus.HistogramVec
@@ -38,8 +38,8 @@ func newWebhookVecs(r prometheus.Registerer) webhookVecs {
 	return v
 }
 
-// Webhooks returns the hooks by which webhooks are counted, of admission and of conversion (those
-// named convert.Path) alike. Their label is the name of the webhook.
+// Webhooks returns the hooks that count webhooks, both of admission and of conversion (named
+// convert.Path). Their label is the name of the webhook.
 func (m *Metrics) Webhooks() webhook.Hooks {
 	v := &m.webhooks
 	return webhook.Hooks{
@@ -64,7 +64,7 @@ func (m *Metrics) Webhooks() webhook.Hooks {
 	}
 }
 
-// Webhook shows the series of a webhook, with zeros, before anybody has called it.
+// Webhook adds the series of a webhook with zeros, before the first request.
 func (m *Metrics) Webhook(name string) {
 	name = label(name)
 	v := &m.webhooks
