@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/rbac"
 )
 
-// folderOf has a file for each text, by name.
+// folderOf returns a folder with a file for each text, by name.
 func folderOf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -74,7 +74,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 
-	// Bindings in one folder are about roles in another.
+	// Bindings may be in another folder than their roles.
 	roles, bindings := folderOf(t, map[string]string{"a.yaml": readerRole + "---\n" + managerRole}), folderOf(t, map[string]string{"b.yaml": binding})
 	if got, err := rbac.LoadBound(roles, bindings); err != nil || len(got.Permissions()) != 1 {
 		t.Errorf("two folders: %v, %v", got.Permissions(), err)
@@ -119,7 +119,8 @@ func TestNarrowed(t *testing.T) {
 	if diff := cmp.Diff([]string{`list nodes "a"`, "delete secrets"}, text(rbac.Excess(have, got))); diff != "" {
 		t.Errorf("excess: %s", diff)
 	}
-	// What is needed by name is not narrowed, nor what is needed for all objects for certain.
+	// Narrowed leaves two kinds of permissions alone: those needed by name, and those certainly
+	// needed for all objects.
 	if missing := rbac.Missing(have, rbac.Union(got, must(t, rule("", "secrets", "get")))); len(missing) != 4 {
 		t.Errorf("missing: %v", missing)
 	}

@@ -118,8 +118,8 @@ func permissions() *rapid.Generator[[]rbac.Permission] {
 	}))
 }
 
-// However permissions are merged into rules and written down, what is read back grants the same,
-// and no resource stands in two rules for the same names.
+// Permissions that are merged into rules, written and read back are the same as before. No resource
+// stands in two rules for the same names.
 func TestNothingIsLostOrAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := permissions().Draw(t, "permissions")
@@ -256,7 +256,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// fakeT is a test that ends when it is told to.
+// fakeT is a test whose end the caller decides.
 type fakeT struct {
 	name   string
 	ends   []func()
@@ -344,7 +344,7 @@ func TestDeclared(t *testing.T) {
 
 func ExampleRules_ClusterRole() {
 	rec := &rbac.Recorder{}
-	// options.Client.Hook = rec.Hook, and then the program runs:
+	// With options.Client.Hook = rec.Hook, the program runs:
 	rec.Hook(done("list", "apps", "deployments", "", 200))
 	rec.Hook(done("watch", "apps", "deployments", "", 200))
 	rec.Hook(done("apply", "apps", "deployments", "", 201))
