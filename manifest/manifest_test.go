@@ -46,8 +46,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Objects in JSON follow each other with no separator; none is dropped. What begins like JSON may be
-// YAML all the same.
+// JSON objects need no separator between them, and none is dropped. A text that begins like JSON
+// may be YAML.
 func TestDecodeJSON(t *testing.T) {
 	objs, err := Decode("x.json", strings.NewReader(`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"n":3}
 {"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}
@@ -67,7 +67,7 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
-// Of a list, as kubectl prints one, the items are taken.
+// A list, as kubectl prints it, yields its items.
 func TestDecodeList(t *testing.T) {
 	objs, err := Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n"))
 	if diff := cmp.Diff([]string{"A a", "B b"}, names(objs)); diff != "" || err != nil {
@@ -79,7 +79,7 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-// Whatever is wrong, the error names the file and the document.
+// Every error names the file and the document.
 func TestDecodeBad(t *testing.T) {
 	for _, bad := range []string{
 		"a: b: c",
