@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// files writes a directory of the given files.
+// files writes a directory with the given files.
 func files(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("got %+v, want %s at v1.36.3", got, want)
 	}
 
-	// Elsewhere it is the checkout that this was compiled from.
+	// Elsewhere it is the checkout that this package was compiled from.
 	t.Chdir(t.TempDir())
 	if got, err = findSource(t.Context()); err != nil || filepath.Base(got.dir) != "controlplane" {
 		t.Errorf("got %+v, %v", got, err)
@@ -131,9 +131,9 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What is to be compiled is what the build cache does not have.
+// A package has to be compiled if the build cache does not have it.
 func TestToCompile(t *testing.T) {
-	// The name of the module is new to the build cache each time.
+	// The module has a new name each time, so the build cache does not have it.
 	mod := fmt.Sprintf("example.com/m%d", time.Now().UnixNano())
 	dir := files(t, map[string]string{
 		"go.mod":        "module " + mod + "\n\ngo 1.26\n",
@@ -171,7 +171,8 @@ func TestToCompile(t *testing.T) {
 	}
 }
 
-// The control plane runs on this machine, also for tests that are built for another architecture.
+// The control plane is built for this machine, also in tests that are built for another
+// architecture.
 func TestForHost(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOARCH", "386")
@@ -240,7 +241,7 @@ func TestPrune(t *testing.T) {
 	dir := files(t, map[string]string{
 		"controlplane-1": "", "controlplane-2": "", "controlplane-3": "", "controlplane-4": "", "controlplane-5": "", "lock": "",
 	})
-	for i, name := range []string{"3", "1", "5", "2", "4"} { // last used first
+	for i, name := range []string{"3", "1", "5", "2", "4"} { // most recently used first
 		used := time.Now().Add(-time.Duration(i) * time.Hour)
 		if err := os.Chtimes(filepath.Join(dir, "controlplane-"+name), used, used); err != nil {
 			t.Fatal(err)
