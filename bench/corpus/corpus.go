@@ -3,9 +3,9 @@
 //
 //	Spec{Kind: "pods", Objects: 100_000, Owners: 50} ── At(i), or Changed(i, n) ──► an object
 //
-// An object is a function of the seed, its number and the number of its changes, so nothing is
-// stored: a corpus of a million objects costs as much as one of a single object. A Recording is a
-// corpus, too: objects of a real cluster, from a file.
+// An object is a function of the seed, its number and the number of its changes. Nothing is stored:
+// a corpus of a million objects costs as much as one of a single object. A Recording is a corpus,
+// too: objects of a real cluster, from a file.
 package corpus
 
 import (

@@ -7,6 +7,6 @@
 //	GET …/pods?watch=1     └──► watch: bookmarks, and what Play releases, at a rate or flat out
 //
 // A tape is made once for each corpus and form, and stored in the user's cache directory. For the
-// contenders the server behaves like a real API server: it has paged and streaming lists in the
-// order of the keys, protobuf, JSON and metadata-only, bookmarks, and 410 after Forget.
+// contenders the server behaves like a real API server. It has paged and streaming lists in the
+// order of the keys, protobuf, JSON and metadata-only. It sends bookmarks, and 410 after Forget.
 package replay

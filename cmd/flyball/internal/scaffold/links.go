@@ -116,7 +116,7 @@ func (l links) copy(dir string) error {
 		file, target := filepath.Join(dir, filepath.FromSlash(name)), to.to
 		if to.inside {
 			target = filepath.Join(dir, filepath.FromSlash(to.to))
-			if _, err := os.Stat(target); err != nil { // if files exist there, the link leads to an empty folder
+			if _, err := os.Stat(target); err != nil { // files are copied already, so a missing target is an empty folder
 				if err := os.MkdirAll(target, 0o777); err != nil {
 					return err
 				}
