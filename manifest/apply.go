@@ -79,7 +79,7 @@ func isEstablished(crd *unstructured.Unstructured) (bool, error) {
 		case c["type"] == "Established" && c["status"] == "True":
 			return true, nil
 		case c["type"] == "NamesAccepted" && c["status"] == "False":
-			return false, fmt.Errorf("its names are not accepted: %v", c["message"])
+			return false, fmt.Errorf("the server does not accept its names: %v", c["message"])
 		}
 	}
 	return false, nil

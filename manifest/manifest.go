@@ -65,13 +65,13 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 				}
 				for j := range items.Items {
 					if out = append(out, &items.Items[j]); !isObject(out[len(out)-1]) {
-						return nil, fmt.Errorf("%s: document %d: item %d is no object: it has no apiVersion, kind or name", name, i, j)
+						return nil, fmt.Errorf("%s: document %d: item %d is not an object: apiVersion, kind or name is missing", name, i, j)
 					}
 				}
 				continue
 			}
 			if !isObject(o) {
-				return nil, fmt.Errorf("%s: document %d: is no object: it has no apiVersion, kind or name", name, i)
+				return nil, fmt.Errorf("%s: document %d: not an object: apiVersion, kind or name is missing", name, i)
 			}
 			out = append(out, o)
 		}
@@ -102,7 +102,7 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 			return out, nil
 		}
 		if dec.InputOffset() > 0 {
-			return nil, fmt.Errorf("what follows an object is no JSON: %w", err)
+			return nil, fmt.Errorf("text after an object is not JSON: %w", err)
 		}
 	}
 	whole, err := yaml.YAMLToJSONStrict(text)

@@ -22,11 +22,11 @@ type requestVecs struct {
 func newRequestVecs(r prometheus.Registerer) requestVecs {
 	return requestVecs{
 		total: counter(r, "rest_client_requests_total",
-			"Tries of requests to the API server, by status code (<error>: there was no answer), method and host.", "code", "method", "host"),
+			"Requests to the API server, retries included, by status code (<error> without an answer), method and host.", "code", "method", "host"),
 		took: histogram(r, "rest_client_request_duration_seconds",
-			"Time until the header of an answer of the API server, or until the failure.", requestBuckets, "verb", "host"),
+			"Time until the header of the API server's answer, or until the failure.", requestBuckets, "verb", "host"),
 		live: counter(r, "flyball_live_reads_total",
-			"Reads that went to the API server since the cache does not hold the kind.", "kind"),
+			"Reads that went to the API server because the cache does not hold the kind.", "kind"),
 		kinds: newBounded(200),
 	}
 }

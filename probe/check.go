@@ -152,7 +152,7 @@ func (c *check) forget() {
 	}
 }
 
-var errGoexit = errors.New("the check left by runtime.Goexit")
+var errGoexit = errors.New("the check ended by runtime.Goexit")
 
 // standing is the state of a check.
 type standing uint8

@@ -39,7 +39,7 @@ func TestGroup(t *testing.T) {
 		{"/readyz?exclude=cache-secrets", 200, "ok"},
 		{"/readyz?exclude=caches", 200, "ok"},
 		{"/readyz?verbose&exclude=cache-secrets", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nreadyz check passed\n"},
-		{"/readyz?exclude=cache-secrets&exclude=cache-nodes", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nwarn: there are no checks to exclude of the names \"cache-nodes\"\nreadyz check passed\n"},
+		{"/readyz?exclude=cache-secrets&exclude=cache-nodes", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nwarn: no checks to exclude have the names \"cache-nodes\"\nreadyz check passed\n"},
 		{"/readyz/cache-pods", 200, "ok"},
 		{"/readyz/cache-secrets", 503, "[-]cache-secrets failed: forbidden\n"},
 		{"/readyz/hidden", 200, "ok"},
@@ -67,7 +67,7 @@ func TestGroupFails(t *testing.T) {
 	addGroup(t, s, "hangs", func(context.Context) map[string]error { <-end; return nil })
 	addGroup(t, s, "odd", func(context.Context) map[string]error { return map[string]error{"a b": nil} })
 	w := get(s.Handler(), "/readyz")
-	for _, line := range []string{"[-]panics failed: panicked", "[-]hangs failed: no answer in time", `[-]unnamed failed: "a b": a name has`} {
+	for _, line := range []string{"[-]panics failed: panicked", "[-]hangs failed: no answer in time", `[-]unnamed failed: "a b": a name must have`} {
 		if w.Code != 503 || !strings.Contains(w.Body.String(), line) {
 			t.Errorf("%d, without %q: %s", w.Code, line, w.Body)
 		}

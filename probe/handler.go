@@ -75,7 +75,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(&b, "warn: there are no checks to exclude of the names %s\n", quoted(unknown))
+		fmt.Fprintf(&b, "warn: no checks to exclude have the names %s\n", quoted(unknown))
 	}
 	if bad {
 		fmt.Fprintf(&b, "%s check failed\n", s.name)

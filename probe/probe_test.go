@@ -80,7 +80,7 @@ func TestHandler(t *testing.T) {
 		{s, "GET", "/readyz/", 200, "ok"},
 		{s, "GET", "/readyz?verbose", 200, "[+]cache-pods ok\n[+]ping ok\nreadyz check passed\n"},
 		{s, "GET", "/readyz?verbose=1&exclude=ping", 200, "[+]cache-pods ok\n[+]ping excluded: ok\nreadyz check passed\n"},
-		{s, "GET", "/readyz?exclude=pong", 200, "[+]cache-pods ok\n[+]ping ok\nwarn: there are no checks to exclude of the names \"pong\"\nreadyz check passed\n"},
+		{s, "GET", "/readyz?exclude=pong", 200, "[+]cache-pods ok\n[+]ping ok\nwarn: no checks to exclude have the names \"pong\"\nreadyz check passed\n"},
 		{s, "GET", "/readyz/ping", 200, "ok"},
 		{s, "GET", "/readyz/ping?verbose", 200, "[+]ping ok\n"},
 		{s, "GET", "/readyz/pong", 404, "there is no check \"pong\"\n"},

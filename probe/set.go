@@ -17,7 +17,7 @@ import (
 var (
 	// ErrName says that a name has other characters than letters, digits and "-_.:", or a length
 	// outside of 1 to 128.
-	ErrName = errors.New("a name has letters, digits and -_.: only, 1 to 128 of them")
+	ErrName = errors.New("a name must have 1 to 128 letters, digits or -_.:")
 	// ErrTaken says that another check has the name.
 	ErrTaken = errors.New("name is taken")
 	// ErrNoCheck says that a check is nil.
@@ -26,7 +26,7 @@ var (
 	// that ends the check's ctx.
 	ErrNoAnswer = errors.New("no answer in time")
 	// ErrNotAsked is the cause that ends the ctx of a check when its last caller has left.
-	ErrNotAsked = errors.New("nobody waits for the answer")
+	ErrNotAsked = errors.New("all callers have left")
 )
 
 // NameError says which name of a set or check is invalid, and why.

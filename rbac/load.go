@@ -87,7 +87,7 @@ func within(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no .json or .yaml file is in it", path)
+		return nil, fmt.Errorf("%s: the folder has no .json or .yaml file", path)
 	}
 	return files, nil
 }
@@ -169,7 +169,7 @@ func (f *found) document(where string, raw json.RawMessage) error {
 	}
 	switch {
 	case len(doc.AggregationRule) > 0 && string(doc.AggregationRule) != "null":
-		return fmt.Errorf("%s: its rules are aggregated from other roles: name those", where)
+		return fmt.Errorf("%s: its rules are aggregated from other roles: load those roles", where)
 	case name == "" && doc.Rules == nil:
 		return nil
 	}

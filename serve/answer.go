@@ -61,7 +61,7 @@ func (s *Server) guarded(g *gate) http.Handler {
 		if context.Cause(ctx) == ErrHandlerTimeout {
 			s.timeouts.Add(1)
 			if !a.begun {
-				http.Error(a, "not done in time", http.StatusServiceUnavailable)
+				http.Error(a, "the handler timed out", http.StatusServiceUnavailable)
 			}
 		}
 	})

@@ -89,7 +89,7 @@ type guard struct {
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !clean(r.URL.Path) {
-		http.Error(w, "the path is not a clean one", http.StatusBadRequest)
+		http.Error(w, "the path is not clean", http.StatusBadRequest)
 		return
 	}
 	token, given := bearer(r.Header)
@@ -165,7 +165,7 @@ func (g *guard) failed(w http.ResponseWriter, r *http.Request, what string, err 
 		g.failures.log(g.o.Logger, slog.LevelWarn, what, func() []any { return []any{"err", err} })
 	}
 	w.Header().Set("Retry-After", "1")
-	http.Error(w, "cannot tell at present whether this is allowed", http.StatusServiceUnavailable)
+	http.Error(w, "authorization is temporarily unavailable", http.StatusServiceUnavailable)
 }
 
 // review returns the user of a token, or nil if the token is invalid.

@@ -81,7 +81,7 @@ func (e *PageError) Error() string { return fmt.Sprintf("debug page %q: %s", e.P
 func (e *PageError) Unwrap() error { return e.Err }
 
 var (
-	errPagePath    = errors.New("the path is not a clean one below /debug/")
+	errPagePath    = errors.New("it must be a clean path below /debug/")
 	errPageHandler = errors.New("it has no handler")
 	errPageTaken   = errors.New("the path is taken")
 )
@@ -127,7 +127,7 @@ func lookup(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if r.FormValue("seconds") != "" {
-		http.Error(w, "only profile and trace are over a time", http.StatusBadRequest)
+		http.Error(w, "only profile and trace accept seconds", http.StatusBadRequest)
 		return
 	}
 	debug, _ := strconv.Atoi(r.FormValue("debug"))
@@ -182,7 +182,7 @@ func duration(r *http.Request, usual time.Duration, now time.Time) (time.Duratio
 	}
 	s, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(s > 0) {
-		return 0, fmt.Errorf("seconds=%q is no time", text)
+		return 0, fmt.Errorf("seconds=%q is not a positive number", text)
 	}
 	if s > most.Seconds() {
 		return 0, fmt.Errorf("seconds=%s is more than the %s that a request may take", text, most.Truncate(time.Second))

@@ -19,13 +19,13 @@ var (
 	// ErrNoHandler says that the server has no handler.
 	ErrNoHandler = errors.New("server has no handler")
 	// ErrPlain says that the server would serve plain HTTP on an address other than loopback.
-	ErrPlain = errors.New("plain HTTP beyond loopback: give it a certificate, or say Insecure")
+	ErrPlain = errors.New("plain HTTP on an address other than loopback: configure TLS, or set Insecure")
 	// ErrNoCertificate says that TLS is configured without a certificate.
 	ErrNoCertificate = errors.New("TLS has no certificate")
 	// ErrOldTLS says that the TLS configuration allows only versions below 1.2.
-	ErrOldTLS = errors.New("TLS 1.2 is the least")
+	ErrOldTLS = errors.New("TLS allows only versions below 1.2")
 	// ErrRunning says that Run was called while the server runs.
-	ErrRunning = errors.New("server runs already")
+	ErrRunning = errors.New("server is already running")
 	// ErrStopped is the cause that ends the ctx of a request which still runs after
 	// Options.StopTimeout.
 	ErrStopped = errors.New("server stops")
@@ -135,7 +135,7 @@ func (o Options) checked() (Options, error) {
 		return bad("Addr", err)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return bad("Addr", fmt.Errorf("%q is no port: 0 to 65535", port))
+		return bad("Addr", fmt.Errorf("port %q is not a number from 0 to 65535", port))
 	} else if o.Addr == ":"+port {
 		o.Addr = fmt.Sprintf(":%d", n)
 	}

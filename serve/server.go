@@ -189,7 +189,7 @@ func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 		if err == nil {
 			return
 		}
-		s.o.Logger.Warn("requests were cut off by the end of the server", "waited", s.o.StopTimeout)
+		s.o.Logger.Warn("requests were still running after the stop timeout and were cut off", "waited", s.o.StopTimeout)
 	}
 	drop(ErrStopped)
 	_ = h.Close()

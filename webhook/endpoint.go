@@ -87,7 +87,7 @@ func NewValidating(h Handler, o Options) (*Endpoint, error) {
 
 func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint, error) {
 	if h == nil {
-		return nil, fmt.Errorf("webhook: there is no handler")
+		return nil, fmt.Errorf("webhook: the handler is nil")
 	}
 	e := &Endpoint{handler: h, kind: o.Kind, mutating: mutating}
 	if !o.Kind.Empty() {

@@ -345,10 +345,10 @@ func TestBadReviews(t *testing.T) {
 	head := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`
 	for _, tt := range []struct{ name, body, uid, says string }{
 		{"empty", ``, "", "EOF"},
-		{"no JSON", `<html>`, "", "no AdmissionReview"},
+		{"no JSON", `<html>`, "", "not an AdmissionReview"},
 		{"half", head + `{"uid":"u","operation":`, "u", "EOF"},
 		{"an array", `[]`, "", "want an object"},
-		{"more", head + `{"uid":"u","operation":"CREATE"}} {}`, "u", "more after"},
+		{"more", head + `{"uid":"u","operation":"CREATE"}} {}`, "u", "data follows"},
 		{"another kind", `{"apiVersion":"v1","kind":"Pod","request":{"uid":"u"}}`, "u", `kind "Pod"`},
 		{"another version", `{"apiVersion":"admission.k8s.io/v2","kind":"AdmissionReview","request":{"uid":"u"}}`, "u", `v2`},
 		{"no request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, "", "no request"},

@@ -120,7 +120,7 @@ func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.Re
 		req.UID, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
 	}
 	if err != nil {
-		return review.Bad(string(req.UID), "the body is no AdmissionReview", err)
+		return review.Bad(string(req.UID), "the body is not an AdmissionReview", err)
 	}
 	version, ours := strings.CutPrefix(apiVersion, group)
 	switch {
@@ -138,7 +138,7 @@ func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.Re
 		}
 		err = fmt.Errorf("unknown operation %q", clip(string(req.Operation)))
 	}
-	return review.Bad(string(req.UID), "the body is no AdmissionReview that can be answered", err)
+	return review.Bad(string(req.UID), "the AdmissionReview cannot be answered", err)
 }
 
 func clip(s string) string {

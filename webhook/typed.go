@@ -126,7 +126,7 @@ func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Optio
 // nil if Options.Kind is set. The error is an *object.UnknownKindError if neither names the kind.
 func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o Options) (*Endpoint, error) {
 	if d == nil {
-		return nil, fmt.Errorf("webhook: there is no defaulter of %T", P(nil))
+		return nil, fmt.Errorf("webhook: the defaulter of %T is nil", P(nil))
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {
@@ -138,7 +138,7 @@ func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o O
 // NewValidator returns the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
 func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o Options) (*Endpoint, error) {
 	if v == nil {
-		return nil, fmt.Errorf("webhook: there is no validator of %T", P(nil))
+		return nil, fmt.Errorf("webhook: the validator of %T is nil", P(nil))
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {

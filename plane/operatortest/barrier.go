@@ -85,7 +85,7 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 	return nil
 }
 
-var errAllowed = errors.New("what it should refuse is allowed")
+var errAllowed = errors.New("the webhook allows an object that it must reject")
 
 // seen adds a further configuration of a kind, and returns when it is in force.
 func (op *Operator) seen(ctx context.Context, kind string) error {

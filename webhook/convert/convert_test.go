@@ -83,7 +83,7 @@ func TestFailure(t *testing.T) {
 		{"unknown kind", "shop.flyball.test/v2", strings.Replace(good, `"Order"`, `"Bill"`, 1), "does not convert the kind"},
 		{"bad target", "a/b/c", good, "desiredAPIVersion"},
 		{"no object", "shop.flyball.test/v2", "null", "object 1"},
-		{"a number", "shop.flyball.test/v2", "7", "no object"},
+		{"a number", "shop.flyball.test/v2", "7", "not a JSON object"},
 		{"a string for a number", "shop.flyball.test/v2", strings.Replace(good, "1250", `"x"`, 1), "cents"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestBadReviews(t *testing.T) {
 	head := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":`
 	for _, tt := range []struct{ name, body, says string }{
 		{"empty", ``, "EOF"},
-		{"no JSON", `x`, "no ConversionReview"},
+		{"no JSON", `x`, "not a ConversionReview"},
 		{"another kind", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"}}`, "AdmissionReview"},
 		{"another version", strings.Replace(request("a/v1"), "k8s.io/v1", "k8s.io/v3", 1), "v3"},
 		{"no request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "no request"},
@@ -118,7 +118,7 @@ func TestBadReviews(t *testing.T) {
 		{"no version", head + `{"uid":"u"}}`, "desiredAPIVersion"},
 		{"objects is none", head + `{"uid":"u","objects":{}}}`, "want an array"},
 		{"twice", head + `{"uid":"u","uid":"u"}}`, "twice"},
-		{"more", request("a/v1") + "x", "more after"},
+		{"more", request("a/v1") + "x", "data follows"},
 		{"bomb", head + `{"uid":"u","objects":[` + strings.Repeat("[", 100000), "depth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestPartsAreChecked(t *testing.T) {
 		parts []convert.Part
 		says  []string
 	}{
-		{"none", nil, []string{"nothing to convert"}},
+		{"none", nil, []string{"there are no parts"}},
 		{"empty", []convert.Part{{}}, []string{"part 0 is empty"}},
 		{"no hub", []convert.Part{v2, v3}, []string{"Order.shop.flyball.test has the spoke convert_test.orderV2, but no hub", "convert_test.orderV3, but no hub"}},
 		{"two hubs", []convert.Part{hub, convert.Hub[orderV2](), v3}, []string{"has two hubs, convert_test.orderV1 and convert_test.orderV2"}},

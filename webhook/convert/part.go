@@ -67,7 +67,7 @@ func (p Part) NewSpoke() object.Object { return p.newOwn() }
 // NewHub returns an empty object of the hub's type. The part must be a spoke.
 func (p Part) NewHub() object.Object { return p.newHub() }
 
-var errNotSpoke = errors.New("convert: it is no spoke")
+var errNotSpoke = errors.New("convert: the part is not a spoke")
 
 // ToHub fills a hub from a spoke, as the handler does: metadata first, then the function.
 func (p Part) ToHub(spoke, hub object.Object) error { return p.step(spoke, hub, p.toHub, p.own, p.hub) }
@@ -82,7 +82,7 @@ func (p Part) step(src, dst object.Object, convert func(src, dst object.Object) 
 		return errNotSpoke
 	}
 	if s, d := reflect.TypeOf(src), reflect.TypeOf(dst); s != reflect.PointerTo(from) || d != reflect.PointerTo(to) {
-		return fmt.Errorf("convert: %v to %v was given, want *%v to *%v", s, d, from, to)
+		return fmt.Errorf("convert: the objects are %v and %v, want *%v and *%v", s, d, from, to)
 	}
 	return step(src, dst, convert)
 }

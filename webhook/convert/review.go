@@ -67,7 +67,7 @@ func (h *Endpoint) Parse(body []byte) (review.Job, *review.Refusal) {
 		j.uid, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
 	}
 	if err != nil {
-		return nil, review.Bad(j.uid, "the body is no ConversionReview", err)
+		return nil, review.Bad(j.uid, "the body is not a ConversionReview", err)
 	}
 	version, ours := strings.CutPrefix(apiVersion, group)
 	switch {
@@ -83,7 +83,7 @@ func (h *Endpoint) Parse(body []byte) (review.Job, *review.Refusal) {
 		j.version = version
 		return j, nil
 	}
-	return nil, review.Bad(j.uid, "the body is no ConversionReview that can be answered", err)
+	return nil, review.Bad(j.uid, "the ConversionReview cannot be answered", err)
 }
 
 func clip(s string) string {
@@ -224,7 +224,7 @@ func (h head) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", clip(h.apiVersion), clip(h.kind), clip(name)))
 }
 
-var errNotObject = errors.New("it is no object")
+var errNotObject = errors.New("it is not a JSON object")
 
 func headOf(raw []byte) (h head, err error) {
 	if len(raw) == 0 || raw[0] != '{' {

@@ -24,10 +24,10 @@ type table map[schema.GroupKind]map[string]*version
 // newTable checks the parts against the scheme and each other. The error joins all problems.
 func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 	if len(parts) == 0 {
-		return nil, errors.New("convert: nothing to convert was given")
+		return nil, errors.New("convert: there are no parts")
 	}
 	if s == nil {
-		return nil, errors.New("convert: there is no scheme")
+		return nil, errors.New("convert: the scheme is nil")
 	}
 	var errs []error
 	t := table{}
@@ -40,7 +40,7 @@ func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 		}
 		found, _, err := s.ObjectKinds(p.newOwn())
 		if err != nil || len(found) != 1 {
-			errs = append(errs, fmt.Errorf("convert: the scheme must have %v for one kind, has it for %v", p.own, found))
+			errs = append(errs, fmt.Errorf("convert: the scheme must register %v for exactly one kind, it does for %v", p.own, found))
 			continue
 		}
 		gvk := found[0]

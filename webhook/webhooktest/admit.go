@@ -107,7 +107,7 @@ type NoVerdict struct {
 
 func (e *NoVerdict) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
 
-var errNoKind = errors.New("webhooktest: of which kind is the object? Neither it nor the handler says so: use OfKind")
+var errNoKind = errors.New("webhooktest: neither the object nor the handler has a kind: use OfKind")
 
 func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Operation, old, obj O, opts []Option) (res Result[O], err error) {
 	subject := obj

@@ -60,9 +60,9 @@ type hold struct {
 }
 
 var (
-	errGaveWay = errors.New("the body came in too slowly, and others needed the memory")
-	errNoRoom  = errors.New("too many bytes wait to be answered")
-	errNever   = errors.New("the body is larger than the memory for all bodies")
+	errGaveWay = errors.New("the body arrived too slowly, and other requests needed the memory")
+	errNoRoom  = errors.New("the memory for request bodies is exhausted")
+	errNever   = errors.New("the body is larger than the memory for all request bodies")
 )
 
 // begin registers a body that starts to arrive.
@@ -211,5 +211,5 @@ func refusal(err error) *Refusal {
 	case errNoRoom, errGaveWay:
 		return busy(err.Error())
 	}
-	return &Refusal{Code: http.StatusServiceUnavailable, Message: "the caller has gone"}
+	return &Refusal{Code: http.StatusServiceUnavailable, Message: "the caller has disconnected"}
 }

@@ -223,7 +223,7 @@ func (x *exchange) work() {
 			return
 		}
 		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
-			e.complaints.log(e.logger, "panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
+			e.complaints.log(e.logger, "panic in a webhook after its timeout", "error", p, "stack", string(p.Stack))
 		}
 		x.release()
 		e.returned()
@@ -243,7 +243,7 @@ func (e *Endpoint) leave(x *exchange) bool {
 		return false
 	}
 	e.lost++
-	e.complaints.log(e.logger, "webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
+	e.complaints.log(e.logger, "webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
 	e.tellLost()
 	return true
 }
@@ -288,7 +288,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 
 func late(r *http.Request, uid string, bound time.Duration) *Refusal {
 	if r.Context().Err() != nil {
-		return &Refusal{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has gone"}
+		return &Refusal{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has disconnected"}
 	}
 	return &Refusal{Code: http.StatusGatewayTimeout, UID: uid, Message: "the webhook did not answer within " + bound.String()}
 }

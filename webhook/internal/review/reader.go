@@ -20,7 +20,7 @@ type Reader struct {
 var readers = sync.Pool{New: func() any { return new(Reader) }}
 
 // errMore says that data follows the value.
-var errMore = errors.New("more after the end of the object")
+var errMore = errors.New("data follows the end of the object")
 
 // Read calls walk with a reader of b. walk must read one value; more data after it is an error. The
 // reader must not be kept.
