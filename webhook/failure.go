@@ -25,9 +25,9 @@ func (f *failure) Unwrap() error { return f.err }
 //
 // These errors, wrapped or not, count as failures without the mark:
 //
-//   - Errors of reads and reviews without an answer, see [object.ErrNoAnswer]: the cache has not
-//     synced, the kind is not held, the API server does not answer, or this program lacks the
-//     permission.
+//   - Errors of reads and reviews without an answer, see [object.ErrNoAnswer]. Causes are a cache
+//     that has not synced or does not hold the kind, an API server that does not answer, or a
+//     missing permission of this program.
 //   - Errors of the API, such as those of client-go, with the code 401, 408, 410, 429 or from 500
 //     on. Code 403 is a denial: use [Failed] if another client was refused.
 //   - The end of a context, a failed network or HTTP request, and a timeout.
