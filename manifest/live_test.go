@@ -37,7 +37,7 @@ spec:
 
 // A CRD and an object of its kind are applied together, applied a second time, and deleted
 // completely.
-func TestApplyAndDelete(t *testing.T) {
+func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -77,7 +77,7 @@ func TestApplyAndDelete(t *testing.T) {
 
 // An object with a finalizer blocks the deletion of its CRD. Delete waits until somebody removes
 // the finalizer.
-func TestDeleteWaits(t *testing.T) {
+func TestDeleteWaitsForFinalizers(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -135,7 +135,7 @@ func TestDeleteWaits(t *testing.T) {
 }
 
 // When Delete returns, a namespace and everything in it are gone: it can be applied again.
-func TestDeleteNamespace(t *testing.T) {
+func TestDeletedNamespaceCanBeAppliedAgain(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})

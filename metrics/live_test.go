@@ -58,7 +58,7 @@ func (s *small) Subscribe(ctx context.Context, proto object.Object, name string,
 }
 
 // A controller runs on a real control plane, and its metrics are read over HTTP.
-func TestController(t *testing.T) {
+func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -180,7 +180,7 @@ func labels(m *dto.Metric) string {
 
 // Names and labels are a promise, since dashboards depend on them. testdata/series.txt has them
 // all.
-func TestSeries(t *testing.T) {
+func TestSeriesAreAsRecorded(t *testing.T) {
 	var lines []string
 	for name, v := range figures(t, everything().Gatherer()) {
 		if strings.HasPrefix(name, "flyball_watch_lag_seconds") || strings.HasPrefix(name, "controller_runtime_reconcile_time") {
@@ -223,7 +223,7 @@ func difference(want, got string) string {
 }
 
 // Metrics with names from controller-runtime or client-go have the same labels as there.
-func TestInherited(t *testing.T) {
+func TestInheritedMetricsHaveThePeersLabels(t *testing.T) {
 	want := map[string]string{
 		"controller_runtime_reconcile_total":                 "controller result",
 		"controller_runtime_reconcile_errors_total":          "controller",
@@ -270,7 +270,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-func TestLint(t *testing.T) {
+func TestMetricsPassTheLinter(t *testing.T) {
 	for _, problem := range must(testutil.GatherAndLint(everything().Gatherer())) {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
@@ -281,7 +281,7 @@ func TestLint(t *testing.T) {
 }
 
 // The number of series does not grow with values from outside.
-func TestCardinality(t *testing.T) {
+func TestSeriesAreBounded(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("order", 1)
 	must(m.AddController(&working{name: "order"}))
@@ -311,7 +311,7 @@ func TestCardinality(t *testing.T) {
 }
 
 // The depth by priority has few labels, whatever the priorities are, and adds up to the total.
-func TestDepthByPriority(t *testing.T) {
+func TestDepthsByPriorityAddUp(t *testing.T) {
 	m := newMetrics()
 	c := &prioritised{working: working{name: "order"}}
 	remove := must(m.AddController(c))
@@ -350,7 +350,7 @@ func TestDepthByPriority(t *testing.T) {
 }
 
 // A removed part has no series, and late reports of it have no effect.
-func TestRemove(t *testing.T) {
+func TestRemovedPartsHaveNoSeries(t *testing.T) {
 	m := newMetrics()
 	empty := len(figures(t, m.Gatherer()))
 	h := m.Controller("order", 2)
@@ -398,7 +398,7 @@ func TestRemove(t *testing.T) {
 }
 
 // The counters do not fall when a queue or a watch begins again at zero.
-func TestSteady(t *testing.T) {
+func TestCountersNeverFall(t *testing.T) {
 	m := newMetrics()
 	c := &working{name: "order"}
 	must(m.AddController(c))
@@ -424,7 +424,7 @@ func TestSteady(t *testing.T) {
 }
 
 // A source that panics is left out and logged; all others are there.
-func TestPanics(t *testing.T) {
+func TestPanickingSourceIsLeftOut(t *testing.T) {
 	var text strings.Builder
 	m := metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	must(m.AddLeader("shop", func() bool { panic("no lease") }))
@@ -440,7 +440,7 @@ func TestPanics(t *testing.T) {
 }
 
 // An invalid name breaks no other series.
-func TestBadNames(t *testing.T) {
+func TestInvalidNamesBreakNoSeries(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("a\xff", 1)
 	remove := must(m.AddController(&working{name: "a\xff"}))
@@ -462,7 +462,7 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
-func TestRegistererAndTwo(t *testing.T) {
+func TestTwoMetricsAreIndependent(t *testing.T) {
 	a, b := newMetrics(), newMetrics()
 	mine := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."})
 	if err := a.Registerer().Register(mine); err != nil {
@@ -485,9 +485,9 @@ func TestRegistererAndTwo(t *testing.T) {
 	}
 }
 
-// TestOverdueCalls: calls that take long are counted under one name; those of a cache have no
+// TestOverdueCallsAreCounted: calls that take long are counted under one name; those of a cache have no
 // controller.
-func TestOverdueCalls(t *testing.T) {
+func TestOverdueCallsAreCounted(t *testing.T) {
 	m := newMetrics()
 	m.Controller("order", 1).Problem(controller.Problem{Source: "Watches(Pod)", Part: "handler", Err: &controller.OverdueError{Part: "handler"}})
 	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}

@@ -38,7 +38,7 @@ var module = map[string]string{
 	"controlplane/README.md":    "Read me.\n",
 }
 
-func TestFindSource(t *testing.T) {
+func TestSourceIsFoundInTheCheckout(t *testing.T) {
 	dir := files(t, module)
 	requires := "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n"
 	if err := os.WriteFile(filepath.Join(dir, "controlplane", "go.mod"), []byte(requires), 0o644); err != nil {
@@ -64,7 +64,7 @@ func TestFindSource(t *testing.T) {
 	}
 }
 
-func TestHash(t *testing.T) {
+func TestHashCoversAllInputs(t *testing.T) {
 	hash := func(dir string, extra ...string) string {
 		t.Helper()
 		sum, err := source{dir: filepath.Join(dir, "controlplane")}.hash(extra...)
@@ -132,7 +132,7 @@ func TestBuild(t *testing.T) {
 }
 
 // A package has to be compiled if the build cache does not have it.
-func TestToCompile(t *testing.T) {
+func TestToCompileCountsUncachedPackages(t *testing.T) {
 	// The module has a new name each time, so the build cache does not have it.
 	mod := fmt.Sprintf("example.com/m%d", time.Now().UnixNano())
 	dir := files(t, map[string]string{
@@ -173,7 +173,7 @@ func TestToCompile(t *testing.T) {
 
 // The control plane is built for this machine, also in tests that are built for another
 // architecture.
-func TestForHost(t *testing.T) {
+func TestBuildIsForTheHost(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOARCH", "386")
 	src := source{dir: files(t, map[string]string{"go.mod": "module x\n"})}
@@ -189,7 +189,7 @@ func TestForHost(t *testing.T) {
 	}
 }
 
-func TestCompiled(t *testing.T) {
+func TestProgressOfABuild(t *testing.T) {
 	for _, x := range []struct {
 		n, total int
 		want     string
@@ -205,7 +205,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-func TestLinkFlags(t *testing.T) {
+func TestLinkFlagsSetTheVersion(t *testing.T) {
 	got := source{kubernetes: "v1.36.3"}.linkFlags()
 	for _, want := range []string{".gitVersion=v1.36.3", ".gitMajor=1 ", ".gitMinor=36"} {
 		if !strings.Contains(got, want) {
@@ -237,7 +237,7 @@ func TestLock(t *testing.T) {
 	unlock()
 }
 
-func TestPrune(t *testing.T) {
+func TestPruneKeepsTheLastUsed(t *testing.T) {
 	dir := files(t, map[string]string{
 		"controlplane-1": "", "controlplane-2": "", "controlplane-3": "", "controlplane-4": "", "controlplane-5": "", "lock": "",
 	})

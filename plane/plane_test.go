@@ -54,7 +54,7 @@ func ownPlane(pause bool) int {
 }
 
 // One control plane goes through all operations. Each step builds on the previous one.
-func TestLife(t *testing.T) {
+func TestOperationsOfOneControlPlane(t *testing.T) {
 	p, err := plane.Start(t.Context(), plane.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestLife(t *testing.T) {
 	})
 }
 
-func TestKeepsNamedDataDir(t *testing.T) {
+func TestNamedDataDirIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var kubeconfigs [2][]byte
 	for i := range kubeconfigs {
@@ -236,7 +236,7 @@ func TestKeepsNamedDataDir(t *testing.T) {
 	}
 }
 
-func TestEndsBeforeReady(t *testing.T) {
+func TestEarlyEndIsAnExitError(t *testing.T) {
 	t.Setenv(role, "failing")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -257,7 +257,7 @@ func TestEndsBeforeReady(t *testing.T) {
 	}
 }
 
-func TestNoSuchBinary(t *testing.T) {
+func TestMissingBinaryIsNotExist(t *testing.T) {
 	t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))
 	if _, err := plane.Start(t.Context(), plane.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got error %v, want ErrNotExist", err)

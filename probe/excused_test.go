@@ -14,7 +14,7 @@ import (
 )
 
 // An excused check does not fail the set. The list shows it with its reason.
-func TestExcused(t *testing.T) {
+func TestExcusedCheckFailsNothing(t *testing.T) {
 	sorry := &probe.Excused{Why: "it waits for us", Err: errors.New("list orders: password=x")}
 	for _, withhold := range []bool{false, true} {
 		s := newSet(t, probe.Options{Withhold: withhold})
@@ -54,7 +54,7 @@ func TestExcused(t *testing.T) {
 }
 
 // The log shows the state of a check when it changes.
-func TestLogOfExcused(t *testing.T) {
+func TestLogHasChangesOfExcusedChecks(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	var is atomic.Value

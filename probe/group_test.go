@@ -23,7 +23,7 @@ func addGroup(t *testing.T, s *probe.Set, name string, f probe.Group) (remove fu
 	return remove
 }
 
-func TestGroup(t *testing.T) {
+func TestGroupAnswersForManyChecks(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", fine)
 	add(t, s, "hidden", fine)
@@ -59,7 +59,7 @@ func TestGroup(t *testing.T) {
 }
 
 // A group that fails as a whole fails under its own name.
-func TestGroupFails(t *testing.T) {
+func TestFailingGroupFailsUnderItsName(t *testing.T) {
 	s := newSet(t, probe.Options{Timeout: 10 * time.Millisecond})
 	addGroup(t, s, "panics", func(context.Context) map[string]error { panic("x") })
 	end := make(chan struct{})
@@ -82,7 +82,7 @@ func TestGroupFails(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // Requests within MaxAge get the last answer. Calls of Check run the check.
-func TestMaxAge(t *testing.T) {
+func TestAnswersAreReusedWithinMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, failed atomic.Int64
 		s := newSet(t, probe.Options{MaxAge: time.Second})
@@ -123,7 +123,7 @@ func TestMaxAge(t *testing.T) {
 }
 
 // A call that was running during Forget is not cached.
-func TestForgetWhileItRuns(t *testing.T) {
+func TestForgetDropsARunningCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{MaxAge: time.Minute})
 		asked := 0

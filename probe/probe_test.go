@@ -58,7 +58,7 @@ func send(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestHandler(t *testing.T) {
+func TestHandlerAnswersEachPath(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", fine)
 	add(t, s, "cache-pods", fine)
@@ -111,7 +111,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-func TestMountAndHead(t *testing.T) {
+func TestMountServesBothPaths(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", bad("down"))
 	mux := http.NewServeMux()
@@ -130,7 +130,7 @@ func TestMountAndHead(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestInvalidAndTakenNamesAreErrors(t *testing.T) {
 	if _, err := probe.New("a/b", probe.Options{}); !errors.Is(err, probe.ErrName) {
 		t.Errorf("New: %v", err)
 	}
@@ -160,7 +160,7 @@ func TestNames(t *testing.T) {
 }
 
 // A check that hangs is reported, delays no other check, and costs one goroutine.
-func TestHangs(t *testing.T) {
+func TestHangingCheckCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{Timeout: 2 * time.Second})
 		release := make(chan struct{})
@@ -202,7 +202,7 @@ func TestHangs(t *testing.T) {
 
 // Concurrent callers share the call. A caller that comes after all others have left does not get
 // the answer of the cancelled call.
-func TestShares(t *testing.T) {
+func TestConcurrentCallersShareACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{})
 		var calls atomic.Int32
@@ -249,7 +249,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-func TestGoexit(t *testing.T) {
+func TestGoexitFailsTheCheck(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "leaves", func(context.Context) error { runtime.Goexit(); return nil })
 	for range 2 {
@@ -260,7 +260,7 @@ func TestGoexit(t *testing.T) {
 }
 
 // The log has changes, not probes.
-func TestLog(t *testing.T) {
+func TestLogHasChangesOnly(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	var is atomic.Value
@@ -295,7 +295,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestReason(t *testing.T) {
+func TestReasonHasNoSecrets(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain text: 5 of 7":                                                   "plain text: 5 of 7",
 		"two\nlines\tand\x00more":                                              "two lines and more",

@@ -33,7 +33,7 @@ const (
 	forPeople   = "kind: ClusterRoleBinding\nroleRef: {kind: ClusterRole, name: editor}\nsubjects: [{kind: Group, name: a}]\n"
 )
 
-func TestLoad(t *testing.T) {
+func TestLoadReadsRolesAndBindings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files      map[string]string
 		all, bound []string
@@ -84,7 +84,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestLoadFails(t *testing.T) {
+func TestLoadWithoutRulesFails(t *testing.T) {
 	none := folderOf(t, map[string]string{"kustomization.yaml": "resources: []"})
 	onlyBindings := folderOf(t, map[string]string{"a.yaml": binding})
 	role := folderOf(t, map[string]string{"a.yaml": managerRole})
@@ -105,7 +105,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-func TestNarrowed(t *testing.T) {
+func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
 	have := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create delete"), rule("", "pods", "get"), rule("", "nodes", "list", "a"))
 	need := must(t, rule("", "secrets", "get create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
 	got := rbac.Narrowed(need, have)

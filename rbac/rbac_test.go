@@ -38,7 +38,7 @@ func must(t *testing.T, rules ...rbacv1.PolicyRule) rbac.Rules {
 	return r
 }
 
-func TestPolicyRules(t *testing.T) {
+func TestPolicyRulesAreMerged(t *testing.T) {
 	urls := func(verbs string, urls ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{NonResourceURLs: urls, Verbs: strings.Fields(verbs)}
 	}
@@ -62,7 +62,7 @@ func TestPolicyRules(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestInvalidRulesAreRejected(t *testing.T) {
 	for want, r := range map[string]rbacv1.PolicyRule{
 		`rules[1].verbs: "*" grants`:                 rule("", "pods", "get *"),
 		`rules[1].apiGroups: "*" grants`:             rule("*", "pods", "get"),
@@ -165,7 +165,7 @@ func TestNothingIsLostOrAdded(t *testing.T) {
 	})
 }
 
-func TestParse(t *testing.T) {
+func TestParseErrorsNameTheDocument(t *testing.T) {
 	for text, want := range map[string]string{
 		"":     "it has no rules",
 		"a: b": "it has no rules",
@@ -205,7 +205,7 @@ func done(verb, group, resource, sub string, code int) client.Done {
 	return client.Done{Call: client.Call{Verb: verb, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Subresource: sub}, Code: code}
 }
 
-func TestRecorder(t *testing.T) {
+func TestRecorderRecordsEveryRequest(t *testing.T) {
 	var next atomic.Int32
 	r := &rbac.Recorder{Next: func(client.Done) { next.Add(1) }}
 	calls := []client.Done{
@@ -273,7 +273,7 @@ func (f *fakeT) end() {
 	}
 }
 
-func TestRecordTest(t *testing.T) {
+func TestRecordTestSavesAFile(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made")
 	t.Setenv(rbac.FolderVariable, folder)
 	one, called := &fakeT{name: "TestOrders/with a name"}, false
@@ -326,7 +326,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-func TestDeclared(t *testing.T) {
+func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	guestbook := &unstructured.Unstructured{}
 	guestbook.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Guestbook"})
 	got, err := rbac.Declared(scheme.New(), mapper(), &corev1.Pod{}, guestbook, &corev1.Pod{})

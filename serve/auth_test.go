@@ -111,7 +111,7 @@ func ask(h http.Handler, method, path string, credentials ...string) *httptest.R
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func TestAuthorized(t *testing.T) {
+func TestAuthorizedFollowsTheReviews(t *testing.T) {
 	long := "Bearer good:" + strings.Repeat("x", 20_000)
 	for _, tt := range []struct {
 		name, method, path string
@@ -166,7 +166,7 @@ func TestAuthorized(t *testing.T) {
 }
 
 // A failed review denies the request, and the answer does not reveal the reason.
-func TestAuthorizedFails(t *testing.T) {
+func TestFailedReviewDenies(t *testing.T) {
 	var text bytes.Buffer
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
 	h := serve.Authorized(a, ok, serve.AuthOptions{Logger: slog.New(slog.NewTextHandler(&text, nil)), AllowFor: -1, DenyFor: -1})
@@ -187,14 +187,14 @@ func TestAuthorizedFails(t *testing.T) {
 }
 
 // A review that panics denies the request, too.
-func TestAuthorizedPanics(t *testing.T) {
+func TestPanickingReviewDenies(t *testing.T) {
 	h := serve.Authorized(nil, ok, serve.AuthOptions{Logger: quiet})
 	if w := ask(h, "GET", "/metrics", "Bearer x"); w.Code != 503 {
 		t.Errorf("got %d", w.Code)
 	}
 }
 
-func TestAuthorizedAudiences(t *testing.T) {
+func TestTokenNeedsAnAcceptedAudience(t *testing.T) {
 	for _, tt := range []struct {
 		of   []string
 		code int
@@ -207,7 +207,7 @@ func TestAuthorizedAudiences(t *testing.T) {
 	}
 }
 
-func TestAuthorizedRemembers(t *testing.T) {
+func TestAnswersAreCachedForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet})
@@ -241,7 +241,7 @@ func TestAuthorizedRemembers(t *testing.T) {
 }
 
 // Any number of bad tokens does not evict the answer for a good one.
-func TestAuthorizedFlood(t *testing.T) {
+func TestBadTokensDoNotEvictGoodOnes(t *testing.T) {
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
 	h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet, MaxAnswers: 10})
 	ask(h, "GET", "/metrics", "Bearer good:ann")
@@ -259,7 +259,7 @@ func TestAuthorizedFlood(t *testing.T) {
 }
 
 // Concurrent requests with one token share a review. The number of concurrent reviews is bounded.
-func TestAuthorizedAtOnce(t *testing.T) {
+func TestConcurrentRequestsShareAReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet, MaxReviews: 3})
@@ -286,7 +286,7 @@ func TestAuthorizedAtOnce(t *testing.T) {
 }
 
 // A caller that leaves does not break the review that others wait for. A review that hangs ends.
-func TestAuthorizedLeaves(t *testing.T) {
+func TestReviewSurvivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet})

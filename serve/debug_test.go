@@ -67,7 +67,7 @@ func TestDebug(t *testing.T) {
 }
 
 // A profile ends with its request, cannot be longer than its request, and only one runs at a time.
-func TestDebugTime(t *testing.T) {
+func TestProfileEndsWithItsRequest(t *testing.T) {
 	h, err := serve.Debug()
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func (s *signalled) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-func TestDebugPages(t *testing.T) {
+func TestInvalidPagesAreRejected(t *testing.T) {
 	for _, pages := range [][]serve.Page{
 		{{Path: "/caches", Handler: ok}},
 		{{Path: "/debug/", Handler: ok}},
@@ -132,7 +132,7 @@ func TestDebugPages(t *testing.T) {
 }
 
 // Profiles are served only by the handler that Debug returned.
-func TestNothingGlobal(t *testing.T) {
+func TestDebugLeavesTheDefaultMuxAlone(t *testing.T) {
 	if _, err := serve.Debug(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // The API server decides who may read. Three service accounts ask: one with a ClusterRole for the
 // path, one without, and one whose token has another audience.
-func TestAuthorizedLive(t *testing.T) {
+func TestAPIServerDecidesWhoMayRead(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -113,7 +113,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
-func TestOptions(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	cert, _ := certificate(t)
 	withCert := &tls.Config{Certificates: []tls.Certificate{cert}}
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestLife(t *testing.T) {
+func TestServerRunsAndRunsAgain(t *testing.T) {
 	s, addr, stop := started(t, serve.Options{Handler: ok})
 	if host, _, _ := net.SplitHostPort(addr); host != "127.0.0.1" {
 		t.Errorf("listens on %s", addr)
@@ -205,7 +205,7 @@ func TestLife(t *testing.T) {
 }
 
 // A stopping server answers running requests.
-func TestStopWaits(t *testing.T) {
+func TestStopWaitsForRunningRequests(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	_, addr, stop := started(t, serve.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(inside)
@@ -244,7 +244,7 @@ func TestStopWaits(t *testing.T) {
 }
 
 // A stopping server does not wait for connections without a request.
-func TestStopUnasked(t *testing.T) {
+func TestStopDoesNotWaitForFreshConnections(t *testing.T) {
 	var text bytes.Buffer
 	_, addr, stop := started(t, serve.Options{Handler: ok, StopTimeout: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	for range 3 {
@@ -264,7 +264,7 @@ func TestStopUnasked(t *testing.T) {
 }
 
 // After StopTimeout the server ends the remaining requests.
-func TestStopEnds(t *testing.T) {
+func TestStopTimeoutCutsRequestsOff(t *testing.T) {
 	inside, cause := make(chan struct{}), make(chan error, 1)
 	_, addr, stop := started(t, serve.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(inside)
@@ -282,7 +282,7 @@ func TestStopEnds(t *testing.T) {
 	}
 }
 
-func TestPanics(t *testing.T) {
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	var text bytes.Buffer
 	s, addr, stop := started(t, serve.Options{
 		Logger: slog.New(slog.NewTextHandler(&text, nil)),
@@ -333,7 +333,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestHandlerTimeout(t *testing.T) {
+func TestHandlerTimeoutEndsTheContext(t *testing.T) {
 	causes := make(chan error, 2)
 	s, addr, _ := started(t, serve.Options{HandlerTimeout: 10 * time.Millisecond,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

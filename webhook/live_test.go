@@ -96,7 +96,7 @@ func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
 	}
 }
 
-func TestOnAControlPlane(t *testing.T) {
+func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	var dry, real atomic.Int64 // validated creations
 	defaulter := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(_ context.Context, o *thing) error {
 		if o.Name == "panic" {

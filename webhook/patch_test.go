@@ -70,7 +70,7 @@ func defaulted(t interface{ Fatalf(string, ...any) }, raw []byte, change func(*t
 	return patch, o
 }
 
-func TestPatch(t *testing.T) {
+func TestPatchHasOnlyTheChange(t *testing.T) {
 	three := int32(3)
 	for _, tt := range []struct {
 		name, raw string
@@ -307,7 +307,7 @@ func hasTwice(b []byte) bool {
 }
 
 // Large objects are looked up by a map, and deep nesting does not exhaust the stack.
-func TestPatchOfMuch(t *testing.T) {
+func TestPatchOfLargeAndDeepObjects(t *testing.T) {
 	raw := map[string]any{}
 	for i := range 50000 {
 		raw[fmt.Sprintf("key-%d", i)] = i

@@ -67,9 +67,9 @@ webhooks:
 	return dir
 }
 
-// TestReplicas: several replicas share a certificate and a Lease, one of them leads, and calls go
+// TestCallsGoToReadyReplicas: several replicas share a certificate and a Lease, one of them leads, and calls go
 // to the ready ones, before and after a restart.
-func TestReplicas(t *testing.T) {
+func TestCallsGoToReadyReplicas(t *testing.T) {
 	const n = 3
 	var out [n]atomic.Bool // replicas that report themselves as not ready
 	var made, called atomic.Int64

@@ -32,7 +32,7 @@ func (r *recorder) Logf(format string, args ...any) {
 }
 
 // Only a failed test shows the control plane's log, from the beginning of the test on.
-func TestLogOnFailure(t *testing.T) {
+func TestOnlyFailedTestsShowTheLog(t *testing.T) {
 	p := Shared(t)
 	for _, failed := range []bool{false, true} {
 		write(t, p, "line one of this test\n")
@@ -55,7 +55,7 @@ func write(t *testing.T, p *plane.Plane, s string) {
 	}
 }
 
-func TestLabel(t *testing.T) {
+func TestLabelIsAValidNamePrefix(t *testing.T) {
 	for test, want := range map[string]string{
 		"TestX":                        "testx",
 		"TestX/y_z":                    "testx-y-z",
@@ -81,7 +81,7 @@ func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 
 // If the control plane is not ready at the test's deadline, the test fails with advice before "go
 // test" ends the process.
-func TestTimeIsOver(t *testing.T) {
+func TestLateStartFailsTheTestWithAdvice(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nimport \"time\"\n\nfunc main() { time.Sleep(time.Minute) }\n"), 0o600); err != nil {
 		t.Fatal(err)

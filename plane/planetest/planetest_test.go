@@ -37,7 +37,7 @@ func (c checked) Run() int {
 
 // All tests share one control plane. Each has its own namespace, in which Pods can be created at
 // once.
-func TestSharedNamespaces(t *testing.T) {
+func TestTestsShareOneControlPlane(t *testing.T) {
 	var pids []int
 	var names []string
 	for _, name := range []string{"First", "second_with/a very long name that does not fit", "Größe", "--"} {
@@ -64,7 +64,7 @@ func TestSharedNamespaces(t *testing.T) {
 }
 
 // A private control plane is gone when its test has ended.
-func TestPrivate(t *testing.T) {
+func TestPrivateControlPlaneEndsWithItsTest(t *testing.T) {
 	shared := planetest.Shared(t)
 	var dir string
 	t.Run("test", func(t *testing.T) {

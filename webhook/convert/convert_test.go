@@ -43,7 +43,7 @@ var forms = map[string]string{
 }
 
 // Every version converts to every other one, in the order of the request, with all metadata.
-func TestConvert(t *testing.T) {
+func TestEveryVersionConvertsToEveryOther(t *testing.T) {
 	e := endpoint(t)
 	for to, want := range forms {
 		w := serve(e, request("shop.flyball.test/"+to, forms["v1"], forms["v2"], forms["v3"], forms["v2"]))
@@ -69,7 +69,7 @@ func canon(t *testing.T, s string) string {
 	return string(b)
 }
 
-func TestFailure(t *testing.T) {
+func TestFailureNamesTheObject(t *testing.T) {
 	e := endpoint(t)
 	good := forms["v1"]
 	for _, tt := range []struct {
@@ -104,7 +104,7 @@ func TestFailure(t *testing.T) {
 }
 
 // FAULTS 30.
-func TestBadReviews(t *testing.T) {
+func TestMalformedReviewsAreRefused(t *testing.T) {
 	e := endpoint(t)
 	head := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":`
 	for _, tt := range []struct{ name, body, says string }{
@@ -200,7 +200,7 @@ func (m *manager) WebhookHooks() convert.Hooks {
 	}}
 }
 
-func TestServe(t *testing.T) {
+func TestServeRegistersWithTheManager(t *testing.T) {
 	m := &manager{}
 	if err := convert.Serve(m, parts()...); err != nil || m.path != "/convert" {
 		t.Fatal(err, m.path)
@@ -223,7 +223,7 @@ func FuzzRoundTripV2(f *testing.F) {
 	webhooktest.RoundTrip(f, convert.Spoke[orderV2, orderV1](v2ToHub, v2FromHub), price)
 }
 
-func TestRoundTripV3(t *testing.T) {
+func TestSpokeByMethodsLosesNothing(t *testing.T) {
 	webhooktest.RoundTrip(t, convert.SpokeByMethods[orderV3, orderV1]())
 }
 

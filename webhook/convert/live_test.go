@@ -81,7 +81,7 @@ func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, 
 
 func list(of map[string]any) map[string]any { return map[string]any{"type": "array", "items": of} }
 
-func TestOnAControlPlane(t *testing.T) {
+func TestAPIServerConverts(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(convert.Path, endpoint(t))
 	srv := httptest.NewTLSServer(mux)

@@ -15,7 +15,7 @@ import (
 
 // A handler that is not from this package gets the request that an API server would send, and its
 // answer is returned.
-func TestAnyHandler(t *testing.T) {
+func TestAnyHandlerIsCalledAsByTheAPIServer(t *testing.T) {
 	var seen admissionv1.AdmissionRequest
 	patch := ""
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

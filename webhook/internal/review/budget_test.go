@@ -18,7 +18,7 @@ import (
 )
 
 // A budget decides by the age of bodies and the bytes that requests hold.
-func TestBudgetDecides(t *testing.T) {
+func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	now := time.Now()
 	b := NewBudget(400 << 10) // 300 KiB for large requests
 	evicted := ""
@@ -75,7 +75,7 @@ func TestBudgetDecides(t *testing.T) {
 }
 
 // A waiting request continues when bytes are returned, and gives up after a bounded time.
-func TestBudgetWaits(t *testing.T) {
+func TestWaitForMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(400 << 10)
 		var working, waits, tooLate hold
@@ -116,7 +116,7 @@ func TestBudgetWaits(t *testing.T) {
 
 // Clients that send large bodies and never finish them hold no more than the budget. They block
 // nobody: good calls are answered meanwhile.
-func TestUnfinishedBodies(t *testing.T) {
+func TestUnfinishedBodiesStayWithinTheBudget(t *testing.T) {
 	const budget, body, strangers = 16 << 20, 63 << 20, 16
 	e := NewEndpoint(echo{}, Options{Name: "test", Logger: slog.New(slog.DiscardHandler), DefaultBody: 64 << 20, Budget: NewBudget(budget), AnswersBodies: true})
 	srv := httptest.NewServer(e)
@@ -176,7 +176,7 @@ func TestUnfinishedBodies(t *testing.T) {
 	}
 }
 
-func TestShareOfTheMemory(t *testing.T) {
+func TestDefaultBudgetIsAShareOfMemory(t *testing.T) {
 	for limit, want := range map[int64]int64{0: 256 << 20, 256 << 20: 64 << 20, 16 << 20: 8 << 20, 64 << 30: 256 << 20} {
 		if got := share(limit); got != want {
 			t.Errorf("of %d: %d, want %d", limit, got, want)
@@ -187,7 +187,7 @@ func TestShareOfTheMemory(t *testing.T) {
 	}
 }
 
-func TestCgroupLimit(t *testing.T) {
+func TestLowestCgroupLimitApplies(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	for _, tt := range []struct {
 		name string

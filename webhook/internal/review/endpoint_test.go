@@ -136,7 +136,7 @@ func TestHeaderIsCheckedFirst(t *testing.T) {
 	}
 }
 
-func TestBody(t *testing.T) {
+func TestBodyIsReadUpToItsLimit(t *testing.T) {
 	e := endpoint(nil, Options{DefaultBody: 100_000})
 	for _, n := range []int{2, 8191, 8192, 8193, 99_999, 100_000} {
 		body := `"` + strings.Repeat("x", n-2) + `"`
@@ -178,7 +178,7 @@ func used(e *Endpoint) int64 {
 	return e.budget.used
 }
 
-func TestErrors(t *testing.T) {
+func TestHandlerErrorsBecomeStatuses(t *testing.T) {
 	secret := errors.New("secret")
 	for _, tt := range []struct {
 		name  string
@@ -215,7 +215,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
+func TestTheShorterTimeoutApplies(t *testing.T) {
 	for _, tt := range []struct {
 		query   string
 		timeout time.Duration
@@ -240,7 +240,7 @@ func TestBound(t *testing.T) {
 }
 
 // A handler that ends with its context gets its request answered in time.
-func TestTimeout(t *testing.T) {
+func TestHandlerThatEndsWithItsContextIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := endpoint(func(ctx context.Context, _ []byte) error {
 			<-ctx.Done()
@@ -262,7 +262,7 @@ func TestTimeout(t *testing.T) {
 }
 
 // FAULTS 31: handlers that never end do not pile up.
-func TestHandlersLeftBehind(t *testing.T) {
+func TestAbandonedHandlersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		var lost []int
@@ -323,7 +323,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 	})
 }
 
-func TestCallerGoes(t *testing.T) {
+func TestHandlerEndsWhenTheCallerDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started, ended := make(chan struct{}), false
 		e := endpoint(func(ctx context.Context, _ []byte) error {
@@ -344,7 +344,7 @@ func TestCallerGoes(t *testing.T) {
 	})
 }
 
-func TestHooks(t *testing.T) {
+func TestHooksSeeEveryCall(t *testing.T) {
 	var started []string
 	var done []Call
 	e := endpoint(nil, Options{Hooks: Hooks{Started: func(n string) { started = append(started, n) }, Done: func(c Call) { done = append(done, c) }}})
@@ -356,7 +356,7 @@ func TestHooks(t *testing.T) {
 }
 
 // Many requests of all kinds run at once on real goroutines. Each gets its own answer.
-func TestMany(t *testing.T) {
+func TestConcurrentRequestsGetTheirOwnAnswers(t *testing.T) {
 	e := endpoint(func(ctx context.Context, body []byte) error {
 		switch len(body) % 7 {
 		case 0:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestReader(t *testing.T) {
+func TestReaderReadsOrRejects(t *testing.T) {
 	for _, tt := range []struct{ in, err string }{
 		{`{"s":"a\u0062","b":true,"r":{"x":[1]},"l":["q",null],"o":{"i":"j"},"other":[{}]}`, ""},
 		{`{"s":null,"b":null,"r":null,"l":null,"o":null}`, ""},
