@@ -47,7 +47,7 @@ func ExampleNew() {
 	_, err := serve.New(serve.Options{Name: "metrics", Addr: ":8080", Handler: http.NotFoundHandler()})
 	fmt.Println(err)
 	// Output:
-	// server "metrics": Options.Addr: :8080: plain HTTP beyond loopback: give it a certificate, or say Insecure
+	// server "metrics": Addr: :8080: plain HTTP beyond loopback: give it a certificate, or say Insecure
 }
 
 // What others may see only if the API server says so.
