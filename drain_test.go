@@ -13,7 +13,6 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/webhook"
 )
@@ -35,7 +34,7 @@ func TestWebhooksAreDrained(t *testing.T) {
 		close(draining)
 		<-heard
 	}
-	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

@@ -173,7 +173,7 @@ func (c *Cache) WaitForSync(ctx context.Context) error { return c.factory.WaitFo
 // Watch is one list and watch of the cache.
 type Watch struct {
 	Kind      informer.Kind
-	Selection informer.Selection
+	Selection client.Selection
 	State     informer.State
 	Figures   informer.Figures
 }
@@ -201,7 +201,7 @@ func (c *Cache) Watches() []Watch {
 // With the zero Selection the handle is to what the options say, and reads of the kind are
 // answered from it. For a metadata-only proto that is a watch of metadata, unless whole objects,
 // and no metadata, are held already. With any other Selection it is to a watch of its own, which reads do not see.
-func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Selection) (*Handle, error) {
+func (c *Cache) Open(ctx context.Context, proto object.Object, sel client.Selection) (*Handle, error) {
 	kind, err := c.conn.Resolve(ctx, proto)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -272,7 +272,7 @@ func (c *Cache) hold(kind informer.Kind, metadata bool) (*held, error) {
 		h.namespaces = slices.Compact(slices.Sorted(slices.Values(names)))
 	}
 	for _, ns := range h.namespaces {
-		share, err := c.factory.OpenKind(kind, informer.Selection{
+		share, err := c.factory.OpenKind(kind, client.Selection{
 			Namespace: ns, Labels: special.Labels, Fields: special.Fields, MetadataOnly: metadata,
 		})
 		if err == nil {

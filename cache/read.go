@@ -13,11 +13,10 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Get implements client.Reader. What is asked for by ResourceVersion is ignored: the answer is
-// what the cache holds now.
+// Get implements client.Reader. The answer is what the cache holds now.
 //
-// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource
-// or a live read, *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
+// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live read
+// or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
 // *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
@@ -48,8 +47,11 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	if o.Live {
 		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "live", Reason: client.ErrNotLive.Error(), cause: client.ErrNotLive}
 	}
-	if o.Subresource != "" {
+	if o.Subresource != "" || !o.Parent.Empty() {
 		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "subresource " + o.Subresource, Reason: "only the server has it"}
+	}
+	if err := h.atVersion(o.ResourceVersion); err != nil {
+		return nil, nil, err
 	}
 	shares, err := h.in(key.Namespace)
 	if err != nil {
@@ -87,8 +89,7 @@ func (h *held) problem(key object.Key) string {
 // Objects are decoded by several goroutines once there are many, see [run.Ahead]: of a loop that is
 // left early up to 64, or 1 MiB of them, are decoded for nothing.
 //
-// Limit does not bound it; Continue starts it behind the page whose token that is. Versions are
-// ignored.
+// Limit does not bound it; Continue starts it behind the page whose token that is.
 //
 // Errors end the sequence, but for *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.

@@ -50,7 +50,7 @@ func (s *small) Add(_ string, r controller.Runner) (io.Closer, error) {
 }
 
 func (s *small) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
-	h, err := s.cache.Open(ctx, proto, informer.Selection{})
+	h, err := s.cache.Open(ctx, proto, client.Selection{})
 	if err != nil {
 		return nil, err
 	}
