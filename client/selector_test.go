@@ -117,7 +117,7 @@ func FuzzSelectors(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if some, err := selects(&o); err != nil || !some {
+			if some, err := selects(&o.Selection); err != nil || !some {
 				t.Fatalf("%q matches nothing: %v", s, err)
 			}
 		}
