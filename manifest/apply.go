@@ -136,7 +136,7 @@ func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, n
 		return false, err
 	}
 	for e, err := range w.Events() {
-		if _, closed := errors.AsType[*client.WatchClosed](err); closed {
+		if _, closed := errors.AsType[*client.WatchClosedError](err); closed {
 			return false, nil
 		}
 		switch {
@@ -195,7 +195,7 @@ func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 }
 
 func isAbsent(err error) bool {
-	if _, ok := errors.AsType[*client.NotServed](err); ok {
+	if _, ok := errors.AsType[*client.NotServedError](err); ok {
 		return true
 	}
 	return err != nil && client.IgnoreNotFound(err) == nil

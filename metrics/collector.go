@@ -10,6 +10,7 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
@@ -18,7 +19,7 @@ import (
 // collector asks, at each scrape, those who know.
 type collector struct {
 	mu           sync.Mutex
-	controllers  map[string]Working
+	controllers  map[string]controller.Interface
 	caches       map[*func() []cache.Watch]struct{}
 	leaders      map[string]func() bool
 	certificates map[string]Certificate
@@ -32,7 +33,7 @@ type collector struct {
 
 func newCollector() *collector {
 	return &collector{
-		controllers: map[string]Working{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
+		controllers: map[string]controller.Interface{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
 		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
 		steady: map[*prometheus.Desc]steadies{}, shown: map[string][]int{},
 	}

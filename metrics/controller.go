@@ -8,7 +8,6 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/workqueue"
 )
 
 const (
@@ -144,18 +143,9 @@ func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
 // ObserveWork implements workqueue.Observer.
 func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
 
-// Working is what a controller is asked at each scrape. *controller.Controller of any request is one.
-// One that has QueueDepths as well is asked for the depth of its queue by priority, and one that has
-// SourceFailures for the objects on which its handlers fail.
-type Working interface {
-	Name() string
-	State() controller.State
-	QueueStats() workqueue.Stats
-}
-
-// AddController has a controller asked for its queue and its state. Calling remove ends that, and
-// takes all series of the name away, those of the hooks included. The error is a *TakenError.
-func (m *Metrics) AddController(c Working) (remove func(), err error) {
+// AddController reads the state, the queue and the failing sources of c at each scrape. Calling remove
+// ends that, and drops all series of the name, those of the hooks included. The error is a *TakenError.
+func (m *Metrics) AddController(c controller.Interface) (remove func(), err error) {
 	name := label(c.Name())
 	end, err := add(m.pulled, m.pulled.controllers, "controller", name, c)
 	if err != nil {

@@ -49,6 +49,6 @@ func Example() {
 	// controller_runtime_reconcile_total{controller="order",result="requeue_after"} 0
 	// controller_runtime_reconcile_total{controller="order",result="success"} 1
 	// shop_orders_total 1
-	// workqueue_depth{controller="order",name="order",priority=""} 0
+	// workqueue_depth{controller="order",name="order",priority="0"} 0
 	// shop_orders_total 1
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/serve"
-	"github.com/flyball-io/flyball/workqueue"
 )
 
 // descs are those of all that a collector yields.
@@ -86,12 +85,12 @@ const (
 	byServer = "server"
 )
 
-func (s *scrape) controller(name string, c Working) {
+func (s *scrape) controller(name string, c controller.Interface) {
 	state, q := c.State(), c.QueueStats()
 	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
 	s.gauge(activeDesc, float64(q.InFlight), name)
 	s.sources(name, c)
-	s.depths(name, c, q.Depth)
+	s.depths(name, c)
 	s.counter(addsDesc, float64(q.Adds), name, name)
 	s.counter(retriesDesc, float64(q.Retries), name, name)
 	s.gauge(unfinishedDesc, q.Unfinished.Seconds(), name, name)
@@ -102,15 +101,9 @@ func (s *scrape) controller(name string, c Working) {
 }
 
 // sources shows what the sources of a controller fail on; those of one name are added up.
-func (s *scrape) sources(name string, c Working) {
-	f, ok := c.(interface {
-		SourceFailures() []controller.SourceFailure
-	})
-	if !ok {
-		return
-	}
+func (s *scrape) sources(name string, c controller.Interface) {
 	objects := map[string]int{}
-	for _, failure := range f.SourceFailures() {
+	for _, failure := range c.SourceFailures() {
 		objects[failure.Source] += failure.Objects
 	}
 	for source, n := range objects {
@@ -123,18 +116,13 @@ const maxPriorities = 16
 
 // depths shows how many requests wait for a worker, by priority. A label that was shown once
 // is shown from then on.
-func (s *scrape) depths(name string, c Working, all int) {
-	q, ok := c.(interface{ QueueDepths() []workqueue.Depth })
-	if !ok {
-		s.gauge(depthDesc, float64(all), name, name, "")
-		return
-	}
+func (s *scrape) depths(name string, c controller.Interface) {
 	shown := s.shown[name]
 	if len(shown) == 0 {
 		shown = []int{0}
 	}
 	keys, others := map[int]int{}, 0
-	for _, d := range q.QueueDepths() {
+	for _, d := range c.QueueDepths() {
 		switch {
 		case slices.Contains(shown, d.Priority):
 		case len(shown) < maxPriorities:

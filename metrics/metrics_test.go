@@ -45,6 +45,7 @@ func newMetrics() *metrics.Metrics {
 
 // working is a controller that says what it is told to.
 type working struct {
+	controller.Interface
 	name  string
 	phase controller.Phase
 	queue workqueue.Stats
@@ -54,7 +55,11 @@ func (w *working) Name() string                { return w.name }
 func (w *working) State() controller.State     { return controller.State{Phase: w.phase} }
 func (w *working) QueueStats() workqueue.Stats { return w.queue }
 
-// prioritised knows the depth of its queue by priority.
+func (w *working) QueueDepths() []workqueue.Depth { return nil }
+
+func (w *working) SourceFailures() []controller.SourceFailure { return nil }
+
+// prioritised has requests of several priorities in its queue, and sources that fail.
 type prioritised struct {
 	working
 	depths   []workqueue.Depth
@@ -342,9 +347,9 @@ func TestDepthByPriority(t *testing.T) {
 		t.Errorf("a thousand: %v, %v in all", by, sum)
 	}
 	remove()
-	must(m.AddController(&working{name: "order", queue: workqueue.Stats{Depth: 5}}))
-	if by, _ := look(); len(by) != 1 || by[""] != 5 {
-		t.Errorf("one that does not know: %v", by)
+	must(m.AddController(&working{name: "order"}))
+	if by, _ := look(); len(by) != 1 || by["0"] != 0 {
+		t.Errorf("another of the same name: %v", by)
 	}
 }
 

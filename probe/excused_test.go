@@ -15,7 +15,7 @@ import (
 
 // What is excused fails nothing, and is told of with its reason.
 func TestExcused(t *testing.T) {
-	sorry := &probe.Excused{Why: "it waits for us", Err: errors.New("list orders: password=x")}
+	sorry := &probe.ExcusedError{Why: "it waits for us", Err: errors.New("list orders: password=x")}
 	for _, withhold := range []bool{false, true} {
 		s := newSet(t, probe.Options{Withhold: withhold})
 		add(t, s, "alone", func(context.Context) error { return sorry })
@@ -63,7 +63,7 @@ func TestLogOfExcused(t *testing.T) {
 		case "fails":
 			return down
 		case "excused":
-			return &probe.Excused{Why: "later", Err: down}
+			return &probe.ExcusedError{Why: "later", Err: down}
 		}
 		return nil
 	})

@@ -44,20 +44,20 @@ func (e *NameError) Error() string {
 
 func (e *NameError) Unwrap() error { return e.Err }
 
-// Excused is what a check returns of something that is not in order and does not fail the set: the
+// ExcusedError is what a check returns of something that is not in order and does not fail the set: the
 // answer with all checks names it, and says why. It counts only as it is, not wrapped or joined.
-type Excused struct {
+type ExcusedError struct {
 	// Why says why it is excused: "waits for the webhooks of this program".
 	Why string
 	// Err is what is not in order. It must not be nil.
 	Err error
 }
 
-func (e *Excused) Error() string { return "excused, " + e.Why + ": " + e.Err.Error() }
+func (e *ExcusedError) Error() string { return "excused, " + e.Why + ": " + e.Err.Error() }
 
-func (e *Excused) Unwrap() error { return e.Err }
+func (e *ExcusedError) Unwrap() error { return e.Err }
 
-// Check returns nil if all is well, or what is not; an *Excused does not fail the set. It is called on a goroutine of its own, never
+// Check returns nil if all is well, or what is not; an *ExcusedError does not fail the set. It is called on a goroutine of its own, never
 // twice at once, and should return soon after ctx ends. What its error says can be read by whoever
 // may ask, so it must not name secrets.
 type Check func(ctx context.Context) error
@@ -179,11 +179,11 @@ type Result struct {
 	// *run.PanicError for one that panicked.
 	Err error
 	// Excused is what is not in order, though Err is nil; nil if nothing is.
-	Excused *Excused
+	Excused *ExcusedError
 }
 
 func resultOf(name string, err error) Result {
-	if e, ok := err.(*Excused); ok {
+	if e, ok := err.(*ExcusedError); ok {
 		return Result{Name: name, Excused: e}
 	}
 	return Result{Name: name, Err: err}

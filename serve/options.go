@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
 )
 
 var (
@@ -24,8 +25,6 @@ var (
 	ErrNoCertificate = errors.New("TLS has no certificate")
 	// ErrOldTLS says that the TLS configuration allows nothing that is new enough.
 	ErrOldTLS = errors.New("TLS 1.2 is the least")
-	// ErrRunning says that Run was called while the server runs.
-	ErrRunning = errors.New("server runs already")
 	// ErrStopped is the cause for which the ctx of a request ends that is still being answered when
 	// the time to stop is over.
 	ErrStopped = errors.New("server stops")
@@ -33,20 +32,6 @@ var (
 	// than Options.HandlerTimeout.
 	ErrHandlerTimeout = errors.New("handler timed out")
 )
-
-// OptionError says which of the Options cannot be as it is.
-type OptionError struct {
-	// Server is the name of the server; empty if it has none.
-	Server string
-	Field  string
-	Err    error
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("server %q: Options.%s: %s", e.Server, e.Field, e.Err)
-}
-
-func (e *OptionError) Unwrap() error { return e.Err }
 
 // ListenError says that a server could not listen.
 type ListenError struct {
@@ -118,7 +103,7 @@ type Options struct {
 
 func (o Options) checked() (Options, error) {
 	bad := func(field string, err error) (Options, error) {
-		return o, &OptionError{Server: o.Name, Field: field, Err: err}
+		return o, &option.Error{Of: fmt.Sprintf("server %q", o.Name), Field: field, Err: err}
 	}
 	if o.Name == "" {
 		return bad("Name", ErrNoName)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -38,7 +39,7 @@ type Stats struct {
 	Turned uint64
 }
 
-// New checks the options; the error is an *OptionError. It starts nothing and opens no port.
+// New checks the options; the error is an *option.Error. It starts nothing and opens no port.
 func New(o Options) (*Server, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -90,13 +91,13 @@ func (s *Server) Stats() Stats {
 // connections, and returns when every goroutine has ended, those of handlers included. It may be
 // called again afterwards.
 //
-// The error is nil when ctx was the reason; otherwise a *ListenError, ErrRunning, an *OptionError
+// The error is nil when ctx was the reason; otherwise a *ListenError, run.ErrRunning, an *option.Error
 // where a name turned out not to be loopback, or why no connection could be accepted any more.
 func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	if s.running {
 		s.mu.Unlock()
-		return fmt.Errorf("server %q: %w", s.o.Name, ErrRunning)
+		return fmt.Errorf("server %q: %w", s.o.Name, run.ErrRunning)
 	}
 	s.running = true
 	s.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); s.o.TLS == nil && !s.o.Insecure && (!ok || !at.IP.IsLoopback()) {
 		_ = l.Close()
-		return nil, &OptionError{Server: s.o.Name, Field: "Addr", Err: fmt.Errorf("%s is %s: %w", s.o.Addr, l.Addr(), ErrPlain)}
+		return nil, &option.Error{Of: fmt.Sprintf("server %q", s.o.Name), Field: "Addr", Err: fmt.Errorf("%s is %s: %w", s.o.Addr, l.Addr(), ErrPlain)}
 	}
 	return l, nil
 }

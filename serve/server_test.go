@@ -23,7 +23,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 )
 
@@ -148,7 +150,7 @@ func TestOptions(t *testing.T) {
 				}
 				return
 			}
-			var bad *serve.OptionError
+			var bad *option.Error
 			if !errors.As(err, &bad) || bad.Field != tt.field || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("got %v, want Options.%s, %v", err, tt.field, tt.is)
 			}
@@ -165,7 +167,7 @@ func TestLife(t *testing.T) {
 	if code, body := get(t, c, "http://"+addr); code != 200 || body != "ok" {
 		t.Errorf("got %d %q", code, body)
 	}
-	if err := s.Run(t.Context()); !errors.Is(err, serve.ErrRunning) {
+	if err := s.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 		t.Errorf("Run while it runs: %v", err)
 	}
 

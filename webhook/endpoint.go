@@ -133,7 +133,7 @@ type job struct {
 }
 
 // Parse reads a review, for the endpoint beneath.
-func (e *Endpoint) Parse(body []byte) (review.Job, *review.Refusal) {
+func (e *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{e: e}
 	if no := j.req.parse(body, e.kind); no != nil {
 		return nil, no
@@ -161,17 +161,17 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	return out, !resp.Allowed, err
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
-// and WebhookBudget() *Budget is asked for the hooks and the budget.
+// Manager is all that webhooks use of the program that serves them. *flyball.Manager implements it.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
 	// Handle serves h at a path of the webhook server.
 	Handle(path string, h http.Handler) error
+	// WebhookHooks are the default of Options.Hooks.
+	WebhookHooks() Hooks
+	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
+	WebhookBudget() *Budget
 }
-
-// hooked is a Manager that counts what its webhooks do.
-type hooked interface{ WebhookHooks() review.Hooks }
 
 // options takes the one Options of a variadic call, and fills in what the manager knows.
 func options(mgr Manager, opts []Options) (Options, error) {
@@ -186,11 +186,11 @@ func options(mgr Manager, opts []Options) (Options, error) {
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
 	}
-	if b, ok := mgr.(interface{ WebhookBudget() *Budget }); ok && o.Budget == nil {
-		o.Budget = b.WebhookBudget()
+	if o.Budget == nil {
+		o.Budget = mgr.WebhookBudget()
 	}
-	if h, ok := mgr.(hooked); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
-		o.Hooks = h.WebhookHooks()
+	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
+		o.Hooks = mgr.WebhookHooks()
 	}
 	return o, nil
 }

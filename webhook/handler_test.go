@@ -89,7 +89,7 @@ func TestDefaulter(t *testing.T) {
 }
 
 func isNoVerdict(err error, code int, says string) bool {
-	no, ok := errors.AsType[*webhooktest.NoVerdict](err)
+	no, ok := errors.AsType[*webhooktest.NoVerdictError](err)
 	return ok && no.Code == code && strings.Contains(no.Body, says)
 }
 
@@ -324,7 +324,8 @@ func (m *manager) Handle(path string, h http.Handler) error {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	return nil
 }
-func (m *manager) WebhookHooks() Hooks { return Hooks{Done: func(Call) { m.done++ }} }
+func (m *manager) WebhookBudget() *Budget { return nil }
+func (m *manager) WebhookHooks() Hooks    { return Hooks{Done: func(Call) { m.done++ }} }
 
 func TestManager(t *testing.T) {
 	m := &manager{}

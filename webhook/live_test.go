@@ -87,8 +87,8 @@ func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
 		if err == nil {
 			return
 		}
-		_, absent := errors.AsType[*client.NotServed](err)
-		_, busy := errors.AsType[*client.TooManyRequests](err)
+		_, absent := errors.AsType[*client.NotServedError](err)
+		_, busy := errors.AsType[*client.TooManyRequestsError](err)
 		if !absent && !busy || ctx.Err() != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestOnAControlPlane(t *testing.T) {
 	}
 
 	_, err := client.Create(ctx, c, thing("big", map[string]any{"zero": int64(11)}))
-	invalid, ok := errors.AsType[*client.Invalid](err)
+	invalid, ok := errors.AsType[*client.InvalidError](err)
 	if !ok || len(invalid.Fields) != 1 || invalid.Fields[0].Path != "spec.zero" || !strings.Contains(err.Error(), "at most 10") {
 		t.Errorf("invalid: %v", err)
 	}
@@ -216,7 +216,7 @@ func TestOnAControlPlane(t *testing.T) {
 		t.Error(err)
 	}
 	err = client.Delete(ctx, c, read)
-	if f, ok := errors.AsType[*client.Forbidden](err); !ok || !strings.Contains(f.Error(), "it is protected") {
+	if f, ok := errors.AsType[*client.ForbiddenError](err); !ok || !strings.Contains(f.Error(), "it is protected") {
 		t.Errorf("protected: %v", err)
 	}
 	if _, err = client.Patch(ctx, c, read, client.MergePatch(`{"metadata":{"annotations":null}}`)); err != nil {

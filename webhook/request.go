@@ -89,7 +89,7 @@ var (
 )
 
 // parse reads a review. What is wrong comes with the UID where it is known.
-func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.Refusal {
+func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.RefusalError {
 	var apiVersion, kind string
 	var found bool
 	err := review.Read(body, func(r *review.Reader) error {

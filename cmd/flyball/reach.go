@@ -89,7 +89,7 @@ func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (
 			return nil
 		default:
 		}
-		if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+		if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
 			return err // it has tried, and could not
 		}
 		if err != nil && ctx.Err() == nil {

@@ -72,7 +72,7 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 		op.place(probe)
 		err := until(ctx, func() error {
 			_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
-			if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+			if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
 				return err
 			}
 			return nil
@@ -117,7 +117,7 @@ func (op *Operator) seen(ctx context.Context, kind string) error {
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "operatortest-", Namespace: op.Namespace, Labels: named.MatchLabels}}
 	err := until(ctx, func() error {
 		_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
-		if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+		if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
 			return nil
 		}
 		if err == nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
 	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
@@ -180,10 +181,11 @@ func TestPartsAreChecked(t *testing.T) {
 }
 
 type manager struct {
-	path string
-	h    http.Handler
-	err  error
-	done int
+	path  string
+	h     http.Handler
+	kinds []schema.GroupKind
+	err   error
+	done  int
 }
 
 func (m *manager) Scheme() *runtime.Scheme { return orders() }
@@ -192,6 +194,11 @@ func (m *manager) Handle(path string, h http.Handler) error {
 	m.path, m.h = path, h
 	return m.err
 }
+func (m *manager) HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error {
+	m.kinds = kinds
+	return m.Handle(path, h)
+}
+func (m *manager) WebhookBudget() *webhook.Budget { return nil }
 func (m *manager) WebhookHooks() convert.Hooks {
 	return convert.Hooks{Done: func(c convert.Call) {
 		if c.Denied {
@@ -202,8 +209,8 @@ func (m *manager) WebhookHooks() convert.Hooks {
 
 func TestServe(t *testing.T) {
 	m := &manager{}
-	if err := convert.Serve(m, parts()...); err != nil || m.path != "/convert" {
-		t.Fatal(err, m.path)
+	if err := convert.Serve(m, parts()...); err != nil || m.path != "/convert" || len(m.kinds) != 1 || m.kinds[0].Group != "shop.flyball.test" {
+		t.Fatal(err, m.path, m.kinds)
 	}
 	serve(m.h, request("shop.flyball.test/v1", "7"))
 	if m.done != 1 {

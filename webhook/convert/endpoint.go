@@ -76,13 +76,18 @@ func (e *Endpoint) Converts() []schema.GroupKind {
 	return all
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
-// and WebhookBudget() *webhook.Budget is asked for the hooks and the budget.
+// Manager is all that conversion uses of the program that serves it. *flyball.Manager implements it.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
 	// Handle serves h at a path of the webhook server.
 	Handle(path string, h http.Handler) error
+	// HandleConversion serves h at a path of the webhook server, and takes note that it converts the kinds.
+	HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error
+	// WebhookHooks are the default of Options.Hooks.
+	WebhookHooks() Hooks
+	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
+	WebhookBudget() *review.Budget
 }
 
 // Serve serves conversion at [Path]. It is called once, with the parts of all kinds.
@@ -93,17 +98,22 @@ func ServeWith(mgr Manager, o Options, parts ...Part) error {
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
 	}
-	if h, ok := mgr.(interface{ WebhookHooks() review.Hooks }); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
-		o.Hooks = h.WebhookHooks()
+	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
+		o.Hooks = mgr.WebhookHooks()
 	}
-	if b, ok := mgr.(interface{ WebhookBudget() *review.Budget }); ok && o.Budget == nil {
-		o.Budget = b.WebhookBudget()
+	if o.Budget == nil {
+		o.Budget = mgr.WebhookBudget()
 	}
 	e, err := New(mgr.Scheme(), o, parts...)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Handle(Path, e); err != nil {
+	if kinds := e.Converts(); len(kinds) > 0 {
+		err = mgr.HandleConversion(Path, e, kinds...)
+	} else {
+		err = mgr.Handle(Path, e)
+	}
+	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
 	return nil

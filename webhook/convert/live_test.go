@@ -68,8 +68,8 @@ func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, 
 	})
 	for v := 1; v <= 3; {
 		_, err := client.ListPage[unstructured.Unstructured](ctx, c, client.OfKind(kind(fmt.Sprintf("v%d", v))))
-		_, absent := errors.AsType[*client.NotServed](err)
-		_, busy := errors.AsType[*client.TooManyRequests](err)
+		_, absent := errors.AsType[*client.NotServedError](err)
+		_, busy := errors.AsType[*client.TooManyRequestsError](err)
 		switch {
 		case err == nil:
 			v++

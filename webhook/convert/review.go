@@ -36,7 +36,7 @@ type job struct {
 }
 
 // Parse reads a review, for the endpoint beneath.
-func (h *Endpoint) Parse(body []byte) (review.Job, *review.Refusal) {
+func (h *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{h: h}
 	var apiVersion, kind string
 	var found bool

@@ -78,7 +78,7 @@ func SubResource(name string) Option {
 }
 
 // Create asks the webhook whether obj may be created. The error is one of the webhook itself,
-// which gave no verdict: a *[NoVerdict].
+// which gave no verdict: a *[NoVerdictError].
 func Create[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
 	var none O
 	return ask(ctx, h, admissionv1.Create, none, obj, opts)
@@ -95,16 +95,16 @@ func Delete[O object.Object](ctx context.Context, h http.Handler, obj O, opts ..
 	return ask(ctx, h, admissionv1.Delete, obj, none, opts)
 }
 
-// NoVerdict says that the webhook answered with something else than a verdict. The API server would
+// NoVerdictError says that the webhook answered with something else than a verdict. The API server would
 // go by the failurePolicy.
-type NoVerdict struct {
+type NoVerdictError struct {
 	// Code is the status code of HTTP.
 	Code int
 	// Body is what it answered.
 	Body string
 }
 
-func (e *NoVerdict) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
+func (e *NoVerdictError) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
 
 var errNoKind = errors.New("webhooktest: of which kind is the object? Neither it nor the handler says so: use OfKind")
 
@@ -191,7 +191,7 @@ func call(ctx context.Context, h http.Handler, req *admissionv1.AdmissionRequest
 	h.ServeHTTP(w, r)
 	var got admissionv1.AdmissionReview
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || got.Response == nil || got.Response.UID != req.UID {
-		return nil, &NoVerdict{Code: w.Code, Body: w.Body.String()}
+		return nil, &NoVerdictError{Code: w.Code, Body: w.Body.String()}
 	}
 	return got.Response, nil
 }

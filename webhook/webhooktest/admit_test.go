@@ -58,7 +58,7 @@ func TestAnyHandler(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	_, err = Create(ctx, http.NotFoundHandler(), now, kind)
-	if no, ok := errors.AsType[*NoVerdict](err); !ok || no.Code != 404 {
+	if no, ok := errors.AsType[*NoVerdictError](err); !ok || no.Code != 404 {
 		t.Errorf("%v", err)
 	}
 }

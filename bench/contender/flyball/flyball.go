@@ -4,6 +4,9 @@ package flyball
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
@@ -73,15 +76,19 @@ func (f *holder) buildManager(co cache.Options) error {
 		return err
 	}
 	f.cache, f.run = mgr.Cache(), mgr.Run
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		obj := f.o.Blank()
 		if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		f.o.OnEvent(obj.GetResourceVersion())
 		return reconcile.Result{}, nil
-	})
-	_, err = controller.New(mgr, "bench", r, controller.Options{}, controller.ForObject(f.proto))
+	}
+	watched := controller.ForKind[unstructured.Unstructured](f.o.Resource.GVK) // the same watch as for a Go type
+	if f.o.View == contender.Metadata {
+		watched = controller.ForKind[metav1.PartialObjectMetadata](f.o.Resource.GVK)
+	}
+	_, err = controller.New(mgr, "bench", r, watched)
 	return err
 }
 

@@ -14,15 +14,15 @@ import (
 const keep = 64 << 10
 
 // check refuses a request by its header, before anything of the body has been read.
-func check(r *http.Request, limit int64) *Refusal {
+func check(r *http.Request, limit int64) *RefusalError {
 	if r.Method != http.MethodPost {
-		return &Refusal{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
+		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
 	}
 	if ct := r.Header.Get("Content-Type"); !isJSON(ct) {
-		return &Refusal{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", clip(ct))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", clip(ct))}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return &Refusal{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", clip(e))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", clip(e))}
 	}
 	if r.ContentLength > limit {
 		return tooLarge(limit)
@@ -38,12 +38,12 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/json")
 }
 
-func tooLarge(limit int64) *Refusal {
-	return &Refusal{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", limit)}
+func tooLarge(limit int64) *RefusalError {
+	return &RefusalError{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", limit)}
 }
 
-func busy(what string) *Refusal {
-	return &Refusal{Code: http.StatusTooManyRequests, Message: what}
+func busy(what string) *RefusalError {
+	return &RefusalError{Code: http.StatusTooManyRequests, Message: what}
 }
 
 // clip keeps what a stranger sent from filling logs and answers.
@@ -56,7 +56,7 @@ func clip(s string) string {
 
 // read appends the body to b, which is empty. It grows as bytes arrive, whatever length the header
 // promised, and holds in h what the memory costs, also after an error.
-func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *Refusal) {
+func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *RefusalError) {
 	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
 		return nil, refusal(err)
 	}
@@ -93,7 +93,7 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 		case err != nil && all.arrived(h) != nil:
 			return b, refusal(errGaveWay)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return b, &Refusal{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
+			return b, &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:
 			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // its bound is the lower one
 				return b, tooLarge(server.Limit)

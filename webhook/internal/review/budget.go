@@ -201,12 +201,12 @@ func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
 }
 
 // refusal is the answer to a request for which there is no room.
-func refusal(err error) *Refusal {
+func refusal(err error) *RefusalError {
 	switch err {
 	case errNever:
-		return &Refusal{Code: http.StatusRequestEntityTooLarge, Message: err.Error()}
+		return &RefusalError{Code: http.StatusRequestEntityTooLarge, Message: err.Error()}
 	case errNoRoom, errGaveWay:
 		return busy(err.Error())
 	}
-	return &Refusal{Code: http.StatusServiceUnavailable, Message: "the caller has gone"}
+	return &RefusalError{Code: http.StatusServiceUnavailable, Message: "the caller has gone"}
 }

@@ -16,9 +16,9 @@ import (
 
 // Protocol reads requests of one kind of webhook.
 type Protocol interface {
-	// Parse reads a request. The error is a *[Refusal]. The body does not change until the Job has
+	// Parse reads a request. The error is a *[RefusalError]. The body does not change until the Job has
 	// been served, and the Job may keep parts of it until then, not longer.
-	Parse(body []byte) (Job, *Refusal)
+	Parse(body []byte) (Job, *RefusalError)
 }
 
 // Job is one request that has been read.
@@ -26,7 +26,7 @@ type Job interface {
 	// UID of the review.
 	UID() string
 	// Serve works, within ctx, and appends the answer to out. denied says that the verdict is no.
-	// An error that is no *[Refusal] is answered with 500.
+	// An error that is no *[RefusalError] is answered with 500.
 	Serve(ctx context.Context, out []byte) (answer []byte, denied bool, err error)
 }
 
@@ -109,7 +109,7 @@ func (x *exchange) release() {
 
 // room makes room for an answer that is as large as the body, before the handler makes it piece by
 // piece.
-func (x *exchange) room(ctx context.Context) *Refusal {
+func (x *exchange) room(ctx context.Context) *RefusalError {
 	if size := len(x.in) + len(x.in)/8; x.e.answers && size > keep && size > cap(x.out) {
 		if err := x.e.budget.take(ctx, &x.held, int64(size)); err != nil {
 			return refusal(err)
@@ -166,7 +166,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	}
 	x := exchanges.Get().(*exchange)
 	x.e = e
-	var no *Refusal
+	var no *RefusalError
 	e.budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
 	if x.in, no = read(r, x.in, e.limits.Body, e.budget, &x.held); no == nil {
 		no = x.room(r.Context())
@@ -269,16 +269,16 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 		write(w, http.StatusOK, x.out)
 		return
 	}
-	var no *Refusal
+	var no *RefusalError
 	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
 		call.Panic = p
 		e.complaints.log(e.logger, "panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
 		// What it panicked with may hold what is no business of the caller.
-		no = &Refusal{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
+		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
 	} else if x.ctx.Err() != nil {
 		no = late(r, uid, bound)
 	} else if !errors.As(x.err, &no) {
-		no = &Refusal{Code: http.StatusInternalServerError, Message: "the webhook failed", Err: x.err}
+		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook failed", Err: x.err}
 	}
 	if no.UID == "" {
 		no.UID = uid
@@ -286,16 +286,16 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	e.refuse(w, r, no, call, false)
 }
 
-func late(r *http.Request, uid string, bound time.Duration) *Refusal {
+func late(r *http.Request, uid string, bound time.Duration) *RefusalError {
 	if r.Context().Err() != nil {
-		return &Refusal{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has gone"}
+		return &RefusalError{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has gone"}
 	}
-	return &Refusal{Code: http.StatusGatewayTimeout, UID: uid, Message: "the webhook did not answer within " + bound.String()}
+	return &RefusalError{Code: http.StatusGatewayTimeout, UID: uid, Message: "the webhook did not answer within " + bound.String()}
 }
 
 // refuse writes a refusal. shut closes the connection rather than reading what is left of the
 // body.
-func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *Refusal, call *Call, shut bool) {
+func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalError, call *Call, shut bool) {
 	call.Code = no.Code
 	h := w.Header()
 	switch no.Code {

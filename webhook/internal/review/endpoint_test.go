@@ -33,7 +33,7 @@ type echoed struct {
 	body []byte
 }
 
-func (e echo) Parse(body []byte) (Job, *Refusal) {
+func (e echo) Parse(body []byte) (Job, *RefusalError) {
 	if !json.Valid(body) {
 		return nil, Bad("", "not JSON", nil)
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal is a request that got no verdict: it is no sound review, or the webhook itself failed.
-type Refusal struct {
+// RefusalError is a request that got no verdict: it is no sound review, or the webhook itself failed.
+type RefusalError struct {
 	// Code is the status code of HTTP.
 	Code    int
 	Message string
@@ -19,18 +19,18 @@ type Refusal struct {
 	Err error
 }
 
-func (r *Refusal) Error() string {
+func (r *RefusalError) Error() string {
 	if r.Err != nil {
 		return r.Message + ": " + r.Err.Error()
 	}
 	return r.Message
 }
 
-func (r *Refusal) Unwrap() error { return r.Err }
+func (r *RefusalError) Unwrap() error { return r.Err }
 
 // Bad is a request that is wrong.
-func Bad(uid, message string, err error) *Refusal {
-	return &Refusal{Code: http.StatusBadRequest, UID: uid, Message: message, Err: err}
+func Bad(uid, message string, err error) *RefusalError {
+	return &RefusalError{Code: http.StatusBadRequest, UID: uid, Message: message, Err: err}
 }
 
 func reason(code int) metav1.StatusReason {
@@ -60,7 +60,7 @@ func AppendString(b []byte, s string) []byte {
 }
 
 // append writes the refusal as a Status.
-func (r *Refusal) append(b []byte) []byte {
+func (r *RefusalError) append(b []byte) []byte {
 	b = append(b, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":`...)
 	b = AppendString(b, r.Error())
 	b = append(b, `,"reason":`...)

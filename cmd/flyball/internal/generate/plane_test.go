@@ -1,10 +1,8 @@
 package generate
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
