@@ -46,9 +46,9 @@ func newOutlines(compile func(map[reflect.Type]*outline, reflect.Type) *outline)
 	}}}
 }
 
-// wholes are types that are taken as a whole: scalars of the API, and metadata that only the server
+// opaque are types that are taken as a whole: scalars of the API, and metadata that only the server
 // maintains.
-var wholes = map[reflect.Type]bool{
+var opaque = map[reflect.Type]bool{
 	reflect.TypeFor[metav1.Time]():               true,
 	reflect.TypeFor[metav1.MicroTime]():          true,
 	reflect.TypeFor[resource.Quantity]():         true,
@@ -60,7 +60,7 @@ func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	if t.Kind() == reflect.Pointer {
 		return outlineJSON(open, t.Elem())
 	}
-	if wholes[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
+	if opaque[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return nil
 	}
 	switch t.Kind() {
@@ -159,7 +159,7 @@ func (o *outline) key() int {
 
 // outlineProto makes the outline of a type by its protobuf tags.
 func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
-	if o := open[t]; o != nil || wholes[t] {
+	if o := open[t]; o != nil || opaque[t] {
 		return o
 	}
 	o := &outline{places: map[int]int{}}

@@ -29,7 +29,7 @@ func parseJSON(src []byte, o *outline) (*document, error) {
 	case end < 0 || space(src, end) != len(src):
 		return nil, errJSON
 	}
-	d.more = d.root.more
+	d.hasUnknown = d.root.hasUnknown
 	return d, nil
 }
 
@@ -80,7 +80,7 @@ func (r *jsonParts) value(p *part, i int) int {
 func (r *jsonParts) elem(p *part, i int) int {
 	e := p.elem()
 	i = r.value(e, i)
-	p.more = p.more || e.more
+	p.hasUnknown = p.hasUnknown || e.hasUnknown
 	return i
 }
 
@@ -111,7 +111,7 @@ func (r *jsonParts) member(p *part, start int) int {
 				p.children = make([]*part, len(p.at.fields))
 			}
 			p.children[n] = c
-			p.more = p.more || c.more
+			p.hasUnknown = p.hasUnknown || c.hasUnknown
 		}
 		return i
 	}
@@ -121,7 +121,7 @@ func (r *jsonParts) member(p *part, start int) int {
 	}
 	if !known {
 		p.unknown = append(p.unknown, foreign{string(name), span{start, i}})
-		p.more = true
+		p.hasUnknown = true
 	} else if n == p.keyField-1 {
 		p.key = string(r.src[from:i])
 	}
@@ -135,7 +135,7 @@ func writeJSON(d *document) []byte {
 	var find func(*part)
 	find = func(p *part) {
 		for _, c := range slices.Concat(p.children, p.elems) {
-			if c != nil && c.grew {
+			if c != nil && c.changed {
 				find(c)
 			}
 		}

@@ -39,7 +39,7 @@ const (
 	asTime
 	asIntOrString
 	asQuantity
-	asOwn // by its own method
+	asCustom // by its own method
 )
 
 // field is a member of a struct, or of an embedded struct.
@@ -51,7 +51,7 @@ type field struct {
 
 // value reads any value of a plan.
 func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
-	if at(r.src, i) == 'n' && p.kind != asOwn && p.kind != asIntOrString {
+	if at(r.src, i) == 'n' && p.kind != asCustom && p.kind != asIntOrString {
 		return literal(r.src, i, "null")
 	}
 	switch p.kind {
@@ -100,7 +100,7 @@ func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
 	case asQuantity:
 		return r.quantity(i, into)
 	}
-	return r.own(p, i, into)
+	return r.custom(p, i, into)
 }
 
 // begin enters an array or object. more says that it has an element, at the returned offset.
@@ -163,9 +163,9 @@ func (r *reader) name(i int) (name []byte, _ int) {
 // next one in that order is tried first.
 func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '{')
-	var few [2]uint64
-	seen := few[:]
-	if len(p.fields) > 64*len(few) {
+	var small [2]uint64
+	seen := small[:]
+	if len(p.fields) > 64*len(small) {
 		seen = make([]uint64, (len(p.fields)+63)/64)
 	}
 	last := -1

@@ -145,9 +145,9 @@ func (r *reader) bytes(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// own decodes with the type's own method. By the contract of json.Unmarshaler it copies what it
+// custom decodes with the type's own method. By the contract of json.Unmarshaler it copies what it
 // keeps.
-func (r *reader) own(p *plan, i int, into unsafe.Pointer) int {
+func (r *reader) custom(p *plan, i int, into unsafe.Pointer) int {
 	end := skip(r.src, i, r.depth)
 	if end < 0 || reflect.NewAt(p.t, into).Interface().(gojson.Unmarshaler).UnmarshalJSON(r.src[i:end:end]) != nil {
 		return -1

@@ -42,7 +42,7 @@ const (
 	near    = 16 // bytes after a difference in which alignment is sought first
 	slack   = 6  // largest shift of the alignment there
 
-	dull = 1024 // missed bytes after which no match is expected nearby
+	maxMissed = 1024 // missed bytes after which no match is expected nearby
 )
 
 // Append appends the record of obj to dst: at most len(obj)+1 bytes. obj is packed against t, which
@@ -122,12 +122,13 @@ func (p *Packer) pack() {
 	p.flush(len(p.obj))
 }
 
-// fellow returns the template position aligned with i, given that both are equal up to p.lit.
-func (p *Packer) fellow(i int) int { return p.cursor + p.n + i - p.lit }
+// aligned returns the template position aligned with i, given that both are equal up to p.lit.
+func (p *Packer) aligned(i int) int { return p.cursor + p.n + i - p.lit }
 
-// same copies the bytes that are equal at i and its fellow. It returns where they end.
+// same copies the bytes at i that equal those at the aligned position of the template. It returns
+// where they end.
 func (p *Packer) same(i int) int {
-	f := p.fellow(i)
+	f := p.aligned(i)
 	if f >= len(p.t) {
 		return i
 	}
@@ -160,7 +161,7 @@ func (p *Packer) number(i int) int {
 	for s > i-min(back, 3) && class[p.obj[s-1]] != notHex {
 		s--
 	}
-	f := p.fellow(i) - i
+	f := p.aligned(i) - i
 	end := p.digits(i, min(len(p.obj), s+minHex), f)
 	if end-s < minHex || p.known(s) {
 		return i
@@ -216,7 +217,7 @@ func (p *Packer) search(i int) int {
 	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
 		p.missed++
 		try++
-		if f := p.fellow(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
+		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
 			return i // same copies it
 		}
 		if p.from != nil && p.from.slots != nil {
@@ -242,11 +243,11 @@ func (p *Packer) search(i int) int {
 	return len(p.obj)
 }
 
-// nearby looks a few bytes ahead for a match: at the fellow, at one that has shifted a little, and
+// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a little, and
 // in the object itself. 0 means none.
 func (p *Packer) nearby(i int) int {
-	f := p.fellow(i)
-	if p.missed > dull {
+	f := p.aligned(i)
+	if p.missed > maxMissed {
 		return 0
 	}
 	for end := i + near; i < end && i+8 <= len(p.obj); i, f = i+1, f+1 {
@@ -319,7 +320,7 @@ func (p *Packer) copy(f, i, n int) {
 
 // moved sets the cursor to the start of the pending copy, and p.at to the distance.
 func (p *Packer) moved() {
-	// The distance is written by flush; until then cursor+n is where the next fellow is.
+	// The distance is written by flush; until then cursor+n is the next aligned position.
 	p.at, p.cursor = p.at-p.cursor, p.at
 }
 

@@ -72,9 +72,9 @@ func Run(ctx context.Context, o Options) Action {
 // shell reads the pages of a list.
 type shell struct {
 	Options
-	turn   Turn
-	until  context.Context // limits the list
-	cancel context.CancelFunc
+	turn    Turn
+	listCtx context.Context // limits the list
+	cancel  context.CancelFunc
 }
 
 func (s *shell) release() {
@@ -93,7 +93,7 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 			s.turn = nil
 			return Action{}, err
 		}
-		s.until, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
+		s.listCtx, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
 	}
 	version, next, err := s.page(a.Continue)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 }
 
 func (s *shell) page(token string) (version, next string, err error) {
-	ctx, cancel := context.WithCancelCause(s.until)
+	ctx, cancel := context.WithCancelCause(s.listCtx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(MaxPage, func() { cancel(ErrStalled) })
 	defer stalled.Stop()

@@ -73,8 +73,8 @@ func (t *Tree) last() uint32 {
 	return n.ids[len(n.ids)-1]
 }
 
-// own returns a node that o may change.
-func (n *node) own(o *Owner) *node {
+// owned returns a node that o may change.
+func (n *node) owned(o *Owner) *node {
 	if n.owner == o {
 		return n
 	}
@@ -125,7 +125,7 @@ func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *nod
 	if !last || p(n.ids[at]) >= 0 { // sorted input goes to the end
 		at, same = n.floor(p)
 	}
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		if same {
 			n.ids[at] = id
@@ -193,7 +193,7 @@ func (t *Tree) Delete(o *Owner, p Probe) bool {
 // delete removes an existing number. The returned node may be empty.
 func (n *node) delete(o *Owner, p Probe) *node {
 	at, _ := n.floor(p)
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		n.ids = slices.Delete(n.ids, at, at+1)
 		return n
@@ -222,7 +222,7 @@ func (n *node) join(o *Owner, at int) {
 	if len(left.ids)+len(right.ids) > maxNode*3/4 {
 		return
 	}
-	left = left.own(o)
+	left = left.owned(o)
 	left.ids = append(left.ids, right.ids...)
 	if left.kids != nil {
 		left.kids = append(left.kids, right.kids...)

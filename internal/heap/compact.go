@@ -57,7 +57,7 @@ func (h *Heap) compact(o Owner, budget int, share int64) (ok bool) {
 			h.pick()
 		}
 		v := h.victim
-		if h.at == h.books[v].used {
+		if h.at == h.usages[v].used {
 			h.drop(v)
 			continue
 		}
@@ -85,7 +85,7 @@ func (h *Heap) compact(o Owner, budget int, share int64) (ok bool) {
 // pick chooses the chunk with the largest share of dead bytes as the victim. One exists.
 func (h *Heap) pick() {
 	best := 0.0
-	for i, b := range h.books {
+	for i, b := range h.usages {
 		if dead := float64(b.used-b.live) / float64(max(b.used, 1)); dead > best {
 			best, h.victim = dead, i
 		}
