@@ -52,8 +52,8 @@ func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
 	}
 	r.src = b
 	r.strings = arena{remaining: len(b), cut: minCutLength(len(b), owned)}
-	at := r.value(t.root, space(b, 0), into)
-	ok := at >= 0 && space(b, at) == len(b)
+	at := r.value(t.root, skipSpace(b, 0), into)
+	ok := at >= 0 && skipSpace(b, at) == len(b)
 	if ok && r.unknown {
 		t.partial.record()
 	}

@@ -108,7 +108,7 @@ func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
 		}
 		if _, had := o.names[name]; !had {
 			o.names[name] = len(o.fields)
-			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f), isUnion(t)})
+			o.fields = append(o.fields, outlineField{name, withKey(outlineJSON(open, f.Type), f), isUnion(t)})
 		}
 	}
 	for _, e := range inline {
@@ -131,8 +131,8 @@ func isUnion(t reflect.Type) bool {
 	return true
 }
 
-// keyed returns the outline of a list with the key from the tag of its field.
-func keyed(sub *outline, f reflect.StructField) *outline {
+// withKey returns the outline of a list with the key from the tag of its field.
+func withKey(sub *outline, f reflect.StructField) *outline {
 	tag := f.Tag.Get("patchMergeKey")
 	if sub == nil || sub.kind != partList || tag == "" {
 		return sub
@@ -174,7 +174,7 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 		if n == 0 {
 			continue
 		}
-		o.add(n, protoName(f, n), keyed(fieldProto(open, f.Type), f))
+		o.add(n, protoName(f, n), withKey(fieldProto(open, f.Type), f))
 	}
 	for i := range o.fields {
 		o.fields[i].union = isUnion(t)

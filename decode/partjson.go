@@ -22,11 +22,11 @@ func parseJSON(src []byte, o *outline) (*document, error) {
 	}
 	r := jsonParts{src: src, names: reader{src: src}}
 	d.root = &part{at: o}
-	end := r.value(d.root, space(src, 0))
+	end := r.value(d.root, skipSpace(src, 0))
 	switch {
 	case r.depth > partDepth:
 		return nil, errTooDeep
-	case end < 0 || space(src, end) != len(src):
+	case end < 0 || skipSpace(src, end) != len(src):
 		return nil, errJSON
 	}
 	d.hasUnknown = d.root.hasUnknown
@@ -53,7 +53,7 @@ func (r *jsonParts) value(p *part, i int) int {
 	p.from = i + 1
 	p.keys()
 	end := open + 2 // ']' and '}' are two after '[' and '{'
-	i = space(r.src, i+1)
+	i = skipSpace(r.src, i+1)
 	for more := at(r.src, i) != end; more; {
 		switch p.at.kind {
 		case partList:
@@ -66,8 +66,8 @@ func (r *jsonParts) value(p *part, i int) int {
 		if i < 0 {
 			return -1
 		}
-		if i = space(r.src, i); at(r.src, i) == ',' {
-			i = space(r.src, i+1)
+		if i = skipSpace(r.src, i); at(r.src, i) == ',' {
+			i = skipSpace(r.src, i+1)
 		} else if more = false; at(r.src, i) != end {
 			return -1
 		}
@@ -152,7 +152,7 @@ func writeJSON(d *document) []byte {
 	for _, p := range parts {
 		out = append(out, d.src[at:p.to]...)
 		at = p.to
-		empty := space(d.src, p.from) == p.to
+		empty := skipSpace(d.src, p.from) == p.to
 		for _, text := range p.add {
 			if !empty {
 				out = append(out, ',')

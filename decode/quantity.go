@@ -41,7 +41,7 @@ func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, err
 	}
 	own := strings.Clone(s)
 	q, err := resource.ParseQuantity(own)
-	if err == nil && flat(&q) {
+	if err == nil && sharesNothing(&q) {
 		slot.Store(&parsed{own, q})
 	}
 	return q, err
@@ -66,7 +66,7 @@ var bigPart = func() int {
 	return -1
 }()
 
-// flat reports whether copies of the quantity share no mutable memory.
-func flat(q *resource.Quantity) bool {
+// sharesNothing reports whether copies of the quantity share no mutable memory.
+func sharesNothing(q *resource.Quantity) bool {
 	return bigPart >= 0 && reflect.ValueOf(q).Elem().Field(bigPart).Field(0).IsNil()
 }

@@ -113,7 +113,7 @@ func (r *restorer) part(read, known, sent *part) error {
 		switch was, is := known.of(n), sent.of(n); {
 		case is != nil:
 			if err := r.part(c, was, is); err != nil {
-				return inside(err, read.at.step(n))
+				return addStep(err, read.at.step(n))
 			}
 			sent.changed = sent.changed || is.changed
 		case was == nil: // not written, but not removed either
@@ -164,7 +164,7 @@ func (r *restorer) mapped(read, known, sent *part) error {
 			continue
 		}
 		if err := r.part(e, was[e.key], now); err != nil {
-			return inside(err, "["+e.key+"]")
+			return addStep(err, "["+e.key+"]")
 		}
 		sent.changed = sent.changed || now.changed
 	}
@@ -205,7 +205,7 @@ func (r *restorer) list(read, known, sent *part) error {
 		default:
 			is := sent.elems[n]
 			if err := r.part(e, known.elems[i], is); err != nil {
-				return inside(err, fmt.Sprintf("[%d]", i))
+				return addStep(err, fmt.Sprintf("[%d]", i))
 			}
 			sent.changed = sent.changed || is.changed
 		}
@@ -238,8 +238,8 @@ func (p *part) unknownNames(names []string) []string {
 	return names
 }
 
-// inside adds a step to the path of a PlaceError.
-func inside(err error, step string) error {
+// addStep adds a step to the path of a PlaceError.
+func addStep(err error, step string) error {
 	if e, ok := err.(*PlaceError); ok {
 		e.Field = step + e.Field
 	}

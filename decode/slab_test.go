@@ -199,10 +199,10 @@ func TestCachedQuantitiesEqualParsedOnes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if !flat(new(resource.Quantity)) {
+	if !sharesNothing(new(resource.Quantity)) {
 		t.Error("the layout of Quantity is not known, and nothing is remembered")
 	}
-	if big := resource.MustParse("1234567890123456789012345"); flat(&big) {
+	if big := resource.MustParse("1234567890123456789012345"); sharesNothing(&big) {
 		t.Error("a number with a part of its own would be shared")
 	}
 }

@@ -172,7 +172,7 @@ func (c *Core) Item(key object.Key, listed, held State) {
 
 // candidate records an object if its states differ, unless the last repair did not help.
 func (c *Core) candidate(l Lost) {
-	if !differ(l.Held, l.Listed) {
+	if !differs(l.Held, l.Listed) {
 		return
 	}
 	if _, known := c.repaired[l.finding()]; known {
@@ -203,7 +203,7 @@ func (c *Core) Page(now time.Time, version, next string, w Watch, held Holding) 
 		return Action{Do: List, Continue: next, Pause: pause}
 	}
 	if c.second {
-		c.compareAgain()
+		c.confirm()
 	} else {
 		c.compare(held)
 	}
@@ -232,15 +232,15 @@ func (c *Core) compare(held Holding) {
 	c.keys = nil
 }
 
-// compareAgain drops the findings that the second list does not confirm.
-func (c *Core) compareAgain() {
+// confirm drops the findings that the second list does not confirm.
+func (c *Core) confirm() {
 	for key, l := range c.found {
 		s := c.relisted[key]
 		same := s.There == l.Listed.There && s.UID == l.Listed.UID && (s.There || !c.unnamed)
 		if c.began.Selected && !l.Held.There && s.Version != l.Listed.Version {
 			same = false // it may have left the selection in the meantime, and returned
 		}
-		if l.Listed = s; same && differ(l.Held, s) {
+		if l.Listed = s; same && differs(l.Held, s) {
 			c.found[key] = l
 		} else {
 			delete(c.found, key)

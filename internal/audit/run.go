@@ -110,7 +110,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 	defer stalled.Stop()
 	list, err := s.Source.ListMetadata(ctx, client.ListQuery{Continue: token, Limit: PageSize})
 	if err != nil {
-		return "", "", because(ctx, err)
+		return "", "", causeOf(ctx, err)
 	}
 	defer list.Close()
 	for {
@@ -124,7 +124,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 		case bad:
 			s.item(object.Header{Key: one.Key}, true)
 		case err != nil:
-			return "", "", because(ctx, err)
+			return "", "", causeOf(ctx, err)
 		default:
 			h, err := raw.Header()
 			if one, ok := errors.AsType[*wire.DecodeError](err); ok {
@@ -151,8 +151,8 @@ func (s *shell) item(h object.Header, named bool) {
 	s.Core.Item(key, listed, s.Held(key))
 }
 
-// because returns the cause of a failed list: the expired time limit, if there is one.
-func because(ctx context.Context, err error) error {
+// causeOf returns the cause of a failed list: the expired time limit, if there is one.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

@@ -78,15 +78,15 @@ func (n *node) owned(o *Owner) *node {
 	if n.owner == o {
 		return n
 	}
-	c := &node{owner: o, ids: append(make([]uint32, 0, room(len(n.ids))), n.ids...)}
+	c := &node{owner: o, ids: append(make([]uint32, 0, capacityFor(len(n.ids))), n.ids...)}
 	if n.kids != nil {
-		c.kids = append(make([]*node, 0, room(len(n.ids))), n.kids...)
+		c.kids = append(make([]*node, 0, capacityFor(len(n.ids))), n.kids...)
 	}
 	return c
 }
 
-// room is the capacity of a node of n items: a little more, in few sizes.
-func room(n int) int {
+// capacityFor is the capacity of a node of n items: a little more, in few sizes.
+func capacityFor(n int) int {
 	switch {
 	case n < 4:
 		return 4
@@ -144,10 +144,10 @@ func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *nod
 	return n, n.split(last && at+2 == len(n.ids)), added
 }
 
-// insertAt is slices.Insert with the capacities of room.
+// insertAt is slices.Insert with the capacities of capacityFor.
 func insertAt[T any](s []T, at int, v T) []T {
 	if len(s) == cap(s) {
-		s = append(make([]T, 0, room(len(s)+1)), s...)
+		s = append(make([]T, 0, capacityFor(len(s)+1)), s...)
 	}
 	s = append(s, v)
 	copy(s[at+1:], s[at:])
@@ -165,10 +165,10 @@ func (n *node) split(atEnd bool) *node {
 	if atEnd {
 		at = maxNode - 1
 	}
-	right := &node{owner: n.owner, ids: append(make([]uint32, 0, room(len(n.ids)-at)), n.ids[at:]...)}
+	right := &node{owner: n.owner, ids: append(make([]uint32, 0, capacityFor(len(n.ids)-at)), n.ids[at:]...)}
 	n.ids = n.ids[:at]
 	if n.kids != nil {
-		right.kids = append(make([]*node, 0, room(len(n.kids)-at)), n.kids[at:]...)
+		right.kids = append(make([]*node, 0, capacityFor(len(n.kids)-at)), n.kids[at:]...)
 		clear(n.kids[at:])
 		n.kids = n.kids[:at]
 	}

@@ -32,12 +32,12 @@ type Heap struct {
 	unshared bool    // no version shares this slice: its items may be replaced
 	usages   []usage // one for each chunk
 	vacant   []int   // indexes without a chunk
-	fill     int     // the chunk that records are appended to; -1: none
+	current  int     // the chunk that records are appended to; -1: none
 	used     int64   // bytes of all records, dead ones included
 	live     int64   // bytes of live records
 	debt     int64   // bytes that compaction may copy for the writes since its last step
 	victim   int     // the chunk that compaction empties; -1: none
-	at       int     // offset of its next record
+	victimAt int     // offset of its next record
 	tally    *tally  // of all chunks that are not freed yet
 }
 
@@ -45,7 +45,7 @@ type Heap struct {
 type usage struct{ used, live int }
 
 // New returns a heap without memory.
-func New(o Options) *Heap { return &Heap{o: o, fill: -1, victim: -1, tally: new(tally)} }
+func New(o Options) *Heap { return &Heap{o: o, current: -1, victim: -1, tally: new(tally)} }
 
 // Chunks returns the current version.
 func (h *Heap) Chunks() Chunks {
@@ -59,13 +59,13 @@ func (h *Heap) Put(tag uint32, b []byte) (Place, error) {
 	if len(b) > MaxRecord {
 		return 0, ErrTooLarge
 	}
-	need, i := size(len(b)), h.fill
+	need, i := size(len(b)), h.current
 	if i < 0 || need > len(h.chunks[i].mem)-h.usages[i].used {
 		if i = h.open(need); i < 0 {
 			return 0, ErrFull
 		}
 		if need < ownChunk {
-			h.fill = i
+			h.current = i
 		}
 	}
 	c, k := h.chunks[i], &h.usages[i]
@@ -127,8 +127,8 @@ func (h *Heap) drop(i int) {
 	h.usages[i] = usage{}
 	h.replace(i, nil)
 	h.vacant = append(h.vacant, i)
-	if h.fill == i {
-		h.fill = -1
+	if h.current == i {
+		h.current = -1
 	}
 	if h.victim == i {
 		h.victim = -1

@@ -230,7 +230,7 @@ func TestRecordsOfAnySizeFit(t *testing.T) {
 	if _, err := h.Put(1, make([]byte, MaxRecord+1)); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
-	h.vacant, h.chunks, h.fill = nil, make(Chunks, maxChunks), -1
+	h.vacant, h.chunks, h.current = nil, make(Chunks, maxChunks), -1
 	if _, err := h.Put(1, nil); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
