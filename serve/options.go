@@ -25,7 +25,7 @@ var (
 	// ErrOldTLS says that the TLS configuration allows only versions below 1.2.
 	ErrOldTLS = errors.New("TLS allows only versions below 1.2")
 	// ErrRunning says that Run was called while the server runs.
-	ErrRunning = errors.New("server is already running")
+	ErrRunning = errors.New("server runs already")
 	// ErrStopped is the cause that ends the ctx of a request which still runs after
 	// Options.StopTimeout.
 	ErrStopped = errors.New("server stops")
