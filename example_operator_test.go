@@ -36,8 +36,7 @@ func Example_operator() {
 		_, err := client.Get[corev1.ConfigMap](ctx, mgr.Client(), req)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, err := controller.New(mgr, "orders", reconcile.Func[reconcile.Request](orders),
-		controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+	if _, err := controller.New(mgr, "orders", orders, controller.For[corev1.ConfigMap]()); err != nil {
 		log.Fatal(err)
 	}
 	named := webhook.ValidatorFuncs[corev1.ConfigMap]{
@@ -74,8 +73,8 @@ func Example_everyReplica() {
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, err := controller.New(mgr, "prices", reconcile.Func[reconcile.Request](learn),
-		controller.Options{EveryReplica: true}, controller.For[corev1.ConfigMap]()); err != nil {
+	if _, err := controller.NewWith(mgr, "prices", learn, controller.Options{EveryReplica: true},
+		controller.For[corev1.ConfigMap]()); err != nil {
 		log.Fatal(err)
 	}
 	if err := mgr.Run(flyball.SignalContext()); err != nil {

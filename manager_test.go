@@ -28,6 +28,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 )
 
 // ran runs a manager; stop ends it and returns what Run returned.
@@ -49,13 +50,13 @@ func ran(t *testing.T, m *Manager) (stop func() error) {
 // calls is a reconciler that tells the test of each of its calls.
 func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error)) (reconcile.Reconciler[reconcile.Request], <-chan T) {
 	ch := make(chan T, 10_000)
-	return reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		v, err := f(ctx, req)
 		if err == nil {
 			ch <- v
 		}
 		return reconcile.Result{}, err
-	}), ch
+	}, ch
 }
 
 // until takes from ch until a value is as wanted.
@@ -75,8 +76,8 @@ func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	}
 }
 
-func byApp(_ context.Context, p *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
 
 // The whole of it: watches, reads from the cache that show what caused the reconcile, and reads
@@ -112,7 +113,7 @@ func TestManagerRunsAController(t *testing.T) {
 		}
 		return n, nil
 	})
-	_, err := controller.New(m, "counter", r, controller.Options{},
+	_, err := controller.New(m, "counter", r,
 		controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(byApp)))
 	if err != nil {
 		t.Fatal(err)
@@ -145,14 +146,14 @@ func TestManagerRunsAgain(t *testing.T) {
 		}
 		return d.Name, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"shop", "bar", "mill"} {
 		a.put("deployments", deployment(name))
 		stop := ran(t, m)
 		until(t, seen, name, func(s string) bool { return s == name })
-		if err := m.Run(context.Background()); err != ErrRunning {
+		if err := m.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run beside Run: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -183,10 +184,10 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
 	good, seen := calls(name)
 	bad, secrets := calls(name)
-	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("said after %v", took)
 	}
-	var forbidden *client.Forbidden
+	var forbidden *client.ForbiddenError
 	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
 		t.Errorf("state: %v", err)
 	}
@@ -239,11 +240,11 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 			}
 			defer h.Close()
 			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add("reader", runnerFunc(func(ctx context.Context) error { // starts when the kind is known to be kept
+			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the kind is known to be kept
 				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
 				read <- err
 				return nil
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +270,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	stop := ran(t, m)
 	for range 3 {
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +295,7 @@ func TestTwoManagers(t *testing.T) {
 	for server, want := range map[*api]string{a: "in-a", b: "in-b"} {
 		m := server.manager(t, Options{})
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		if _, err := controller.New(m, "same", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+		if _, err := controller.New(m, "same", r, controller.For[appsv1.Deployment]()); err != nil {
 			t.Fatal(err)
 		}
 		ran(t, m)
@@ -311,7 +312,7 @@ func TestDuplicateNames(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	r, _ := calls(func(context.Context, reconcile.Request) (int, error) { return 0, nil })
 	for _, want := range []bool{true, false} {
-		_, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		_, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		var duplicate *DuplicateNameError
 		if want != (err == nil) || !want && !errors.As(err, &duplicate) {
 			t.Errorf("%v", err)
@@ -336,12 +337,12 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 		t.Error("a cache that does not run answers")
 	}
 	result := make(chan error, 1)
-	_, err := m.Add("runner", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
 		_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
 		result <- err
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +357,6 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	}
 	stop()
 }
-
-type runnerFunc func(context.Context) error
-
-func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
 func TestIndexes(t *testing.T) {
 	a := newAPI(t)
@@ -385,7 +382,7 @@ func TestIndexes(t *testing.T) {
 		}
 		return n, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	ran(t, m)
@@ -397,11 +394,11 @@ func TestBadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	var none *client.NoConfig
+	var none *client.NoConfigError
 	if _, err := New(Options{}); !errors.As(err, &none) {
 		t.Errorf("no configuration: %v", err)
 	}
-	var bad *client.BadConfig
+	var bad *client.ConfigError
 	if _, err := New(Options{Kubeconfig: "/nonexistent"}); !errors.As(err, &bad) {
 		t.Errorf("a file that is not there: %v", err)
 	}
@@ -413,7 +410,7 @@ func TestBadStart(t *testing.T) {
 	a.mu.Unlock()
 	began := false
 	m := a.manager(t, Options{})
-	m.Add("runner", runnerFunc(func(context.Context) error { began = true; return nil }))
+	m.Add(Lead, "runner", func(context.Context) error { began = true; return nil })
 	if err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "checking the server") || began {
 		t.Errorf("a server that is down: %v, started %v", err, began)
 	}
@@ -430,7 +427,7 @@ func TestThousandCycles(t *testing.T) {
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	cycle := func(i int) {

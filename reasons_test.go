@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/option"
 )
 
 // Strangers who reach the probes are told which check fails, and not why, unless an option says so.
@@ -43,7 +44,7 @@ func TestReasonsOfProbes(t *testing.T) {
 			}
 		})
 	}
-	var bad *OptionError
+	var bad *option.Error
 	if _, err := New(Options{Config: &rest.Config{Host: newAPI(t).URL}, ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
 		t.Errorf("%v", err)
 	}

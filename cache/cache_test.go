@@ -78,13 +78,13 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			t.Errorf("cluster-scoped: %v, %v", n, err)
 		}
 		_, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "none"})
-		var invalid *client.InvalidKey
+		var invalid *client.InvalidKeyError
 		for _, key := range []object.Key{{Name: "p1"}, {Namespace: "a"}} {
 			if _, err := client.Get[corev1.Pod](ctx, c, key); !errors.As(err, &invalid) || invalid.Key != key || !strings.Contains(err.Error(), "is empty") {
 				t.Errorf("Get of a key that cannot be one = %v", err)
 			}
 		}
-		var missing *client.NotFound
+		var missing *client.NotFoundError
 		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource.Resource != "pods" || missing.Key.Name != "none" {
 			t.Errorf("Get of nothing = %v", err)
 		}

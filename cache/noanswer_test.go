@@ -28,14 +28,14 @@ func TestErrorsTellWhetherTheCacheCouldAnswer(t *testing.T) {
 		{&store.SetAsideError{Err: errors.New("no JSON")}, true},
 		{&store.UnknownIndexError{}, true},
 		{&object.UnknownKindError{Err: errors.New("no type")}, true},
-		{&client.Forbidden{}, true},
-		{&client.Gone{}, true},
-		{&client.NotFound{}, false},
-		{&client.Conflict{}, false},
-		{&client.AlreadyExists{}, false},
-		{&client.Invalid{}, false},
-		{&client.Rejected{}, false},
-		{&client.InvalidKey{}, false},
+		{&client.ForbiddenError{}, true},
+		{&client.GoneError{}, true},
+		{&client.NotFoundError{}, false},
+		{&client.ConflictError{}, false},
+		{&client.AlreadyExistsError{}, false},
+		{&client.InvalidError{}, false},
+		{&client.RejectedError{}, false},
+		{&client.InvalidKeyError{}, false},
 	} {
 		if got := errors.Is(fmt.Errorf("read: %w", tt.err), object.ErrNoAnswer); got != tt.noAnswer {
 			t.Errorf("%T: no answer %v, want %v", tt.err, got, tt.noAnswer)

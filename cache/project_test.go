@@ -114,8 +114,8 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 			want func(error) bool
 		}{
 			{"set aside", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p3"})), is[*store.SetAsideError]},
-			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFound]},
-			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.InvalidKey]},
+			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFoundError]},
+			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.InvalidKeyError]},
 			{"wrong view", second(client.Project[corev1.Pod, wrongView](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*wire.ProjectionError]},
 			{"no view", second(client.Project[corev1.Pod, string](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*informer.TypeMismatchError]},
 			{"subresource", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.Sub("status"))), is[*cache.UnsupportedError]},
@@ -129,7 +129,7 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"}); err != nil || h.Name != "p1" || h.Labels["app"] != "web" {
 			t.Errorf("header: %v %v", h, err)
 		}
-		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p4"}); h != nil || !is[*client.NotFound](err) {
+		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p4"}); h != nil || !is[*client.NotFoundError](err) {
 			t.Errorf("header of what is not there: %v %v", h, err)
 		}
 

@@ -18,7 +18,7 @@ import (
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource or a live
 // read, *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
-// *client.NotFound, *client.InvalidKey, *store.SetAsideError.
+// *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
@@ -61,9 +61,9 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 
 // explainMissing replaces a NotFound by an InvalidKey if no object can have that key.
 func (h *openKind) explainMissing(key object.Key, err error) error {
-	if _, absent := errors.AsType[*client.NotFound](err); absent {
+	if _, absent := errors.AsType[*client.NotFoundError](err); absent {
 		if problem := h.problem(key); problem != "" {
-			return &client.InvalidKey{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
+			return &client.InvalidKeyError{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
 		}
 	}
 	return err

@@ -92,7 +92,7 @@ func resolvePath(dir, name, defaultName string) string {
 // Run implements [Source].
 func (f *Files) Run(ctx context.Context) error {
 	if !f.runs.CompareAndSwap(false, true) {
-		return ErrRunning
+		return fmt.Errorf("certificate source: %w", run.ErrRunning)
 	}
 	defer f.runs.Store(false)
 	logged := ""

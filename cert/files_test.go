@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flyball-io/flyball/run"
 )
 
 func write(t testing.TB, name string, data []byte) {
@@ -320,7 +322,7 @@ func TestSecondRunIsAnError(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- f.Run(ctx) }()
 			synctest.Wait()
-			if err := f.Run(ctx); !errors.Is(err, ErrRunning) {
+			if err := f.Run(ctx); !errors.Is(err, run.ErrRunning) {
 				t.Errorf("beside: %v", err)
 			}
 			cancel()

@@ -34,7 +34,7 @@ func (d *liveAPI) secret(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	s, err := client.Get[corev1.Secret](ctx, d.c, object.Key{Namespace: d.o.Namespace, Name: d.o.Name})
-	var missing *client.NotFound
+	var missing *client.NotFoundError
 	if errors.As(err, &missing) {
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func (d *liveAPI) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, er
 		return s, raced(err)
 	}
 	s, err := client.Create(ctx, d.c, s, fieldOwner)
-	var exists *client.AlreadyExists
+	var exists *client.AlreadyExistsError
 	if errors.As(err, &exists) {
 		err = fmt.Errorf("%w: %w", errRaced, err)
 	}
@@ -60,7 +60,7 @@ func (d *liveAPI) target(ctx context.Context, t target) (*unstructured.Unstructu
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	obj, err := client.Get[unstructured.Unstructured](ctx, d.c, object.Key{Name: t.name}, client.OfKind(t.kind))
-	var missing *client.NotFound
+	var missing *client.NotFoundError
 	if errors.As(err, &missing) {
 		return nil, nil
 	}
@@ -76,8 +76,8 @@ func (d *liveAPI) inject(ctx context.Context, before, after *unstructured.Unstru
 
 // raced wraps errRaced around the errors of an object that has changed or is deleted.
 func raced(err error) error {
-	var conflict *client.Conflict
-	var gone *client.NotFound
+	var conflict *client.ConflictError
+	var gone *client.NotFoundError
 	if errors.As(err, &conflict) || errors.As(err, &gone) {
 		return fmt.Errorf("%w: %w", errRaced, err)
 	}
@@ -101,7 +101,7 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var forbidden *client.Forbidden
+		var forbidden *client.ForbiddenError
 		if errors.As(err, &forbidden) && !logged {
 			logged = true
 			m.o.Logger.Warn("a watch is forbidden; changes are noticed by polling", "poll", m.o.Poll, "err", err)

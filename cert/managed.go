@@ -203,7 +203,7 @@ func (o ManagedOptions) targets() []target {
 // action is due, and every Poll.
 func (m *Managed) Run(ctx context.Context) error {
 	if !m.runs.CompareAndSwap(false, true) {
-		return ErrRunning
+		return fmt.Errorf("certificate source: %w", run.ErrRunning)
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)
@@ -320,10 +320,10 @@ func (m *Managed) Check(context.Context) error {
 
 // temporary reports whether err is a temporary failure of the server.
 func temporary(err error) bool {
-	var unavailable *client.Unavailable
-	var timeout *client.Timeout
-	var busy *client.TooManyRequests
-	var broken *client.Broken
+	var unavailable *client.UnavailableError
+	var timeout *client.TimeoutError
+	var busy *client.TooManyRequestsError
+	var broken *client.InternalError
 	return errors.As(err, &unavailable) || errors.As(err, &timeout) || errors.As(err, &busy) ||
 		errors.As(err, &broken) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -288,7 +288,7 @@ func TestRulesAreEnough(t *testing.T) {
 	}
 	c.run(m)
 	c.until("refused", func() error {
-		var forbidden *client.Forbidden
+		var forbidden *client.ForbiddenError
 		if err := m.Check(c.ctx); !errors.As(err, &forbidden) || !strings.Contains(err.Error(), "get secrets "+c.ns+"/hook-cert") {
 			return fmt.Errorf("check: %w", err)
 		}

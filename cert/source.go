@@ -12,8 +12,6 @@ import (
 var (
 	// ErrNoCertificate says that a source has no certificate yet.
 	ErrNoCertificate = errors.New("no certificate yet")
-	// ErrRunning is returned by Run while another Run of the same source runs.
-	ErrRunning = errors.New("certificate source runs already")
 )
 
 // Source provides the certificate of a server. [Files] and [Managed] implement it. Any goroutine

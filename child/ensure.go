@@ -52,7 +52,7 @@ type options struct {
 	onKept     func(Kept)
 }
 
-// Force takes over the fields that others own with other values, instead of a *client.Conflict
+// Force takes over the fields that others own with other values, instead of a *client.ConflictError
 // that names them.
 func Force() Option { return func(o *options) { o.force = true } }
 
@@ -73,7 +73,7 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // A client that reads from a cache may not see a child that exists: the cache may be behind, or hold
 // only objects with certain labels. So where it shows none, the server is asked, and what is sent then
 // creates the child or fails: an object that somebody has made meanwhile is looked at anew. A program
-// that may not get the kind is spared the question, and gets the *client.AlreadyExists. A child that
+// that may not get the kind is spared the question, and gets the *client.AlreadyExistsError. A child that
 // the cache never holds costs a get each time.
 //
 // desired sets what is wanted and nothing else, so it is not an object that was read. Without a
@@ -81,7 +81,7 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // stringData of a Secret is sent as data.
 //
 // Errors name the child and are *InvalidError, *OwnedError, *UnownedError, ErrOwnerDeleted or
-// ErrDeleted before anything is sent; ErrReplaced; a *client.Conflict whose Fields are those that
+// ErrDeleted before anything is sent; ErrReplaced; a *client.ConflictError whose Fields are those that
 // others own with other values; and the others of the client.
 func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
 	var o options
@@ -181,7 +181,7 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 	body := &unstructured.Unstructured{Object: says}
 	body.SetGroupVersionKind(e.gvk)
 	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
-	if conflict, ok := errors.AsType[*client.Conflict](err); ok && len(conflict.Fields) > 0 {
+	if conflict, ok := errors.AsType[*client.ConflictError](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}
 	if err != nil {
@@ -200,9 +200,9 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 
 // replaced tells the refusal of a uid, which was sent if the child was seen, from all others.
 func (e *ensure) replaced(err error) error {
-	invalid, ok := errors.AsType[*client.Invalid](err)
+	invalid, ok := errors.AsType[*client.InvalidError](err)
 	other := ok && slices.ContainsFunc(invalid.Fields, func(f client.FieldProblem) bool { return f.Path == "metadata.uid" })
-	if _, absent := errors.AsType[*client.Conflict](err); e.want.GetUID() != "" && (other || absent) {
+	if _, absent := errors.AsType[*client.ConflictError](err); e.want.GetUID() != "" && (other || absent) {
 		return fmt.Errorf("%w: %w", ErrReplaced, err)
 	}
 	return err

@@ -114,7 +114,7 @@ func TestCrashAfterEachWrite(t *testing.T) {
 		for range 20 {
 			before := len(c.writes)
 			if _, err := (&guestbooks{c, names}).Reconcile(t.Context(), key); err != nil {
-				if _, behind := errors.AsType[*client.Conflict](err); !behind {
+				if _, behind := errors.AsType[*client.ConflictError](err); !behind {
 					t.Fatal(err)
 				}
 				continue
@@ -261,7 +261,7 @@ func TestRestsOnACache(t *testing.T) {
 				before := sent.Load()
 				_, err := r.Reconcile(t.Context(), object.KeyOf(g))
 				if _, changed := errors.AsType[*finalizer.ChangedError](err); !changed {
-					if _, behind := errors.AsType[*client.Conflict](err); !behind {
+					if _, behind := errors.AsType[*client.ConflictError](err); !behind {
 						c.check(err)
 					}
 				}

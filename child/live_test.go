@@ -333,7 +333,7 @@ func TestConflict(t *testing.T) {
 	want := deployment()
 	want.Spec.Replicas = new(int32(2))
 	_, _, err = child.Ensure(t.Context(), c, c.owner, want)
-	conflict, ok := errors.AsType[*client.Conflict](err)
+	conflict, ok := errors.AsType[*client.ConflictError](err)
 	if !ok || len(conflict.Fields) != 1 || conflict.Fields[0].Path != ".spec.replicas" && conflict.Fields[0].Path != "spec.replicas" {
 		t.Fatalf("got %v", err)
 	}

@@ -66,7 +66,7 @@ func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		if client.IgnoreNotFound(err) == nil {
 			return err == nil, nil
 		}
-		if _, conflict := errors.AsType[*client.Conflict](err); !conflict {
+		if _, conflict := errors.AsType[*client.ConflictError](err); !conflict {
 			return false, err
 		}
 		changed = err

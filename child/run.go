@@ -34,7 +34,7 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 			return nil, Unchanged, err
 		}
 		got, err := e.apply(ctx, true)
-		if _, exists := errors.AsType[*client.AlreadyExists](err); !exists || blind {
+		if _, exists := errors.AsType[*client.AlreadyExistsError](err); !exists || blind {
 			return got, Created, err
 		}
 		taken = err
@@ -57,7 +57,7 @@ func (e *ensure) get(ctx context.Context, into object.Object, o client.GetOption
 // cannotLook reports whether the server cannot be asked for the child: the program may not, or its
 // client knows none.
 func cannotLook(err error) bool {
-	_, forbidden := errors.AsType[*client.Forbidden](err)
+	_, forbidden := errors.AsType[*client.ForbiddenError](err)
 	return forbidden || errors.Is(err, client.ErrNotLive)
 }
 

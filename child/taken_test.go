@@ -157,7 +157,7 @@ func TestStrangersThatAreQuicker(t *testing.T) {
 // children, and takes over nothing.
 func TestWithoutALook(t *testing.T) {
 	for name, refusal := range map[string]error{
-		"forbidden": &client.Forbidden{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
+		"forbidden": &client.ForbiddenError{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -166,7 +166,7 @@ func TestWithoutALook(t *testing.T) {
 				t.Fatalf("%v, %v", did, err)
 			}
 			_, _, err := child.Ensure(t.Context(), s, c.owner, secret("front", "ours", nil), child.Force())
-			if _, exists := errors.AsType[*client.AlreadyExists](err); !exists {
+			if _, exists := errors.AsType[*client.AlreadyExistsError](err); !exists {
 				t.Errorf("it cannot be seen: %v", err)
 			}
 			if len(c.writes) != 2 {

@@ -185,10 +185,10 @@ func gadgets(c *cluster) schema.GroupVersionKind {
 		probe := &unstructured.Unstructured{}
 		probe.SetGroupVersionKind(gvk)
 		err := c.Live.Get(ctx, object.Key{Namespace: "default", Name: "none"}, probe, client.GetOptions{})
-		if _, served := errors.AsType[*client.NotFound](err); served {
+		if _, served := errors.AsType[*client.NotFoundError](err); served {
 			return gvk
 		}
-		if _, wait := errors.AsType[*client.NotServed](err); !wait {
+		if _, wait := errors.AsType[*client.NotServedError](err); !wait {
 			c.t.Fatal(err)
 		}
 	}

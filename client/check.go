@@ -18,8 +18,8 @@ var (
 	errNoVersion = errors.New("the object has no resourceVersion to lock on")
 )
 
-// InvalidKey is the error for a namespace or name that cannot be one. Nothing was sent.
-type InvalidKey struct {
+// InvalidKeyError is the error for a namespace or name that cannot be one. Nothing was sent.
+type InvalidKeyError struct {
 	// Verb, Kind and Key of the call. Kind may be a resource, where no kind is known.
 	Verb Verb
 	Kind string
@@ -28,20 +28,22 @@ type InvalidKey struct {
 	Problem string
 }
 
-func (e *InvalidKey) Error() string {
+func (e *InvalidKeyError) Error() string {
 	return fmt.Sprintf("%s %s %q: %s", e.Verb, e.Kind, e.Key.String(), e.Problem)
 }
 
-// InvalidText is the error for an object with a string that is not UTF-8, which the server would
+// InvalidTextError is the error for an object with a string that is not UTF-8, which the server would
 // store damaged or refuse to read again. Nothing was sent.
-type InvalidText struct {
+type InvalidTextError struct {
 	// Field is the path of the string by the names of the Go fields, map keys and indexes.
 	Field string
 	// Text is the string.
 	Text string
 }
 
-func (e *InvalidText) Error() string { return fmt.Sprintf("%s: %q %v", e.Field, e.Text, errNotUTF8) }
+func (e *InvalidTextError) Error() string {
+	return fmt.Sprintf("%s: %q %v", e.Field, e.Text, errNotUTF8)
+}
 
 // segment says what is wrong with one part of a URL path, or "".
 func segment(what, s string) string {
@@ -61,7 +63,7 @@ func checkText(v any) error {
 		if field != "" && field[0] == '.' {
 			field = field[1:]
 		}
-		return &InvalidText{Field: field, Text: text}
+		return &InvalidTextError{Field: field, Text: text}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type Reader interface {
 	// Get writes the object of the key into into, all of which then belongs to the caller. The Go
 	// type of into names the kind; an unstructured or metadata-only object names it by its
 	// apiVersion and kind. The namespace of the key is ignored for a cluster-scoped kind; a
-	// namespaced kind must have one: an empty one, or an empty name, is an [InvalidKey].
+	// namespaced kind must have one: an empty one, or an empty name, is an [InvalidKeyError].
 	Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error
 	// List yields each matching object, in a new value of proto's type that belongs to the
 	// caller, in the order of the keys. The namespace of o is ignored for a cluster-scoped kind;

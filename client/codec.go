@@ -43,7 +43,7 @@ func formOf(o object.Object) form {
 // what the object does not say, and must agree with what it does.
 func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	fail := func(err error) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, &UnknownKind{Verb: verb, Type: typeName(o), cause: err}
+		return schema.GroupVersionKind{}, &UnknownKindError{Verb: verb, Type: typeName(o), cause: err}
 	}
 	if isNil(o) {
 		return fail(errNilObject)
@@ -137,7 +137,7 @@ func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, erro
 
 // badAnswer has an excerpt only of what is no API encoding: that of an object may hold a secret.
 func badAnswer(call Call, contentType string, data []byte, cause error) error {
-	e := &BadAnswer{Failure: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
+	e := &ResponseError{RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
 	if _, _, err := wire.ParseContentType(contentType); err != nil {
 		e.Excerpt = excerpt(data)
 	}

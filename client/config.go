@@ -23,30 +23,30 @@ type ConfigOptions struct {
 	Context string
 }
 
-// NoConfig is the error when no configuration was found in any of the usual places.
-type NoConfig struct {
+// NoConfigError is the error when no configuration was found in any of the usual places.
+type NoConfigError struct {
 	// Tried are the places, in order.
 	Tried []string
 }
 
-func (e *NoConfig) Error() string {
+func (e *NoConfigError) Error() string {
 	return "no cluster configuration: tried " + strings.Join(e.Tried, ", ") + "; name a kubeconfig file"
 }
 
-// BadConfig is the error for a configuration that is there but cannot be used.
-type BadConfig struct {
+// ConfigError is the error for a configuration that is there but cannot be used.
+type ConfigError struct {
 	// Source is the file or files, or "in-cluster".
 	Source string
 	cause  error
 }
 
-func (e *BadConfig) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
+func (e *ConfigError) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
 
 // Unwrap returns the cause.
-func (e *BadConfig) Unwrap() error { return e.cause }
+func (e *ConfigError) Unwrap() error { return e.cause }
 
 // Config reads the configuration and the credentials of a cluster. It reads files only and does
-// not talk to the server; [Live.Check] does. The error is a [NoConfig] or a [BadConfig].
+// not talk to the server; [Live.Check] does. The error is a [NoConfigError] or a [ConfigError].
 func Config(o ConfigOptions) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)
@@ -62,14 +62,14 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 		}
 	}
 	if o.Context != "" {
-		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home}}
+		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home}}
 	}
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
+		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
 	}
 	if err != nil {
-		return nil, &BadConfig{Source: "in-cluster", cause: err}
+		return nil, &ConfigError{Source: "in-cluster", cause: err}
 	}
 	return cfg, nil
 }
@@ -77,7 +77,7 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 // fromFiles merges the files as kubectl does, the first that sets a value wins, and takes one
 // context of the result.
 func fromFiles(source string, files []string, context string) (*rest.Config, error) {
-	bad := func(err error) (*rest.Config, error) { return nil, &BadConfig{Source: source, cause: err} }
+	bad := func(err error) (*rest.Config, error) { return nil, &ConfigError{Source: source, cause: err} }
 	if len(files) == 1 {
 		if _, err := os.Stat(files[0]); err != nil {
 			return bad(err)

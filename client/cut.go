@@ -133,7 +133,7 @@ func (t *trackedConn) reset() {
 // CutWrites ends the writes of fenced clients that have left and have no answer yet, as far as that
 // can be done from here: they are cancelled, and the connections that fenced writes go over, which
 // are their own, are reset, so that what the system has not sent yet is not sent, nor anything sent
-// again. Their error is an [Unavailable]: the server may have got them. What is on its way in the
+// again. Their error is an [UnavailableError]: the server may have got them. What is on its way in the
 // network, or held by a proxy, may still arrive.
 //
 // It is for who closes the fence, after that; package leader does it. It concerns all fenced clients

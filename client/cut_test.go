@@ -141,7 +141,7 @@ func TestCutWrites(t *testing.T) {
 				if cuts {
 					fenced.CutWrites()
 					err := <-out
-					if _, ok := errors.AsType[*Unavailable](err); !ok || !errors.Is(err, errCut) {
+					if _, ok := errors.AsType[*UnavailableError](err); !ok || !errors.Is(err, errCut) {
 						t.Errorf("the write: %v", err)
 					}
 				}

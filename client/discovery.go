@@ -68,7 +68,7 @@ func (d *discovery) all(ctx context.Context) (*served, error) {
 func (s *served) changing() bool {
 	for g := range s.groups {
 		for v := range s.groups[g].versions {
-			if _, gone := errors.AsType[*NotServed](s.groups[g].versions[v].err); gone {
+			if _, gone := errors.AsType[*NotServedError](s.groups[g].versions[v].err); gone {
 				return true
 			}
 		}
@@ -93,7 +93,7 @@ func (d *discovery) groups(ctx context.Context) (core, others []servedGroup, err
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
 	core, err = read(ctx, d, Call{Verb: verbDiscover}, acceptGroups, readCore, "api")
-	if _, none := errors.AsType[*NotServed](err); none {
+	if _, none := errors.AsType[*NotServedError](err); none {
 		err = nil // not every server has the core group
 	}
 	if err == nil {
@@ -146,7 +146,7 @@ func (d *discovery) list(ctx context.Context, gv schema.GroupVersion) ([]servedR
 func read[T any](ctx context.Context, d *discovery, call Call, accept string, parse func(header string, body io.Reader) (T, error), path ...string) (T, error) {
 	found, err := fetch(ctx, d, &request{call: call, method: http.MethodGet, path: path, accept: accept}, parse)
 	if err != nil && context.Cause(ctx) == errSlowDiscovery {
-		err = &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
+		err = &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
 	}
 	return found, err
 }

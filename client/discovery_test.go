@@ -192,12 +192,12 @@ func TestDiscoveryStale(t *testing.T) {
 		prefers("v2")
 		f.on("GET /apis", aggregate(inV2, aggregatedGroup("example.com", stale(v2), v1), aggregatedGroup("other.test", stale(v1))))
 		_, err := m.Mapping(t.Context(), gadgetGVK)
-		if !is[*NotServed](err) || errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || errors.Is(err, errStale) {
 			t.Errorf("a kind of a group version that is current: %v", err)
 		}
 		prefers("v2")
 		_, err = m.Mapping(t.Context(), schema.GroupVersionKind{Group: "other.test", Version: "v1", Kind: "Widget"})
-		if !is[*NotServed](err) || !errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || !errors.Is(err, errStale) {
 			t.Errorf("a stale one: %v", err)
 		}
 		m.Reset()
@@ -226,12 +226,12 @@ func TestDiscoveryOfOneThatFails(t *testing.T) {
 		h    http.HandlerFunc
 		want func(error) bool
 	}{
-		"down":      {text(503, "text/plain", "the backend is down"), is[*Unavailable]},
-		"forbidden": {status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden]},
-		"gone":      {text(404, "text/plain", "404 page not found"), is[*NotServed]},
-		"broken":    {text(500, "text/plain", "no"), is[*Broken]},
-		"no JSON":   {text(200, "application/json", "{"), is[*BadAnswer]},
-		"a page":    {text(200, "text/html", "<html>"), is[*BadAnswer]},
+		"down":      {text(503, "text/plain", "the backend is down"), is[*UnavailableError]},
+		"forbidden": {status(403, metav1.StatusReasonForbidden, ""), is[*ForbiddenError]},
+		"gone":      {text(404, "text/plain", "404 page not found"), is[*NotServedError]},
+		"broken":    {text(500, "text/plain", "no"), is[*InternalError]},
+		"no JSON":   {text(200, "application/json", "{"), is[*ResponseError]},
+		"a page":    {text(200, "text/html", "<html>"), is[*ResponseError]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
@@ -268,7 +268,7 @@ func TestDiscoveryTimeout(t *testing.T) {
 					} else if path == "/api/v1" {
 						err = s.version(podGVK.GroupVersion()).err
 					}
-					if !is[*Timeout](err) || !errors.Is(err, errSlowDiscovery) {
+					if !is[*TimeoutError](err) || !errors.Is(err, errSlowDiscovery) {
 						t.Errorf("got %v", err)
 					}
 				})
@@ -362,28 +362,28 @@ func TestDiscoveryFails(t *testing.T) {
 		want func(error) bool
 		text string
 	}{
-		"credentials":       {status(401, metav1.StatusReasonUnauthorized, ""), is[*Unauthorized], ""},
-		"forbidden":         {status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden], ""},
-		"broken":            {status(500, metav1.StatusReasonInternalError, ""), is[*Broken], ""},
-		"unavailable":       {status(503, metav1.StatusReasonServiceUnavailable, ""), is[*Unavailable], ""},
-		"a proxy's 502":     {text(502, "text/html", "<html>"), is[*Unavailable], "<html>"},
-		"too many":          {status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequests], ""},
-		"a page":            {text(200, "text/html", "<html>"), is[*BadAnswer], ""},
-		"protobuf":          {text(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), is[*BadAnswer], ""},
-		"no type":           {text(200, "", "{}"), is[*BadAnswer], ""},
-		"a later version":   {text(200, strings.Replace(inV2, "v=v2", "v=v3", 1), `{"items":[]}`), is[*BadAnswer], "has no "},
-		"nothing":           {text(200, "application/json", ""), is[*BadAnswer], ""},
-		"a list":            {text(200, "application/json", "[]"), is[*BadAnswer], ""},
-		"an empty object":   {text(200, "application/json", "{}"), is[*BadAnswer], "has no "},
-		"a string":          {text(200, inV2, `{"items":"x"}`), is[*BadAnswer], ""},
-		"items of no sort":  {text(200, inV2, `{"items":[1]}`), is[*BadAnswer], ""},
-		"half of it":        {text(200, inV2, `{"items":[{"versions":[`), is[*BadAnswer], ""},
-		"an open end":       {text(200, inV2, `{"items":[]`), is[*BadAnswer], ""},
-		"more than it":      {text(200, inV2, `{"items":[]} {}`), is[*BadAnswer], "more after"},
-		"no JSON behind it": {text(200, inV2, `{"items":[]} <`), is[*BadAnswer], "more after"},
-		"too deep":          {text(200, inV2, strings.Repeat(`{"a":`, 20000)), is[*BadAnswer], ""},
-		"huge":              {text(200, inV2, `{"items":[]`+big+`}`), is[*BadAnswer], "too large"},
-		"a huge item":       {text(200, inV2, `{"items":["`+big+`"]}`), is[*BadAnswer], "too large"},
+		"credentials":       {status(401, metav1.StatusReasonUnauthorized, ""), is[*UnauthorizedError], ""},
+		"forbidden":         {status(403, metav1.StatusReasonForbidden, ""), is[*ForbiddenError], ""},
+		"broken":            {status(500, metav1.StatusReasonInternalError, ""), is[*InternalError], ""},
+		"unavailable":       {status(503, metav1.StatusReasonServiceUnavailable, ""), is[*UnavailableError], ""},
+		"a proxy's 502":     {text(502, "text/html", "<html>"), is[*UnavailableError], "<html>"},
+		"too many":          {status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequestsError], ""},
+		"a page":            {text(200, "text/html", "<html>"), is[*ResponseError], ""},
+		"protobuf":          {text(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), is[*ResponseError], ""},
+		"no type":           {text(200, "", "{}"), is[*ResponseError], ""},
+		"a later version":   {text(200, strings.Replace(inV2, "v=v2", "v=v3", 1), `{"items":[]}`), is[*ResponseError], "has no "},
+		"nothing":           {text(200, "application/json", ""), is[*ResponseError], ""},
+		"a list":            {text(200, "application/json", "[]"), is[*ResponseError], ""},
+		"an empty object":   {text(200, "application/json", "{}"), is[*ResponseError], "has no "},
+		"a string":          {text(200, inV2, `{"items":"x"}`), is[*ResponseError], ""},
+		"items of no sort":  {text(200, inV2, `{"items":[1]}`), is[*ResponseError], ""},
+		"half of it":        {text(200, inV2, `{"items":[{"versions":[`), is[*ResponseError], ""},
+		"an open end":       {text(200, inV2, `{"items":[]`), is[*ResponseError], ""},
+		"more than it":      {text(200, inV2, `{"items":[]} {}`), is[*ResponseError], "more after"},
+		"no JSON behind it": {text(200, inV2, `{"items":[]} <`), is[*ResponseError], "more after"},
+		"too deep":          {text(200, inV2, strings.Repeat(`{"a":`, 20000)), is[*ResponseError], ""},
+		"huge":              {text(200, inV2, `{"items":[]`+big+`}`), is[*ResponseError], "too large"},
+		"a huge item":       {text(200, inV2, `{"items":["`+big+`"]}`), is[*ResponseError], "too large"},
 	} {
 		for _, path := range []string{"/api", "/apis"} {
 			t.Run(name+path, func(t *testing.T) {
@@ -432,7 +432,7 @@ func TestDiscoveryRetries(t *testing.T) {
 		}
 		f.on("GET /apis", status(429, metav1.StatusReasonTooManyRequests, "60"))
 		_, err := d.all(t.Context())
-		if e, ok := asType[*TooManyRequests](err); !ok || e.RetryAfter != time.Minute {
+		if e, ok := asType[*TooManyRequestsError](err); !ok || e.RetryAfter != time.Minute {
 			t.Errorf("to come back later than it lasts: %v", err)
 		}
 	})
@@ -448,7 +448,7 @@ func TestDiscoveryIsCut(t *testing.T) {
 		}
 		return resp, err
 	}))
-	if _, err := d.all(t.Context()); !is[*Unavailable](err) || is[*BadAnswer](err) || !errors.Is(err, errTest) {
+	if _, err := d.all(t.Context()); !is[*UnavailableError](err) || is[*ResponseError](err) || !errors.Is(err, errTest) {
 		t.Errorf("got %T %v", err, err)
 	}
 }

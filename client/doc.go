@@ -28,8 +28,8 @@
 // What is read, changed and written as a whole loses nothing: an [Update] keeps the fields that the Go
 // type does not have.
 //
-// Errors have one Go type for each cause a caller can act on: [NotFound], [AlreadyExists],
-// [Conflict], [Invalid], [Forbidden], [Unauthorized], [TooManyRequests], [Gone], [Timeout],
-// [Unavailable], and so on. Take them out with errors.As, or ask apimachinery's
+// Errors have one Go type for each cause a caller can act on: [NotFoundError], [AlreadyExistsError],
+// [ConflictError], [InvalidError], [ForbiddenError], [UnauthorizedError], [TooManyRequestsError], [GoneError], [TimeoutError],
+// [UnavailableError], and so on. Take them out with errors.As, or ask apimachinery's
 // apierrors.IsNotFound family.
 package client

@@ -65,30 +65,30 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// Failure is what all errors of a request have in common: which request, and the Status that the
+// RequestError is what all errors of a request have in common: which request, and the Status that the
 // server gave, or that stands for what happened to the connection. It is embedded in the types
 // for the causes; ask for one of those.
-type Failure struct {
+type RequestError struct {
 	Call
 	status metav1.Status
 	cause  error
 }
 
 // Status is the failure in the form of the API, for apimachinery's errors.IsNotFound family.
-func (f *Failure) Status() metav1.Status { return f.status }
+func (f *RequestError) Status() metav1.Status { return f.status }
 
 // Unwrap returns what lies beneath: a network error, a read error; nil when the server answered.
-func (f *Failure) Unwrap() error { return f.cause }
+func (f *RequestError) Unwrap() error { return f.cause }
 
-func (f *Failure) Error() string {
+func (f *RequestError) Error() string {
 	return fmt.Sprintf("%s: %s", f.Call, f.status.Message)
 }
 
-// NotFound: there is no object of this name. A kind that the server does not serve is [NotServed].
-type NotFound struct{ Failure }
+// NotFoundError: there is no object of this name. A kind that the server does not serve is [NotServedError].
+type NotFoundError struct{ RequestError }
 
-// AlreadyExists: an object of this name exists, so it was not created.
-type AlreadyExists struct{ Failure }
+// AlreadyExistsError: an object of this name exists, so it was not created.
+type AlreadyExistsError struct{ RequestError }
 
 // absentVersion is a resourceVersion that no object has. Server-side apply compares the version in its
 // body with that of the object, whether it is forced or not, and if there is none creates it all the
@@ -98,26 +98,26 @@ const absentVersion = "9223372036854775807"
 // existed makes of the answer to an apply with IfAbsent that there is an object: a conflict that is
 // about it. A quota that is contended, for instance, is another one.
 func existed(err error) error {
-	conflict, ok := errors.AsType[*Conflict](err)
+	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok || conflict.status.Details == nil || conflict.status.Details.Name != conflict.Key.Name || conflict.status.Details.Kind != conflict.Resource.Resource {
 		return err
 	}
 	s := conflict.status
 	s.Reason, s.Message = metav1.StatusReasonAlreadyExists, "there is one already"
-	return &AlreadyExists{Failure{Call: conflict.Call, status: s, cause: conflict}}
+	return &AlreadyExistsError{RequestError{Call: conflict.Call, status: s, cause: conflict}}
 }
 
-// Conflict: the object has changed since the resourceVersion that was sent, a precondition does
+// ConflictError: the object has changed since the resourceVersion that was sent, a precondition does
 // not hold, or fields of an apply belong to others. Read again, and decide again.
-type Conflict struct {
-	Failure
+type ConflictError struct {
+	RequestError
 	// Fields that others own, for an apply.
 	Fields []FieldProblem
 }
 
-// Invalid: the object breaks rules of its kind. Sending it again does not help.
-type Invalid struct {
-	Failure
+// InvalidError: the object breaks rules of its kind. Sending it again does not help.
+type InvalidError struct {
+	RequestError
 	// Fields that are wrong, in the order of the server.
 	Fields []FieldProblem
 }
@@ -132,27 +132,29 @@ type FieldProblem struct {
 	Detail string
 }
 
-// Forbidden: the user may not do this. Failure names verb, resource, namespace and name.
-type Forbidden struct {
-	Failure
+// ForbiddenError: the user may not do this. RequestError names verb, resource, namespace and name.
+type ForbiddenError struct {
+	RequestError
 	// User as the server knows it; empty when it does not say.
 	User string
 }
 
-// Unauthorized: the server does not accept the credentials, also not after they were read anew.
-type Unauthorized struct{ Failure }
+// UnauthorizedError: the server does not accept the credentials, also not after they were read anew.
+type UnauthorizedError struct{ RequestError }
 
-// TooManyRequests: the server asks to come back later and has not processed the request; or an
+// TooManyRequestsError: the server asks to come back later and has not processed the request; or an
 // eviction would break a PodDisruptionBudget.
-type TooManyRequests struct {
-	Failure
+type TooManyRequestsError struct {
+	RequestError
 	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
 	// Asked is how long the server asks to wait; zero: it did not say.
 	Asked time.Duration
 }
 
-func (e *TooManyRequests) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *TooManyRequestsError) Error() string {
+	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
+}
 
 // capped tells of a wait that is shorter than the server asks for.
 func capped(wait, asked time.Duration) string {
@@ -162,28 +164,28 @@ func capped(wait, asked time.Duration) string {
 	return fmt.Sprintf(" (the server asks to wait %v; the client waits %v)", asked, wait)
 }
 
-// Gone: the resourceVersion, or the continue token, is too old for the server. List again.
-type Gone struct {
-	Failure
+// GoneError: the resourceVersion, or the continue token, is too old for the server. List again.
+type GoneError struct {
+	RequestError
 	// Continue goes on with the list in an inconsistent way: newer objects follow. Empty: it
 	// cannot.
 	Continue string
 }
 
-// Timeout: no answer in time. A write may have been done all the same.
-type Timeout struct {
-	Failure
+// TimeoutError: no answer in time. A write may have been done all the same.
+type TimeoutError struct {
+	RequestError
 	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
 	// Asked is how long the server asks to wait; zero: it did not say.
 	Asked time.Duration
 }
 
-func (e *Timeout) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *TimeoutError) Error() string { return e.RequestError.Error() + capped(e.RetryAfter, e.Asked) }
 
-// Unavailable: the server cannot be reached, or says that it cannot serve now.
-type Unavailable struct {
-	Failure
+// UnavailableError: the server cannot be reached, or says that it cannot serve now.
+type UnavailableError struct {
+	RequestError
 	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
 	RetryAfter time.Duration
 	// Asked is how long the server asks to wait; zero: it did not say.
@@ -193,20 +195,22 @@ type Unavailable struct {
 	Unsent bool
 }
 
-func (e *Unavailable) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *UnavailableError) Error() string {
+	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
+}
 
-// Broken: the server failed within: a 500, a webhook that failed, a bug. A write may have been
+// InternalError: the server failed within: a 500, a webhook that failed, a bug. A write may have been
 // done.
-type Broken struct{ Failure }
+type InternalError struct{ RequestError }
 
-// Rejected: the server refuses the request for a reason that has no type of its own here: bad
+// RejectedError: the server refuses the request for a reason that has no type of its own here: bad
 // request, method not allowed, too large an object. Sending it again does not help.
-type Rejected struct{ Failure }
+type RejectedError struct{ RequestError }
 
-// BadAnswer: what came back is not what the API answers: a page of a proxy, a wrong content type,
+// ResponseError: what came back is not what the API answers: a page of a proxy, a wrong content type,
 // a body that ends too early, a Table where a list was asked for.
-type BadAnswer struct {
-	Failure
+type ResponseError struct {
+	RequestError
 	// ContentType of the answer.
 	ContentType string
 	// Excerpt is the beginning of the body, at most 256 bytes. It is empty for JSON and protobuf,
@@ -214,17 +218,17 @@ type BadAnswer struct {
 	Excerpt string
 }
 
-// NotServed: no resource of the server serves the kind: its CRD is absent, or the API server that
+// NotServedError: no resource of the server serves the kind: its CRD is absent, or the API server that
 // serves its group is down; or the kind has no such subresource. It heals by itself when the kind appears: the next call looks again.
-// It answers true to apimachinery's meta.IsNoMatchError, and is not a NotFound: nothing is known
+// It answers true to apimachinery's meta.IsNoMatchError, and is not a NotFoundError: nothing is known
 // about the object.
-type NotServed struct {
+type NotServedError struct {
 	Call
 	GVK   schema.GroupVersionKind
 	cause error
 }
 
-func (e *NotServed) Error() string {
+func (e *NotServedError) Error() string {
 	if e.Subresource != "" {
 		return fmt.Sprintf("%s: the server does not serve %s, or not its subresource %s", e.Call, e.GVK, e.Subresource)
 	}
@@ -232,28 +236,28 @@ func (e *NotServed) Error() string {
 }
 
 // Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
-func (e *NotServed) Unwrap() error { return e.cause }
+func (e *NotServedError) Unwrap() error { return e.cause }
 
-// UnknownKind: the client cannot tell the kind of an object: its Go type is not in the scheme, or
+// UnknownKindError: the client cannot tell the kind of an object: its Go type is not in the scheme, or
 // an unstructured or metadata-only object names none. Nothing was sent.
-type UnknownKind struct {
+type UnknownKindError struct {
 	Verb string
 	// Type is the Go type of the object.
 	Type  string
 	cause error
 }
 
-func (e *UnknownKind) Error() string {
+func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("%s: kind of %s: %v", e.Verb, e.Type, e.cause)
 }
 
 // Unwrap returns what the scheme said.
-func (e *UnknownKind) Unwrap() error { return e.cause }
+func (e *UnknownKindError) Unwrap() error { return e.cause }
 
-// IsExpired reports whether the server no longer has the state that was asked for: a [Gone], from
+// IsExpired reports whether the server no longer has the state that was asked for: a [GoneError], from
 // a list, a continue token or an event of a watch.
 func IsExpired(err error) bool {
-	_, ok := errors.AsType[*Gone](err)
+	_, ok := errors.AsType[*GoneError](err)
 	return ok
 }
 
@@ -290,13 +294,13 @@ func IsTerminating(err error) bool {
 // RetryAfter is how long to wait before the next try, as the server asked, but no longer than
 // [Options.MaxRetryAfter]; ok is false when err is not of a kind that goes by waiting.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
-	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
 		return e.RetryAfter, true
 	}
-	if e, ok := errors.AsType[*Unavailable](err); ok {
+	if e, ok := errors.AsType[*UnavailableError](err); ok {
 		return e.RetryAfter, true
 	}
-	if e, ok := errors.AsType[*Timeout](err); ok {
+	if e, ok := errors.AsType[*TimeoutError](err); ok {
 		return e.RetryAfter, true
 	}
 	return 0, false

@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// BadEndpoint: the server at the address of the configuration cannot be talked to in the way the
+// EndpointError: the server at the address of the configuration cannot be talked to in the way the
 // configuration says: its certificate is for another name or of another authority, or one side
 // speaks HTTPS and the other HTTP. Trying again does not help.
-type BadEndpoint struct {
+type EndpointError struct {
 	Call
 	// URL of the configuration.
 	URL string
@@ -33,12 +33,12 @@ type BadEndpoint struct {
 	cause   error
 }
 
-func (e *BadEndpoint) Error() string {
+func (e *EndpointError) Error() string {
 	return fmt.Sprintf("%s: server %s: %s: %v", e.Call, e.URL, e.Problem, e.cause)
 }
 
 // Unwrap returns the error of crypto/tls, crypto/x509 or net/http.
-func (e *BadEndpoint) Unwrap() error { return e.cause }
+func (e *EndpointError) Unwrap() error { return e.cause }
 
 // coded is an error that comes from an answer or stands for one.
 type coded interface {
@@ -46,7 +46,7 @@ type coded interface {
 	code() int
 }
 
-func (f *Failure) code() int { return int(f.status.Code) }
+func (f *RequestError) code() int { return int(f.status.Code) }
 
 // ended says that the caller's ctx ended the call, and why.
 func ended(ctx context.Context, call Call) error {
@@ -67,27 +67,27 @@ func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err er
 		err = errCut
 	}
 	if context.Cause(rctx) == errSilent {
-		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
+		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
 	}
 	if problem := endpointProblem(err); problem != "" {
-		return &BadEndpoint{Call: call, URL: base.String(), Problem: problem, cause: err}
+		return &EndpointError{Call: call, URL: base.String(), Problem: problem, cause: err}
 	}
 	unsent := false
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		unsent = true
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !unsent {
-		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
+		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
 	}
-	return &Unavailable{
-		Failure: local(call, metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable, err),
-		Unsent:  unsent,
+	return &UnavailableError{
+		RequestError: local(call, metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable, err),
+		Unsent:       unsent,
 	}
 }
 
 // local is a failure that no server told.
-func local(call Call, reason metav1.StatusReason, code int32, cause error) Failure {
-	return Failure{Call: call, cause: cause, status: metav1.Status{
+func local(call Call, reason metav1.StatusReason, code int32, cause error) RequestError {
+	return RequestError{Call: call, cause: cause, status: metav1.Status{
 		Status: metav1.StatusFailure, Reason: reason, Code: code, Message: cause.Error(),
 	}}
 }
@@ -131,7 +131,7 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 	}
 	text := excerpt(data)
 	if resp.StatusCode == http.StatusBadRequest && base.Scheme == "http" && strings.Contains(text, "HTTPS server") {
-		return &BadEndpoint{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
+		return &EndpointError{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
 	}
 	msg := "the server answered " + strings.TrimSpace(resp.Status) + " without a Status"
 	if text != "" {
@@ -147,10 +147,10 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 	if resp.StatusCode >= 500 {
 		return statusError(call, s, after)
 	}
-	return &BadAnswer{
-		Failure:     Failure{Call: call, status: s},
-		ContentType: resp.Header.Get("Content-Type"),
-		Excerpt:     text,
+	return &ResponseError{
+		RequestError: RequestError{Call: call, status: s},
+		ContentType:  resp.Header.Get("Content-Type"),
+		Excerpt:      text,
 	}
 }
 
@@ -175,11 +175,11 @@ const defaultMaxWait = time.Minute
 // bounded returns err. A wait in it that is longer than longest is cut to that.
 func bounded(err error, longest time.Duration) error {
 	switch e := err.(type) {
-	case *TooManyRequests:
+	case *TooManyRequestsError:
 		e.RetryAfter = min(e.Asked, longest)
-	case *Timeout:
+	case *TimeoutError:
 		e.RetryAfter = min(e.Asked, longest)
-	case *Unavailable:
+	case *UnavailableError:
 		e.RetryAfter = min(e.Asked, longest)
 	}
 	return err
@@ -226,36 +226,36 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 }
 
 func failureOf(call Call, s metav1.Status, after time.Duration) error {
-	f := Failure{Call: call, status: s}
+	f := RequestError{Call: call, status: s}
 	switch s.Reason {
 	case metav1.StatusReasonNotFound:
 		if call.Key.Name == "" && call.Verb != string(VerbCreate) || !namesObject(s) {
-			return &NotServed{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
+			return &NotServedError{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
 		}
-		return &NotFound{f}
+		return &NotFoundError{f}
 	case metav1.StatusReasonAlreadyExists:
-		return &AlreadyExists{f}
+		return &AlreadyExistsError{f}
 	case metav1.StatusReasonConflict:
-		return &Conflict{Failure: f, Fields: problems(s)}
+		return &ConflictError{RequestError: f, Fields: problems(s)}
 	case metav1.StatusReasonInvalid:
-		return &Invalid{Failure: f, Fields: problems(s)}
+		return &InvalidError{RequestError: f, Fields: problems(s)}
 	case metav1.StatusReasonForbidden:
-		return &Forbidden{Failure: f, User: userOf(s.Message)}
+		return &ForbiddenError{RequestError: f, User: userOf(s.Message)}
 	case metav1.StatusReasonUnauthorized:
-		return &Unauthorized{f}
+		return &UnauthorizedError{f}
 	case metav1.StatusReasonTooManyRequests:
-		return &TooManyRequests{Failure: f, Asked: after}
+		return &TooManyRequestsError{RequestError: f, Asked: after}
 	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
-		return &Gone{Failure: f, Continue: s.Continue}
+		return &GoneError{RequestError: f, Continue: s.Continue}
 	case metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
-		return &Timeout{Failure: f, Asked: after}
+		return &TimeoutError{RequestError: f, Asked: after}
 	case metav1.StatusReasonServiceUnavailable:
-		return &Unavailable{Failure: f, Asked: after, Unsent: after > 0}
+		return &UnavailableError{RequestError: f, Asked: after, Unsent: after > 0}
 	}
 	if s.Code >= 500 {
-		return &Broken{f}
+		return &InternalError{f}
 	}
-	return &Rejected{f}
+	return &RejectedError{f}
 }
 
 // reasonOf is the reason that goes with a code.

@@ -68,16 +68,16 @@ type ListQuery struct {
 // List asks for a list, or a page of one, and returns when the header of the answer is there. The
 // caller reads the list and closes it.
 //
-// Errors of List are those of the package: [NotServed] where the kind is absent (it may come),
-// [Forbidden], [TooManyRequests], [Unavailable], [Gone] for an expired token, [IsTooLarge], and
+// Errors of List are those of the package: [NotServedError] where the kind is absent (it may come),
+// [ForbiddenError], [TooManyRequestsError], [UnavailableError], [GoneError] for an expired token, [IsTooLarge], and
 // so on. Errors of reading the list are those of package wire; a connection that breaks
-// meanwhile is an [Unavailable] or a [Timeout] in them.
+// meanwhile is an [UnavailableError] or a [TimeoutError] in them.
 func (f *Feed) List(ctx context.Context, q ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.kind, q)
 }
 
 // ListMetadata is List of the metadata of the same objects. A server that has no such lists says so
-// with a [Rejected] of code 406, or answers with whole objects: see [wire.ListMeta].Metadata.
+// with a [RejectedError] of code 406, or answers with whole objects: see [wire.ListMeta].Metadata.
 func (f *Feed) ListMetadata(ctx context.Context, q ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.meta, q)
 }
@@ -115,8 +115,8 @@ type WatchQuery struct {
 // caller reads the watch and closes it. Nothing here notices a silent connection: the caller
 // knows when a bookmark is due.
 //
-// Errors are as for [Feed.List]; a server that has no streaming lists answers with an [Invalid]
-// or a [Rejected], or just watches, without the closing bookmark. An ERROR event comes as a frame
+// Errors are as for [Feed.List]; a server that has no streaming lists answers with an [InvalidError]
+// or a [RejectedError], or just watches, without the closing bookmark. An ERROR event comes as a frame
 // with a Status.
 func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
 	o := ListOptions{Labels: f.o.Labels, Fields: f.o.Fields, ResourceVersion: q.ResourceVersion}

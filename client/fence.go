@@ -14,18 +14,18 @@ import (
 // use.
 type Fence func(Call) error
 
-// Fenced is the error for a write that a [Fence] kept back. The server has not got the request, or
+// FencedError is the error for a write that a [Fence] kept back. The server has not got the request, or
 // not the whole of it: nothing was written by this try.
-type Fenced struct {
+type FencedError struct {
 	Call
 	// Err is the reason of the fence.
 	Err error
 }
 
-func (e *Fenced) Error() string { return fmt.Sprintf("%s: kept back: %v", e.Call, e.Err) }
+func (e *FencedError) Error() string { return fmt.Sprintf("%s: kept back: %v", e.Call, e.Err) }
 
 // Unwrap returns the reason of the fence.
-func (e *Fenced) Unwrap() error { return e.Err }
+func (e *FencedError) Unwrap() error { return e.Err }
 
 // Fenced returns a client whose writes ask f. Every request counts as a write that is no get, list
 // or watch: dry runs and reviews too. Everything else is shared with c, which itself stays as it
@@ -63,7 +63,7 @@ type gate struct {
 	fence Fence
 
 	mu     sync.Mutex
-	closed *Fenced
+	closed *FencedError
 }
 
 func newGate(r *request) *gate {
@@ -84,7 +84,7 @@ func (g *gate) ask() error {
 		if err == nil {
 			return nil
 		}
-		g.closed = &Fenced{Call: g.call, Err: err}
+		g.closed = &FencedError{Call: g.call, Err: err}
 	}
 	return g.closed
 }

@@ -44,7 +44,7 @@ func TestFenceKeepsWritesBack(t *testing.T) {
 			c := f.client(Options{Hook: func(Done) { hooked++ }})
 			for _, w := range []Writer{c.Fenced(closedFence), c.Fenced(func(Call) error { return nil }).Fenced(closedFence), c.Fenced(closedFence).Fenced(func(Call) error { return nil })} {
 				err := write(w)
-				e, ok := errors.AsType[*Fenced](err)
+				e, ok := errors.AsType[*FencedError](err)
 				if !ok || !errors.Is(err, errTest) || e.Verb != verb || e.Resource.Resource != "pods" {
 					t.Fatalf("got %v (%T)", err, err)
 				}
@@ -67,7 +67,7 @@ func TestFenceIsAskedForDryRunsAndSubresources(t *testing.T) {
 		Evict(t.Context(), c, pod("a")),
 		Delete(t.Context(), c, pod("a"), DryRun{}),
 	} {
-		if _, ok := errors.AsType[*Fenced](err); !ok {
+		if _, ok := errors.AsType[*FencedError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 			return nil
 		})
 		err := Delete(t.Context(), c, pod("a"))
-		if _, ok := errors.AsType[*Fenced](err); !ok || f.count() != 3 {
+		if _, ok := errors.AsType[*FencedError](err); !ok || f.count() != 3 {
 			t.Errorf("%d requests, then %v; want 3, then Fenced", f.count(), err)
 		}
 	})
@@ -153,7 +153,7 @@ func TestFenceIsAskedForTheBody(t *testing.T) {
 			}
 			defer c.Close()
 			_, err = Update(t.Context(), c.Fenced(openOnce()), pod("a"))
-			if _, ok := errors.AsType[*Fenced](err); !ok {
+			if _, ok := errors.AsType[*FencedError](err); !ok {
 				t.Errorf("got %v (%T)", err, err)
 			}
 			c.Close()
@@ -190,7 +190,7 @@ func TestFenceWinsOverTheTransport(t *testing.T) {
 		return httptest.NewRecorder().Result(), nil
 	}), Options{}).Fenced(openOnce())
 	_, err := Update(t.Context(), c, pod("a"))
-	if _, ok := errors.AsType[*Fenced](err); !ok {
+	if _, ok := errors.AsType[*FencedError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

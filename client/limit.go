@@ -19,20 +19,20 @@ func (c *Live) Limited(qps float64, burst int) *Live {
 	return &d
 }
 
-// Throttled is the error for a request whose turn under [Options.QPS] does not come before the deadline
+// ThrottledError is the error for a request whose turn under [Options.QPS] does not come before the deadline
 // of its ctx. Nothing was sent, and nothing was waited for. It unwraps to [context.DeadlineExceeded].
-type Throttled struct {
+type ThrottledError struct {
 	Call
 	// Wait is how long the request would have had to wait.
 	Wait time.Duration
 }
 
-func (e *Throttled) Error() string {
+func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("%s: its turn under the rate limit of the client comes in %v, not before the deadline of the call", e.Call, e.Wait.Round(time.Millisecond))
 }
 
 // Unwrap returns [context.DeadlineExceeded].
-func (e *Throttled) Unwrap() error { return context.DeadlineExceeded }
+func (e *ThrottledError) Unwrap() error { return context.DeadlineExceeded }
 
 // limit lets requests through at a rate, in the order in which they come. A request takes a token
 // when it goes, not before: one that leaves the queue has nothing to give back. A nil limit lets
@@ -52,7 +52,7 @@ func newLimit(qps float64, burst int) *limit {
 	return &limit{front: make(chan struct{}, 1), bucket: backoff.Bucket{Rate: qps, Burst: burst}}
 }
 
-// wait returns nil when the request may go. The error is a *[Throttled], or the end of ctx.
+// wait returns nil when the request may go. The error is a *[ThrottledError], or the end of ctx.
 func (l *limit) wait(ctx context.Context, call Call) error {
 	if l == nil {
 		return nil
@@ -91,7 +91,7 @@ func (l *limit) enter(ctx context.Context, call Call) (passed bool, err error) {
 	}
 	wait := l.bucket.Until(now, l.queue+1)
 	if end, ok := ctx.Deadline(); ok && end.Sub(now) <= wait {
-		return false, &Throttled{Call: call, Wait: wait}
+		return false, &ThrottledError{Call: call, Wait: wait}
 	}
 	l.queue++
 	return false, nil

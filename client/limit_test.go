@@ -76,7 +76,7 @@ func TestThrottled(t *testing.T) {
 		}
 		start := time.Now()
 		err := get(999 * time.Millisecond)
-		refused, ok := errors.AsType[*Throttled](err)
+		refused, ok := errors.AsType[*ThrottledError](err)
 		if !ok || refused.Wait != time.Second || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 0 {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
@@ -124,10 +124,10 @@ func TestLimitOrder(t *testing.T) {
 		if _, err := Get[corev1.Pod](t.Context(), c.Limited(0, 0), key("0")); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{}); !is[*TooManyRequests](err) {
+		if _, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{}); !is[*TooManyRequestsError](err) {
 			t.Error(err)
 		}
-		if err := c.Check(t.Context()); is[*Throttled](err) {
+		if err := c.Check(t.Context()); is[*ThrottledError](err) {
 			t.Error(err)
 		}
 		if d := time.Since(start); d > 0 {

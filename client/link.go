@@ -75,7 +75,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		}
 		start := time.Now()
 		resp, err := l.once(ctx, r)
-		if _, kept := errors.AsType[*Fenced](err); kept {
+		if _, kept := errors.AsType[*FencedError](err); kept {
 			return nil, err
 		}
 		wait := l.pause(ctx, r, try, err)
@@ -91,7 +91,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		if err == nil {
 			return resp, nil
 		}
-		if _, ok := errors.AsType[*Unauthorized](err); ok && reauth {
+		if _, ok := errors.AsType[*UnauthorizedError](err); ok && reauth {
 			reauth = false
 			continue
 		}
@@ -121,10 +121,10 @@ func (l *link) pause(ctx context.Context, r *request, try int, err error) time.D
 // askedToWait is the delay of a server that has not processed the request and says when to come
 // back; 0 for every other failure.
 func askedToWait(err error) time.Duration {
-	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
 		return e.RetryAfter
 	}
-	if e, ok := errors.AsType[*Unavailable](err); ok && e.status.Code == http.StatusServiceUnavailable {
+	if e, ok := errors.AsType[*UnavailableError](err); ok && e.status.Code == http.StatusServiceUnavailable {
 		return e.RetryAfter
 	}
 	return 0

@@ -72,7 +72,7 @@ func TestRetryIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newBusy(t)
 			_, err := Get[corev1.Pod](t.Context(), f.client(Options{Retries: 3}), key("x"))
-			if !is[*TooManyRequests](err) || f.count() != 4 {
+			if !is[*TooManyRequestsError](err) || f.count() != 4 {
 				t.Errorf("%d tries, got %v", f.count(), err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestRetryIsBounded(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_, err := Get[corev1.Pod](ctx, f.client(Options{}), key("x"))
-			if !is[*TooManyRequests](err) || ctx.Err() != nil {
+			if !is[*TooManyRequestsError](err) || ctx.Err() != nil {
 				t.Errorf("got %v, ctx %v", err, ctx.Err())
 			}
 		})
@@ -96,7 +96,7 @@ func TestRetryIsBounded(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			_, err := Get[corev1.Pod](ctx, f.client(Options{}), key("x"))
-			if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !is[*TooManyRequests](err) {
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !is[*TooManyRequestsError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -176,7 +176,7 @@ func TestSilence(t *testing.T) {
 				c := f.over(&stuck{f, "/api/v1/namespaces/web/pods/x", body}, Options{})
 				start := time.Now()
 				_, err := Get[corev1.Pod](t.Context(), c, key("x"))
-				if !is[*Timeout](err) || time.Since(start) != 45*time.Second {
+				if !is[*TimeoutError](err) || time.Since(start) != 45*time.Second {
 					t.Errorf("after %v: %v", time.Since(start), err)
 				}
 			})
@@ -189,7 +189,7 @@ func TestSilence(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := Get[corev1.Pod](ctx, c, key("x"))
-			if !errors.Is(err, context.DeadlineExceeded) || is[*Timeout](err) {
+			if !errors.Is(err, context.DeadlineExceeded) || is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -204,7 +204,7 @@ func TestSilence(t *testing.T) {
 			}
 			defer l.Close()
 			time.Sleep(time.Minute) // a slow reader is not a silent server
-			if _, err := l.Next(); !is[*Timeout](err) {
+			if _, err := l.Next(); !is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -231,7 +231,7 @@ func TestConnectionErrors(t *testing.T) {
 	f := newFake(t)
 	b := &broken{next: f, err: io.ErrUnexpectedEOF}
 	_, err := Create(t.Context(), f.over(b, Options{}), pod("x"))
-	e, ok := errors.AsType[*Unavailable](err)
+	e, ok := errors.AsType[*UnavailableError](err)
 	if !ok || e.Unsent || !errors.Is(err, io.ErrUnexpectedEOF) || b.n != 1 {
 		t.Errorf("%d tries, got %v", b.n, err)
 	}
@@ -241,7 +241,7 @@ func TestConnectionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(t.Context()); !is[*BadEndpoint](err) {
+	if err := c.Check(t.Context()); !is[*EndpointError](err) {
 		t.Errorf("a server without /version: got %v", err)
 	}
 	if _, err := c.Mapper().RESTMapping(podGVK.GroupKind(), "v1"); err != nil {
@@ -250,7 +250,7 @@ func TestConnectionErrors(t *testing.T) {
 	srv.Close()
 	c.Close() // a connection that looks alive would end in an EOF instead
 	_, err = Create(t.Context(), c, pod("x"))
-	if e, ok := errors.AsType[*Unavailable](err); !ok || !e.Unsent {
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || !e.Unsent {
 		t.Errorf("connection refused: got %v", err)
 	}
 }

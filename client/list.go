@@ -64,7 +64,7 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 		var guard paging.Guard
 		for {
 			p, err := c.page(ctx, proto, &o)
-			if gone, ok := errors.AsType[*Gone](err); ok && o.Continue != "" {
+			if gone, ok := errors.AsType[*GoneError](err); ok && o.Continue != "" {
 				if fromStart && !yielded {
 					// Nothing was shown of the old state: read the new one, in one piece.
 					o.Continue, o.Limit = "", -1
@@ -90,7 +90,7 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 				paging.Item(&guard, "")
 			}
 			if err := guard.Next(p.meta.Continue); err != nil {
-				yield(nil, &BadAnswer{Failure: local(p.call, metav1.StatusReasonUnknown, http.StatusOK, err)})
+				yield(nil, &ResponseError{RequestError: local(p.call, metav1.StatusReasonUnknown, http.StatusOK, err)})
 				return
 			}
 			o.Continue = p.meta.Continue
@@ -208,9 +208,9 @@ func streamError(call Call, resp *http.Response, err error) error {
 	if isTyped(err) {
 		return err
 	}
-	bad := &BadAnswer{
-		Failure:     local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
-		ContentType: resp.Header.Get("Content-Type"),
+	bad := &ResponseError{
+		RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
+		ContentType:  resp.Header.Get("Content-Type"),
 	}
 	if ct, ok := errors.AsType[*wire.ContentTypeError](err); ok {
 		bad.Excerpt = ct.Excerpt
@@ -220,7 +220,7 @@ func streamError(call Call, resp *http.Response, err error) error {
 
 // isTyped reports whether answerBody has typed the error already, or the caller's ctx ended.
 func isTyped(err error) bool {
-	_, silent := errors.AsType[*Timeout](err)
-	_, cut := errors.AsType[*Unavailable](err)
+	_, silent := errors.AsType[*TimeoutError](err)
+	_, cut := errors.AsType[*UnavailableError](err)
 	return silent || cut || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

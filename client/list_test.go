@@ -161,7 +161,7 @@ func TestListBadAnswers(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", h)
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{})))
-		if len(errs) != 1 || !is[*BadAnswer](errs[0]) {
+		if len(errs) != 1 || !is[*ResponseError](errs[0]) {
 			t.Errorf("%s: got %v", name, errs)
 		}
 	}

@@ -40,7 +40,7 @@ type Options struct {
 	FieldOwner string
 	// QPS and Burst limit the requests of this client, in requests a second and at once. Requests go
 	// in the order in which they come; one whose turn does not come before the deadline of its ctx is a
-	// [Throttled] at once. Not limited are a [Feed], discovery and [Live.Check]; [Live.Limited] gives
+	// [ThrottledError] at once. Not limited are a [Feed], discovery and [Live.Check]; [Live.Limited] gives
 	// others a limit of their own. Zero or negative QPS: no limit; the limits in the rest.Config are
 	// not looked at. Burst below 1: 1.
 	QPS   float64
@@ -97,7 +97,7 @@ var (
 // configuration names but does not talk to the server: [Live.Check] does.
 func New(cfg *rest.Config, o Options) (*Live, error) {
 	if cfg == nil {
-		return nil, &BadConfig{Source: "rest.Config", cause: errors.New("is nil")}
+		return nil, &ConfigError{Source: "rest.Config", cause: errors.New("is nil")}
 	}
 	if o.Scheme == nil {
 		o.Scheme = scheme.New()
@@ -111,7 +111,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	l, err := newLink(cfg, o)
 	if err != nil {
-		return nil, &BadConfig{Source: "rest.Config", cause: err}
+		return nil, &ConfigError{Source: "rest.Config", cause: err}
 	}
 	if o.Mapper == nil {
 		o.Mapper = newMapper(l)
@@ -185,8 +185,8 @@ func (c *Live) Close() {
 
 // Check asks the server for its version: the one call that finds a wrong address, a certificate
 // that is not for it, HTTP where there should be HTTPS, something that is no API server (a
-// [BadEndpoint] each), a server that is not there ([Unavailable]) and credentials that it refuses
-// ([Unauthorized]). Call it before the program starts its work. It tries once.
+// [EndpointError] each), a server that is not there ([UnavailableError]) and credentials that it refuses
+// ([UnauthorizedError]). Call it before the program starts its work. It tries once.
 func (c *Live) Check(ctx context.Context) error {
 	r := &request{
 		call: Call{Verb: "get", Kind: "version"}, method: http.MethodGet,
@@ -196,10 +196,10 @@ func (c *Live) Check(ctx context.Context) error {
 	if err == nil {
 		err = checkVersion(r.call, resp)
 	}
-	_, bad := errors.AsType[*BadAnswer](err)
-	_, absent := errors.AsType[*NotServed](err)
+	_, bad := errors.AsType[*ResponseError](err)
+	_, absent := errors.AsType[*NotServedError](err)
 	if bad || absent {
-		return &BadEndpoint{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
+		return &EndpointError{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (c *Live) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.
 	}
 	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		err = &NotServed{GVK: gvk, cause: err}
+		err = &NotServedError{GVK: gvk, cause: err}
 	}
 	return m, err
 }
@@ -230,7 +230,7 @@ type target struct {
 func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
 	m, err := c.mapping(ctx, gvk)
 	if err != nil {
-		if e, ok := errors.AsType[*NotServed](err); ok {
+		if e, ok := errors.AsType[*NotServedError](err); ok {
 			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}
 			return nil, e
 		}
@@ -255,7 +255,7 @@ func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersion
 		problem = segment("subresource", sub)
 	}
 	if problem != "" {
-		return nil, &InvalidKey{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
+		return nil, &InvalidKeyError{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
 	}
 	return t, nil
 }
@@ -310,7 +310,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			r.limit = c.limit
 		}
 		resp, err := c.link.send(ctx, r)
-		e, refused := errors.AsType[*Rejected](err)
+		e, refused := errors.AsType[*RejectedError](err)
 		refused = refused && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType)
 		if refused && !plain {
 			continue
@@ -321,7 +321,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 		if err == nil {
 			return resp, nil
 		}
-		if e, ok := errors.AsType[*NotServed](err); ok && e.Subresource == "" {
+		if e, ok := errors.AsType[*NotServedError](err); ok && e.Subresource == "" {
 			if m, ok := c.mapper.(*Mapper); ok {
 				m.gone(e.Resource)
 			}

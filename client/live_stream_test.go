@@ -128,7 +128,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
 	feed := c.Feed(gvk, client.FeedOptions{})
 	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
-		as[*client.NotServed](t, err)
+		as[*client.NotServedError](t, err)
 	}
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -166,8 +166,8 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 			l.Close()
 			return gvk
 		}
-		_, absent := errors.AsType[*client.NotServed](err)
-		_, busy := errors.AsType[*client.TooManyRequests](err)
+		_, absent := errors.AsType[*client.NotServedError](err)
+		_, busy := errors.AsType[*client.TooManyRequestsError](err)
 		if !absent && !busy || ctx.Err() != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestLiveRestart(t *testing.T) {
 	if _, err := client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("while it is down: %v", err)
 	}
-	as[*client.Unavailable](t, c.Check(ctx))
+	as[*client.UnavailableError](t, c.Check(ctx))
 	if err := p.Restart(ctx); err != nil {
 		t.Fatal(err)
 	}

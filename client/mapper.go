@@ -86,8 +86,8 @@ func newMapper(l *link) *Mapper {
 	}
 }
 
-// Mapping returns the resource of a kind. What the server does not serve is a [NotServed]; a
-// failed discovery is an [Unavailable], [Unauthorized], [BadAnswer] and so on.
+// Mapping returns the resource of a kind. What the server does not serve is a [NotServedError]; a
+// failed discovery is an [UnavailableError], [UnauthorizedError], [ResponseError] and so on.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
@@ -111,7 +111,7 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 			err = errors.Join(err, v.err)
 		}
 	}
-	return nil, &NotServed{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
+	return nil, &NotServedError{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
 }
 
 var errSuspect = errors.New("the resource of the kind was not found")
@@ -251,7 +251,7 @@ func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
 	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 
-// noResource is the cause of a [NotServed] whose resource answered 404.
+// noResource is the cause of a [NotServedError] whose resource answered 404.
 func noResource(call Call) error {
 	return &meta.NoResourceMatchError{PartialResource: call.Resource}
 }

@@ -63,7 +63,7 @@ func TestMapperRefreshes(t *testing.T) {
 		}
 		for range 100 {
 			_, err := m.Mapping(t.Context(), gadgetGVK)
-			if e, ok := asType[*NotServed](err); !ok || e.GVK != gadgetGVK || !meta.IsNoMatchError(err) {
+			if e, ok := asType[*NotServedError](err); !ok || e.GVK != gadgetGVK || !meta.IsNoMatchError(err) {
 				t.Fatalf("got %v", err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestMapperSharesFailure(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if _, err := m.Mapping(t.Context(), podGVK); !is[*Broken](err) {
+				if _, err := m.Mapping(t.Context(), podGVK); !is[*InternalError](err) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -152,7 +152,7 @@ func TestMapperDegrades(t *testing.T) {
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Errorf("another group: %v", err)
 		}
-		if _, err := m.Mapping(t.Context(), widgetGVK); !is[*NotServed](err) {
+		if _, err := m.Mapping(t.Context(), widgetGVK); !is[*NotServedError](err) {
 			t.Errorf("its group: %v", err)
 		}
 		f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("widgets", "Widget", true))))
@@ -160,7 +160,7 @@ func TestMapperDegrades(t *testing.T) {
 			t.Errorf("once it is back: %v", err)
 		}
 		f.on("GET /apis/example.com/v1", text(503, "text/plain", "the backend is down"))
-		if _, err := m.Mapping(t.Context(), gadgetGVK); !is[*NotServed](err) {
+		if _, err := m.Mapping(t.Context(), gadgetGVK); !is[*NotServedError](err) {
 			t.Errorf("a kind it never had: %v", err)
 		}
 		if _, err := m.Mapping(t.Context(), widgetGVK); err != nil {
@@ -178,7 +178,7 @@ func TestMapperForgets(t *testing.T) {
 		_, err := Get[unstructured.Unstructured](t.Context(), c, key("w"), OfKind(widgetGVK))
 		return err
 	}
-	if err := get(); !is[*NotServed](err) || n.Load() != 1 {
+	if err := get(); !is[*NotServedError](err) || n.Load() != 1 {
 		t.Fatalf("%d discoveries, got %v", n.Load(), err)
 	}
 	// It comes back as a cluster-scoped kind.
@@ -193,7 +193,7 @@ func TestMapperForgets(t *testing.T) {
 func TestFeedOfAbsentKind(t *testing.T) {
 	f := newFake(t)
 	feed := f.client(Options{}).Feed(gadgetGVK, FeedOptions{})
-	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServed](err) {
+	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("gadgets", "Gadget", false))))
@@ -243,7 +243,7 @@ func TestOwnMapper(t *testing.T) {
 	if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil {
 		t.Error(err)
 	}
-	if _, err := Get[corev1.Node](t.Context(), c, key("x")); !is[*NotServed](err) {
+	if _, err := Get[corev1.Node](t.Context(), c, key("x")); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}
 	if n.Load() != 0 {

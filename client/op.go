@@ -41,7 +41,7 @@ type Op struct {
 	Owner string
 	// Force takes fields over from other owners, in an apply.
 	Force bool
-	// IfAbsent has an apply create the object, and fail with an [AlreadyExists] where there is one.
+	// IfAbsent has an apply create the object, and fail with an [AlreadyExistsError] where there is one.
 	IfAbsent bool
 	// DryRun has the server keep nothing.
 	DryRun bool
@@ -61,8 +61,8 @@ type Op struct {
 	Select ListOptions
 }
 
-// InvalidOp is the error for a write that makes no sense. Nothing was sent.
-type InvalidOp struct {
+// InvalidOpError is the error for a write that makes no sense. Nothing was sent.
+type InvalidOpError struct {
 	Verb Verb
 	// Field of [Op] that is wrong.
 	Field string
@@ -70,12 +70,12 @@ type InvalidOp struct {
 	Problem string
 }
 
-func (e *InvalidOp) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Field, e.Problem) }
+func (e *InvalidOpError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Field, e.Problem) }
 
 // validate finds the first field that makes no sense for the verb.
 func (op *Op) validate() error {
 	bad := func(field, problem string) error {
-		return &InvalidOp{Verb: op.Verb, Field: field, Problem: problem}
+		return &InvalidOpError{Verb: op.Verb, Field: field, Problem: problem}
 	}
 	switch op.Verb {
 	case VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbDelete, VerbDeleteAll:

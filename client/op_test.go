@@ -38,7 +38,7 @@ func TestInvalidOps(t *testing.T) {
 	} {
 		f := newFake(t)
 		_, err := f.client(Options{}).Write(t.Context(), op)
-		e, ok := asType[*InvalidOp](err)
+		e, ok := asType[*InvalidOpError](err)
 		if !ok || len(field) < len(e.Field) || field[:len(e.Field)] != e.Field {
 			t.Errorf("%s: got %v", field, err)
 		}

@@ -48,7 +48,7 @@ type ListOptions struct {
 	Match           metav1.ResourceVersionMatch
 	// Inconsistent lets [List] go on when the snapshot it was reading has expired (410): the
 	// objects that follow are then of a newer state than those before. False: it ends with a
-	// [Gone].
+	// [GoneError].
 	Inconsistent bool
 	// EvenUnavailable reads what a cache holds also while the kind is unavailable; see the option
 	// [EvenUnavailable]. The server ignores it.
@@ -66,7 +66,7 @@ type ListOption interface {
 }
 
 // WriteOption changes a write. One that has no meaning for the verb is an error of type
-// [*InvalidOp], not ignored.
+// [*InvalidOpError], not ignored.
 type WriteOption interface {
 	ApplyToWrite(*Op) error
 }
@@ -238,7 +238,7 @@ func (f FieldOwner) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// Force takes over the fields of an [Apply] that others own, instead of a [Conflict].
+// Force takes over the fields of an [Apply] that others own, instead of a [ConflictError].
 type Force struct{}
 
 // ApplyToWrite implements [WriteOption].
@@ -247,7 +247,7 @@ func (Force) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// IfAbsent makes an [Apply] create the object, or else fail with an [AlreadyExists]: an object that
+// IfAbsent makes an [Apply] create the object, or else fail with an [AlreadyExistsError]: an object that
 // exists stays as it is, whoever made it and however short before.
 type IfAbsent struct{}
 
@@ -261,7 +261,7 @@ func (IfAbsent) ApplyToWrite(op *Op) error {
 type FieldValidation string
 
 const (
-	// Strict refuses the write: an [Invalid] or a [Rejected] that names the fields. It is the
+	// Strict refuses the write: an [InvalidError] or a [RejectedError] that names the fields. It is the
 	// default of [Apply].
 	Strict FieldValidation = "Strict"
 	// Warn drops the fields and says so in a warning, which [Live] logs. It is the server's

@@ -20,18 +20,18 @@ type PatchData struct {
 	err  error
 }
 
-// InvalidPatch is the error for a patch that cannot be made or is not JSON. Nothing was sent.
-type InvalidPatch struct {
+// InvalidPatchError is the error for a patch that cannot be made or is not JSON. Nothing was sent.
+type InvalidPatchError struct {
 	Type  types.PatchType
 	cause error
 }
 
-func (e *InvalidPatch) Error() string {
+func (e *InvalidPatchError) Error() string {
 	return fmt.Sprintf("patch of type %s: %v", string(e.Type), e.cause)
 }
 
 // Unwrap returns the cause.
-func (e *InvalidPatch) Unwrap() error { return e.cause }
+func (e *InvalidPatchError) Unwrap() error { return e.cause }
 
 // Type is the media type of the patch.
 func (p PatchData) Type() types.PatchType { return p.kind }
@@ -39,7 +39,7 @@ func (p PatchData) Type() types.PatchType { return p.kind }
 // Bytes is the patch as it is sent: read only.
 func (p PatchData) Bytes() []byte { return p.data }
 
-// Err is why the patch could not be made, as an [InvalidPatch], or nil. A write with the patch
+// Err is why the patch could not be made, as an [InvalidPatchError], or nil. A write with the patch
 // fails with it.
 func (p PatchData) Err() error { return p.err }
 
@@ -70,7 +70,7 @@ func StrategicMerge(partial any) PatchData {
 // set: in a merge patch null removes. Use [Apply] or an update there.
 func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
 
-// DiffWithLock is [Diff] with an optimistic lock: the write fails with a [Conflict] unless the
+// DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
 // object still has the resourceVersion of before.
 func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
 
@@ -86,14 +86,14 @@ func newPatch(kind types.PatchType, v any) PatchData {
 	default:
 		var err error
 		if data, err = json.Marshal(v); err != nil {
-			return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+			return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
 		}
 	}
 	if !utf8.Valid(data) {
-		return PatchData{kind: kind, err: &InvalidPatch{kind, errNotUTF8}}
+		return PatchData{kind: kind, err: &InvalidPatchError{kind, errNotUTF8}}
 	}
 	if err := validJSON(data); err != nil {
-		return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+		return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
 	}
 	return PatchData{kind: kind, data: data}
 }
@@ -106,7 +106,7 @@ func validJSON(data []byte) error {
 
 func diff(before, after object.Object, lock bool) PatchData {
 	fail := func(err error) PatchData {
-		return PatchData{kind: types.MergePatchType, err: &InvalidPatch{types.MergePatchType, err}}
+		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
 	}
 	if isNil(before) || isNil(after) {
 		return fail(errNilObject)

@@ -58,7 +58,7 @@ func TestDiff(t *testing.T) {
 		"nil":                   Diff(nil, before),
 		"nil pointer":           Diff(before, (*corev1.Pod)(nil)),
 	} {
-		if !is[*InvalidPatch](p.Err()) || p.Empty() {
+		if !is[*InvalidPatchError](p.Err()) || p.Empty() {
 			t.Errorf("%s: got %v", name, p.Err())
 		}
 	}
@@ -140,7 +140,7 @@ func TestBadPatches(t *testing.T) {
 	for name, p := range map[string]PatchData{
 		"not JSON": MergePatch("{"), "not UTF-8": JSONPatch([]byte("[\"\xff\"]")), "cannot be JSON": StrategicMerge(make(chan int)), "empty": MergePatch(""),
 	} {
-		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*InvalidPatch](err) {
+		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*InvalidPatchError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -60,7 +60,7 @@ func TestProject(t *testing.T) {
 	if _, err := Project[corev1.Pod, int](t.Context(), c, key("x")); !is[*wire.TypeError](err) {
 		t.Errorf("no struct: %v", err)
 	}
-	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*UnknownKind](err) {
+	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*UnknownKindError](err) {
 		t.Errorf("no kind: %v", err)
 	}
 	if f.count() != sent {
@@ -70,7 +70,7 @@ func TestProject(t *testing.T) {
 	if got, err := Project[unstructured.Unstructured, text](t.Context(), c, key("w"), OfKind(widgetGVK)); !is[*wire.DecodeError](err) || got != (text{}) {
 		t.Errorf("another type: %+v, %v", got, err)
 	}
-	if _, err := Project[corev1.Pod, podView](t.Context(), c, key("y")); !is[*NotServed](err) {
+	if _, err := Project[corev1.Pod, podView](t.Context(), c, key("y")); !is[*NotServedError](err) {
 		t.Errorf("a route that is not there: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 		parent = o.Parent
 	}
 	if key.Name == "" {
-		return wire.Raw{}, &InvalidKey{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
+		return wire.Raw{}, &InvalidKeyError{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
 	}
 	t, err := c.resolve(ctx, verbGet, parent, key, o.Subresource, false)
 	if err != nil {
@@ -105,7 +105,7 @@ func selectorQuery(o *ListOptions) url.Values {
 
 // selects reports whether any object can match. A selector that none can has no text form: to the
 // server it would be one that matches everything. Labels that were never validated are an
-// *InvalidSelector here: a comma in a value would be another requirement to the server.
+// *InvalidSelectorError here: a comma in a value would be another requirement to the server.
 func selects(o *ListOptions) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
@@ -116,7 +116,7 @@ func selects(o *ListOptions) (bool, error) {
 	all, selectable := o.Labels.Requirements()
 	for _, r := range all {
 		if _, err := labels.NewRequirement(r.Key(), r.Operator(), r.ValuesUnsorted()); err != nil {
-			return false, &InvalidSelector{Selector: o.Labels.String(), cause: err}
+			return false, &InvalidSelectorError{Selector: o.Labels.String(), cause: err}
 		}
 	}
 	return selectable, nil
@@ -128,7 +128,7 @@ var errNothing = errors.New("matches nothing")
 func watchable(o *ListOptions) error {
 	some, err := selects(o)
 	if err == nil && !some {
-		err = &InvalidSelector{cause: errNothing}
+		err = &InvalidSelectorError{cause: errNothing}
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func TestRetryAfterOfFeeds(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
 	_, err := f.client(Options{}).Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
-	busy, ok := errors.AsType[*TooManyRequests](err)
+	busy, ok := errors.AsType[*TooManyRequestsError](err)
 	if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
 		t.Errorf("%v: asked %v", err, busy)
 	}
@@ -71,7 +71,7 @@ func TestRetryAfterOfFeeds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f.on("POST /api/v1/namespaces/web/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequests](err) || ctx.Err() != nil {
+	if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequestsError](err) || ctx.Err() != nil {
 		t.Errorf("a deadline before the end of the wait: %v", err)
 	}
 }

@@ -105,7 +105,7 @@ func TestFeedAccept(t *testing.T) {
 		{widgetGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
 	} {
 		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), ListQuery{})
-		if !is[*BadAnswer](err) {
+		if !is[*ResponseError](err) {
 			t.Errorf("HTML: got %v", err)
 		}
 		if a := f.last().header.Get("Accept"); a != tt.want {
@@ -113,7 +113,7 @@ func TestFeedAccept(t *testing.T) {
 		}
 	}
 	_, err := c.Feed(podGVK, FeedOptions{Metadata: true}).Watch(t.Context(), WatchQuery{})
-	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*BadAnswer](err) {
+	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*ResponseError](err) {
 		t.Errorf("metadata watch: Accept %q, %v", a, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestWatch(t *testing.T) {
 	if len(errs) != 2 || !is[*wire.DecodeError](errs[0]) {
 		t.Fatalf("errors %v", errs)
 	}
-	if e, ok := asType[*WatchClosed](errs[1]); !ok || e.ResourceVersion != "4" || !errors.Is(errs[1], io.EOF) {
+	if e, ok := asType[*WatchClosedError](errs[1]); !ok || e.ResourceVersion != "4" || !errors.Is(errs[1], io.EOF) {
 		t.Errorf("end: %v", errs[1])
 	}
 	if q := f.last().query; q.Get("resourceVersion") != "1" || q.Get("watch") != "true" || q.Has("limit") || q.Get("timeoutSeconds") == "" {
@@ -156,14 +156,14 @@ func TestWatch(t *testing.T) {
 	if _, _, errs = events(goneFrame); len(errs) != 1 || !IsExpired(errs[0]) {
 		t.Errorf("410: %v", errs)
 	}
-	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*BadAnswer](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
+	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*ResponseError](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
 		t.Errorf("cut: %v", errs)
 	}
-	if _, _, errs = events("{]"); len(errs) != 1 || !is[*BadAnswer](errs[0]) {
+	if _, _, errs = events("{]"); len(errs) != 1 || !is[*ResponseError](errs[0]) {
 		t.Errorf("garbage: %v", errs)
 	}
 	f.on("GET /api/v1/namespaces/web/pods", text(200, "text/html", "<html>"))
-	if _, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web")); !is[*BadAnswer](err) {
+	if _, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web")); !is[*ResponseError](err) {
 		t.Errorf("HTML: %v", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestWatchOfDeadConnection(t *testing.T) {
 		}
 		start, n := time.Now(), 0
 		for _, err := range w.Events() {
-			if n++; n == 2 && !is[*Timeout](err) {
+			if n++; n == 2 && !is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		}

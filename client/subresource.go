@@ -82,7 +82,7 @@ func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, 
 }
 
 // Evict asks for the Pod to be deleted as its PodDisruptionBudgets allow. A budget that does not
-// allow it now makes a [TooManyRequests]. Preconditions, propagation and grace are options.
+// allow it now makes a [TooManyRequestsError]. Preconditions, propagation and grace are options.
 func Evict(ctx context.Context, w Writer, pod *corev1.Pod, opts ...WriteOption) error {
 	op := Op{Verb: VerbCreate, Object: pod, Subresource: "eviction"}
 	if err := op.apply(opts); err != nil {

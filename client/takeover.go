@@ -24,16 +24,16 @@ const maxTakeOvers = 5
 //
 // Only metadata.managedFields change, in one patch that holds only for the version that was read; after
 // a conflict the object is read again, a few times. Of obj the kind, the key and, if it has one, the
-// uid count: another object of that name is a [Conflict]. Fields of subresources stay with those who own
+// uid count: another object of that name is a [ConflictError]. Fields of subresources stay with those who own
 // them, and so do fields that were written in another API version than those of owner.
 func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, managers ...string) (changed bool, err error) {
 	switch {
 	case isNil(obj):
-		return false, &InvalidOp{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
 	case owner == "":
-		return false, &InvalidOp{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
 	case len(managers) == 0 || slices.Contains(managers, ""):
-		return false, &InvalidOp{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
 	}
 	gvk, err := kindOf(string(VerbPatch), c.Scheme(), obj, schema.GroupVersionKind{})
 	if err != nil {
@@ -41,7 +41,7 @@ func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, ma
 	}
 	for try := 1; ; try++ {
 		changed, err = takeOver(ctx, c, gvk, obj, owner, managers)
-		if _, conflict := errors.AsType[*Conflict](err); !conflict || try == maxTakeOvers {
+		if _, conflict := errors.AsType[*ConflictError](err); !conflict || try == maxTakeOvers {
 			return changed, err
 		}
 	}
@@ -56,7 +56,7 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 	}
 	if uid := obj.GetUID(); uid != "" && uid != live.GetUID() {
 		s := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object is another one by now"}
-		return false, &Conflict{Failure: Failure{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
+		return false, &ConflictError{RequestError: RequestError{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
 	}
 	entries, changed, err := mergeManagers(live.GetManagedFields(), gvk.GroupVersion().String(), owner, managers)
 	if err != nil || !changed {

@@ -89,11 +89,11 @@ func TestCARotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert.Store(&newCert)
-	if err := get(); !is[*BadEndpoint](err) {
+	if err := get(); !is[*EndpointError](err) {
 		t.Fatalf("before the file has it: %v", err)
 	}
 	file(t, ca, string(newCA[:len(newCA)/2]))
-	if err := get(); !is[*BadEndpoint](err) {
+	if err := get(); !is[*EndpointError](err) {
 		t.Fatalf("half written: %v", err)
 	}
 	file(t, ca, string(newCA))
@@ -147,7 +147,7 @@ func TestTokenRotation(t *testing.T) {
 		file(t, path, tt.file)
 		n := f.count()
 		_, err := Create(t.Context(), c, pod("x"))
-		if tt.ok != (err == nil) || !tt.ok && !is[*Unauthorized](err) {
+		if tt.ok != (err == nil) || !tt.ok && !is[*UnauthorizedError](err) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 		if got := f.count() - n; got != tt.tries {
@@ -213,16 +213,16 @@ func TestBadStarts(t *testing.T) {
 		says string
 	}{
 		"works":            {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, func(err error) bool { return err == nil }, ""},
-		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*BadEndpoint], `not for the name "localhost"`},
-		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*BadEndpoint], "authority"},
-		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*BadEndpoint], "does not speak TLS"},
-		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*BadEndpoint], "it speaks TLS"},
-		"no API server":    {rest.Config{Host: html.URL}, is[*BadEndpoint], "Kubernetes API server"},
-		"nobody there":     {rest.Config{Host: closed.URL}, is[*Unavailable], "refused"},
-		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*Unauthorized], "version"},
-		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*BadConfig], "/nonexistent/ca"},
-		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*BadConfig], "root certificates"},
-		"address is wrong": {rest.Config{Host: "https://a b"}, is[*BadConfig], "a b"},
+		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*EndpointError], `not for the name "localhost"`},
+		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*EndpointError], "authority"},
+		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*EndpointError], "does not speak TLS"},
+		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*EndpointError], "it speaks TLS"},
+		"no API server":    {rest.Config{Host: html.URL}, is[*EndpointError], "Kubernetes API server"},
+		"nobody there":     {rest.Config{Host: closed.URL}, is[*UnavailableError], "refused"},
+		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*UnauthorizedError], "version"},
+		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*ConfigError], "/nonexistent/ca"},
+		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*ConfigError], "root certificates"},
+		"address is wrong": {rest.Config{Host: "https://a b"}, is[*ConfigError], "a b"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		c, err := New(&tt.cfg, Options{})
@@ -235,7 +235,7 @@ func TestBadStarts(t *testing.T) {
 		}
 		cancel()
 	}
-	if _, err := New(nil, Options{}); !is[*BadConfig](err) {
+	if _, err := New(nil, Options{}); !is[*ConfigError](err) {
 		t.Errorf("nil: %v", err)
 	}
 }

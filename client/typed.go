@@ -13,7 +13,7 @@ import (
 )
 
 // Get returns the object of the key: Get[corev1.Pod](ctx, c, key). The namespace of the key is
-// ignored for a cluster-scoped kind; an empty one is an [InvalidKey] for a namespaced kind.
+// ignored for a cluster-scoped kind; an empty one is an [InvalidKeyError] for a namespaced kind.
 func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (P, error) {
 	o, err := NewGetOptions(opts...)
 	if err != nil {
@@ -33,7 +33,7 @@ func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, 
 //
 // An object that cannot be decoded is yielded as nil with a [*wire.DecodeError] and the sequence goes
 // on. Any other error is yielded with nil and is the last. When the snapshot expires between two
-// pages that error is a [Gone], for what was yielded cannot be taken back: start over, or give
+// pages that error is a [GoneError], for what was yielded cannot be taken back: start over, or give
 // [AllowInconsistent].
 func List[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
@@ -114,7 +114,7 @@ func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...Write
 	return write(ctx, w, obj, Op{Verb: VerbCreate, Object: obj}, opts)
 }
 
-// Update replaces the object. With a resourceVersion it fails with a [Conflict] when the server
+// Update replaces the object. With a resourceVersion it fails with a [ConflictError] when the server
 // has a newer one; without, it overwrites what there is.
 //
 // A typed object that was read, changed and is written as a whole keeps the fields that its Go type
@@ -126,7 +126,7 @@ func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...Write
 // the type had such fields before, anywhere in this process: otherwise an Update costs nothing more.
 //
 // Where it cannot be told where the fields belong, or they cannot be read, the error is an
-// [UnknownFields] and nothing is sent; [DropUnknown] sends obj as it is. An object without a uid or a
+// [UnknownFieldsError] and nothing is sent; [DropUnknown] sends obj as it is. An object without a uid or a
 // resourceVersion, or that other code than this module's has decoded, is sent as it is. All of that is
 // so for the subresources too: [UpdateStatus], [UpdateSub].
 func Update[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
@@ -141,9 +141,9 @@ func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchDat
 
 // Apply is a server-side apply: owner then owns exactly the fields that obj sets, and what it
 // owned before but does not set any more goes. Fields that others own with other values make a
-// [Conflict] that names them, unless [Force] is given. Unknown fields are refused ([Strict]).
+// [ConflictError] that names them, unless [Force] is given. Unknown fields are refused ([Strict]).
 //
-// A resourceVersion in obj must be the current one, or the apply is a [Conflict]; leave it empty
+// A resourceVersion in obj must be the current one, or the apply is a [ConflictError]; leave it empty
 // to apply to whatever is there.
 //
 // A typed obj always sets the fields that its Go type writes even if they are zero. The status
@@ -155,7 +155,7 @@ func Apply[O object.Object](ctx context.Context, w Writer, obj O, owner string, 
 }
 
 // Delete deletes the object. Of obj only the kind, the namespace and the name count; give [IfUID]
-// or [IfVersion] to be sure of which. It answers NotFound when there is none.
+// or [IfVersion] to be sure of which. It is a [NotFoundError] where there is none.
 func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOption) error {
 	op := Op{Verb: VerbDelete, Object: obj}
 	if err := op.apply(opts); err != nil {

@@ -39,22 +39,22 @@ func (DropUnknown) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// UnknownFields is the error for an update that could have removed fields that the Go type of the
+// UnknownFieldsError is the error for an update that could have removed fields that the Go type of the
 // object does not have. Nothing was sent. A patch of what changed ([Diff]) leaves them alone, and
 // [DropUnknown] lets them go.
-type UnknownFields struct {
+type UnknownFieldsError struct {
 	Call
 	// cause is a [*decode.PlaceError] where it cannot be told where the fields belong; else why the
 	// object could not be read again.
 	cause error
 }
 
-func (e *UnknownFields) Error() string {
+func (e *UnknownFieldsError) Error() string {
 	return fmt.Sprintf("%s: would remove fields that the Go type does not have: %v", e.Call, e.cause)
 }
 
 // Unwrap returns the cause: a [*decode.PlaceError] names the fields, and where they were.
-func (e *UnknownFields) Unwrap() error { return e.cause }
+func (e *UnknownFieldsError) Unwrap() error { return e.cause }
 
 var errOtherForm = errors.New("the object was read in another encoding")
 
@@ -96,13 +96,13 @@ func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, &UnknownFields{r.call, err}
+		return nil, &UnknownFieldsError{r.call, err}
 	case !ok:
 		return r.body, nil
 	}
 	body, err := wire.Restore(r.body, p.answer, read)
 	if err != nil {
-		return nil, &UnknownFields{r.call, err}
+		return nil, &UnknownFieldsError{r.call, err}
 	}
 	return body, nil
 }
@@ -125,8 +125,8 @@ func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wir
 		get.Parent, get.Subresource = p.target.gvk, p.op.Subresource
 	}
 	if read, err = c.fetch(ctx, key, o, get); err != nil {
-		_, gone := errors.AsType[*NotFound](err)
-		_, never := errors.AsType[*NotServed](err)
+		_, gone := errors.AsType[*NotFoundError](err)
+		_, never := errors.AsType[*NotServedError](err)
 		if gone || never { // as the update will find out
 			err = nil
 		}

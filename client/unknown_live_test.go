@@ -69,7 +69,7 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 		m.Data = map[string]string{"k": "3"}
 		must(client.Update(ctx, old, m))(t)
 		_, err = client.Update(ctx, old, m)
-		as[*client.Conflict](t, err)
+		as[*client.ConflictError](t, err)
 	}
 	now := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(in)))(t)
 	if d := cmp.Diff(in.BinaryData, now.BinaryData); d != "" || now.Data["k"] != "3" || now.Labels["l"] != "2" {

@@ -120,7 +120,7 @@ func TestUpdateReadsAgain(t *testing.T) {
 		{"as it was", text(200, wire.ContentTypeJSON, widgetText(1)), true, nil},
 		{"changed", text(200, wire.ContentTypeJSON, widgetText(3)), false, nil},
 		{"gone", status(404, metav1.StatusReasonNotFound, ""), false, nil},
-		{"may not be read", status(403, metav1.StatusReasonForbidden, ""), false, new(*Forbidden)},
+		{"may not be read", status(403, metav1.StatusReasonForbidden, ""), false, new(*ForbiddenError)},
 		{"no object", text(200, wire.ContentTypeJSON, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":[]}`), false, new(*wire.DecodeError)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestUpdateReadsAgain(t *testing.T) {
 				w.Spec.Size = 2
 				_, err = Update(t.Context(), c, w)
 				if tt.refused != nil {
-					if _, ok := errors.AsType[*UnknownFields](err); !ok || !errors.As(err, tt.refused) {
+					if _, ok := errors.AsType[*UnknownFieldsError](err); !ok || !errors.As(err, tt.refused) {
 						t.Errorf("error %v", err)
 					}
 					equal(t, "requests", f.requests(), []string{"GET ", "GET /w"})
@@ -189,7 +189,7 @@ func TestUpdateThatWouldLose(t *testing.T) {
 	if !ok || place.Field != "spec.rules" || !slices.Equal(place.Names, []string{"cost"}) {
 		t.Errorf("error %v", err)
 	}
-	if e, ok := errors.AsType[*UnknownFields](err); !ok || e.Key != key("w") || e.Verb != "update" {
+	if e, ok := errors.AsType[*UnknownFieldsError](err); !ok || e.Key != key("w") || e.Verb != "update" {
 		t.Errorf("error %v", err)
 	}
 	equal(t, "requests", f.requests(), []string{"GET /w"})
@@ -199,7 +199,7 @@ func TestUpdateThatWouldLose(t *testing.T) {
 	if got := f.last().body; strings.Contains(got, "color") {
 		t.Errorf("sent %s", got)
 	}
-	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*InvalidOp)) {
+	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*InvalidOpError)) {
 		t.Error(err)
 	}
 }

@@ -27,18 +27,18 @@ type Event[P object.Object] struct {
 	ResourceVersion string
 }
 
-// WatchClosed is the end of a watch: the server closed it, as it does after some minutes, or the
+// WatchClosedError is the end of a watch: the server closed it, as it does after some minutes, or the
 // connection ended between two events. Watch again from ResourceVersion.
-type WatchClosed struct {
+type WatchClosedError struct {
 	Call
 	// ResourceVersion of the last event; empty: there was none.
 	ResourceVersion string
 }
 
-func (e *WatchClosed) Error() string { return fmt.Sprintf("%s: closed by the server", e.Call) }
+func (e *WatchClosedError) Error() string { return fmt.Sprintf("%s: closed by the server", e.Call) }
 
 // Unwrap returns io.EOF.
-func (e *WatchClosed) Unwrap() error { return io.EOF }
+func (e *WatchClosedError) Unwrap() error { return io.EOF }
 
 // Watcher is a running watch. Events is for one goroutine; Stop may be called by any.
 type Watcher[P object.Object] struct {
@@ -66,7 +66,7 @@ var errStopped = errors.New("the watch was stopped")
 // It begins after the resourceVersion of [AtVersion]; without one the server first sends what
 // there is, as Added events. Limit and Continue have no meaning. The server ends a watch after
 // five to ten minutes; one that it does not end, because the connection is dead, ends half a
-// minute later with a [Timeout].
+// minute later with a [TimeoutError].
 //
 // Stop must be called, or ctx end, to free the connection.
 func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOption) (*Watcher[P], error) {
@@ -126,8 +126,8 @@ func (w *Watcher[P]) Stop() {
 
 // Events yields the events in the order of the server, and blocks between them. An object that
 // cannot be decoded is yielded as an Event with its type alone and a [*wire.DecodeError], and the
-// sequence goes on. Every other error is the last: [WatchClosed], [Gone] when the version is too
-// old, [Timeout], [Unavailable], [BadAnswer], or the end of ctx. After Stop there is no error.
+// sequence goes on. Every other error is the last: [WatchClosedError], [GoneError] when the version is too
+// old, [TimeoutError], [UnavailableError], [ResponseError], or the end of ctx. After Stop there is no error.
 // The watch is over when the loop is: Events stops it.
 func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
 	return func(yield func(Event[P], error) bool) {
@@ -150,7 +150,7 @@ func (w *Watcher[P]) next() (Event[P], error) {
 	ev := Event[P]{Type: f.Type}
 	switch {
 	case err == io.EOF:
-		return ev, &WatchClosed{Call: w.call, ResourceVersion: w.version}
+		return ev, &WatchClosedError{Call: w.call, ResourceVersion: w.version}
 	case context.Cause(w.ctx) == errSilent:
 		return ev, connectionError(context.Background(), w.ctx, w.call, nil, err)
 	case err != nil && isDecodeError(err):

@@ -91,11 +91,11 @@ func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 			return nil, fmt.Errorf("%s %s: %w", verb, gvk.Kind, err)
 		}
 		if formOf(p.answer) == metadataForm && op.Verb != VerbApply {
-			return nil, &InvalidOp{Verb: op.Verb, Field: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
+			return nil, &InvalidOpError{Verb: op.Verb, Field: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
 		}
 	}
 	if op.Verb == VerbApply && op.Owner == "" {
-		return nil, &InvalidOp{Verb: op.Verb, Field: "Owner", Problem: "is empty"}
+		return nil, &InvalidOpError{Verb: op.Verb, Field: "Owner", Problem: "is empty"}
 	}
 	key := object.KeyOf(op.Object)
 	all := false
@@ -103,7 +103,7 @@ func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 	case op.Verb == VerbDeleteAll:
 		key, all = object.Key{Namespace: op.Select.Namespace}, true
 	case key.Name == "" && !(op.Verb == VerbCreate && op.Subresource == "" && (op.Object.GetGenerateName() != "" || isReview(gvk))):
-		return nil, &InvalidKey{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
+		return nil, &InvalidKeyError{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
 	}
 	p.target, err = c.resolve(ctx, verb, gvk, key, op.Subresource, all)
 	return p, err

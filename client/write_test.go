@@ -219,7 +219,7 @@ func TestCreateKeys(t *testing.T) {
 		"bad spec":     {ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"", "\xff"}}}}},
 	} {
 		_, err := Create(t.Context(), c, p)
-		if !is[*InvalidKey](err) && !is[*InvalidText](err) {
+		if !is[*InvalidKeyError](err) && !is[*InvalidTextError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestInvalidTextNamesTheField(t *testing.T) {
 		"StringData[\"\\xff\"]":              &corev1.Secret{StringData: map[string]string{"\xff": ""}},
 		"ObjectMeta.OwnerReferences[0].Name": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Name: "\xff"}}}},
 	} {
-		e, ok := asType[*InvalidText](checkText(o))
+		e, ok := asType[*InvalidTextError](checkText(o))
 		if !ok || e.Field != want {
 			t.Errorf("got %v, want %s", e, want)
 		}
@@ -264,7 +264,7 @@ func TestConflictOfApply(t *testing.T) {
 	s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl"`}}
 	f.on("PATCH /apis/apps/v1/namespaces/web/deployments/d", answer(http.StatusConflict, s))
 	_, err := Apply(t.Context(), f.client(Options{}), deployment(), "me")
-	e, ok := asType[*Conflict](err)
+	e, ok := asType[*ConflictError](err)
 	if !ok || len(e.Fields) != 1 || e.Fields[0].Path != ".spec.replicas" {
 		t.Errorf("got %v", err)
 	}

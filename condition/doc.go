@@ -2,7 +2,7 @@
 // patch. It sends nothing if nothing has changed.
 //
 // [Begin] records the object as it was read. [Status.True], [Status.False] and [Status.Summarize]
-// set conditions. [Status.Patch] sends the changes and returns nil, or a *client.Conflict if the
+// set conditions. [Status.Patch] sends the changes and returns nil, or a *client.ConflictError if the
 // object has changed on the server:
 //
 //	st := condition.Begin(g, &g.Status.Conditions)          keeps how g was read
@@ -18,7 +18,7 @@
 //	                          └──► one merge patch of the status, with the resourceVersion as read
 //	                                 │
 //	                                 ├─ written: g is what the server answered
-//	                                 └─ *client.Conflict: somebody else wrote since; nothing is written
+//	                                 └─ *client.ConflictError: somebody else wrote since; nothing is written
 //
 // A merge patch replaces a list as a whole, so two writers of conditions would undo each other's
 // changes. The patch therefore holds only for the resourceVersion that was read. A reconcile that

@@ -107,7 +107,7 @@ func TestConflictWritesNothing(t *testing.T) {
 	st = condition.Begin(second, &second.Status.Conditions)
 	st.True("Second", "Said", "")
 	err := st.Patch(t.Context(), c)
-	conflict, ok := errors.AsType[*client.Conflict](err)
+	conflict, ok := errors.AsType[*client.ConflictError](err)
 	want := "status of Service " + second.Namespace + "/guests: nothing was written: the object changed after it was read"
 	if !ok || conflict.Subresource != "status" || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)

@@ -97,7 +97,7 @@ func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, condi
 // changed and patched again. Changes outside its status are not sent, and are lost.
 //
 // Patch writes nothing if the object has changed on the server since it was read. The error is then
-// a *client.Conflict: return it from the reconcile, which is called again. NotFound says that the
+// a *client.ConflictError: return it from the reconcile, which is called again. NotFound says that the
 // object was deleted. A condition that the API would reject is an *InvalidError, and nothing is
 // sent.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
@@ -115,7 +115,7 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 		return nil
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
-	if _, conflict := errors.AsType[*client.Conflict](err); conflict {
+	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
 		return s.wrap(fmt.Errorf("nothing was written: the object changed after it was read: %w", err))
 	}
 	if err != nil {

@@ -24,10 +24,10 @@ var (
 
 // How does a controller say what it is about, and what else it looks at?
 func ExampleNew() {
-	ofApp := func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
-		return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
+	ofApp := func(_ context.Context, pod *corev1.Pod) ([]reconcile.Request, error) {
+		return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}, nil
 	}
-	_, err := controller.New(mgr, "apps", reconciler, controller.Options{},
+	_, err := controller.New(mgr, "apps", reconciler,
 		controller.For[appsv1.Deployment](predicate.GenerationChanged()),
 		controller.Owns[appsv1.ReplicaSet](),
 		controller.Watches[corev1.Pod](handler.Map(ofApp), predicate.LabelsChanged()))
@@ -50,7 +50,7 @@ func ExampleOptions() {
 // How do events from outside the cluster come in?
 func ExampleChannel() {
 	pushed := make(chan *appsv1.Deployment) // by a webhook of a registry, say
-	_, err := controller.New(mgr, "images", reconciler, controller.Options{},
+	_, err := controller.New(mgr, "images", reconciler,
 		controller.For[appsv1.Deployment](),
 		controller.Channel(pushed, handler.Self()))
 	if err != nil {
@@ -65,14 +65,14 @@ type tenantKey struct {
 
 // How can a request be something else than the name of an object?
 func ExampleWatches() {
-	r := reconcile.Func[tenantKey](func(ctx context.Context, req tenantKey) (reconcile.Result, error) {
+	r := func(ctx context.Context, req tenantKey) (reconcile.Result, error) {
 		reconcile.Logger(ctx).Info("looking", "tenant", req.Tenant)
 		return reconcile.Result{RequeueAfter: time.Hour}, nil
+	}
+	ofTenant := handler.MapHeader(func(_ context.Context, h *object.Header) ([]tenantKey, error) {
+		return []tenantKey{{Tenant: h.Labels["tenant"], Name: h.Name}}, nil
 	})
-	ofTenant := handler.MapHeader(func(_ context.Context, h *object.Header) []tenantKey {
-		return []tenantKey{{Tenant: h.Labels["tenant"], Name: h.Name}}
-	})
-	_, err := controller.New(mgr, "tenants", r, controller.Options{}, controller.Watches[corev1.ConfigMap](ofTenant))
+	_, err := controller.New(mgr, "tenants", r, controller.Watches[corev1.ConfigMap](ofTenant))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func ExampleWatches() {
 
 // How does a controller come and go while the program runs?
 func ExampleController_Close() {
-	c, err := controller.New(mgr, "for-a-while", reconciler, controller.Options{}, controller.For[corev1.Pod]())
+	c, err := controller.New(mgr, "for-a-while", reconciler, controller.For[corev1.Pod]())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 package decode
 
-// matches says which element of a list each element is now.
+// matches maps the elements of a list before a change to those after it.
 type matches struct {
 	r         *restorer
 	was, is   []*part
@@ -12,7 +12,7 @@ const (
 	unclear = -2
 )
 
-// newMatches matches the elements that are as they were: in their place, else in their order.
+// newMatches matches the unchanged elements: by index, or else in order.
 func newMatches(r *restorer, was, is []*part) *matches {
 	m := &matches{r: r, was: was, is: is, now: make([]int, len(was)), then: make([]int, len(is))}
 	for i := range m.now {
@@ -51,7 +51,7 @@ func newMatches(r *restorer, was, is []*part) *matches {
 
 func (m *matches) pair(was, is int) { m.now[was], m.then[is] = is, was }
 
-// byKey matches the elements that have changed by their keys.
+// byKey matches changed elements by their keys.
 func (m *matches) byKey() {
 	type group struct{ was, is []int }
 	groups := map[string]*group{}
@@ -76,10 +76,10 @@ func (m *matches) byKey() {
 	}
 }
 
-// byPlace matches the elements that have changed by where they are: between those that have not.
+// byPlace matches changed elements by their position between unchanged ones.
 func (m *matches) byPlace() {
 	var was, is []int
-	next := 0 // of the list as it is
+	next := 0 // index in the current list
 	for i, n := range m.now {
 		switch {
 		case n == gone:
@@ -104,7 +104,7 @@ func (m *matches) byPlace() {
 	m.inOrder(was, is)
 }
 
-// inOrder matches elements that have changed, if they are as many as they were.
+// inOrder matches changed elements in order if their number is unchanged.
 func (m *matches) inOrder(was, is []int) {
 	switch {
 	case len(was) == len(is):

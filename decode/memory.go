@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// wholeBuffer is the size up to which a string may keep the whole buffer of its object alive.
+// wholeBuffer is the largest buffer that a string may keep alive as a whole.
 const wholeBuffer = 16 << 10
 
-// shortest is the length from which on strings are cut from a buffer of n bytes: what one string
-// keeps alive is bounded by wholeBuffer, or by its own length.
+// shortest returns the least length of strings that are cut from a buffer of n bytes. It bounds the
+// memory that one string keeps alive by wholeBuffer, or by a multiple of its length.
 func shortest(n int, owned bool) int {
 	switch {
 	case !owned:
@@ -20,16 +20,16 @@ func shortest(n int, owned bool) int {
 	return n / 8
 }
 
-// arena keeps strings, in a few buffers where they cannot be cut from the document.
+// arena holds strings in a few buffers, if they cannot be cut from the document.
 type arena struct {
-	cut  int // what is so long stays where it is
+	cut  int // longer strings are cut from the document
 	buf  []byte
 	left int // bytes of the document that may still come
 }
 
 const (
 	arenaChunk = 4 << 10
-	arenaLarge = 1 << 10 // a string of this length has memory of its own
+	arenaLarge = 1 << 10 // strings of this length have memory of their own
 )
 
 // keep makes a string of a part of the document.

@@ -7,8 +7,8 @@ import (
 
 var errJSON = errors.New("decode: the document is not well-formed")
 
-// jsonParts finds the parts of a JSON document. Its methods return the offset after what they read,
-// or -1.
+// jsonParts finds the parts of a JSON document. Its methods return the offset after the part, or
+// -1.
 type jsonParts struct {
 	src   []byte
 	depth int
@@ -128,7 +128,7 @@ func (r *jsonParts) member(p *part, start int) int {
 	return i
 }
 
-// writeJSON puts what was added to a part at its end.
+// writeJSON returns the document with the added fields at the end of their parts.
 func writeJSON(d *document) []byte {
 	var parts []*part
 	size := len(d.src)

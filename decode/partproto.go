@@ -65,7 +65,7 @@ func (r *protoParts) message(p *part, from, to int) error {
 	return nil
 }
 
-// sub reads a field whose value is a part: a message, or an element of a list or map.
+// sub reads a field with a part as its value: a message, or an element of a list or map.
 func (r *protoParts) sub(p *part, place int, it item) error {
 	c := p.child(place)
 	c.field = it.span
@@ -88,7 +88,7 @@ func (r *protoParts) sub(p *part, place int, it item) error {
 
 func writeProto(d *document) []byte { return d.appendProto(nil, d.root) }
 
-// appendProto appends the content of a message with what was added to it.
+// appendProto appends the content of a message with the fields added to it.
 func (d *document) appendProto(out []byte, p *part) []byte {
 	if !p.grew {
 		return append(out, d.src[p.from:p.to]...)

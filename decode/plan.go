@@ -6,17 +6,17 @@ import (
 	"unsafe"
 )
 
-// plan is how values of a type are read.
+// plan says how values of a type are read.
 type plan struct {
 	kind   planKind
 	t      reflect.Type
 	bits   int          // of a number
 	elem   *plan        // of a pointer, a list, a map
-	block  *block       // of what is pointed to or listed
-	length atomic.Int32 // of the last list
+	block  *block       // of the pointed to or listed values
+	length atomic.Int32 // length of the last list
 	fields []field      // of a struct, in the order of the type
 	sorted []int16      // the fields by name
-	rank   []int16      // the place of each in sorted
+	rank   []int16      // the index of each field in sorted
 	names  names
 }
 
@@ -42,9 +42,9 @@ const (
 	asOwn // by its own method
 )
 
-// field is a member of a struct, or of a struct that is embedded in it.
+// field is a member of a struct, or of an embedded struct.
 type field struct {
-	start  string // the name as it is usually written, with quotes and colon
+	start  string // the usual spelling of the name, with quotes and colon
 	offset uintptr
 	plan   *plan
 }
@@ -103,7 +103,7 @@ func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
 	return r.own(p, i, into)
 }
 
-// begin enters an array or object; more: it has an element, which begins at the offset.
+// begin enters an array or object. more says that it has an element, at the returned offset.
 func (r *reader) begin(i int, open byte) (_ int, more bool) {
 	if at(r.src, i) != open || r.depth >= maxDepth {
 		return -1, false
@@ -116,7 +116,7 @@ func (r *reader) begin(i int, open byte) (_ int, more bool) {
 	return i, true
 }
 
-// next is for after each element; more: another one follows, at the offset.
+// next follows each element. more says that another one follows, at the returned offset.
 func (r *reader) next(i int, end byte) (_ int, more bool) {
 	if i < 0 {
 		return -1, false
@@ -136,8 +136,8 @@ func (r *reader) next(i int, end byte) (_ int, more bool) {
 	return -1, false
 }
 
-// name reads the name of a member and the colon after it. It stays good as long as the document,
-// or, where it is written with escapes, for ever.
+// name reads the name of a member and the colon after it. It is a part of the document, or a copy
+// if it has escapes.
 func (r *reader) name(i int) (name []byte, _ int) {
 	if at(r.src, i) != '"' {
 		return nil, -1
@@ -160,7 +160,7 @@ func (r *reader) name(i int) (name []byte, _ int) {
 }
 
 // object reads a struct. Members often come in the order of the fields, or of their names, so the
-// one after the last is tried first.
+// next one in that order is tried first.
 func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '{')
 	var few [2]uint64
@@ -190,7 +190,7 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 			}
 		}
 		if seen[n/64]&(1<<(n%64)) != 0 {
-			return -1 // twice: they are merged
+			return -1 // repeated: the stock decoder merges both
 		}
 		seen[n/64] |= 1 << (n % 64)
 		f := &p.fields[n]
@@ -200,13 +200,13 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	return i
 }
 
-// starts reports whether s stands at i.
+// starts reports whether s is at offset i.
 func (r *reader) starts(i int, s string) bool {
 	end := i + len(s)
 	return end <= len(r.src) && string(r.src[i:end]) == s
 }
 
-// after is the field to expect after the field n, or before all if n is -1.
+// after returns the field expected after field n, or the first one if n is -1.
 func (p *plan) after(n int, sorted bool) int {
 	if !sorted {
 		return n + 1

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// known has quantities by their text: a cluster has few, and many of each. What is wrong in a slot
-// is parsed again.
+// known caches quantities by their text: a cluster has few different ones, and many of each. A
+// mismatch in a slot parses the text.
 var known [512]atomic.Pointer[parsed]
 
 type parsed struct {
@@ -18,11 +18,11 @@ type parsed struct {
 	q    resource.Quantity
 }
 
-// knownLength is how long a text may be to be remembered.
+// knownLength is the length of the longest cached text.
 const knownLength = 16
 
-// parseQuantity is resource.ParseQuantity; owned says that the quantity may keep the text. missed
-// counts what was not known, so that quantities that are all different do not make garbage.
+// parseQuantity is resource.ParseQuantity with a cache. owned says that the quantity may keep the
+// text. missed counts cache misses, so that quantities that are all different do not make garbage.
 func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, error) {
 	s := unsafe.String(unsafe.SliceData(text), len(text))
 	if len(text) > knownLength {
@@ -55,7 +55,7 @@ func slotOf(text []byte) uint32 {
 	return (h ^ h>>9) % uint32(len(known))
 }
 
-// bigPart is the field of a Quantity that points to a number, where it is a large one.
+// bigPart is the index of the field of a Quantity that points to a large number.
 var bigPart = func() int {
 	t := reflect.TypeFor[resource.Quantity]()
 	for i := range t.NumField() {
@@ -66,7 +66,7 @@ var bigPart = func() int {
 	return -1
 }()
 
-// flat reports whether copies of the quantity share nothing that can be changed.
+// flat reports whether copies of the quantity share no mutable memory.
 func flat(q *resource.Quantity) bool {
 	return bigPart >= 0 && reflect.ValueOf(q).Elem().Field(bigPart).Field(0).IsNil()
 }

@@ -1,6 +1,6 @@
 package decode
 
-// skip passes over a value, of which it checks the syntax; depth is how many values are around it.
+// skip skips a value and checks its syntax. depth is the number of enclosing values.
 func skip(src []byte, i, depth int) int {
 	switch at(src, i) {
 	case '{', '[':
@@ -45,7 +45,7 @@ func isEscape(c byte) bool {
 	return false
 }
 
-// skipAll passes over an array or object.
+// skipAll skips an array or object.
 func skipAll(src []byte, i, depth int) int {
 	if depth >= maxDepth {
 		return -1

@@ -19,10 +19,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 )
-
-// ErrRunTwice is returned by Run while another Run of the same recorder runs.
-var ErrRunTwice = errors.New("event recorder runs already")
 
 // Options of a Recorder. New reads them once.
 type Options struct {
@@ -159,10 +157,10 @@ func (r *Recorder) Stats() Stats {
 
 // Run sends events until ctx ends. Then it sends waiting events for up to FlushTimeout, drops the
 // others, and returns the cause of ctx. It may be called again after it has returned; before that
-// it returns ErrRunTwice.
+// it returns run.ErrRunning.
 func (r *Recorder) Run(ctx context.Context) error {
 	if !r.runs.CompareAndSwap(false, true) {
-		return ErrRunTwice
+		return fmt.Errorf("event recorder: %w", run.ErrRunning)
 	}
 	defer r.runs.Store(false)
 	r.mu.Lock()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/scheme"
 )
 
@@ -383,7 +384,7 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		t.Errorf("Run again: %v", err)
 	}
 	r.runs.Store(true)
-	if err := r.Run(ctx); err != ErrRunTwice {
+	if err := r.Run(ctx); !errors.Is(err, run.ErrRunning) {
 		t.Errorf("Run beside Run: %v", err)
 	}
 }

@@ -150,10 +150,10 @@ func (r *run[T, P]) cleanUp(ctx context.Context, steps []Step[P]) error {
 // failed test is an Invalid without a field. A new finalizer on an object under deletion is an
 // Invalid of metadata.finalizers.
 func changed(err error) bool {
-	if _, ok := errors.AsType[*client.Conflict](err); ok {
+	if _, ok := errors.AsType[*client.ConflictError](err); ok {
 		return true
 	}
-	e, ok := errors.AsType[*client.Invalid](err)
+	e, ok := errors.AsType[*client.InvalidError](err)
 	return ok && !slices.ContainsFunc(e.Fields, func(f client.FieldProblem) bool { return f.Path != "metadata.finalizers" })
 }
 

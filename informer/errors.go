@@ -14,8 +14,6 @@ var (
 	// ErrStopped says that an informer has run and stopped, or stops: nothing can be added to it any
 	// more.
 	ErrStopped = errors.New("informer has stopped")
-	// ErrRunTwice says that Run was called again.
-	ErrRunTwice = errors.New("informer was run before")
 	// ErrClosed is the cause with which an informer ends whose last share was closed.
 	ErrClosed = errors.New("last share is closed")
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -16,9 +17,6 @@ import (
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
-
-// ErrFactoryRuns says that Run was called while the factory was running.
-var ErrFactoryRuns = errors.New("factory runs already")
 
 // FactoryOptions says how a Factory makes its informers. The zero value works: everything of
 // each kind, no resync. They are read by NewFactory.
@@ -128,12 +126,12 @@ func (f *Factory) OpenKind(kind Kind, sel Selection) (*Share, error) {
 
 // Run runs the informers that are open, and those that are opened meanwhile, until ctx ends. It
 // returns when every goroutine of theirs has ended, with the cause. After that it may be called
-// again; while it runs that is ErrFactoryRuns.
+// again; while it runs that is a run.ErrRunning.
 func (f *Factory) Run(ctx context.Context) error {
 	f.mu.Lock()
 	if f.group != nil {
 		f.mu.Unlock()
-		return ErrFactoryRuns
+		return fmt.Errorf("factory: %w", run.ErrRunning)
 	}
 	group, ctx := run.New(ctx)
 	f.group, f.ctx = group, ctx

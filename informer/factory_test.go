@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -133,7 +134,7 @@ func TestFactoryShares(t *testing.T) {
 		if _, _, open := s.Counts(); open != 0 {
 			t.Errorf("%d watches after the last was closed", open)
 		}
-		if err := f.Run(t.Context()); !errors.Is(err, informer.ErrFactoryRuns) {
+		if err := f.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("a second Run = %v", err)
 		}
 		s.Put(configMap("b", "1")) // while nobody watches

@@ -192,13 +192,13 @@ func (in *Informer) Selection() Selection { return in.o.Selection }
 
 // Run watches until ctx ends, and returns when every goroutine of the informer has ended, with
 // the cause. A callback or index function that is running then is waited for, however long it takes; what waits in
-// backlogs is dropped. A second call returns ErrRunTwice. Once stopped, reads go on answering from
+// backlogs is dropped. A second call is a run.ErrRunning. Once stopped, reads go on answering from
 // the last state.
 func (in *Informer) Run(ctx context.Context) error {
 	in.mu.Lock()
 	if in.phase != idle {
 		in.mu.Unlock()
-		return ErrRunTwice
+		return fmt.Errorf("informer of %s: %w, or has run before", in.o.Kind.GVK.Kind, run.ErrRunning)
 	}
 	in.phase = running
 	group, ctx := run.New(ctx)

@@ -61,7 +61,7 @@ func TestWritesOnTheirWayAreCutOff(t *testing.T) {
 				end(s, cancel)
 				if err := <-wrote; err == nil || !cut.Equal(ended) {
 					t.Errorf("the write ended after %v: %v", cut.Sub(ended), err)
-				} else if _, ok := errors.AsType[*client.Unavailable](err); !ok {
+				} else if _, ok := errors.AsType[*client.UnavailableError](err); !ok {
 					t.Errorf("the write: %v (%T)", err, err)
 				}
 				cancel()

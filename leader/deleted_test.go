@@ -23,7 +23,7 @@ func (w *writing) work(t *testing.T, c client.Client) func(context.Context) erro
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}
 		for context.Cause(ctx) != context.Canceled {
 			_, err := client.Create(context.WithoutCancel(ctx), c, cm)
-			if _, kept := errors.AsType[*client.Fenced](err); kept {
+			if _, kept := errors.AsType[*client.FencedError](err); kept {
 				return nil
 			}
 			if err != nil {

@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
+	"github.com/flyball-io/flyball/run"
 )
 
 // Elector is a candidate for a lease. Make one with [New]. Any goroutine may call its methods.
@@ -41,17 +44,17 @@ type State struct {
 	// of another leader that we saw. Zero means never.
 	Renewed time.Time
 	// Err is the current problem. Once the lease was lost, it is the [LostError]. Otherwise it is
-	// the failure of the last request for the Lease, for example a client.Forbidden that names verb
+	// the failure of the last request for the Lease, for example a client.ForbiddenError that names verb
 	// and resource, or an [OddLeaseError]. nil means none.
 	Err error
 }
 
 // New makes an elector. It sends no request; Run does. c must not be fenced by this elector. With a
 // *client.Live, a standby watches the Lease. With any other client, it reads the Lease every
-// RetryPeriod. The error is an [OptionError].
+// RetryPeriod. The error is an *[option.Error].
 func New(c client.Client, o Options) (*Elector, error) {
 	if c == nil {
-		return nil, &OptionError{Field: "client", Problem: "is nil"}
+		return nil, &option.Error{Of: "leader.New", Field: "client", Err: errors.New("is nil")}
 	}
 	config, err := o.config()
 	if err != nil {
@@ -129,10 +132,10 @@ func (e *Elector) State() State {
 // Run returns the LostError if the lease was lost, joined with the error of lead if that is another
 // one. Otherwise it returns the error of lead, or a *run.PanicError. It returns nil if ctx ended
 // before this process held the lease. A failure to release the lease is logged. Run may be called
-// again after it has returned; before that it returns [ErrRunning].
+// again after it has returned; before that it returns [run.ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	if !e.running.CompareAndSwap(false, true) {
-		return ErrRunning
+		return fmt.Errorf("elector of %s: %w", e.config.Lease, run.ErrRunning)
 	}
 	defer e.running.Store(false)
 	s := &session{e: e, core: NewCore(e.config), lead: lead, inputs: make(chan func(Time))}

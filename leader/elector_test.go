@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -232,7 +233,7 @@ func TestLeaseLostByHand(t *testing.T) {
 					s.edit(tc.edit)
 					<-ctx.Done()
 					_, err := client.Create(context.WithoutCancel(ctx), c, cm)
-					if _, ok := errors.AsType[*client.Fenced](err); !ok || !errors.Is(err, context.Cause(ctx)) {
+					if _, ok := errors.AsType[*client.FencedError](err); !ok || !errors.Is(err, context.Cause(ctx)) {
 						t.Errorf("after the loss: %v", err)
 					}
 					return context.Cause(ctx)
@@ -279,7 +280,7 @@ func TestForbiddenIsVisible(t *testing.T) {
 				out := start(ctx, el, func(context.Context) error { return nil })
 				time.Sleep(time.Minute)
 				err := el.State().Err
-				if _, ok := errors.AsType[*client.Forbidden](err); !ok || !strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
+				if _, ok := errors.AsType[*client.ForbiddenError](err); !ok || !strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
 					t.Errorf("Err: %v", err)
 				}
 				if n := s.count(verb); n < 20 || n > 32 {
@@ -380,7 +381,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := start(ctx, el, untilEnd)
 		synctest.Wait()
-		if err := el.Run(ctx, untilEnd); err != ErrRunning {
+		if err := el.Run(ctx, untilEnd); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("a second Run: %v", err)
 		}
 		err := el.Fence()(client.Call{})
@@ -464,7 +465,7 @@ func TestOptionsAreDefaultedAndValidated(t *testing.T) {
 		o := good
 		change(&o)
 		_, err := New(c, o)
-		if e, ok := errors.AsType[*OptionError](err); !ok || e.Field != strings.TrimSpace(field) {
+		if e, ok := errors.AsType[*option.Error](err); !ok || e.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}

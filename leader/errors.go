@@ -1,25 +1,11 @@
 package leader
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/flyball-io/flyball/object"
 )
-
-// ErrRunning is returned by Run while another Run of the same elector runs.
-var ErrRunning = errors.New("the elector runs already")
-
-// OptionError is the error of [New] for an invalid option.
-type OptionError struct {
-	// Field of [Options] that is wrong.
-	Field string
-	// Problem with it.
-	Problem string
-}
-
-func (e *OptionError) Error() string { return "leader: " + e.Field + ": " + e.Problem }
 
 // Reason says why a lease was lost.
 type Reason string

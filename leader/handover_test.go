@@ -88,7 +88,7 @@ func writeAll(ctx context.Context, c client.Client, namespace, writer string) er
 		write, cancel := context.WithTimeout(context.Background(), time.Minute)
 		_, err := client.Patch(write, c, target, client.MergePatch(map[string]any{"data": data}))
 		cancel()
-		if _, kept := errors.AsType[*client.Fenced](err); kept {
+		if _, kept := errors.AsType[*client.FencedError](err); kept {
 			return nil
 		}
 		if err != nil {
@@ -235,7 +235,7 @@ func (h *handover) watch(version string) {
 		}
 		for ev, err := range w.Events() {
 			if err != nil {
-				if _, closed := errors.AsType[*client.WatchClosed](err); !closed && h.ctx.Err() == nil {
+				if _, closed := errors.AsType[*client.WatchClosedError](err); !closed && h.ctx.Err() == nil {
 					h.t.Error(err)
 				}
 				break

@@ -220,7 +220,7 @@ func TestLiveForbidden(t *testing.T) {
 				t.Fatalf("the state does not say that %s is missing: %v", verb, a.e.State().Err)
 			}
 			err := a.e.State().Err
-			if _, ok := errors.AsType[*client.Forbidden](err); ok && strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
+			if _, ok := errors.AsType[*client.ForbiddenError](err); ok && strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
 				return
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 )
 
 // Options of an [Elector]. Only Name is required in a Pod. [New] reads them once.
@@ -71,7 +72,7 @@ const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 func (o Options) config() (Config, error) {
 	none := Config{}
 	bad := func(field, format string, args ...any) (Config, error) {
-		return none, &OptionError{Field: field, Problem: fmt.Sprintf(format, args...)}
+		return none, &option.Error{Of: "leader.Options", Field: field, Err: fmt.Errorf(format, args...)}
 	}
 	if o.Namespace == "" {
 		data, err := os.ReadFile(podNamespace)
@@ -92,7 +93,7 @@ func (o Options) config() (Config, error) {
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return bad("Identity", "is empty, and the host has no name: %v", err)
+			return bad("Identity", "is empty, and the host has no name: %w", err)
 		}
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}

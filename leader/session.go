@@ -200,9 +200,9 @@ func (s *session) ask(ctx context.Context, act Action) Answer {
 	case Update:
 		l, err = client.Update(ctx, s.e.c, act.Lease)
 	}
-	_, absent := errors.AsType[*client.NotFound](err)
-	_, exists := errors.AsType[*client.AlreadyExists](err)
-	_, conflict := errors.AsType[*client.Conflict](err)
+	_, absent := errors.AsType[*client.NotFoundError](err)
+	_, exists := errors.AsType[*client.AlreadyExistsError](err)
+	_, conflict := errors.AsType[*client.ConflictError](err)
 	switch {
 	case err == nil:
 		return Answer{Result: OK, Lease: l}

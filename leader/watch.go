@@ -23,7 +23,7 @@ func (s *session) watch(ctx context.Context, c *client.Live) {
 		opened, err := s.watchOnce(ctx, c)
 		if opened && time.Since(begun) > s.e.config.RetryPeriod {
 			failures = 0
-			if _, closed := errors.AsType[*client.WatchClosed](err); closed {
+			if _, closed := errors.AsType[*client.WatchClosedError](err); closed {
 				continue
 			}
 		}

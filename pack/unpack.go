@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Unpack appends the object of a record to dst. template are the bytes of the template that it was
-// packed against; they are not looked at when [UsesTemplate] is false.
+// Unpack appends the object of a record to dst. template must hold the bytes of the template that
+// the record was packed against. They are not read when [UsesTemplate] is false.
 //
-// Both inputs are only read, and nothing of them is kept. dst must not overlap them. It is the
-// caller's; when its capacity suffices nothing is allocated.
+// Both inputs are only read, and not kept. They must not overlap dst. The caller owns dst; Unpack
+// allocates nothing if its capacity suffices.
 //
-// The error is [ErrCorrupt]; then dst is returned with its length as it was. Whatever the record
-// is, there is no panic, and no more than 4·(record + template) + 4 kB is allocated unless the
-// operations of the record really make that much.
+// The error is [ErrCorrupt]; dst is then returned with its former length. No record causes a panic.
+// At most 4·(record + template) + 4 kB is allocated, unless the operations of the record really
+// make more.
 func Unpack(dst, template, record []byte) ([]byte, error) {
 	size, packed, _, body, err := header(record)
 	if err != nil {
@@ -24,17 +24,17 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 	}
 	if cap(dst)-len(dst) < size && size > 4*(len(record)+len(template))+4096 {
 		if n, ok := length(body); !ok || n != size {
-			return dst, corrupt("its size is not that of its parts")
+			return dst, corrupt("the size does not match the operations")
 		}
 	}
 	grown := slices.Grow(dst, size)
 	if !unpack(grown[len(dst):len(dst)+size], template, body) {
-		return dst, corrupt("an operation reaches too far")
+		return dst, corrupt("an operation exceeds the object or the template")
 	}
 	return grown[:len(dst)+size], nil
 }
 
-// count reads the rest of a length whose code is one of the two that announce more: top-1 or top.
+// count reads the rest of a length with a code of top-1 or top, which announce more bytes.
 func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
 	if code == top-1 {
 		if len(body) == 0 {
@@ -49,9 +49,9 @@ func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
 	return top + 256 + int(v), body[k:], true
 }
 
-// unpack fills out, just so.
+// unpack fills out exactly; false if the operations do not.
 func unpack(out, t, body []byte) bool {
-	o, cursor := 0, 0 // where the next byte goes, and its fellow in the template
+	o, cursor := 0, 0 // the next position in out, and the aligned one in the template
 	for len(body) > 0 {
 		b := body[0]
 		body = body[1:]
@@ -109,8 +109,8 @@ func unpack(out, t, body []byte) bool {
 	return o == len(out)
 }
 
-// short copies n bytes, which both have. Few bytes are copied as sixteen, or twice sixteen, where
-// there is room: what is written too far is overwritten by what follows.
+// short copies n bytes; both slices have as many. Small copies move sixteen bytes, or twice
+// sixteen, where there is room: later operations overwrite the excess.
 func short(out, from []byte, n int) {
 	switch {
 	case n <= 16 && len(out) >= 16 && len(from) >= 16:
@@ -122,7 +122,7 @@ func short(out, from []byte, n int) {
 	}
 }
 
-// rare is an operation that is none of the three first.
+// rare executes the less frequent operations.
 func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 	switch {
 	case b < opHex:
@@ -137,7 +137,7 @@ func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 			return 0, nil, false
 		}
 		from := out[o-int(d) : o]
-		for done := copy(out[o:o+n], from); done < n; { // a run that feeds itself
+		for done := copy(out[o:o+n], from); done < n; { // an overlapping run
 			done += copy(out[o+done:o+n], out[o-int(d):o+done])
 		}
 		return n, body[k:], true
@@ -194,7 +194,7 @@ func hexInto(out, from []byte) {
 	}
 }
 
-// length is how many bytes the operations make.
+// length returns the number of bytes that the operations make.
 func length(body []byte) (total int, ok bool) {
 	for len(body) > 0 && total <= MaxSize {
 		b := body[0]

@@ -18,6 +18,10 @@ import (
 // ErrGoexit is the cause when a function of a Group left by runtime.Goexit, as t.FailNow does.
 var ErrGoexit = errors.New("goroutine left by runtime.Goexit")
 
+// ErrRunning is the error of a Run that was called too often: the component runs already, or it can
+// run only once and has. Every component of this module wraps ErrRunning with its own name.
+var ErrRunning = errors.New("already running")
+
 // Group owns goroutines. Make one with New; the zero value is not usable. Any goroutine may call
 // its methods, including those of the group. But a goroutine that waits for its own group waits for
 // ever.

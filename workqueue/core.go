@@ -43,7 +43,7 @@ type Core[K comparable, V any] struct {
 	agedTotal uint64
 }
 
-// NewCore returns an empty queue, or an error that wraps ErrOption.
+// NewCore returns an empty queue, or an *option.Error.
 func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 	opts, err := opts.resolved()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -561,7 +562,7 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		{workqueue.MaxOf(workqueue.BucketLimiter[string](1, -1)), "RateLimiter: MaxOf: BucketLimiter(1, -1): want a positive rate and burst"},
 	} {
 		q, err := workqueue.New(workqueue.Options[string, struct{}]{RateLimiter: tc.limiter})
-		if q != nil || !errors.Is(err, workqueue.ErrOption) || !strings.HasSuffix(err.Error(), tc.want) {
+		if q != nil || !errors.As(err, new(*option.Error)) || !strings.HasSuffix(err.Error(), tc.want) {
 			t.Errorf("New = %v, %v; want %q", q, err, tc.want)
 		}
 	}

@@ -1,13 +1,10 @@
 package workqueue
 
 import (
-	"errors"
-	"fmt"
 	"time"
-)
 
-// ErrOption is wrapped by the errors of New and NewCore, which name the field.
-var ErrOption = errors.New("workqueue: bad option")
+	"github.com/flyball-io/flyball/option"
+)
 
 // defaultMaxWait is the default of Options.MaxWait.
 const defaultMaxWait = time.Minute
@@ -46,7 +43,7 @@ func (o Options[K, V]) resolved() (Options[K, V], error) {
 	}
 	if v, ok := o.RateLimiter.(validator); ok {
 		if err := v.validate(); err != nil {
-			return o, fmt.Errorf("%w: RateLimiter: %w", ErrOption, err)
+			return o, &option.Error{Of: "workqueue.Options", Field: "RateLimiter", Err: err}
 		}
 	}
 	return o, nil

@@ -38,7 +38,7 @@ type waiter[K comparable, V any] struct {
 	ok    bool
 }
 
-// New returns an empty queue, or an error that wraps ErrOption. It starts no goroutine.
+// New returns an empty queue, or an *option.Error. It starts no goroutine.
 func New[K comparable, V any](opts Options[K, V]) (*Queue[K, V], error) {
 	core, err := NewCore(opts)
 	if err != nil {

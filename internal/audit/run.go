@@ -13,34 +13,35 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Source lists the metadata of what is watched. A client.Feed is one.
+// Source lists the metadata of the watched objects. A client.Feed is one.
 type Source interface {
 	ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error)
 }
 
-// Turn is that of a list: a *reflector.Turn.
+// Turn is the permission to list: a *reflector.Turn.
 type Turn interface {
 	Progress()
 	Release()
 }
 
-// Options say what is compared with what.
+// Options configure one audit.
 type Options struct {
 	Core   *Core
 	Source Source
-	// Acquire waits for the turn of a list.
+	// Acquire waits for the permission to list.
 	Acquire func(context.Context) (Turn, error)
-	// Objects is about how many there are.
+	// Objects is about how many objects exist.
 	Objects int
-	// Key is that under which a listed object is held; false: it is not to be.
+	// Key returns the key under which a listed object is stored; false if it is not stored.
 	Key func(object.Key) (object.Key, bool)
-	// Held is what is held of an object now.
+	// Held returns the stored state of an object.
 	Held func(object.Key) State
-	// Observe is where the watch stands, and what was held then or later.
+	// Observe returns the position of the watch, and the stored states of that moment or later.
 	Observe func() (Watch, Holding)
 }
 
-// Run makes one audit. It returns the last Action, a Repair or Done, which is void once ctx has ended.
+// Run makes one audit. It returns the last Action: Repair or Done. Once ctx has ended the action
+// must be ignored.
 func Run(ctx context.Context, o Options) Action {
 	s := shell{Options: o}
 	defer s.release()
@@ -68,11 +69,11 @@ func Run(ctx context.Context, o Options) Action {
 	}
 }
 
-// shell reads one list.
+// shell reads the pages of a list.
 type shell struct {
 	Options
 	turn   Turn
-	until  context.Context // of the list
+	until  context.Context // limits the list
 	cancel context.CancelFunc
 }
 
@@ -136,7 +137,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 	}
 }
 
-// item is an object of a page. Of one that cannot be read the key alone may be known.
+// item passes an object of a page to the core. named says that only the key may be known.
 func (s *shell) item(h object.Header, named bool) {
 	key, ok := s.Key(h.Key)
 	if !ok {
@@ -150,23 +151,23 @@ func (s *shell) item(h object.Header, named bool) {
 	s.Core.Item(key, listed, s.Held(key))
 }
 
-// because is why a list failed: the end of its time, if that was it.
+// because returns the cause of a failed list: the expired time limit, if there is one.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	var other *wire.KindError
-	rejected, ok := errors.AsType[*client.Rejected](err)
+	rejected, ok := errors.AsType[*client.RejectedError](err)
 	if ok && rejected.Status().Code == http.StatusNotAcceptable || errors.As(err, &other) {
 		return errors.Join(ErrNoMetadata, err)
 	}
 	return err
 }
 
-// Void reports whether an audit could not tell, for no fault of the server's.
+// Void reports whether an audit was inconclusive without a fault of the server.
 func Void(err error) bool {
 	return errors.Is(err, ErrVoid) || errors.Is(err, ErrBehind) || errors.Is(err, ErrOlder)
 }
 
-// Unfit reports whether the server does not list metadata, or not such as can be compared.
+// Unfit reports whether the server does not list metadata, or not in a comparable form.
 func Unfit(err error) bool { return errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrUnlike) }

@@ -44,10 +44,10 @@ func ticker() int {
 			}
 			return reconcile.Result{RequeueAfter: 5 * time.Millisecond}, err
 		}
-		if _, err := controller.New(mgr, "tick", reconcile.Func[reconcile.Request](tick), controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+		if _, err := controller.New(mgr, "tick", tick, controller.For[corev1.ConfigMap]()); err != nil {
 			return err
 		}
-		_, err := mgr.AddTo(flyball.Always, "herald", runner(func(ctx context.Context) error {
+		_, err := mgr.Add(flyball.Always, "herald", func(ctx context.Context) error {
 			look := time.NewTicker(10 * time.Millisecond)
 			defer look.Stop()
 			for mgr.Ready().Err(ctx) != nil {
@@ -59,7 +59,7 @@ func ticker() int {
 			}
 			fmt.Fprintln(os.Stderr, "\nready", 1)
 			return nil
-		}))
+		})
 		return err
 	})
 	fmt.Fprintln(os.Stderr, "\nlast", last.Load())

@@ -44,7 +44,7 @@ func mirror() int {
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err == nil {
-		_, err = controller.New(mgr, "mirror", mirrors{mgr.Client()}, controller.Options{Workers: 4},
+		_, err = controller.NewWith(mgr, "mirror", mirrors{mgr.Client()}.Reconcile, controller.Options{Workers: 4},
 			controller.For[corev1.ConfigMap]())
 	}
 	if err == nil {

@@ -111,7 +111,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 				told.SawHeader(c.New.Header())
 			})
 			must(t, err)
-			_, err = controller.New(r.mgr, "comets", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			_, err = controller.New(r.mgr, "comets", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 				o, err := client.Get[unstructured.Unstructured](ctx, r.mgr.Client(), req, client.OfKind(gvk))
 				if client.IgnoreNotFound(err) != nil {
 					return reconcile.Result{}, err
@@ -122,7 +122,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 					reconciled.Saw(o)
 				}
 				return reconcile.Result{}, nil
-			}), controller.Options{}, controller.ForObject(proto))
+			}, controller.ForKind[unstructured.Unstructured](gvk))
 			must(t, err)
 		},
 	})
@@ -199,10 +199,10 @@ func TestFault26Forbidden(t *testing.T) {
 		also: func(r *rig) {
 			grant(r, user, "configmaps")
 			var err error
-			secrets, err = controller.New(r.mgr, "secrets", reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			secrets, err = controller.New(r.mgr, "secrets", func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				done <- struct{}{}
 				return reconcile.Result{}, nil
-			}), controller.Options{}, controller.For[corev1.Secret]())
+			}, controller.For[corev1.Secret]())
 			must(t, err)
 		},
 	})
@@ -212,7 +212,7 @@ func TestFault26Forbidden(t *testing.T) {
 		t.Fatal("nothing is said for 10 s")
 	}
 	err = secrets.State().Err
-	forbidden, ok := errors.AsType[*client.Forbidden](err)
+	forbidden, ok := errors.AsType[*client.ForbiddenError](err)
 	if !ok || forbidden.Resource.Resource != "secrets" || forbidden.Verb == "" || forbidden.Key.Namespace != r.ns {
 		t.Errorf("%v", err)
 	}

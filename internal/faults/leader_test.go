@@ -66,19 +66,19 @@ func candidate(acts func(*flyball.Manager) error) int {
 // as it can: only the fence prevents its writes.
 func writes(mgr *flyball.Manager) error {
 	ns, identity := os.Getenv(namespaceEnv), os.Getenv(identityEnv)
-	_, err := mgr.Add("writer", runner(func(ctx context.Context) error {
+	_, err := mgr.Add(flyball.Lead, "writer", func(ctx context.Context) error {
 		past := context.WithoutCancel(ctx)
 		for i := 0; ; i++ {
 			_, err := client.Create(past, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: ns, Name: fmt.Sprint(identity, "-", i), Labels: map[string]string{"by": identity},
 			}})
-			_, fenced := errors.AsType[*client.Fenced](err)
+			_, fenced := errors.AsType[*client.FencedError](err)
 			if _, told := errors.AsType[*flyball.SignalError](context.Cause(ctx)); told || fenced && ctx.Err() != nil {
 				return nil
 			}
 			time.Sleep(5 * time.Millisecond) // the time of the work
 		}
-	}))
+	})
 	return err
 }
 
@@ -149,7 +149,7 @@ func works(mgr *flyball.Manager) error {
 		_, err := client.Create(ctx, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
 		return err
 	}
-	work := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	work := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "work" {
 			return reconcile.Result{}, nil
 		}
@@ -162,8 +162,8 @@ func works(mgr *flyball.Manager) error {
 		case <-ctx.Done():
 			return reconcile.Result{}, context.Cause(ctx)
 		}
-	})
-	_, err = controller.New(mgr, "work", work, controller.Options{}, controller.For[corev1.ConfigMap]())
+	}
+	_, err = controller.New(mgr, "work", work, controller.For[corev1.ConfigMap]())
 	return err
 }
 

@@ -67,7 +67,7 @@ func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	k := &keeper{runs: map[string]int{}}
 	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
 		k.r = r
-		_, err := controller.New(r.mgr, "keeper", k, controller.Options{}, controller.For[corev1.ConfigMap]())
+		_, err := controller.New(r.mgr, "keeper", k.Reconcile, controller.For[corev1.ConfigMap]())
 		must(t, err)
 	}})
 	var kept []*corev1.ConfigMap

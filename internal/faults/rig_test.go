@@ -105,7 +105,7 @@ func start(t *testing.T, p *plane.Plane, s setup) *rig {
 	var err error
 	r.mgr, err = flyball.New(o)
 	must(t, err)
-	r.ctl, err = controller.New(r.mgr, "rig", reconcile.Func[reconcile.Request](r.reconcile),
+	r.ctl, err = controller.NewWith(r.mgr, "rig", r.reconcile,
 		controller.Options{Workers: 4}, controller.For[corev1.ConfigMap]())
 	must(t, err)
 	r.observe()

@@ -67,7 +67,7 @@ func scale() int {
 	ctx, done := context.WithCancel(context.Background())
 	var mu sync.Mutex
 	seen := make(map[object.Key]bool, want)
-	_, err = controller.New(mgr, "scale", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.NewWith(mgr, "scale", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		pod, err := client.Get[corev1.Pod](ctx, mgr.Client(), req)
 		if err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -82,7 +82,7 @@ func scale() int {
 			done()
 		}
 		return reconcile.Result{}, nil
-	}), controller.Options{Workers: 4}, controller.For[corev1.Pod]())
+	}, controller.Options{Workers: 4}, controller.For[corev1.Pod]())
 	if err == nil {
 		err = mgr.Run(ctx)
 	}

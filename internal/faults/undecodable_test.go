@@ -85,14 +85,14 @@ func TestFault24UndecodableObjects(t *testing.T) {
 			OnDelete: func(o *Gauge, _ bool) { told.Gone(object.KeyOf(o)) },
 		}, informer.HandlerOptions{})
 		must(t, err)
-		_, err = controller.New(r.mgr, "gauges", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		_, err = controller.New(r.mgr, "gauges", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			o, err := client.Get[Gauge](ctx, r.mgr.Client(), req)
 			if err != nil {
 				return reconcile.Result{}, reconcile.Terminal(err)
 			}
 			reconciled.Saw(o)
 			return reconcile.Result{}, nil
-		}), controller.Options{}, controller.For[Gauge]())
+		}, controller.For[Gauge]())
 		must(t, err)
 	}})
 	wait := func(aside ...string) {

@@ -47,10 +47,10 @@ func newHooks(t *testing.T, cfg *rest.Config, ns string, o cert.ManagedOptions) 
 	})
 	must(t, err)
 	h := &hooks{Manager: m, ns: ns, seen: make(chan string, 1000)}
-	_, err = controller.New(m, "others", reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.New(m, "others", func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		h.seen <- req.Name
 		return reconcile.Result{}, nil
-	}), controller.Options{}, controller.For[corev1.ConfigMap]())
+	}, controller.For[corev1.ConfigMap]())
 	must(t, err)
 	return h
 }
@@ -182,15 +182,15 @@ func TestFault25ConversionWebhookDown(t *testing.T) {
 
 	gvk.Version = "v2"
 	h := newHooks(t, p.RESTConfig(), ns, cert.ManagedOptions{CRDs: []string{name}})
-	must(t, h.Handle("/convert", http.HandlerFunc(convertNothing)))
+	must(t, h.HandleConversion("/convert", http.HandlerFunc(convertNothing)))
 	planets := make(chan string, 1000)
-	_, err = controller.New(h.Manager, "planets", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.New(h.Manager, "planets", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		_, err := client.Get[unstructured.Unstructured](ctx, h.Client(), req, client.OfKind(gvk))
 		if err == nil {
 			planets <- req.Name
 		}
 		return reconcile.Result{}, err
-	}), controller.Options{}, controller.ForObject(instance(gvk, "", "", nil)))
+	}, controller.ForKind[unstructured.Unstructured](gvk))
 	must(t, err)
 	running(t, h.Manager)
 	must(t, h.create(t, "beside"))

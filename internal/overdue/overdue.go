@@ -1,4 +1,4 @@
-// Package overdue names calls of users' functions that take too long, while they run.
+// Package overdue reports calls of users' functions that take too long, while they still run.
 package overdue
 
 import (
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// After is how long a call may take before it is named.
+// After is how long a call may take before it is reported.
 const After = time.Second
 
-// Watch looks after calls that are made one after another. It costs some tens of nanoseconds for each;
-// a timer runs only while calls are made. Use New.
+// Watch observes calls that are made one after another. It costs some tens of nanoseconds a call. A
+// timer runs only while calls are made. Use New.
 type Watch[T any] struct {
 	tell func(call T, began time.Time)
 
@@ -24,11 +24,11 @@ type Watch[T any] struct {
 	timer   *time.Timer
 }
 
-// New returns a Watch that calls tell, on a goroutine of its own, once for each call that has run for
-// as long as After.
+// New returns a Watch. tell is called once for each call that has run for After, on a goroutine of
+// its own.
 func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{tell: tell} }
 
-// Begin says that a call begins. The one before has ended.
+// Begin marks the start of a call. The previous call has ended.
 func (w *Watch[T]) Begin(call T) {
 	now := time.Now()
 	w.mu.Lock()
@@ -49,7 +49,7 @@ func (w *Watch[T]) arm(d time.Duration) {
 	w.timer.Reset(d)
 }
 
-// End says that the call has ended.
+// End marks the end of the call.
 func (w *Watch[T]) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,14 +57,14 @@ func (w *Watch[T]) End() {
 	w.call, w.began = none, time.Time{}
 }
 
-// Running is the call that runs, and since when; false if there is none.
+// Running returns the current call and its start; false if none runs.
 func (w *Watch[T]) Running() (call T, began time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.call, w.began, !w.began.IsZero()
 }
 
-// Overdue is the call that runs, if it has done so for as long as After.
+// Overdue returns the current call and its start if it has run for After.
 func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
 	call, began, ok = w.Running()
 	return call, began, ok && time.Since(began) >= After
@@ -88,7 +88,7 @@ func (w *Watch[T]) look() {
 	}
 }
 
-// overdue is the call to be told of, if there is one. It sets the timer again while calls are made.
+// overdue returns the call to report, if there is one. It resets the timer while calls are made.
 func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
