@@ -106,8 +106,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// FAULT 17: somebody edits the lease in the middle of a reconcile. Its ctx ends with that cause,
-// nothing more is written, and Run returns the cause.
+// Fault 17 of docs/faults.md: somebody edits the lease in the middle of a reconcile. Its ctx ends with
+// that cause, nothing more is written, and Run returns the cause.
 func TestLeaseEditedByHand(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)

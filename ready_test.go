@@ -38,7 +38,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// FAULTS 11 and 26: what keeps one kind shows in readyz, check by check; the rest is in order.
+// Faults 11 and 26 of docs/faults.md: readyz shows the problem of one kind, check by check. The rest is
+// in order.
 func TestReadyTellsWhatIsNot(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
