@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http/httptest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -75,6 +76,40 @@ func Example_everyReplica() {
 	}
 	if _, err := controller.NewWith(mgr, "prices", learn, controller.Options{EveryReplica: true},
 		controller.For[corev1.ConfigMap]()); err != nil {
+		log.Fatal(err)
+	}
+	if err := mgr.Run(flyball.SignalContext()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Functions that run beside the controllers: one on every replica, and one on the leader alone.
+func ExampleManager_Add() {
+	mgr, err := flyball.New(flyball.Options{Name: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	every := func(ctx context.Context, d time.Duration, f func()) error {
+		for t := time.NewTicker(d); ; {
+			select {
+			case <-t.C:
+				f()
+			case <-ctx.Done():
+				t.Stop()
+				return nil
+			}
+		}
+	}
+	_, err = mgr.Add(flyball.Always, "heartbeat", func(ctx context.Context) error {
+		return every(ctx, time.Minute, func() { log.Print("alive") })
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = mgr.Add(flyball.Lead, "report", func(ctx context.Context) error {
+		return every(ctx, time.Hour, func() { log.Print("report") })
+	})
+	if err != nil {
 		log.Fatal(err)
 	}
 	if err := mgr.Run(flyball.SignalContext()); err != nil {

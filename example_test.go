@@ -52,7 +52,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := controller.NewWith(mgr, "counter", (&Counter{mgr.Client()}).Reconcile, controller.Options{Workers: 2},
+	c := &Counter{mgr.Client()}
+	if _, err := controller.New(mgr, "counter", c.Reconcile,
 		controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(ofApp))); err != nil {
 		log.Fatal(err)
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -234,7 +233,7 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 					live.Add(1)
 				}
 			}}})
-			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, informer.Selection{})
+			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,7 +326,7 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	a.deny("secrets", true)
 	m := a.manager(t, Options{})
 	for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
-		h, err := m.Cache().Open(context.Background(), proto, informer.Selection{})
+		h, err := m.Cache().Open(context.Background(), proto, client.Selection{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func TestNamesOfWatches(t *testing.T) {
 	watch := func(group, resource, ns string, metadata bool) cache.Watch {
 		return cache.Watch{
 			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
-			Selection: informer.Selection{Namespace: ns, MetadataOnly: metadata},
+			Selection: client.Selection{Namespace: ns, MetadataOnly: metadata},
 		}
 	}
 	got := watchNames([]cache.Watch{
@@ -163,7 +163,7 @@ func TestNamesOfWatches(t *testing.T) {
 // The check of a watch that was closed meanwhile says nothing bad of it.
 func TestChecksOfWhatIsClosed(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
-	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, informer.Selection{})
+	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/option"
 )
 
@@ -68,7 +68,7 @@ func BenchmarkReadyz(b *testing.B) {
 func manyWatches(t testing.TB, n int) *Manager {
 	m := newAPI(t).manager(t, Options{})
 	for i := range n {
-		sel := informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
+		sel := client.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
 		h, err := m.Cache().Open(t.Context(), &corev1.Pod{}, sel)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -32,7 +32,7 @@ func TestAuditIntervalsComeFromTheOptions(t *testing.T) {
 				tt.o.Namespaces = []string{"a", "b"}
 				c := newCache(t, cl, tt.o)
 				for _, o := range []object.Object{&corev1.Pod{}, &corev1.Node{}} {
-					if _, err := c.Open(t.Context(), o, informer.Selection{}); err != nil {
+					if _, err := c.Open(t.Context(), o, client.Selection{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -62,7 +62,7 @@ func TestAuditsAreSpread(t *testing.T) {
 			names = append(names, "ns"+string(rune('a'+i/26))+string(rune('a'+i%26)))
 		}
 		c := newCache(t, cl, cache.Options{Namespaces: names})
-		if _, err := c.Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+		if _, err := c.Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(c)

@@ -175,7 +175,7 @@ func (c *Cache) WaitForSync(ctx context.Context) error { return c.factory.WaitFo
 // Watch is the state of one list and watch of the cache.
 type Watch struct {
 	Kind      informer.Kind
-	Selection informer.Selection
+	Selection client.Selection
 	State     informer.State
 	Figures   informer.Figures
 }
@@ -204,7 +204,7 @@ func (c *Cache) Watches() []Watch {
 // kind use it. For a metadata-only proto that is a watch of metadata. If whole objects are open and
 // metadata is not, it is the watch of whole objects instead. With any other Selection, the handle
 // has a watch of its own, which reads do not use.
-func (c *Cache) Open(ctx context.Context, proto object.Object, sel informer.Selection) (*Handle, error) {
+func (c *Cache) Open(ctx context.Context, proto object.Object, sel client.Selection) (*Handle, error) {
 	kind, err := c.conn.Resolve(ctx, proto)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -275,7 +275,7 @@ func (c *Cache) openInformers(kind informer.Kind, metadata bool) (*openKind, err
 		h.namespaces = slices.Compact(slices.Sorted(slices.Values(names)))
 	}
 	for _, ns := range h.namespaces {
-		share, err := c.factory.OpenKind(kind, informer.Selection{
+		share, err := c.factory.OpenKind(kind, client.Selection{
 			Namespace: ns, Labels: override.Labels, Fields: override.Fields, MetadataOnly: metadata,
 		})
 		if err == nil {

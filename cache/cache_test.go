@@ -38,7 +38,7 @@ func names[P object.Object](all iter.Seq2[P, error]) string {
 
 func open(t *testing.T, c *cache.Cache, proto object.Object) *cache.Handle {
 	t.Helper()
-	h, err := c.Open(t.Context(), proto, informer.Selection{})
+	h, err := c.Open(t.Context(), proto, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,7 +484,7 @@ func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{Labels: sel})
+		own, err := c.Open(ctx, &corev1.Pod{}, client.Selection{Labels: sel})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -539,7 +539,7 @@ func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	if err := c.IndexPath(kind("Pod"), "spec.nothing"); err == nil {
 		t.Error("an index of a field that does not exist")
 	}
-	if _, err := c.Open(t.Context(), &unstructured.Unstructured{}, informer.Selection{}); !errors.As(err, &unknown) {
+	if _, err := c.Open(t.Context(), &unstructured.Unstructured{}, client.Selection{}); !errors.As(err, &unknown) {
 		t.Errorf("Open of a kind without a name: %v", err)
 	}
 }

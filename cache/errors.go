@@ -39,7 +39,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cache: read of %s: %s: %s", e.Kind.Kind, e.Option, e.Reason)
 }
 
-// Unwrap returns [client.ErrNotLive] for a live read.
+// Unwrap returns [client.ErrNotLive] for a live read and a read at a version, else nil.
 func (e *UnsupportedError) Unwrap() error { return e.cause }
 
 // ContinueError says that a continue token is not from this cache.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -30,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	pods, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
+	pods, err := c.Open(ctx, &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -65,7 +64,7 @@ func ExampleCache_Stats() {
 		fmt.Println(err)
 		return
 	}
-	pods, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
+	pods, err := c.Open(ctx, &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		fmt.Println(err)
 		return

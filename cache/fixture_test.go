@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/plane/planetest"
@@ -89,7 +90,7 @@ func (c *cluster) connection() informer.Connection {
 			}
 			return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: scope}, nil
 		},
-		Source: func(gvk schema.GroupVersionKind, sel informer.Selection) reflector.Source {
+		Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
 			return c.server(gvk.Kind, sel.String())
 		},
 	}

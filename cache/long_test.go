@@ -42,7 +42,7 @@ func TestLongListsEqualGets(t *testing.T) {
 		if err := c.IndexPath(kind("Pod"), "metadata.labels[app]"); err != nil {
 			t.Fatal(err)
 		}
-		h, err := c.Open(t.Context(), &corev1.Pod{}, informer.Selection{})
+		h, err := c.Open(t.Context(), &corev1.Pod{}, client.Selection{})
 		if err != nil {
 			t.Fatal(err)
 		}

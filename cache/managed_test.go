@@ -102,7 +102,7 @@ func TestLiveWritesLeaveManagedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := c.Open(t.Context(), &corev1.Service{}, informer.Selection{})
+	h, err := c.Open(t.Context(), &corev1.Service{}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func openKind(t *testing.T, server *apiServer, gvk schema.GroupVersionKind, o ca
 	w := &watched{t: t, server: server, cache: c, gvk: gvk, live: live}
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(gvk)
-	if w.handle, err = c.Open(t.Context(), proto, informer.Selection{}); err != nil {
+	if w.handle, err = c.Open(t.Context(), proto, client.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.handle.Subscribe("test", func(c store.Change) {

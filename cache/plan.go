@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ import (
 func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOptions) ([]*informer.Informer, informer.Query, error) {
 	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
+		return nil, informer.Query{}, err
+	}
+	if err := h.honors(proto, o); err != nil {
 		return nil, informer.Query{}, err
 	}
 	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
@@ -60,6 +64,26 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 	return informers, q, nil
 }
 
+// honors returns an error for options of a list that a cache cannot honor.
+func (h *openKind) honors(proto object.Object, o client.ListOptions) error {
+	_, metadata := proto.(*metav1.PartialObjectMetadata)
+	switch {
+	case o.MetadataOnly && !metadata:
+		return &UnsupportedError{Kind: h.kind.GVK, Option: "metadata only", Reason: "it is for objects of type *v1.PartialObjectMetadata"}
+	case o.Match == metav1.ResourceVersionMatchExact:
+		return h.atVersion("exactly " + o.ResourceVersion)
+	}
+	return h.atVersion(o.ResourceVersion)
+}
+
+// atVersion returns an error for a read at a version. Only "0" allows an answer of any age.
+func (h *openKind) atVersion(version string) error {
+	if version == "" || version == "0" {
+		return nil
+	}
+	return &UnsupportedError{Kind: h.kind.GVK, Option: "resourceVersion " + version, Reason: "only the server can be asked for a version", cause: client.ErrNotLive}
+}
+
 // selectFields adds the requirements of a field selector to a query. possible is false if no object
 // can meet them.
 func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Selector) (possible bool, err error) {
@@ -93,11 +117,13 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 
 // resolve returns the open kind that answers reads of o.
 func (c *Cache) resolve(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*openKind, error) {
-	if h, ok := c.types.Load(reflect.TypeOf(o)); ok {
+	if h, ok := c.types.Load(reflect.TypeOf(o)); ok && (gvk.Empty() || gvk == h.(*openKind).kind.GVK) {
 		return h.(*openKind), nil
 	}
 	named, err := object.KindOf(c.conn.Scheme, o)
 	switch {
+	case err == nil && !gvk.Empty() && gvk != named:
+		return nil, &object.UnknownKindError{Type: fmt.Sprintf("%T", o), Err: fmt.Errorf("it is %v, %v was asked for", named, gvk)}
 	case err == nil:
 		gvk = named
 	case gvk.Empty() || !object.Untyped(o):

@@ -7,7 +7,6 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -19,7 +18,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := c.Open(b.Context(), &corev1.Pod{}, informer.Selection{})
+	h, err := c.Open(b.Context(), &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Get implements client.Reader. It ignores a requested ResourceVersion: the answer is the state
-// that the cache holds now.
+// Get implements client.Reader. The answer is the state that the cache holds now.
 //
-// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource or a live
-// read, *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
+// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live
+// read or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError,
+// *informer.TypeMismatchError,
 // *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
@@ -48,8 +48,11 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	if o.Live {
 		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "live", Reason: client.ErrNotLive.Error(), cause: client.ErrNotLive}
 	}
-	if o.Subresource != "" {
+	if o.Subresource != "" || !o.Parent.Empty() {
 		return nil, nil, &UnsupportedError{Kind: h.kind.GVK, Option: "subresource " + o.Subresource, Reason: "only the server has it"}
+	}
+	if err := h.atVersion(o.ResourceVersion); err != nil {
+		return nil, nil, err
 	}
 	shares, err := h.in(key.Namespace)
 	if err != nil {
@@ -87,7 +90,7 @@ func (h *openKind) problem(key object.Key) string {
 // Several goroutines decode the objects of a long list; see [run.Ahead]. A loop that ends early has
 // decoded up to 64 objects, or 1 MiB, in vain.
 //
-// List ignores Limit and resourceVersions. Continue starts it behind the page with that token.
+// Limit does not bound the list. Continue starts it behind the page with that token.
 //
 // Errors end the sequence, except *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.

@@ -59,7 +59,7 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conn := informer.Connection{
 					Scheme: types, Mapping: mapAny,
-					Source: func(gvk schema.GroupVersionKind, _ informer.Selection) reflector.Source {
+					Source: func(gvk schema.GroupVersionKind, _ client.Selection) reflector.Source {
 						for i := range test.hung {
 							if gvk == custom(i) {
 								return hanging{}
@@ -81,7 +81,7 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 					}
 					proto := &unstructured.Unstructured{}
 					proto.SetGroupVersionKind(custom(i))
-					h, err := c.Open(t.Context(), proto, informer.Selection{})
+					h, err := c.Open(t.Context(), proto, client.Selection{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -117,7 +117,7 @@ func TestTwoThousandNamespaces(t *testing.T) {
 		}
 		conn := informer.Connection{
 			Scheme: types, Mapping: mapAny,
-			Source: func(gvk schema.GroupVersionKind, sel informer.Selection) reflector.Source {
+			Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
 				s := feedtest.New(&wire.Kind{GVK: gvk, Scheme: types})
 				s.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: sel.Namespace, Name: "a"}})
 				return counted{s, note}
@@ -131,7 +131,7 @@ func TestTwoThousandNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Open(t.Context(), &corev1.ConfigMap{}, informer.Selection{}); err != nil {
+		if _, err := c.Open(t.Context(), &corev1.ConfigMap{}, client.Selection{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(c)

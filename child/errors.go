@@ -56,3 +56,15 @@ type UnownedError struct {
 func (e *UnownedError) Error() string {
 	return fmt.Sprintf("%s exists and is controlled by nobody: delete it, or adopt it", e.Child)
 }
+
+// IsTaken reports whether err says that the name of a child is taken: an object of that name exists
+// and is controlled by nobody, or by another object than the owner. Calling [Ensure] again does not
+// help, so a reconciler says so in the status and waits for a change. It is false for what an earlier
+// owner of the same name has left: the garbage collector deletes that.
+func IsTaken(err error) bool {
+	if _, unowned := errors.AsType[*UnownedError](err); unowned {
+		return true
+	}
+	owned, ok := errors.AsType[*OwnedError](err)
+	return ok && !owned.Earlier
+}

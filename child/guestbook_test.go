@@ -240,7 +240,7 @@ func TestRestsOnACache(t *testing.T) {
 			shared, err := cache.New(informer.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)
 			for _, proto := range []object.Object{&corev1.Service{}, &appsv1.Deployment{}, &corev1.ConfigMap{}} {
-				_, err := shared.Open(t.Context(), proto, informer.Selection{})
+				_, err := shared.Open(t.Context(), proto, client.Selection{})
 				c.check(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())

@@ -39,7 +39,7 @@ func newLabelled(t *testing.T, c *cluster) *labelled {
 		{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Labels: selectors.SelectorFromSet(selectors.Set{"app": "guests"})},
 	}})
 	c.check(err)
-	_, err = shared.Open(t.Context(), &corev1.Secret{}, informer.Selection{})
+	_, err = shared.Open(t.Context(), &corev1.Secret{}, client.Selection{})
 	c.check(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -43,7 +43,7 @@ func formOf(o object.Object) form {
 // what the object does not say, and must agree with what it does.
 func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	fail := func(err error) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, &UnknownKindError{Verb: verb, Type: typeName(o), cause: err}
+		return schema.GroupVersionKind{}, fmt.Errorf("%s: %w", verb, &object.UnknownKindError{Type: typeName(o), Err: err})
 	}
 	if isNil(o) {
 		return fail(errNilObject)

@@ -238,22 +238,6 @@ func (e *NotServedError) Error() string {
 // Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
 func (e *NotServedError) Unwrap() error { return e.cause }
 
-// UnknownKindError: the client cannot tell the kind of an object: its Go type is not in the scheme, or
-// an unstructured or metadata-only object names none. Nothing was sent.
-type UnknownKindError struct {
-	Verb string
-	// Type is the Go type of the object.
-	Type  string
-	cause error
-}
-
-func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("%s: kind of %s: %v", e.Verb, e.Type, e.cause)
-}
-
-// Unwrap returns what the scheme said.
-func (e *UnknownKindError) Unwrap() error { return e.cause }
-
 // IsExpired reports whether the server no longer has the state that was asked for: a [GoneError], from
 // a list, a continue token or an event of a watch.
 func IsExpired(err error) bool {

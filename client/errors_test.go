@@ -237,7 +237,7 @@ func TestMessages(t *testing.T) {
 		`no cluster configuration: tried a, b; name a kubeconfig file`:                                &NoConfigError{Tried: []string{"a", "b"}},
 		`get pods web/x: server http://s: it is not: the cause`:                                       &EndpointError{Call: call, URL: "http://s", Problem: "it is not", cause: cause},
 		`get pods web/x: the server does not serve /v1, Kind=Pod`:                                     &NotServedError{Call: call, GVK: podGVK, cause: cause},
-		`list: kind of *client.T: the cause`:                                                          &UnknownKindError{Verb: "list", Type: "*client.T", cause: cause},
+		`list: kind of *client.T: the cause`:                                                          fmt.Errorf("list: %w", &object.UnknownKindError{Type: "*client.T", Err: cause}),
 		`get pods web/x: closed by the server`:                                                        &WatchClosedError{Call: call},
 		`get pods/scale web/x: the server does not serve /v1, Kind=Pod, or not its subresource scale`: &NotServedError{Call: Call{Verb: "get", Resource: call.Resource, Key: call.Key, Subresource: "scale"}, GVK: podGVK, cause: cause},
 	} {

@@ -8,25 +8,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
-
-// FeedOptions says which objects of a kind a [Feed] lists and watches. The zero value: all of
-// them, whole.
-type FeedOptions struct {
-	// Namespace; empty: all. It is ignored for a cluster-scoped kind.
-	Namespace string
-	// Labels and Fields both must match; nil: everything does.
-	Labels labels.Selector
-	Fields fields.Selector
-	// Metadata asks for the metadata of the objects only.
-	Metadata bool
-}
 
 // Feed lists and watches one kind and gives out the bytes: what a reflector runs on. It keeps no
 // state, so a Feed of a kind that is not served yet works once it is. Its requests are tried
@@ -36,13 +22,13 @@ type Feed struct {
 	c    *Live
 	kind *wire.Kind
 	meta *wire.Kind // the kind, as metadata only
-	o    FeedOptions
+	sel  Selection
 }
 
 // Feed makes the feed of a kind. It does not talk to the server.
-func (c *Live) Feed(gvk schema.GroupVersionKind, o FeedOptions) *Feed {
-	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: o.Metadata}, o: o}
-	if f.meta = f.kind; !o.Metadata {
+func (c *Live) Feed(gvk schema.GroupVersionKind, sel Selection) *Feed {
+	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: sel.MetadataOnly}, sel: sel}
+	if f.meta = f.kind; !sel.MetadataOnly {
 		f.meta = &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: true}
 	}
 	return f
@@ -50,9 +36,6 @@ func (c *Live) Feed(gvk schema.GroupVersionKind, o FeedOptions) *Feed {
 
 // Kind of the objects. It is the one that their [wire.Raw] points to.
 func (f *Feed) Kind() *wire.Kind { return f.kind }
-
-// Options are those the feed was made with.
-func (f *Feed) Options() FeedOptions { return f.o }
 
 // ListQuery says from when a list is, and which part of it to read.
 type ListQuery struct {
@@ -84,8 +67,8 @@ func (f *Feed) ListMetadata(ctx context.Context, q ListQuery) (*wire.List, error
 
 func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.List, error) {
 	o := ListOptions{
-		Labels: f.o.Labels, Fields: f.o.Fields,
-		Limit: q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
+		Selection: f.sel,
+		Limit:     q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
 	}
 	call, resp, err := f.send(ctx, kind, verbList, listQuery(&o))
 	if err != nil {
@@ -119,7 +102,7 @@ type WatchQuery struct {
 // or a [RejectedError], or just watches, without the closing bookmark. An ERROR event comes as a frame
 // with a Status.
 func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
-	o := ListOptions{Labels: f.o.Labels, Fields: f.o.Fields, ResourceVersion: q.ResourceVersion}
+	o := ListOptions{Selection: f.sel, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
 	call, resp, err := f.send(ctx, f.kind, verbWatch, query)
@@ -147,10 +130,10 @@ func watchParameters(query url.Values, q WatchQuery) {
 
 // send maps the kind at the time of the call, so that one that comes later is found.
 func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url.Values) (Call, *http.Response, error) {
-	if err := watchable(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}); err != nil {
+	if err := watchable(&f.sel); err != nil {
 		return Call{}, nil, err
 	}
-	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.o.Namespace}, "", true)
+	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.sel.Namespace}, "", true)
 	if err != nil {
 		return Call{}, nil, err
 	}

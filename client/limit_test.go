@@ -124,7 +124,7 @@ func TestLimitOrder(t *testing.T) {
 		if _, err := Get[corev1.Pod](t.Context(), c.Limited(0, 0), key("0")); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{}); !is[*TooManyRequestsError](err) {
+		if _, err := c.Feed(podGVK, Selection{}).List(t.Context(), ListQuery{}); !is[*TooManyRequestsError](err) {
 			t.Error(err)
 		}
 		if err := c.Check(t.Context()); is[*ThrottledError](err) {

@@ -104,7 +104,7 @@ func TestRetryIsBounded(t *testing.T) {
 	t.Run("feeds try once", func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", busy)
-		_, err := f.client(Options{}).Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
+		_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
 		if d, _ := RetryAfter(err); d != 2*time.Second || f.count() != 1 {
 			t.Errorf("%d tries, got %v", f.count(), err)
 		}
@@ -198,7 +198,7 @@ func TestSilence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			c := f.over(&stuck{f, "/api/v1/pods", []byte(`{"kind":"PodList","apiVersion":"v1","items":[`)}, Options{Silence: time.Second})
-			l, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
+			l, err := c.Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}

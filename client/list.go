@@ -162,7 +162,10 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	if some, err := selects(o); err != nil || !some {
+	if o.MetadataOnly && formOf(proto) != metadataForm {
+		return nil, notMetadata(verbList)
+	}
+	if some, err := selects(&o.Selection); err != nil || !some {
 		return &rawPage{}, err
 	}
 	t, err := c.resolve(ctx, verbList, gvk, object.Key{Namespace: o.Namespace}, "", true)
@@ -197,6 +200,11 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 			return nil, streamError(t.call, resp, err)
 		}
 	}
+}
+
+// notMetadata is the error for a call that asks for metadata only, and for objects of another type.
+func notMetadata(verb Verb) error {
+	return &InvalidOpError{Verb: verb, Field: "MetadataOnly", Problem: "is for objects of type *v1.PartialObjectMetadata"}
 }
 
 // streamError types what package wire says of a body. Failures of the connection come through it

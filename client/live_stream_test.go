@@ -74,13 +74,13 @@ func TestLiveFeed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		gvk  schema.GroupVersionKind
-		o    client.FeedOptions
+		o    client.Selection
 		want wire.Encoding
 	}{
-		{"whole", gvk, client.FeedOptions{Namespace: ns}, wire.Protobuf},
-		{"metadata", gvk, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
-		{"custom", widget, client.FeedOptions{Namespace: ns}, wire.JSON},
-		{"custom metadata", widget, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
+		{"whole", gvk, client.Selection{Namespace: ns}, wire.Protobuf},
+		{"metadata", gvk, client.Selection{Namespace: ns, MetadataOnly: true}, wire.Protobuf},
+		{"custom", widget, client.Selection{Namespace: ns}, wire.JSON},
+		{"custom metadata", widget, client.Selection{Namespace: ns, MetadataOnly: true}, wire.Protobuf},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			feed := c.Feed(tt.gvk, tt.o)
@@ -126,7 +126,7 @@ func TestLiveFeed(t *testing.T) {
 func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
-	feed := c.Feed(gvk, client.FeedOptions{})
+	feed := c.Feed(gvk, client.Selection{})
 	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
 		as[*client.NotServedError](t, err)
 	}

@@ -114,11 +114,11 @@ func TestLiveForbidden(t *testing.T) {
 	}
 	_, err = client.Watch[corev1.ConfigMap](ctx, reader, client.InNamespace(ns))
 	as[*client.ForbiddenError](t, err)
-	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.FeedOptions{}).Watch(ctx, client.WatchQuery{})
+	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.Selection{}).Watch(ctx, client.WatchQuery{})
 	as[*client.ForbiddenError](t, err)
 
 	// What it may do comes through as soon as the authorizer has seen the role.
-	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.FeedOptions{Namespace: ns})
+	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.Selection{Namespace: ns})
 	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
 	defer w.Close()
 }

@@ -192,7 +192,7 @@ func TestMapperForgets(t *testing.T) {
 // An absent kind heals in a feed, too.
 func TestFeedOfAbsentKind(t *testing.T) {
 	f := newFake(t)
-	feed := f.client(Options{}).Feed(gadgetGVK, FeedOptions{})
+	feed := f.client(Options{}).Feed(gadgetGVK, Selection{})
 	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}

@@ -33,7 +33,4 @@ func (e *ResponseError) Is(target error) bool { return target == object.ErrNoAns
 func (e *NotServedError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // Is reports whether target is object.ErrNoAnswer.
-func (e *UnknownKindError) Is(target error) bool { return target == object.ErrNoAnswer }
-
-// Is reports whether target is object.ErrNoAnswer.
 func (e *FencedError) Is(target error) bool { return target == object.ErrNoAnswer }

@@ -61,10 +61,11 @@ type Op struct {
 	Select ListOptions
 }
 
-// InvalidOpError is the error for a write that makes no sense. Nothing was sent.
+// InvalidOpError is the error for a call that makes no sense: a write, or an option that the call would
+// have to ignore. Nothing was sent.
 type InvalidOpError struct {
 	Verb Verb
-	// Field of [Op] that is wrong.
+	// Field of [Op], [GetOptions] or [ListOptions] that is wrong.
 	Field string
 	// Problem with it.
 	Problem string
@@ -108,8 +109,10 @@ func (op *Op) validate() error {
 		return bad("IfUID, IfVersion", "are for a delete only")
 	case !deletes && (op.Propagation != "" || op.Grace != nil):
 		return bad("Propagation, Grace", "are for a delete only")
-	case op.Verb != VerbDeleteAll && !op.Select.empty():
+	case op.Verb != VerbDeleteAll && op.Select != (ListOptions{}):
 		return bad("Select", "is for deletecollection only")
+	case op.Verb == VerbDeleteAll && !op.Select.onlySelects():
+		return bad("Select", "has more than a kind, a namespace and selectors")
 	}
 	switch op.Validation {
 	case "", Strict, Warn, Ignore:
@@ -119,7 +122,8 @@ func (op *Op) validate() error {
 	return nil
 }
 
-// empty reports whether no option was given that selects objects.
-func (o *ListOptions) empty() bool {
-	return o.Kind == schema.GroupVersionKind{} && o.Namespace == "" && o.Labels == nil && o.Fields == nil
+// onlySelects reports whether no option is set but those that a deletecollection honors.
+func (o ListOptions) onlySelects() bool {
+	o.Kind, o.Namespace, o.Labels, o.Fields = schema.GroupVersionKind{}, "", nil, nil
+	return o == ListOptions{}
 }

@@ -29,7 +29,7 @@ func TestInvalidOps(t *testing.T) {
 		"Force":               {Verb: VerbUpdate, Object: pod("x"), Force: true},
 		"IfUID, IfVersion":    {Verb: VerbUpdate, Object: pod("x"), IfUID: &uid},
 		"Propagation, Grace":  {Verb: VerbCreate, Object: pod("x"), Propagation: Orphan},
-		"Select":              {Verb: VerbDelete, Object: pod("x"), Select: ListOptions{Namespace: "web"}},
+		"Select":              {Verb: VerbDelete, Object: pod("x"), Select: ListOptions{Selection: Selection{Namespace: "web"}}},
 		"Validation":          {Verb: VerbCreate, Object: pod("x"), Validation: "Maybe"},
 		"Subresource":         {Verb: VerbDelete, Object: pod("x"), Subresource: "status"},
 		"Owner":               {Verb: VerbApply, Object: pod("x")},

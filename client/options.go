@@ -2,8 +2,6 @@ package client
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,7 +11,7 @@ type GetOptions struct {
 	// Kind names the kind of an unstructured or metadata-only object that does not name its own.
 	Kind schema.GroupVersionKind
 	// ResourceVersion allows an answer that is not older than it; "0" allows any age. Empty: the
-	// latest state. A cache may ignore it.
+	// latest state. A cache that is asked for any version but "0" answers with an error.
 	ResourceVersion string
 	// Live has the server answer: what a cache holds does not count. A reader that has no server
 	// behind it answers with an [ErrNotLive].
@@ -32,11 +30,9 @@ type GetOptions struct {
 type ListOptions struct {
 	// Kind names the kind of unstructured or metadata-only objects.
 	Kind schema.GroupVersionKind
-	// Namespace to read; empty: all. It is ignored for a cluster-scoped kind.
-	Namespace string
-	// Labels and Fields both must match. nil: everything does.
-	Labels labels.Selector
-	Fields fields.Selector
+	// Selection is which objects to read. Its MetadataOnly is that of the objects' type: set for
+	// another type than *metav1.PartialObjectMetadata it is an error.
+	Selection
 	// Limit is the most objects in a page. Zero: 500. Negative: no pages, one answer. It bounds
 	// the answer of [ListPage] and the memory of [List], never how many objects List yields.
 	Limit int64

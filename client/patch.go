@@ -7,13 +7,14 @@ import (
 	"reflect"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
 )
 
 // PatchData is a change to an object, made by [JSONPatch], [MergePatch], [StrategicMerge],
-// [Diff] or [DiffWithLock]. The zero value is no patch. It is never changed once made.
+// [Diff], [DiffWithLock] or [DiffStatus]. The zero value is no patch. It is never changed once made.
 type PatchData struct {
 	kind types.PatchType
 	data []byte
@@ -73,6 +74,46 @@ func Diff(before, after object.Object) PatchData { return diff(before, after, fa
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
 // object still has the resourceVersion of before.
 func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
+
+// DiffStatus is the merge patch that turns the status of before into that of after, and nothing else,
+// with the lock of [DiffWithLock]. It is empty where the two do not differ. Both stay as they are.
+func DiffStatus(before, after object.Object) PatchData {
+	fail := func(err error) PatchData {
+		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
+	}
+	if isNil(before) || isNil(after) {
+		return fail(errNilObject)
+	}
+	if err := checkText(after); err != nil {
+		return fail(err)
+	}
+	a, err := statusOf(before)
+	if err != nil {
+		return fail(err)
+	}
+	b, err := statusOf(after)
+	if err != nil {
+		return fail(err)
+	}
+	if p := diff(a, b, false); p.Empty() || p.err != nil {
+		return p
+	}
+	return diff(a, b, true)
+}
+
+// statusOf is the object with nothing but its status and its version.
+func statusOf(o object.Object) (*unstructured.Unstructured, error) {
+	whole, err := asMap(o)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Status"}}
+	if m, ok := whole["status"].(map[string]any); ok {
+		out.Object["status"] = m
+	}
+	out.SetResourceVersion(o.GetResourceVersion())
+	return out, nil
+}
 
 func newPatch(kind types.PatchType, v any) PatchData {
 	var data []byte

@@ -167,3 +167,68 @@ func FuzzPatch(f *testing.F) {
 		}
 	})
 }
+
+// Only a status that differs is sent: nothing else of the object, and with the version as read.
+func TestPatchStatusIfChanged(t *testing.T) {
+	const path = "/api/v1/namespaces/web/pods/x/status"
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string // the body; empty: nothing is sent
+	}{
+		"nothing":           {func(*corev1.Pod) {}, ""},
+		"beside the status": {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"}; p.Spec.NodeName = "n" }, ""},
+		"the status": {func(p *corev1.Pod) { p.Spec.NodeName = "n"; p.Status.Phase = "Running" },
+			`{"metadata":{"resourceVersion":"7"},"status":{"phase":"Running"}}`},
+		"a field goes": {func(p *corev1.Pod) { p.Status.Message = "" }, `{"metadata":{"resourceVersion":"7"},"status":{"message":null}}`},
+		"all goes":     {func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }, `{"metadata":{"resourceVersion":"7"},"status":{"message":null}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			answered := pod("x")
+			answered.ResourceVersion = "8"
+			f.on("PATCH "+path, reply(answered, podGVK))
+			before := pod("x")
+			before.Status.Message = "old"
+			after := before.DeepCopy()
+			tc.change(after)
+			got, err := PatchStatusIfChanged(t.Context(), f.client(Options{}), before, after)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case tc.want == "" && (got != after || f.count() != 0):
+				t.Errorf("got %v after %d requests", got, f.count())
+			case tc.want != "" && (f.count() != 1 || f.last().body != tc.want || got.ResourceVersion != "8"):
+				t.Errorf("sent %v, got version %s; want %s", f.asked, got.ResourceVersion, tc.want)
+			}
+		})
+	}
+}
+
+func TestPatchStatusIfChangedFails(t *testing.T) {
+	f := newFake(t)
+	f.on("PATCH /api/v1/namespaces/web/pods/x/status", status(409, metav1.StatusReasonConflict, ""))
+	c := f.client(Options{})
+	changed := pod("x")
+	changed.Status.Phase = "Running"
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*ConflictError](err) {
+		t.Errorf("changed on the server: got %v", err)
+	}
+	unread := pod("x")
+	unread.ResourceVersion = ""
+	if _, err := PatchStatusIfChanged(t.Context(), c, unread, changed); !is[*InvalidPatchError](err) {
+		t.Errorf("not read from a server: got %v", err)
+	}
+	if _, err := PatchStatusIfChanged(t.Context(), c, nil, changed); !is[*InvalidPatchError](err) {
+		t.Errorf("nil before: got %v", err)
+	}
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), nil); err == nil {
+		t.Error("nil after: no error")
+	}
+	changed.Status.Message = "\xff"
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*InvalidPatchError](err) {
+		t.Errorf("not UTF-8: got %v", err)
+	}
+	if f.count() != 1 {
+		t.Errorf("%d requests were sent, want one", f.count())
+	}
+}

@@ -60,7 +60,7 @@ func TestProject(t *testing.T) {
 	if _, err := Project[corev1.Pod, int](t.Context(), c, key("x")); !is[*wire.TypeError](err) {
 		t.Errorf("no struct: %v", err)
 	}
-	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*UnknownKindError](err) {
+	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*object.UnknownKindError](err) {
 		t.Errorf("no kind: %v", err)
 	}
 	if f.count() != sent {

@@ -39,6 +39,9 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 		return wire.Raw{}, err
 	}
 	parent := gvk
+	if !o.Parent.Empty() && o.Subresource == "" {
+		return wire.Raw{}, &InvalidOpError{Verb: verbGet, Field: "Parent", Problem: "is for subresources only"}
+	}
 	if !o.Parent.Empty() {
 		parent = o.Parent
 	}
@@ -92,7 +95,7 @@ func checkVersion(call Call, resp *http.Response) error {
 }
 
 // selectorQuery is the part of a query that says which objects.
-func selectorQuery(o *ListOptions) url.Values {
+func selectorQuery(o *Selection) url.Values {
 	q := url.Values{}
 	if o.Labels != nil && !o.Labels.Empty() {
 		q.Set("labelSelector", o.Labels.String())
@@ -106,7 +109,7 @@ func selectorQuery(o *ListOptions) url.Values {
 // selects reports whether any object can match. A selector that none can has no text form: to the
 // server it would be one that matches everything. Labels that were never validated are an
 // *InvalidSelectorError here: a comma in a value would be another requirement to the server.
-func selects(o *ListOptions) (bool, error) {
+func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
 	}
@@ -125,7 +128,7 @@ func selects(o *ListOptions) (bool, error) {
 var errNothing = errors.New("matches nothing")
 
 // watchable is an error for a selector that cannot be watched.
-func watchable(o *ListOptions) error {
+func watchable(o *Selection) error {
 	some, err := selects(o)
 	if err == nil && !some {
 		err = &InvalidSelectorError{cause: errNothing}
@@ -135,7 +138,7 @@ func watchable(o *ListOptions) error {
 
 // listQuery is the whole query of one page.
 func listQuery(o *ListOptions) url.Values {
-	q := selectorQuery(o)
+	q := selectorQuery(&o.Selection)
 	if o.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}
@@ -146,9 +149,9 @@ func listQuery(o *ListOptions) url.Values {
 	}
 	if o.ResourceVersion != "" {
 		q.Set("resourceVersion", o.ResourceVersion)
-		if o.Match != "" {
-			q.Set("resourceVersionMatch", string(o.Match))
-		}
+	}
+	if o.Match != "" {
+		q.Set("resourceVersionMatch", string(o.Match)) // the server refuses it without a version
 	}
 	return q
 }

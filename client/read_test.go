@@ -60,18 +60,18 @@ func TestKindErrors(t *testing.T) {
 	f := newFake(t)
 	c := f.client(Options{})
 	_, err := Get[unstructured.Unstructured](t.Context(), c, key("x"))
-	if !is[*UnknownKindError](err) {
+	if !is[*object.UnknownKindError](err) {
 		t.Errorf("no kind: got %v", err)
 	}
 	_, err = Get[corev1.Pod](t.Context(), c, key("x"), OfKind(widgetGVK))
-	if !is[*UnknownKindError](err) {
+	if !is[*object.UnknownKindError](err) {
 		t.Errorf("kind of another type: got %v", err)
 	}
 	_, err = Get[unstructured.Unstructured](t.Context(), c, key("x"), OfKind(schema.GroupVersionKind{Group: "nowhere.io", Version: "v1", Kind: "Thing"}))
 	if e, ok := asType[*NotServedError](err); !ok || e.GVK.Kind != "Thing" || e.Verb != "get" {
 		t.Errorf("kind that is not served: got %v", err)
 	}
-	if err := c.Get(t.Context(), key("x"), nil, GetOptions{}); !is[*UnknownKindError](err) {
+	if err := c.Get(t.Context(), key("x"), nil, GetOptions{}); !is[*object.UnknownKindError](err) {
 		t.Errorf("nil: got %v", err)
 	}
 	if f.count() != 0 {

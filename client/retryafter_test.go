@@ -60,7 +60,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 func TestRetryAfterOfFeeds(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	_, err := f.client(Options{}).Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
+	_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
 	busy, ok := errors.AsType[*TooManyRequestsError](err)
 	if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
 		t.Errorf("%v: asked %v", err, busy)

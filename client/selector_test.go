@@ -25,7 +25,7 @@ func TestNothing(t *testing.T) {
 		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*InvalidSelectorError](err) {
 			t.Errorf("%s: watch: %v", name, err)
 		}
-		if _, err := c.Feed(podGVK, FeedOptions{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelectorError](err) {
+		if _, err := c.Feed(podGVK, Selection{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelectorError](err) {
 			t.Errorf("%s: feed: %v", name, err)
 		}
 		if f.count() != 0 {
@@ -53,7 +53,7 @@ func TestUnvalidatedLabels(t *testing.T) {
 		if err == nil {
 			w.Stop()
 		}
-		_, listed := c.Feed(podGVK, FeedOptions{Labels: o.labels}).List(t.Context(), ListQuery{})
+		_, listed := c.Feed(podGVK, Selection{Labels: o.labels}).List(t.Context(), ListQuery{})
 		for _, err := range append(errs, err, listed) {
 			if is[*InvalidSelectorError](err) == (name == "fine") {
 				t.Errorf("%s: %v", name, err)
@@ -117,7 +117,7 @@ func FuzzSelectors(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if some, err := selects(&o); err != nil || !some {
+			if some, err := selects(&o.Selection); err != nil || !some {
 				t.Fatalf("%q matches nothing: %v", s, err)
 			}
 		}

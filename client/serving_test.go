@@ -51,7 +51,7 @@ func TestServed(t *testing.T) {
 			f := newFake(t)
 			f.on("GET /api", tt.api)
 			f.on("GET /apis", tt.apis)
-			got, err := f.client(Options{Retries: -1}).Feed(widgetGVK, FeedOptions{}).Served(t.Context())
+			got, err := f.client(Options{Retries: -1}).Feed(widgetGVK, Selection{}).Served(t.Context())
 			if (err != nil) != tt.unknown || got.Here != tt.here || !slices.Equal(got.Elsewhere, tt.elsewhere) {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -72,7 +72,7 @@ func TestServedIsFreshAndShared(t *testing.T) {
 			<-go1
 			inner(w, r)
 		})
-		feed := f.client(Options{}).Feed(widgetGVK, FeedOptions{})
+		feed := f.client(Options{}).Feed(widgetGVK, Selection{})
 		done := make(chan error, 10)
 		ask := func(ctx context.Context) {
 			go func() { _, err := feed.Served(ctx); done <- err }()

@@ -32,7 +32,7 @@ func TestFeed(t *testing.T) {
 	f := newFake(t)
 	var hooked []Call
 	c := f.serve(Options{Hook: func(d Done) { hooked = append(hooked, d.Call) }})
-	feed := c.Feed(podGVK, FeedOptions{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
+	feed := c.Feed(podGVK, Selection{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
 	f.on("GET /api/v1/namespaces/web/pods", podList("5", "", "a", "b"))
 	l, err := feed.List(t.Context(), ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
 	if err != nil {
@@ -96,13 +96,13 @@ func TestFeedAccept(t *testing.T) {
 	f.on("GET /api/v1/pods", text(200, "text/html", ""))
 	for _, tt := range []struct {
 		gvk  schema.GroupVersionKind
-		o    FeedOptions
+		o    Selection
 		want string
 	}{
-		{podGVK, FeedOptions{}, wire.AcceptProtobuf},
-		{widgetGVK, FeedOptions{}, wire.AcceptJSON},
-		{podGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
-		{widgetGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
+		{podGVK, Selection{}, wire.AcceptProtobuf},
+		{widgetGVK, Selection{}, wire.AcceptJSON},
+		{podGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
+		{widgetGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
 	} {
 		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), ListQuery{})
 		if !is[*ResponseError](err) {
@@ -112,7 +112,7 @@ func TestFeedAccept(t *testing.T) {
 			t.Errorf("%v %+v: Accept %q", tt.gvk.Kind, tt.o, a)
 		}
 	}
-	_, err := c.Feed(podGVK, FeedOptions{Metadata: true}).Watch(t.Context(), WatchQuery{})
+	_, err := c.Feed(podGVK, Selection{MetadataOnly: true}).Watch(t.Context(), WatchQuery{})
 	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*ResponseError](err) {
 		t.Errorf("metadata watch: Accept %q, %v", a, err)
 	}

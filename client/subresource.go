@@ -24,6 +24,25 @@ func PatchStatus[O object.Object](ctx context.Context, w Writer, obj O, patch Pa
 	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
 }
 
+// PatchStatusIfChanged writes the status of after if it differs from that of before, the object as it
+// was read, and returns the object as the server then has it. If the status does not differ, nothing
+// is sent and after is returned as it is. Other changes of after are never sent.
+//
+//	before := g.DeepCopy()
+//	g.Status.Replicas = n
+//	g, err = client.PatchStatusIfChanged(ctx, c, before, g)
+//
+// The write is one merge patch of the differences; see [DiffStatus]. It fails with a [ConflictError] if
+// the object has changed on the server since before was read: return that error from the reconcile,
+// which then decides again. Package condition does the same for objects with conditions.
+func PatchStatusIfChanged[O object.Object](ctx context.Context, w Writer, before, after O, opts ...WriteOption) (O, error) {
+	patch := DiffStatus(before, after)
+	if patch.Empty() {
+		return after, nil
+	}
+	return PatchStatus(ctx, w, after, patch, opts...)
+}
+
 // ApplyStatus is [Apply] for the status of the object.
 func ApplyStatus[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Subresource: "status", Owner: owner}, opts)

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -64,7 +67,8 @@ var errStopped = errors.New("the watch was stopped")
 //	for ev, err := range w.Events() { … }
 //
 // It begins after the resourceVersion of [AtVersion]; without one the server first sends what
-// there is, as Added events. Limit and Continue have no meaning. The server ends a watch after
+// there is, as Added events. Options that only a list can honor, such as [Limit], are an [InvalidOpError]. The
+// server ends a watch after
 // five to ten minutes; one that it does not end, because the connection is dead, ends half a
 // minute later with a [TimeoutError].
 //
@@ -79,14 +83,14 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	if err != nil {
 		return nil, err
 	}
-	if err := watchable(&o); err != nil {
+	if err := o.watches(proto); err != nil {
 		return nil, err
 	}
 	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
 	if err != nil {
 		return nil, err
 	}
-	o.Limit, o.Continue, o.Match = 0, "", ""
+	o.Match = "" // it is meant for the list
 	query := listQuery(&o)
 	last := 5*time.Minute + rand.N(5*time.Minute)
 	watchParameters(query, WatchQuery{Timeout: last})
@@ -112,6 +116,22 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 		fresh:   func() P { return P(new(T)) },
 		version: o.ResourceVersion,
 	}, nil
+}
+
+// watches returns an error for options that a watch of objects like proto cannot honor.
+func (o *ListOptions) watches(proto object.Object) error {
+	more := *o
+	more.Kind, more.Selection, more.ResourceVersion, more.EvenUnavailable = schema.GroupVersionKind{}, Selection{}, "", false
+	if more.Match == metav1.ResourceVersionMatchNotOlderThan {
+		more.Match = "" // as AtVersion sets it
+	}
+	switch {
+	case more != (ListOptions{}):
+		return &InvalidOpError{Verb: verbWatch, Field: "Limit, Continue, Match, Inconsistent", Problem: "have no meaning for a watch"}
+	case o.MetadataOnly && formOf(proto) != metadataForm:
+		return notMetadata(verbWatch)
+	}
+	return watchable(&o.Selection)
 }
 
 // Stop ends the watch; a loop over its events ends without an error. It may be called again, and

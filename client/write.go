@@ -31,7 +31,7 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 		op.Owner = c.owner
 	}
 	if op.Verb == VerbDeleteAll {
-		if some, err := selects(&op.Select); err != nil || !some {
+		if some, err := selects(&op.Select.Selection); err != nil || !some {
 			return nil, err
 		}
 	}
@@ -156,7 +156,7 @@ func (p *plan) query() url.Values {
 	q := url.Values{}
 	if op.Verb == VerbDelete || op.Verb == VerbDeleteAll {
 		if op.Verb == VerbDeleteAll {
-			q = selectorQuery(&op.Select)
+			q = selectorQuery(&op.Select.Selection)
 		}
 		return q // the rest is in the body
 	}

@@ -1,16 +1,13 @@
 package condition
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
@@ -107,12 +104,12 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 	if len(s.errs) > 0 {
 		return s.wrap(errors.Join(s.errs...))
 	}
-	patch, err := Diff(s.before, s.obj)
+	patch := client.DiffStatus(s.before, s.obj)
 	switch {
-	case err != nil:
-		return s.wrap(err)
 	case patch.Empty():
 		return nil
+	case s.before.GetResourceVersion() == "":
+		return s.wrap(ErrNotRead)
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
 	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
@@ -128,48 +125,4 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 
 func (s *Status[T, P]) wrap(err error) error {
 	return fmt.Errorf("status of %s %s: %w", reflect.TypeFor[T]().Name(), object.KeyOf(s.before), err)
-}
-
-// Diff returns the patch from the status of before to that of after. The patch holds only while the
-// object on the server is as before. It is empty if the two statuses are equal. It contains no
-// other difference.
-func Diff(before, after object.Object) (client.PatchData, error) {
-	a, err := statusOnly(before)
-	if err != nil {
-		return client.PatchData{}, err
-	}
-	b, err := statusOnly(after)
-	if err != nil {
-		return client.PatchData{}, err
-	}
-	if p := client.Diff(a, b); p.Empty() || p.Err() != nil {
-		return p, p.Err()
-	}
-	if before.GetResourceVersion() == "" {
-		return client.PatchData{}, ErrNotRead
-	}
-	p := client.DiffWithLock(a, b)
-	return p, p.Err()
-}
-
-// statusOnly returns an object with only the status and the resourceVersion of o.
-func statusOnly(o object.Object) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	var whole struct {
-		Status any `json:"status"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	if err := dec.Decode(&whole); err != nil {
-		return nil, err
-	}
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Status"}}
-	if m, ok := whole.Status.(map[string]any); ok {
-		out.Object["status"] = m
-	}
-	out.SetResourceVersion(o.GetResourceVersion())
-	return out, nil
 }

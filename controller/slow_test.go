@@ -228,10 +228,10 @@ func TestSlowAtTheStart(t *testing.T) {
 	})
 }
 
-// TestMapErr: an error of a mapping function, such as that of an index that has not synced, is
+// TestMapFails: an error of a mapping function, such as that of an index that has not synced, is
 // returned, and the function is called again until it does not fail; other objects go on, and what
 // an object said between is not forgotten.
-func TestMapErr(t *testing.T) {
+func TestMapFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var told problemList
@@ -277,7 +277,7 @@ func TestMapErr(t *testing.T) {
 }
 
 // A mapping function that fails on one state where the other one is set aside is called again.
-func TestMapErrBesideWhatIsSetAside(t *testing.T) {
+func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var works atomic.Bool

@@ -45,7 +45,7 @@ func (c *compiler) plan(t reflect.Type) *plan {
 		return p
 	}
 	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
-		p.kind = asOwn
+		p.kind = asCustom
 		return p
 	}
 	if t.Kind() != reflect.Pointer && (t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) || t == reflect.TypeFor[gojson.Number]() {

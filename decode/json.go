@@ -30,7 +30,7 @@ func decodeJSON(b []byte, into any, owned bool) error {
 	}
 	err := json.UnmarshalCaseSensitivePreserveInts(b, into)
 	if err == nil {
-		noteSlow(b, into, jsonForm)
+		recordSlow(b, into, jsonForm)
 	}
 	return err
 }
@@ -51,11 +51,11 @@ func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
 		r = &reader{memory: memory{slabs: make([]slab, len(t.blocks))}, texts: t.blocks.block(stringType), words: t.blocks.block(wordType)}
 	}
 	r.src = b
-	r.strings = arena{left: len(b), cut: shortest(len(b), owned)}
-	at := r.value(t.root, space(b, 0), into)
-	ok := at >= 0 && space(b, at) == len(b)
+	r.strings = arena{remaining: len(b), cut: minCutLength(len(b), owned)}
+	at := r.value(t.root, skipSpace(b, 0), into)
+	ok := at >= 0 && skipSpace(b, at) == len(b)
 	if ok && r.unknown {
-		t.partial.note()
+		t.partial.record()
 	}
 	r.end()
 	t.readers.Put(r)

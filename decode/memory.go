@@ -8,9 +8,9 @@ import (
 // wholeBuffer is the largest buffer that a string may keep alive as a whole.
 const wholeBuffer = 16 << 10
 
-// shortest returns the least length of strings that are cut from a buffer of n bytes. It bounds the
+// minCutLength returns the least length of strings that are cut from a buffer of n bytes. It bounds the
 // memory that one string keeps alive by wholeBuffer, or by a multiple of its length.
-func shortest(n int, owned bool) int {
+func minCutLength(n int, owned bool) int {
 	switch {
 	case !owned:
 		return math.MaxInt
@@ -22,9 +22,9 @@ func shortest(n int, owned bool) int {
 
 // arena holds strings in a few buffers, if they cannot be cut from the document.
 type arena struct {
-	cut  int // longer strings are cut from the document
-	buf  []byte
-	left int // bytes of the document that may still come
+	cut       int // longer strings are cut from the document
+	buf       []byte
+	remaining int // bytes of the document that may still come
 }
 
 const (
@@ -45,10 +45,10 @@ func (a *arena) keep(b []byte) string {
 	}
 	if cap(a.buf)-len(a.buf) < len(b) {
 		// About a third of a document are values.
-		a.buf = make([]byte, 0, max(len(b), min(arenaChunk, a.left/3)))
+		a.buf = make([]byte, 0, max(len(b), min(arenaChunk, a.remaining/3)))
 	}
 	n := len(a.buf)
 	a.buf = append(a.buf, b...)
-	a.left -= len(b)
+	a.remaining -= len(b)
 	return unsafe.String(&a.buf[n], len(b))
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// stands reports whether the memory of s is a part of b.
-func stands(b []byte, s string) bool {
+// aliases reports whether the memory of s is a part of b.
+func aliases(b []byte, s string) bool {
 	from, at := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(unsafe.Pointer(unsafe.StringData(s)))
 	return at >= from && at+uintptr(len(s)) <= from+uintptr(len(b))
 }
@@ -54,11 +54,11 @@ func TestStringsAreCutFromAnOwnedBuffer(t *testing.T) {
 					if !reflect.DeepEqual(got, want) {
 						t.Fatal(cmp.Diff(want, got))
 					}
-					if stands(doc, got.Data["large"]) != owned {
+					if aliases(doc, got.Data["large"]) != owned {
 						t.Errorf("owned %v: the large string is in the wrong place", owned)
 					}
 					for _, s := range []string{got.Name, got.Data["small"]} {
-						if stands(doc, s) != (owned && len(doc) <= wholeBuffer) {
+						if aliases(doc, s) != (owned && len(doc) <= wholeBuffer) {
 							t.Errorf("owned %v: %q is in the wrong place", owned, s)
 						}
 					}

@@ -10,7 +10,7 @@ import (
 type message struct {
 	fields []protoField
 	index  []uint8 // by number: the field's place in fields, and one
-	own    func(d *proto, from, to int, into unsafe.Pointer) bool
+	custom func(d *proto, from, to int, into unsafe.Pointer) bool
 }
 
 type op uint8
@@ -55,8 +55,8 @@ type shape struct {
 
 // message reads src[at:end] into a value of the table's type.
 func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
-	if m.own != nil {
-		return m.own(d, at, end, into)
+	if m.custom != nil {
+		return m.custom(d, at, end, into)
 	}
 	if d.depth++; d.depth > protoDepth {
 		return false
@@ -142,7 +142,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			if f.shape != nil && *(*unsafe.Pointer)(p) == nil {
 				reflect.NewAt(f.t, p).Elem().Set(f.empty)
 			}
-			if from == to && f.sub.own == nil {
+			if from == to && f.sub.custom == nil {
 				break
 			}
 			if !d.message(f.sub, from, to, p) {

@@ -27,10 +27,10 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 	c.open[t] = m
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
-		m.own = timeMessage
+		m.custom = timeMessage
 		return m
 	case reflect.TypeFor[resource.Quantity]():
-		m.own = quantity
+		m.custom = quantity
 		return m
 	}
 	if t.Kind() == reflect.Struct {
@@ -44,7 +44,7 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 		if !reflect.PointerTo(t).Implements(stockType) {
 			c.failed = true
 		}
-		m.own = ownMessage(t)
+		m.custom = customMessage(t)
 	}
 	return m
 }
@@ -150,8 +150,8 @@ func (c *protoCompiler) mapOf(p *protoField, t reflect.Type) {
 	}
 }
 
-// ownMessage decodes with the type's own method. Generated methods copy what they keep.
-func ownMessage(t reflect.Type) func(*proto, int, int, unsafe.Pointer) bool {
+// customMessage decodes with the type's own method. Generated methods copy what they keep.
+func customMessage(t reflect.Type) func(*proto, int, int, unsafe.Pointer) bool {
 	return func(d *proto, from, to int, into unsafe.Pointer) bool {
 		m, ok := reflect.NewAt(t, into).Interface().(stockMessage)
 		return ok && m.Unmarshal(d.src[from:to:to]) == nil

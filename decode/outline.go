@@ -46,9 +46,9 @@ func newOutlines(compile func(map[reflect.Type]*outline, reflect.Type) *outline)
 	}}}
 }
 
-// wholes are types that are taken as a whole: scalars of the API, and metadata that only the server
+// opaque are types that are taken as a whole: scalars of the API, and metadata that only the server
 // maintains.
-var wholes = map[reflect.Type]bool{
+var opaque = map[reflect.Type]bool{
 	reflect.TypeFor[metav1.Time]():               true,
 	reflect.TypeFor[metav1.MicroTime]():          true,
 	reflect.TypeFor[resource.Quantity]():         true,
@@ -60,7 +60,7 @@ func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	if t.Kind() == reflect.Pointer {
 		return outlineJSON(open, t.Elem())
 	}
-	if wholes[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
+	if opaque[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return nil
 	}
 	switch t.Kind() {
@@ -108,7 +108,7 @@ func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
 		}
 		if _, had := o.names[name]; !had {
 			o.names[name] = len(o.fields)
-			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f), isUnion(t)})
+			o.fields = append(o.fields, outlineField{name, withKey(outlineJSON(open, f.Type), f), isUnion(t)})
 		}
 	}
 	for _, e := range inline {
@@ -131,8 +131,8 @@ func isUnion(t reflect.Type) bool {
 	return true
 }
 
-// keyed returns the outline of a list with the key from the tag of its field.
-func keyed(sub *outline, f reflect.StructField) *outline {
+// withKey returns the outline of a list with the key from the tag of its field.
+func withKey(sub *outline, f reflect.StructField) *outline {
 	tag := f.Tag.Get("patchMergeKey")
 	if sub == nil || sub.kind != partList || tag == "" {
 		return sub
@@ -159,7 +159,7 @@ func (o *outline) key() int {
 
 // outlineProto makes the outline of a type by its protobuf tags.
 func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
-	if o := open[t]; o != nil || wholes[t] {
+	if o := open[t]; o != nil || opaque[t] {
 		return o
 	}
 	o := &outline{places: map[int]int{}}
@@ -174,7 +174,7 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 		if n == 0 {
 			continue
 		}
-		o.add(n, protoName(f, n), keyed(fieldProto(open, f.Type), f))
+		o.add(n, protoName(f, n), withKey(fieldProto(open, f.Type), f))
 	}
 	for i := range o.fields {
 		o.fields[i].union = isUnion(t)

@@ -7,17 +7,17 @@ import (
 
 // document has the parts of one document that may have unknown fields.
 type document struct {
-	src  []byte
-	root *part
-	more bool // it has unknown fields
+	src        []byte
+	root       *part
+	hasUnknown bool // it has unknown fields
 }
 
 // part is a message, list or map of a document.
 type part struct {
-	at       *outline
-	from, to int  // its content: JSON without the braces, protobuf without tag and length
-	field    span // the field of a message that has it as a value, name or tag included
-	more     bool // it has unknown fields, at any depth
+	at         *outline
+	from, to   int  // its content: JSON without the braces, protobuf without tag and length
+	field      span // the field of a message that has it as a value, name or tag included
+	hasUnknown bool // it has unknown fields, at any depth
 
 	unknown  []foreign
 	children []*part // of a message, by field; nil: absent, or taken as a whole
@@ -27,9 +27,9 @@ type part struct {
 	elemKey  int     // of a list: the keyField of its elements
 	null     bool    // JSON: cannot hold fields
 
-	items []item   // protobuf: the fields of a message with a part as value, in order
-	add   [][]byte // fields to add
-	grew  bool     // fields are added to it, at any depth
+	items   []item   // protobuf: the fields of a message with a part as value, in order
+	add     [][]byte // fields to add
+	changed bool     // fields are added to it, at any depth
 }
 
 // span is a range of a document.

@@ -9,7 +9,7 @@ import (
 // partial records that a document had fields that its type does not have.
 type partial struct{ seen atomic.Bool }
 
-func (p *partial) note() {
+func (p *partial) record() {
 	if !p.seen.Load() {
 		p.seen.Store(true)
 	}
@@ -37,9 +37,9 @@ func Partial(t reflect.Type) bool {
 	return ok && p.(*partial).seen.Load()
 }
 
-// noteSlow handles a document that the stock decoder has read: it looks for unknown fields, until
+// recordSlow handles a document that the stock decoder has read: it looks for unknown fields, until
 // one was found for the type.
-func noteSlow(b []byte, into any, f form) {
+func recordSlow(b []byte, into any, f form) {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer {
 		return
@@ -47,8 +47,8 @@ func noteSlow(b []byte, into any, f form) {
 	if t = t.Elem(); t.Kind() != reflect.Struct || Partial(t) {
 		return
 	}
-	if doc, err := f.parse(b, f.outlines.of(t)); err != nil || doc.more {
+	if doc, err := f.parse(b, f.outlines.of(t)); err != nil || doc.hasUnknown {
 		p, _ := partials.LoadOrStore(t, new(partial))
-		p.(*partial).note()
+		p.(*partial).record()
 	}
 }

@@ -39,7 +39,7 @@ const (
 	asTime
 	asIntOrString
 	asQuantity
-	asOwn // by its own method
+	asCustom // by its own method
 )
 
 // field is a member of a struct, or of an embedded struct.
@@ -51,7 +51,7 @@ type field struct {
 
 // value reads any value of a plan.
 func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
-	if at(r.src, i) == 'n' && p.kind != asOwn && p.kind != asIntOrString {
+	if at(r.src, i) == 'n' && p.kind != asCustom && p.kind != asIntOrString {
 		return literal(r.src, i, "null")
 	}
 	switch p.kind {
@@ -100,7 +100,7 @@ func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
 	case asQuantity:
 		return r.quantity(i, into)
 	}
-	return r.own(p, i, into)
+	return r.custom(p, i, into)
 }
 
 // begin enters an array or object. more says that it has an element, at the returned offset.
@@ -109,7 +109,7 @@ func (r *reader) begin(i int, open byte) (_ int, more bool) {
 		return -1, false
 	}
 	r.depth++
-	if i = space(r.src, i+1); at(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
+	if i = skipSpace(r.src, i+1); at(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
 		r.depth--
 		return i + 1, false
 	}
@@ -123,12 +123,12 @@ func (r *reader) next(i int, end byte) (_ int, more bool) {
 	}
 	c := at(r.src, i)
 	if c <= ' ' {
-		i = space(r.src, i)
+		i = skipSpace(r.src, i)
 		c = at(r.src, i)
 	}
 	switch c {
 	case ',':
-		return space(r.src, i+1), true
+		return skipSpace(r.src, i+1), true
 	case end:
 		r.depth--
 		return i + 1, false
@@ -142,7 +142,7 @@ func (r *reader) name(i int) (name []byte, _ int) {
 	if at(r.src, i) != '"' {
 		return nil, -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 {
 		return nil, -1
 	}
@@ -153,27 +153,27 @@ func (r *reader) name(i int) (name []byte, _ int) {
 			return nil, -1
 		}
 	}
-	if i = space(r.src, end+1); at(r.src, i) != ':' {
+	if i = skipSpace(r.src, end+1); at(r.src, i) != ':' {
 		return nil, -1
 	}
-	return name, space(r.src, i+1)
+	return name, skipSpace(r.src, i+1)
 }
 
 // object reads a struct. Members often come in the order of the fields, or of their names, so the
 // next one in that order is tried first.
 func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '{')
-	var few [2]uint64
-	seen := few[:]
-	if len(p.fields) > 64*len(few) {
+	var small [2]uint64
+	seen := small[:]
+	if len(p.fields) > 64*len(small) {
 		seen = make([]uint64, (len(p.fields)+63)/64)
 	}
 	last := -1
 	for more {
 		n := p.after(last, r.sorted)
-		if n < len(p.fields) && r.starts(i, p.fields[n].start) {
+		if n < len(p.fields) && r.hasPrefix(i, p.fields[n].start) {
 			if i += len(p.fields[n].start); at(r.src, i) <= ' ' {
-				i = space(r.src, i)
+				i = skipSpace(r.src, i)
 			}
 		} else {
 			var name []byte
@@ -200,8 +200,8 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	return i
 }
 
-// starts reports whether s is at offset i.
-func (r *reader) starts(i int, s string) bool {
+// hasPrefix reports whether s is at offset i.
+func (r *reader) hasPrefix(i int, s string) bool {
 	end := i + len(s)
 	return end <= len(r.src) && string(r.src[i:end]) == s
 }

@@ -54,7 +54,7 @@ func protobuf(b []byte, into any, owned bool) error {
 	}
 	if stock, ok := into.(stockMessage); ok {
 		if err = stock.Unmarshal(b); err == nil {
-			noteSlow(b, into, protoForm)
+			recordSlow(b, into, protoForm)
 		}
 	}
 	return err
@@ -76,7 +76,7 @@ func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
 	d.begin(b, owned)
 	ok, deep := d.message(t.root, 0, len(b), into), d.depth > protoDepth
 	if ok && d.unknown {
-		t.partial.note()
+		t.partial.record()
 	}
 	d.end()
 	t.decoders.Put(d)
@@ -119,7 +119,7 @@ func (d *proto) begin(b []byte, owned bool) {
 	if !owned && len(b) <= wholeBuffer {
 		b, owned = append([]byte(nil), b...), true
 	}
-	d.src, d.cut, d.depth, d.unknown = b, shortest(len(b), owned), 0, false
+	d.src, d.cut, d.depth, d.unknown = b, minCutLength(len(b), owned), 0, false
 }
 
 func (d *proto) end() {

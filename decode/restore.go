@@ -53,7 +53,7 @@ func UnknownProtobuf(t reflect.Type, b []byte) (bool, error) { return protoForm.
 
 func (f *form) unknown(t reflect.Type, b []byte) (bool, error) {
 	doc, err := f.parse(b, f.outlines.of(t))
-	return err == nil && doc.more, err
+	return err == nil && doc.hasUnknown, err
 }
 
 func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
@@ -62,7 +62,7 @@ func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the document that was read: %w", err)
 	}
-	if !read.more {
+	if !read.hasUnknown {
 		return v.Sent, nil
 	}
 	known, err := f.parse(v.Known, o)
@@ -89,7 +89,7 @@ type restorer struct{ read, known, sent *document }
 // part puts the unknown fields of a part into the same part of sent. known is nil if the type
 // writes nothing for the part, since all its known fields are zero.
 func (r *restorer) part(read, known, sent *part) error {
-	if !read.more || sent.null {
+	if !read.hasUnknown || sent.null {
 		return nil
 	}
 	switch read.at.kind {
@@ -99,7 +99,7 @@ func (r *restorer) part(read, known, sent *part) error {
 		return r.mapped(read, known, sent)
 	}
 	if n := newMember(read, sent); n >= 0 && len(read.unknown) > 0 {
-		return r.lost([]*part{{more: true, unknown: read.unknown}}, "one may be the former member of a union, which has "+read.at.fields[n].name+" now")
+		return r.lost([]*part{{hasUnknown: true, unknown: read.unknown}}, "one may be the former member of a union, which has "+read.at.fields[n].name+" now")
 	}
 	for _, f := range read.unknown {
 		if !slices.ContainsFunc(sent.unknown, func(have foreign) bool { return have.name == f.name }) {
@@ -107,15 +107,15 @@ func (r *restorer) part(read, known, sent *part) error {
 		}
 	}
 	for n, c := range read.children {
-		if c == nil || !c.more {
+		if c == nil || !c.hasUnknown {
 			continue
 		}
 		switch was, is := known.of(n), sent.of(n); {
 		case is != nil:
 			if err := r.part(c, was, is); err != nil {
-				return inside(err, read.at.step(n))
+				return addStep(err, read.at.step(n))
 			}
-			sent.grew = sent.grew || is.grew
+			sent.changed = sent.changed || is.changed
 		case was == nil: // not written, but not removed either
 			sent.put(r.read.text(c.field))
 		}
@@ -152,7 +152,7 @@ func (p *part) of(n int) *part {
 
 func (p *part) put(text []byte) {
 	p.add = append(p.add, text)
-	p.grew = true
+	p.changed = true
 }
 
 // mapped matches map values by key.
@@ -160,13 +160,13 @@ func (r *restorer) mapped(read, known, sent *part) error {
 	was, is := known.byKey(), sent.byKey()
 	for _, e := range read.elems {
 		now := is[e.key]
-		if now == nil || !e.more {
+		if now == nil || !e.hasUnknown {
 			continue
 		}
 		if err := r.part(e, was[e.key], now); err != nil {
-			return inside(err, "["+e.key+"]")
+			return addStep(err, "["+e.key+"]")
 		}
-		sent.grew = sent.grew || now.grew
+		sent.changed = sent.changed || now.changed
 	}
 	return nil
 }
@@ -195,19 +195,19 @@ func (r *restorer) list(read, known, sent *part) error {
 		m.byPlace()
 	}
 	for i, e := range read.elems {
-		if !e.more {
+		if !e.hasUnknown {
 			continue
 		}
-		switch n := m.now[i]; n {
-		case gone:
+		switch n := m.toIs[i]; n {
+		case unmatched:
 		case unclear:
 			return r.lost([]*part{e}, "similar elements changed, and others were added or removed: its place is ambiguous")
 		default:
 			is := sent.elems[n]
 			if err := r.part(e, known.elems[i], is); err != nil {
-				return inside(err, fmt.Sprintf("[%d]", i))
+				return addStep(err, fmt.Sprintf("[%d]", i))
 			}
-			sent.grew = sent.grew || is.grew
+			sent.changed = sent.changed || is.changed
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (r *restorer) lost(elems []*part, problem string) error {
 
 // unknownNames appends the names of the unknown fields in a part.
 func (p *part) unknownNames(names []string) []string {
-	if p == nil || !p.more {
+	if p == nil || !p.hasUnknown {
 		return names
 	}
 	for _, f := range p.unknown {
@@ -238,8 +238,8 @@ func (p *part) unknownNames(names []string) []string {
 	return names
 }
 
-// inside adds a step to the path of a PlaceError.
-func inside(err error, step string) error {
+// addStep adds a step to the path of a PlaceError.
+func addStep(err error, step string) error {
 	if e, ok := err.(*PlaceError); ok {
 		e.Field = step + e.Field
 	}

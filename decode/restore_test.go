@@ -47,7 +47,7 @@ func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, fie
 	visit = func(p *part) bool {
 		for _, c := range slices.Concat(p.children, p.elems) {
 			if c != nil && visit(c) {
-				p.grew = true
+				p.changed = true
 			}
 		}
 		if p.at.kind == partMessage && !p.at.entry && !p.null && r.IntN(4) == 0 {
@@ -55,7 +55,7 @@ func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, fie
 			added = append(added, text)
 			p.put(text)
 		}
-		return p.grew
+		return p.changed
 	}
 	if d.root == nil || !visit(d.root) {
 		return doc, nil
@@ -278,7 +278,7 @@ func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 	number := 0
 	var visit func(p *part)
 	visit = func(p *part) {
-		p.grew = true
+		p.changed = true
 		for _, c := range slices.Concat(p.children, p.elems) {
 			if c != nil {
 				visit(c)

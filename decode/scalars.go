@@ -20,7 +20,7 @@ func (r *reader) text(i int) (string, int) {
 	if at(r.src, i) != '"' {
 		return "", -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 {
 		return "", -1
 	}
@@ -43,7 +43,7 @@ func (r *reader) quoted(i int) ([]byte, int) {
 	if at(r.src, i) != '"' {
 		return nil, -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 || !plain {
 		return nil, -1
 	}
@@ -145,9 +145,9 @@ func (r *reader) bytes(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// own decodes with the type's own method. By the contract of json.Unmarshaler it copies what it
+// custom decodes with the type's own method. By the contract of json.Unmarshaler it copies what it
 // keeps.
-func (r *reader) own(p *plan, i int, into unsafe.Pointer) int {
+func (r *reader) custom(p *plan, i int, into unsafe.Pointer) int {
 	end := skip(r.src, i, r.depth)
 	if end < 0 || reflect.NewAt(p.t, into).Interface().(gojson.Unmarshaler).UnmarshalJSON(r.src[i:end:end]) != nil {
 		return -1
@@ -190,7 +190,7 @@ func (r *reader) time(i int, into unsafe.Pointer) int {
 	if i < 0 {
 		return -1
 	}
-	t, ok := second(s)
+	t, ok := parseSecond(s)
 	if !ok {
 		var err error
 		if t, err = time.Parse(time.RFC3339, unsafe.String(unsafe.SliceData(s), len(s))); err != nil {
@@ -201,8 +201,8 @@ func (r *reader) time(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// second reads a time as the API server writes it: 2006-01-02T15:04:05Z.
-func second(s []byte) (t time.Time, ok bool) {
+// parseSecond reads a time as the API server writes it: 2006-01-02T15:04:05Z.
+func parseSecond(s []byte) (t time.Time, ok bool) {
 	if len(s) != 20 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != 'Z' {
 		return t, false
 	}

@@ -19,8 +19,8 @@ func at(src []byte, i int) byte {
 	return 0
 }
 
-// space skips white space, which is rare.
-func space(src []byte, i int) int {
+// skipSpace skips white space, which is rare.
+func skipSpace(src []byte, i int) int {
 	for uint(i) < uint(len(src)) && src[i] <= ' ' {
 		if c := src[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			break
@@ -46,9 +46,9 @@ const (
 	blanks  = ' ' * ones
 )
 
-// inner finds the end of a string that begins at i, after its quote. end is the offset of the
+// stringEnd finds the end of a string that begins at i, after its quote. end is the offset of the
 // closing quote. plain says that the string has no escapes and is valid UTF-8.
-func inner(src []byte, i int) (end int, plain bool) {
+func stringEnd(src []byte, i int) (end int, plain bool) {
 	for i+8 <= len(src) {
 		x := binary.LittleEndian.Uint64(src[i:])
 		// The lowest marked byte is a quote, a backslash, a control character or not ASCII.
@@ -61,13 +61,13 @@ func inner(src []byte, i int) (end int, plain bool) {
 		if src[i] == '"' {
 			return i, true
 		}
-		return innerOther(src, i)
+		return stringEndSlow(src, i)
 	}
-	return innerOther(src, i)
+	return stringEndSlow(src, i)
 }
 
-// innerOther continues inner at the first special character.
-func innerOther(src []byte, i int) (end int, plain bool) {
+// stringEndSlow continues stringEnd at the first special character.
+func stringEndSlow(src []byte, i int) (end int, plain bool) {
 	start, ascii := i, true
 	plain = true
 	for {

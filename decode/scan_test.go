@@ -152,7 +152,7 @@ func TestNumbersDecodeAsStock(t *testing.T) {
 func TestTimesDecodeAsPackageTime(t *testing.T) {
 	check := func(s string) {
 		want, err := time.Parse(time.RFC3339, s)
-		if got, ok := second([]byte(s)); ok && (err != nil || !reflect.DeepEqual(got, want.Local())) {
+		if got, ok := parseSecond([]byte(s)); ok && (err != nil || !reflect.DeepEqual(got, want.Local())) {
 			t.Fatalf("%s: %v, want %v, %v", s, got, want, err)
 		}
 		same(t, reflect.TypeFor[metav1.Time](), []byte(`"`+s+`"`))
@@ -167,7 +167,7 @@ func TestTimesDecodeAsPackageTime(t *testing.T) {
 	for _, s := range []string{"2026-01-02T24:00:00Z", "2026-01-02T23:60:00Z", "2026-01-02T23:59:60Z", "2026-01-02t23:59:59Z", "2026-01-02 23:59:59Z", "2026-01-02T23:59:59z", "2026-01-02T23:59:5 Z", "2026-0a-02T23:59:59Z", "+026-01-02T23:59:59Z", "2026-01-02T23:59:59+00:00", "2026-01-02T23:59:59.0Z"} {
 		check(s)
 	}
-	if _, ok := second([]byte("2026-11-30T15:04:05Z")); !ok {
+	if _, ok := parseSecond([]byte("2026-11-30T15:04:05Z")); !ok {
 		t.Error("the usual form takes the long way")
 	}
 }

@@ -9,12 +9,12 @@ import (
 
 // block is a Go type with values behind pointers or in lists. The values of one object share pieces
 // of memory, sized by the last object. Values of one type share, and so do all types that are only
-// strings, only pointers, or without pointers; see kinOf.
+// strings, only pointers, or without pointers; see layoutType.
 type block struct {
 	t, list reflect.Type
 	size    uintptr
 	id      int           // its index in the memory of a decoder
-	kin     *block        // the type of its pieces: mostly its own
+	layout  *block        // the type of its pieces: mostly its own
 	plain   bool          // without pointers
 	hint    atomic.Uint32 // bytes that the last object took
 }
@@ -34,24 +34,24 @@ func (all blocks) block(t reflect.Type) *block {
 	if b == nil {
 		b = &block{t: t, list: reflect.SliceOf(t), size: t.Size(), id: len(all)}
 		all[t] = b
-		kin := kinOf(t)
-		b.plain, b.kin = kin == wordType, all.block(kin)
+		layout := layoutType(t)
+		b.plain, b.layout = layout == wordType, all.block(layout)
 	}
 	return b
 }
 
 // slab is the rest of a piece.
 type slab struct {
-	maker reflect.Value // a slice that stays empty
-	next  unsafe.Pointer
-	left  uintptr // bytes left
-	used  uint32  // bytes taken for this object
-	seen  bool    // this object has used it
+	maker     reflect.Value // a slice that stays empty
+	next      unsafe.Pointer
+	remaining uintptr // bytes left
+	used      uint32  // bytes taken for this object
+	seen      bool    // this object has used it
 }
 
 // memory supplies a decoder with memory for values, for one object at a time.
 type memory struct {
-	slabs []slab   // by the id of the kin
+	slabs []slab   // by the id of the layout
 	used  []*block // by this object
 }
 
@@ -63,7 +63,7 @@ func (m *memory) end() {
 			k.hint.Store(s.used)
 		}
 		if s.used, s.seen = 0, false; !k.plain {
-			s.next, s.left = nil, 0
+			s.next, s.remaining = nil, 0
 		}
 	}
 	m.used = m.used[:0]
@@ -92,15 +92,15 @@ func (m *memory) take(b *block, n int) unsafe.Pointer {
 	if b.size == 0 {
 		return unsafe.Pointer(&emptyList)
 	}
-	k, need := b.kin, b.bytes(n)
+	k, need := b.layout, b.bytes(n)
 	s := m.of(k)
 	s.used += uint32(need)
-	if s.left < need {
+	if s.remaining < need {
 		if need >= slabBytes {
 			return s.make(k, need)
 		}
-		s.left = max(need, s.piece(k, need))
-		s.next = s.make(k, s.left)
+		s.remaining = max(need, s.piece(k, need))
+		s.next = s.make(k, s.remaining)
 	}
 	p := s.next
 	s.cut(need)
@@ -119,7 +119,7 @@ func (s *slab) piece(k *block, now uintptr) uintptr {
 
 // cut takes n bytes off the front.
 func (s *slab) cut(n uintptr) {
-	if s.left -= n; s.left > 0 {
+	if s.remaining -= n; s.remaining > 0 {
 		s.next = unsafe.Add(s.next, n)
 	} else {
 		s.next = nil // a pointer past the end would keep other memory alive
@@ -152,26 +152,26 @@ func (m *memory) open(b *block, guess int) growing {
 	if b.size == 0 {
 		return growing{b, unsafe.Pointer(&emptyList), math.MaxInt}
 	}
-	s := m.of(b.kin)
-	if s.left >= b.bytes(max(guess, 1)) {
-		g := growing{b, s.next, int(s.left / b.size)}
-		s.next, s.left = nil, 0
+	s := m.of(b.layout)
+	if s.remaining >= b.bytes(max(guess, 1)) {
+		g := growing{b, s.next, int(s.remaining / b.size)}
+		s.next, s.remaining = nil, 0
 		return g
 	}
 	if b.bytes(guess) < slabBytes {
-		guess = max(guess, int(s.piece(b.kin, 0)/b.size))
+		guess = max(guess, int(s.piece(b.layout, 0)/b.size))
 	}
 	if guess == 0 { // no hint
 		guess = max(min(int(slabBytes/b.size), 4), 1)
 	}
-	return growing{b, s.make(b.kin, b.bytes(guess)), guess}
+	return growing{b, s.make(b.layout, b.bytes(guess)), guess}
 }
 
 // grow doubles the room.
 func (m *memory) grow(g *growing) {
 	b := g.block
 	old := reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem()
-	g.data, g.cap = m.slabs[b.kin.id].make(b.kin, b.bytes(2*g.cap)), 2*g.cap
+	g.data, g.cap = m.slabs[b.layout.id].make(b.layout, b.bytes(2*g.cap)), 2*g.cap
 	reflect.Copy(reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem(), old)
 }
 
@@ -181,10 +181,10 @@ func (m *memory) close(g growing, n int) {
 	if b.size == 0 {
 		return
 	}
-	s := &m.slabs[b.kin.id]
+	s := &m.slabs[b.layout.id]
 	took, had := b.bytes(n), b.bytes(g.cap)
 	s.used += uint32(took)
-	if had <= slabBytes && had-took > s.left {
-		s.next, s.left = unsafe.Add(g.data, took), had-took
+	if had <= slabBytes && had-took > s.remaining {
+		s.next, s.remaining = unsafe.Add(g.data, took), had-took
 	}
 }

@@ -64,7 +64,7 @@ func TestSlabValuesNeverOverlap(t *testing.T) {
 		}
 		m.end()
 		for _, b := range some {
-			if s := m.slabs[b.kin.id]; len(m.used) != 0 || s.next != nil && !b.plain || s.left >= slabBytes {
+			if s := m.slabs[b.layout.id]; len(m.used) != 0 || s.next != nil && !b.plain || s.remaining >= slabBytes {
 				t.Fatal("the object is kept")
 			}
 		}
@@ -101,14 +101,14 @@ func TestSlabIsSizedByTheLastObject(t *testing.T) {
 	}
 	object()
 	for _, b := range []*block{mounts, envs} {
-		if s := m.slabs[b.id]; s.left != 0 {
-			t.Errorf("%d bytes too many for %s", s.left, b.t)
+		if s := m.slabs[b.id]; s.remaining != 0 {
+			t.Errorf("%d bytes too many for %s", s.remaining, b.t)
 		}
 	}
 }
 
 // Values are allocated as a type with the same pointer layout.
-func TestKinHasTheSamePointerLayout(t *testing.T) {
+func TestLayoutTypeHasTheSamePointers(t *testing.T) {
 	type pointerFirst struct {
 		P *int
 		N int // as large as a pointer on every platform
@@ -117,13 +117,13 @@ func TestKinHasTheSamePointerLayout(t *testing.T) {
 		N int
 		P *int
 	}
-	for _, tc := range []struct{ t, kin any }{
+	for _, tc := range []struct{ t, layout any }{
 		{false, uint64(0)}, {int32(0), uint64(0)}, {[3]byte{}, uint64(0)}, {struct{}{}, uint64(0)}, {[4]float64{}, uint64(0)},
 		{"", ""}, {corev1.PodPhase(""), ""}, {corev1.ObjectFieldSelector{}, ""}, {corev1.PodIP{}, ""}, {[3]string{}, ""}, {pointerFirst{}, ""},
 		{corev1.EnvVarSource{}, unsafe.Pointer(nil)}, {corev1.VolumeProjection{}, unsafe.Pointer(nil)}, {map[string]string{}, unsafe.Pointer(nil)}, {[2]any{}, unsafe.Pointer(nil)},
 		{corev1.EnvVar{}, corev1.EnvVar{}}, {corev1.Pod{}, corev1.Pod{}}, {pointerLast{}, pointerLast{}}, {[]byte{}, []byte{}}, {[2]pointerLast{}, [2]pointerLast{}},
 	} {
-		if got, want := kinOf(reflect.TypeOf(tc.t)), reflect.TypeOf(tc.kin); got != want {
+		if got, want := layoutType(reflect.TypeOf(tc.t)), reflect.TypeOf(tc.layout); got != want {
 			t.Errorf("%T is allocated as %s, not as %s", tc.t, got, want)
 		}
 	}
@@ -199,10 +199,10 @@ func TestCachedQuantitiesEqualParsedOnes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if !flat(new(resource.Quantity)) {
+	if !sharesNothing(new(resource.Quantity)) {
 		t.Error("the layout of Quantity is not known, and nothing is remembered")
 	}
-	if big := resource.MustParse("1234567890123456789012345"); flat(&big) {
+	if big := resource.MustParse("1234567890123456789012345"); sharesNothing(&big) {
 		t.Error("a number with a part of its own would be shared")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -23,7 +24,7 @@ var (
 // what keeps it. It is an [object.ErrNoAnswer].
 type NotSyncedError struct {
 	Kind      schema.GroupVersionKind
-	Selection Selection
+	Selection client.Selection
 	State     State
 }
 

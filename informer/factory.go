@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -23,7 +24,7 @@ import (
 type FactoryOptions struct {
 	// Selection is what is watched of each kind that is opened without a selection of its own:
 	// one namespace, label and field selectors.
-	Selection Selection
+	Selection client.Selection
 	// Resync is the period of handlers that do not name their own. Zero or negative: never.
 	Resync time.Duration
 	// Audit is how often each informer looks for events that its watch has lost; see [Options]. Zero:
@@ -102,7 +103,7 @@ func Open[T any, P object.Ptr[T]](ctx context.Context, f *Factory) (*Typed[T], e
 }
 
 // OpenKind returns a share of the informer of a kind and selection.
-func (f *Factory) OpenKind(kind Kind, sel Selection) (*Share, error) {
+func (f *Factory) OpenKind(kind Kind, sel client.Selection) (*Share, error) {
 	if kind.ClusterScoped {
 		sel.Namespace = ""
 	}

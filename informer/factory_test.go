@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/object"
@@ -64,7 +65,7 @@ func (c *cluster) connection() informer.Connection {
 			}
 			return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: scope}, nil
 		},
-		Source: func(gvk schema.GroupVersionKind, sel informer.Selection) reflector.Source {
+		Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
 			return c.server(gvk.Kind, sel.String())
 		},
 	}
@@ -241,7 +242,7 @@ func TestFilteredFactory(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := newFactory(t, c, func(o *informer.FactoryOptions) {
-			o.Selection = informer.Selection{Namespace: "ns", Labels: app}
+			o.Selection = client.Selection{Namespace: "ns", Labels: app}
 			o.Resync = time.Hour
 			o.Configure = func(o *informer.Options) {
 				if o.Kind.GVK.Kind == "ConfigMap" {
@@ -306,7 +307,7 @@ func TestAKindThatIsNotServedMayCome(t *testing.T) {
 		if err != nil || kind.Resource.Resource != "widgets" {
 			t.Fatalf("Resolve = %+v, %v", kind, err)
 		}
-		share, err := f.OpenKind(kind, informer.Selection{})
+		share, err := f.OpenKind(kind, client.Selection{})
 		if err != nil {
 			t.Fatal(err)
 		}

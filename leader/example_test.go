@@ -62,7 +62,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// leader: RenewDeadline: 20s is not less than the LeaseDuration, 15s
+	// leader.Options: RenewDeadline: 20s is not less than the LeaseDuration, 15s
 }
 
 // How does the election decide? Step by step, without a clock or a server.

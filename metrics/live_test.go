@@ -51,7 +51,7 @@ func (s *small) AddController(c controller.Interface) (io.Closer, error) {
 }
 
 func (s *small) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
-	h, err := s.cache.Open(ctx, proto, informer.Selection{})
+	h, err := s.cache.Open(ctx, proto, client.Selection{})
 	if err != nil {
 		return nil, err
 	}

@@ -303,7 +303,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			w.Started("/w")
 			w.Done(webhook.Call{Webhook: "/w", Code: i})
 			x := watchOf("Pod", "", i)
-			x.Selection = informer.Selection{Namespace: fmt.Sprint("ns", i)}
+			x.Selection = client.Selection{Namespace: fmt.Sprint("ns", i)}
 			x.State.Watch.Relists = map[reflector.Reason]int{reflector.Reason(fmt.Sprint("reason", i)): 1}
 			watches = append(watches, x)
 		}

@@ -55,13 +55,13 @@ func (in *Incarnations) Join(later *Incarnations) *Incarnations {
 		return in
 	}
 	all := slices.Concat(in.UIDs, later.UIDs)
-	over := max(0, len(all)-MaxIncarnations)
-	more := in.More + over
+	excess := max(0, len(all)-MaxIncarnations)
+	more := in.More + excess
 	if later.More > 0 { // all of in are earlier than later.UIDs
 		more = in.Len() + later.More
-		all, over = later.UIDs, 0
+		all, excess = later.UIDs, 0
 	}
-	return &Incarnations{UIDs: all[over:], More: more}
+	return &Incarnations{UIDs: all[excess:], More: more}
 }
 
 // Without returns in without the given incarnation.
@@ -69,9 +69,9 @@ func (in *Incarnations) Without(uid types.UID) *Incarnations {
 	if in == nil || uid == "" || !slices.Contains(in.UIDs, uid) {
 		return in
 	}
-	rest := slices.DeleteFunc(slices.Clone(in.UIDs), func(u types.UID) bool { return u == uid })
-	if len(rest) == 0 && in.More == 0 {
+	remaining := slices.DeleteFunc(slices.Clone(in.UIDs), func(u types.UID) bool { return u == uid })
+	if len(remaining) == 0 && in.More == 0 {
 		return nil
 	}
-	return &Incarnations{UIDs: rest, More: in.More}
+	return &Incarnations{UIDs: remaining, More: in.More}
 }

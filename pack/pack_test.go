@@ -41,7 +41,7 @@ func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj
 	}
 	if len(rec) > 0 && rec[0] != 0 {
 		_, _, _, body, _ := header(rec)
-		if n, ok := length(body); !ok || n != len(obj) {
+		if n, ok := unpackedSize(body); !ok || n != len(obj) {
 			t.Fatalf("length = %d, %v, want %d", n, ok, len(obj))
 		}
 	}

@@ -42,7 +42,7 @@ const (
 	near    = 16 // bytes after a difference in which alignment is sought first
 	slack   = 6  // largest shift of the alignment there
 
-	dull = 1024 // missed bytes after which no match is expected nearby
+	maxMissed = 1024 // missed bytes after which no match is expected nearby
 )
 
 // Append appends the record of obj to dst: at most len(obj)+1 bytes. obj is packed against t, which
@@ -109,11 +109,11 @@ func equal(a, b []byte) int {
 // pack writes the operations of p.obj.
 func (p *Packer) pack() {
 	for i := 0; i < len(p.obj); {
-		if j := p.same(i); j > i {
+		if j := p.copyAligned(i); j > i {
 			i = j
 			continue
 		}
-		if j := p.number(i); j > i {
+		if j := p.packNumber(i); j > i {
 			i = j
 			continue
 		}
@@ -122,12 +122,13 @@ func (p *Packer) pack() {
 	p.flush(len(p.obj))
 }
 
-// fellow returns the template position aligned with i, given that both are equal up to p.lit.
-func (p *Packer) fellow(i int) int { return p.cursor + p.n + i - p.lit }
+// aligned returns the template position aligned with i, given that both are equal up to p.lit.
+func (p *Packer) aligned(i int) int { return p.cursor + p.n + i - p.lit }
 
-// same copies the bytes that are equal at i and its fellow. It returns where they end.
-func (p *Packer) same(i int) int {
-	f := p.fellow(i)
+// copyAligned copies the bytes at i that equal those at the aligned position of the template. It returns
+// where they end.
+func (p *Packer) copyAligned(i int) int {
+	f := p.aligned(i)
 	if f >= len(p.t) {
 		return i
 	}
@@ -139,37 +140,37 @@ func (p *Packer) same(i int) int {
 	return i
 }
 
-// number writes a UUID or a long hex number that begins at i, or just before.
-func (p *Packer) number(i int) int {
+// packNumber writes a UUID or a long hex number that begins at i, or just before.
+func (p *Packer) packNumber(i int) int {
 	back := 0
 	if p.lit == i {
 		back = min(8, p.n) // the first digits may be equal by chance
 	}
 	for k := range back + 1 {
 		if s := i - k; len(p.obj)-s >= uuidLen && p.obj[s+8] == '-' && isUUID(p.obj[s:]) {
-			if p.known(s) {
+			if p.repeats(s) {
 				return i
 			}
-			p.cut(k)
+			p.shortenCopy(k)
 			p.flush(s)
 			p.dst = appendUUID(p.dst, p.obj[s:])
-			return p.done(s, uuidLen)
+			return p.endOperation(s, uuidLen)
 		}
 	}
 	s := i
 	for s > i-min(back, 3) && class[p.obj[s-1]] != notHex {
 		s--
 	}
-	f := p.fellow(i) - i
+	f := p.aligned(i) - i
 	end := p.digits(i, min(len(p.obj), s+minHex), f)
-	if end-s < minHex || p.known(s) {
+	if end-s < minHex || p.repeats(s) {
 		return i
 	}
 	end = p.digits(end, len(p.obj), f)
-	p.cut(i - s)
+	p.shortenCopy(i - s)
 	p.flush(s)
 	p.hex(p.obj[s:end])
-	return p.done(s, end-s)
+	return p.endOperation(s, end-s)
 }
 
 // digits returns where the hex digits from i on end. It also ends where the bytes equal those of
@@ -183,20 +184,20 @@ func (p *Packer) digits(i, end, f int) int {
 	return i
 }
 
-// known reports whether the digits at s occurred earlier in the object: then they are copied.
-func (p *Packer) known(s int) bool {
+// repeats reports whether the digits at s occurred earlier in the object: then they are copied.
+func (p *Packer) repeats(s int) bool {
 	at := p.own.find(p.obj, s)
 	return at >= 0 && s+minHex <= len(p.obj) && equal(p.obj[s:s+minHex], p.obj[at:s]) == minHex
 }
 
-// cut removes the last k bytes from the pending copy.
-func (p *Packer) cut(k int) {
+// shortenCopy removes the last k bytes from the pending copy.
+func (p *Packer) shortenCopy(k int) {
 	p.n -= k
 	p.lit -= k
 }
 
-// done finishes an operation that was written for the n bytes at s.
-func (p *Packer) done(s, n int) int {
+// endOperation finishes an operation that was written for the n bytes at s.
+func (p *Packer) endOperation(s, n int) int {
 	p.own.insert(p.obj, s)
 	p.own.insert(p.obj, s+1)
 	p.own.insert(p.obj, s+2)
@@ -216,8 +217,8 @@ func (p *Packer) search(i int) int {
 	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
 		p.missed++
 		try++
-		if f := p.fellow(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
-			return i // same copies it
+		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
+			return i // copyAligned copies it
 		}
 		if p.from != nil && p.from.slots != nil {
 			if at := p.from.find(load64(p.obj, i)); at >= 0 {
@@ -230,11 +231,11 @@ func (p *Packer) search(i int) int {
 				}
 			}
 		}
-		if j := p.earlier(i); j > 0 {
+		if j := p.copyEarlier(i); j > 0 {
 			return j
 		}
 		if try&3 == 3 && class[p.obj[i]] != notHex {
-			if j := p.number(i); j > i {
+			if j := p.packNumber(i); j > i {
 				return j
 			}
 		}
@@ -242,17 +243,17 @@ func (p *Packer) search(i int) int {
 	return len(p.obj)
 }
 
-// nearby looks a few bytes ahead for a match: at the fellow, at one that has shifted a little, and
+// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a little, and
 // in the object itself. 0 means none.
 func (p *Packer) nearby(i int) int {
-	f := p.fellow(i)
-	if p.missed > dull {
+	f := p.aligned(i)
+	if p.missed > maxMissed {
 		return 0
 	}
 	for end := i + near; i < end && i+8 <= len(p.obj); i, f = i+1, f+1 {
 		v := load64(p.obj, i)
 		if f+8 <= len(p.t) && uint32(v) == load32(p.t, f) {
-			return i // same copies it
+			return i // copyAligned copies it
 		}
 		if lo, hi := f-slack, f+slack+8; lo >= 0 && hi <= len(p.t) {
 			w := p.t[lo:hi]
@@ -263,15 +264,15 @@ func (p *Packer) nearby(i int) int {
 				}
 			}
 		}
-		if j := p.earlier(i); j > 0 {
+		if j := p.copyEarlier(i); j > 0 {
 			return j
 		}
 	}
 	return 0
 }
 
-// earlier looks for the bytes at i earlier in the object, and adds them to the table.
-func (p *Packer) earlier(i int) int {
+// copyEarlier looks for the bytes at i earlier in the object, and adds them to the table.
+func (p *Packer) copyEarlier(i int) int {
 	at := p.own.swap(p.obj, i)
 	if at < 0 {
 		return 0
@@ -284,7 +285,7 @@ func (p *Packer) earlier(i int) int {
 		return 0
 	}
 	p.flush(i)
-	p.found(n)
+	p.countFound(n)
 	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(i-at))
 	if len(p.t) == 0 { // no index has these bytes
 		for k := i + 1; k < i+n; k += 2 + n>>5 {
@@ -296,8 +297,8 @@ func (p *Packer) earlier(i int) int {
 	return p.lit
 }
 
-// found counts n copied bytes.
-func (p *Packer) found(n int) { p.missed = max(0, p.missed-4*(n-3)) }
+// countFound counts n copied bytes.
+func (p *Packer) countFound(n int) { p.missed = max(0, p.missed-4*(n-3)) }
 
 // index builds the index of the template.
 func (p *Packer) index() {
@@ -313,13 +314,13 @@ func (p *Packer) copy(f, i, n int) {
 	p.flush(i)
 	p.at, p.n, p.lit = f, n, i+n
 	p.used = true
-	p.found(n)
-	p.moved()
+	p.countFound(n)
+	p.setCursor()
 }
 
-// moved sets the cursor to the start of the pending copy, and p.at to the distance.
-func (p *Packer) moved() {
-	// The distance is written by flush; until then cursor+n is where the next fellow is.
+// setCursor sets the cursor to the start of the pending copy, and p.at to the distance.
+func (p *Packer) setCursor() {
+	// The distance is written by flush; until then cursor+n is the next aligned position.
 	p.at, p.cursor = p.at-p.cursor, p.at
 }
 
@@ -375,7 +376,7 @@ func (p *Packer) literal(s []byte) {
 		}
 		n := i - start
 		if n >= 8 && len(s)-i >= uuidLen-8 && s[i] == '-' && isUUID(s[i-8:]) {
-			p.plain(s[done : i-8])
+			p.appendLiteral(s[done : i-8])
 			p.dst = appendUUID(p.dst, s[i-8:])
 			i += uuidLen - 8
 			done = i
@@ -385,14 +386,14 @@ func (p *Packer) literal(s []byte) {
 		if n <= maxDigits && decimal(s[start:i]) {
 			cost = 1 + digitBytes[n]
 		}
-		p.part(s, &done, start, i, cost)
+		p.packPart(s, &done, start, i, cost)
 	}
-	p.plain(s[done:])
+	p.appendLiteral(s[done:])
 }
 
-// part writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes
+// packPart writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes
 // the bytes before it that are not written yet.
-func (p *Packer) part(s []byte, done *int, start, end, cost int) {
+func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
 	opens, closes := *done < start, end < len(s)
 	if opens && closes {
 		cost++ // one operation becomes three
@@ -404,12 +405,12 @@ func (p *Packer) part(s []byte, done *int, start, end, cost int) {
 	if cost >= plain || end-start < minDigits {
 		return
 	}
-	p.plain(s[*done:start])
+	p.appendLiteral(s[*done:start])
 	p.hex(s[start:end])
 	*done = end
 }
 
-func (p *Packer) plain(s []byte) {
+func (p *Packer) appendLiteral(s []byte) {
 	if len(s) > 0 {
 		p.dst = append(appendOp(p.dst, opLit, bitsCopy, len(s)), s...)
 	}

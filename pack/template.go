@@ -60,19 +60,19 @@ type indexes struct {
 // add builds the index of t. It drops other indexes as far as the limit requires.
 func (x *indexes) add(t *Template, limit int) {
 	n := slotsOf(len(t.b))
-	var spare []uint16
+	var reused []uint16
 	for len(x.ring) > 0 && x.held+2*n > limit {
 		x.next %= len(x.ring)
 		s := x.ring[x.next].slots
 		x.remove(x.next)
 		if cap(s) == n {
-			spare = s
+			reused = s
 		}
 	}
-	if cap(spare) < n {
-		spare = make([]uint16, n)
+	if cap(reused) < n {
+		reused = make([]uint16, n)
 	}
-	t.build(spare[:n])
+	t.build(reused[:n])
 	x.held += 2 * n
 	x.ring = append(x.ring, t)
 	if last := len(x.ring) - 1; x.next < last { // keep the order of the ring

@@ -23,7 +23,7 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 		return append(dst, body...), nil
 	}
 	if cap(dst)-len(dst) < size && size > 4*(len(record)+len(template))+4096 {
-		if n, ok := length(body); !ok || n != size {
+		if n, ok := unpackedSize(body); !ok || n != size {
 			return dst, corrupt("the size does not match the operations")
 		}
 	}
@@ -34,8 +34,8 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 	return grown[:len(dst)+size], nil
 }
 
-// count reads the rest of a length with a code of top-1 or top, which announce more bytes.
-func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
+// readCount reads the rest of a length with a code of top-1 or top, which announce more bytes.
+func readCount(body []byte, code, top int) (n int, rest []byte, ok bool) {
 	if code == top-1 {
 		if len(body) == 0 {
 			return 0, nil, false
@@ -61,30 +61,30 @@ func unpack(out, t, body []byte) bool {
 		case opCopy >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
 			if cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
 				return false
 			}
-			short(out[o:], t[cursor:], n)
+			copyShort(out[o:], t[cursor:], n)
 		case opLit >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
 			if n > len(body) || n > len(out)-o {
 				return false
 			}
-			short(out[o:], body, n)
+			copyShort(out[o:], body, n)
 			body = body[n:]
 		case opMoved >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
@@ -97,9 +97,9 @@ func unpack(out, t, body []byte) bool {
 			if cursor < 0 || cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
 				return false
 			}
-			short(out[o:], t[cursor:], n)
+			copyShort(out[o:], t[cursor:], n)
 		default:
-			if n, body, ok = rare(out, body, o, b); !ok {
+			if n, body, ok = unpackRare(out, body, o, b); !ok {
 				return false
 			}
 		}
@@ -109,9 +109,9 @@ func unpack(out, t, body []byte) bool {
 	return o == len(out)
 }
 
-// short copies n bytes; both slices have as many. Small copies move sixteen bytes, or twice
+// copyShort copies n bytes; both slices have as many. Small copies move sixteen bytes, or twice
 // sixteen, where there is room: later operations overwrite the excess.
-func short(out, from []byte, n int) {
+func copyShort(out, from []byte, n int) {
 	switch {
 	case n <= 16 && len(out) >= 16 && len(from) >= 16:
 		*(*[16]byte)(out) = *(*[16]byte)(from)
@@ -122,13 +122,13 @@ func short(out, from []byte, n int) {
 	}
 }
 
-// rare executes the less frequent operations.
-func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
+// unpackRare executes the less frequent operations.
+func unpackRare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 	switch {
 	case b < opHex:
 		const top = 1<<bitsSelf - 1
 		if n = int(b)&top + 1; n >= top {
-			if n, body, ok = count(body, n-1, top); !ok {
+			if n, body, ok = readCount(body, n-1, top); !ok {
 				return 0, nil, false
 			}
 		}
@@ -144,7 +144,7 @@ func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 	case b < opDigits:
 		const top = 1<<bitsHex - 1
 		if n = int(b)&top + 1; n >= top {
-			if n, body, ok = count(body, n-1, top); !ok {
+			if n, body, ok = readCount(body, n-1, top); !ok {
 				return 0, nil, false
 			}
 		}
@@ -194,8 +194,8 @@ func hexInto(out, from []byte) {
 	}
 }
 
-// length returns the number of bytes that the operations make.
-func length(body []byte) (total int, ok bool) {
+// unpackedSize returns the number of bytes that the operations make.
+func unpackedSize(body []byte) (total int, ok bool) {
 	for len(body) > 0 && total <= MaxSize {
 		b := body[0]
 		body = body[1:]
@@ -215,7 +215,7 @@ func length(body []byte) (total int, ok bool) {
 		if n == 0 {
 			top := 1<<bits - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return 0, false
 				}
 			}

@@ -47,7 +47,7 @@ func ExampleNew() {
 	_, err := serve.New(serve.Options{Name: "metrics", Addr: ":8080", Handler: http.NotFoundHandler()})
 	fmt.Println(err)
 	// Output:
-	// server "metrics": Options.Addr: :8080: plain HTTP on an address other than loopback: configure TLS, or set Insecure
+	// server "metrics": Addr: :8080: plain HTTP on an address other than loopback: configure TLS, or set Insecure
 }
 
 // How do I serve only callers that the API server allows?

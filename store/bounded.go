@@ -178,7 +178,7 @@ func (s *Store) serve(a *boundedCall) (overran bool) {
 	}()
 	if a.d.probation.Load() > 0 {
 		began := time.Now()
-		short = time.AfterFunc(brief, func() { s.overran(a, began) })
+		short = time.AfterFunc(brief, func() { s.onOverrun(a, began) })
 	} else {
 		s.bounded.watch.Begin(a)
 	}
@@ -187,13 +187,13 @@ func (s *Store) serve(a *boundedCall) (overran bool) {
 	return false
 }
 
-// overran runs when a call has taken too long: it lets the writer go on.
-func (s *Store) overran(a *boundedCall, began time.Time) {
+// onOverrun runs when a call has taken too long: it lets the writer go on.
+func (s *Store) onOverrun(a *boundedCall, began time.Time) {
 	pending := &pendingIndex{since: time.Now()}
 	q := &indexCall{a.d.name, a.e.Key(), began}
 	pending.current.Store(q)
 	a.pending = pending
-	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.overdue(q, began) })
+	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.reportOverdue(q, began) })
 	if !a.state.CompareAndSwap(0, callOverrun) {
 		a.naming.Stop()
 		return
@@ -201,8 +201,8 @@ func (s *Store) overran(a *boundedCall, began time.Time) {
 	a.by.ready <- struct{}{}
 }
 
-// overdue reports a call that has run for a second.
-func (s *Store) overdue(q *indexCall, began time.Time) {
+// reportOverdue reports a call that has run for a second.
+func (s *Store) reportOverdue(q *indexCall, began time.Time) {
 	if s.core.opts.OnOverdue != nil {
 		s.core.opts.OnOverdue(q.index, q.key, began)
 	}

@@ -90,11 +90,11 @@ type found struct {
 func (c *found) seek(from []byte, past bool) (uint32, bool) {
 	if !c.on && !c.ended {
 		c.it = c.slots.Iter()
-		c.move(c.it.Seek(c.s.at(from)))
+		c.move(c.it.Seek(c.s.probe(from)))
 	} else if c.behind(from, past) {
 		c.move(c.it.Next()) // often enough; otherwise seek
 		if c.behind(from, past) {
-			c.move(c.it.Seek(c.s.at(from)))
+			c.move(c.it.Seek(c.s.probe(from)))
 		}
 	}
 	if c.behind(from, past) { // it is at from

@@ -163,10 +163,10 @@ func (c *Core) Put(e *Entry) {
 	if had {
 		listed(slot)
 		held = c.peek(slot)
-		verdict = judge(held, e)
+		verdict = compareStates(held, e)
 	} else if at, ok := c.pendingOf(e.key); ok { // deleted in this transaction
 		final := w.pending[at].final(c.published)
-		if judge(final, e) == stale {
+		if compareStates(final, e) == stale {
 			verdict = stale
 		}
 		passed = endedBefore(final, e, passed)
@@ -190,7 +190,7 @@ func (c *Core) Put(e *Entry) {
 	}
 	e, terms := c.ask(held, e)
 	if had && !unconditional && e.rejected != nil {
-		if judge(held, e) == same {
+		if compareStates(held, e) == same {
 			c.reportUnchanged(slot) // it was rejected before, and its index still fails
 			return
 		}
@@ -203,11 +203,11 @@ func (c *Core) Put(e *Entry) {
 	implied := w.firstList && !had && len(w.unseen) == 0 && !changed
 	stored := c.write(slot, e, !implied && len(w.pending) < maxNewest)
 	if !had {
-		w.keys.Insert(w.owner, slot, w.at(c.keyOf(e.key)))
+		w.keys.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
 	}
 	inUse := c.index(slot, terms)
 	m := e.record.meta()
-	w.high.see(&m)
+	w.high.raise(&m)
 	if !inUse {
 		defer c.recycle(e)
 	}
@@ -286,10 +286,10 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 	}
 	if last != nil {
 		m := last.record.meta()
-		w.high.see(&m)
+		w.high.raise(&m)
 		held := c.peek(slot)
 		was := held.record.meta()
-		if !sameUID(&was, &m) && judgeVersions(&was, &m) == stale {
+		if !sameUID(&was, &m) && compareByVersion(&was, &m) == stale {
 			c.stale++ // an incarnation older than the stored one
 			return
 		}
@@ -356,7 +356,7 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.keys.Delete(w.owner, w.at(c.keyOf(key)))
+	w.keys.Delete(w.owner, w.probe(c.keyOf(key)))
 	c.supersede(slot)
 	w.records.Set(w.owner, slot, 0)
 	w.deleted[key] = slot
@@ -380,7 +380,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 		n := &w.pending[at]
 		final := n.final(c.published)
 		was, is := final.record.meta(), last.record.meta()
-		if judgeVersions(&was, &is) == newer {
+		if compareByVersion(&was, &is) == newer {
 			c.addEnded(n, endedBefore(final, last, passed), last)
 			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
 		}
@@ -392,7 +392,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 		c.stale++
 		return
 	}
-	w.high.see(&m)
+	w.high.raise(&m)
 	w.unseen[key] = len(w.pending)
 	w.pending = append(w.pending, pendingChange{unseen: true, flags: changeDeleted | w.commonFlags(), last: c.packing.packUnstored(last, nil), passed: passed})
 }

@@ -72,7 +72,7 @@ func (s *state) addIndex(o *cow.Owner, d *definition) {
 // others may ask the index from then on.
 func (c *Core) caughtUp(d *definition) bool {
 	for s := range c.states() {
-		if x := s.of(d); x != nil && x.missed > 0 {
+		if x := s.indexOf(d); x != nil && x.missed > 0 {
 			return false
 		}
 	}
@@ -80,8 +80,8 @@ func (c *Core) caughtUp(d *definition) bool {
 	return true
 }
 
-// of returns the index of a definition; nil if it was removed.
-func (s *state) of(d *definition) *index {
+// indexOf returns the index of a definition; nil if it was removed.
+func (s *state) indexOf(d *definition) *index {
 	if x := s.index(d.name); x != nil && x.definition == d {
 		return x
 	}
@@ -91,7 +91,7 @@ func (s *state) of(d *definition) *index {
 // missing yields the entries that an index misses.
 func (s *state) missing(d *definition) iter.Seq[missingEntry] {
 	return func(yield func(missingEntry) bool) {
-		x := s.of(d)
+		x := s.indexOf(d)
 		if x == nil || x.missed == 0 {
 			return
 		}
@@ -136,7 +136,7 @@ func (c *Core) fill(d *definition, all []slotAnswer) (any bool) {
 
 // fill calls replaced for each object that it rejects.
 func (s *state) fill(o *cow.Owner, d *definition, all []slotAnswer, replaced func(e, is *Entry)) {
-	x := s.of(d)
+	x := s.indexOf(d)
 	if x == nil {
 		return
 	}

@@ -108,9 +108,9 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 	}
 	at, t := len(dst), g.template
 	if own {
-		dst = p.packer.Append(dst, p.indexed(t), e.raw)
+		dst = p.packer.Append(dst, p.indexedTemplate(t), e.raw)
 	} else {
-		dst = p.against(g, dst, e.raw)
+		dst = p.packAgainst(g, dst, e.raw)
 	}
 	if !pack.UsesTemplate(dst[at:]) {
 		t = nil
@@ -135,7 +135,7 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 	}
 	var with *pack.Template
 	if t != nil {
-		with = p.indexed(t)
+		with = p.indexedTemplate(t)
 	}
 	front := e.record.front()
 	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
@@ -145,15 +145,15 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 // derive returns a template of b. It is kept as a difference from parent if that is small.
 func (p *packing) derive(b []byte, group uint64, parent *template) *template {
 	if parent != nil {
-		if r := p.packer.Append(nil, p.indexed(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
+		if r := p.packer.Append(nil, p.indexedTemplate(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
 			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
 		}
 	}
 	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
 }
 
-// against packs b against the template of a group, and updates the group's figures.
-func (p *packing) against(g *group, dst, b []byte) []byte {
+// packAgainst packs b against the template of a group, and updates the group's figures.
+func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 	if g.template == nil {
 		return p.packer.Append(dst, nil, b)
 	}
@@ -164,7 +164,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 		return p.packer.Append(dst, nil, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.indexed(g.template), b)
+	dst = p.packer.Append(dst, p.indexedTemplate(g.template), b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
@@ -195,8 +195,8 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	return dst
 }
 
-// indexed returns a template with an index, from the cache or new.
-func (p *packing) indexed(t *template) *pack.Template {
+// indexedTemplate returns a template with an index, from the cache or new.
+func (p *packing) indexedTemplate(t *template) *pack.Template {
 	set := p.cache.set(t)
 	i := slices.IndexFunc(set, func(r cachedTemplate) bool { return r.template == t })
 	if i < 0 {
@@ -204,7 +204,7 @@ func (p *packing) indexed(t *template) *pack.Template {
 		if old := set[i].t; old != nil {
 			p.packer.Release(old)
 		}
-		plain, err := t.plain()
+		plain, err := t.unpacked()
 		if err != nil {
 			panic(err) // it was packed here
 		}
@@ -256,17 +256,17 @@ func (p *packing) countUsers(w *transaction) {
 			p.drop(t)
 			p.freed = append(p.freed, id)
 		case p.users[id] >= plainUsers:
-			p.unpacked(t)
+			p.unpackTemplate(t)
 		}
 	}
 }
 
-func (p *packing) unpacked(t *template) {
+func (p *packing) unpackTemplate(t *template) {
 	b := t.body.Load()
 	if b.parent == nil {
 		return
 	}
-	plain, err := t.plain()
+	plain, err := t.unpacked()
 	if err != nil {
 		panic(err)
 	}

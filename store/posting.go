@@ -108,7 +108,7 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	is := x.term(values)
 	x.terms.Set(o, slot, is)
 	var room [128]byte
-	at := s.at(s.key(room[:0], slot))
+	at := s.probe(s.key(room[:0], slot))
 	for add := is.of(); len(was) > 0 || len(add) > 0; {
 		switch {
 		case len(add) == 0 || len(was) > 0 && was[0] < add[0]:

@@ -295,8 +295,8 @@ type version struct {
 	some     bool
 }
 
-// see keeps the highest number; without a number the first version that is none.
-func (v *version) see(m *meta) {
+// raise takes over the version of m if it is a higher number. Without a number it keeps the first.
+func (v *version) raise(m *meta) {
 	n, ok := m.number()
 	if ok && (!v.some || v.isNumber && n > v.number) || !ok && !v.some {
 		*v = version{n, ok, true}

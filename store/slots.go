@@ -116,7 +116,7 @@ func (s *state) find(key object.Key) (slot uint32, ok bool) {
 	if ok {
 		return slot, true
 	}
-	if slot, ok = s.keys.Get(s.at(k)); ok {
+	if slot, ok = s.keys.Get(s.probe(k)); ok {
 		s.hints.put(hash, slot, s.keys.Len())
 	}
 	return slot, ok

@@ -68,8 +68,8 @@ func (s *state) key(dst []byte, slot uint32) []byte {
 	return dst
 }
 
-// at returns a probe for a key.
-func (s *state) at(key []byte) cow.Probe {
+// probe returns a probe for a key.
+func (s *state) probe(key []byte) cow.Probe {
 	return func(slot uint32) int { return s.compare(slot, key) }
 }
 

@@ -25,7 +25,7 @@ type Store struct {
 func New(opts Options) *Store {
 	s := &Store{core: NewCore(opts), writer: turn.New(), mu: turn.New()}
 	s.core.bounded = s.ask
-	s.bounded.watch = overdue.New(s.overran)
+	s.bounded.watch = overdue.New(s.onOverrun)
 	s.current.Store(s.core.Snapshot())
 	return s
 }

@@ -32,8 +32,8 @@ func newTemplate(b body, group uint64) *template {
 	return t
 }
 
-// plain returns the unpacked bytes. They are read only: they may be those of the template.
-func (t *template) plain() ([]byte, error) {
+// unpacked returns the unpacked bytes. They are read only: they may be those of the template.
+func (t *template) unpacked() ([]byte, error) {
 	b := t.body.Load()
 	if b.parent == nil {
 		return b.bytes, nil

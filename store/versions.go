@@ -11,22 +11,22 @@ const (
 	stale
 )
 
-// judge compares e with the stored state of the same key.
-func judge(held, e *Entry) verdict {
+// compareStates compares e with the stored state of the same key.
+func compareStates(held, e *Entry) verdict {
 	was, is := held.record.meta(), e.record.meta()
 	if !sameUID(&was, &is) {
 		return newer
 	}
-	v := judgeVersions(&was, &is)
+	v := compareByVersion(&was, &is)
 	if v == same && held.rejected != nil && e.rejected == nil {
 		return newer // it was rejected; now it may be usable
 	}
 	return v
 }
 
-// judgeVersions compares by resourceVersion alone. If versions do not compare, the later state is
+// compareByVersion compares by resourceVersion alone. If versions do not compare, the later state is
 // newer.
-func judgeVersions(was, is *meta) verdict {
+func compareByVersion(was, is *meta) verdict {
 	if was.flags&flagNumber == is.flags&flagNumber && bytes.Equal(was.version, is.version) && len(is.version) > 0 {
 		return same
 	}

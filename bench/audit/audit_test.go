@@ -48,7 +48,7 @@ func audits(b *testing.B, objects int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := c.Open(b.Context(), &corev1.Pod{}, informer.Selection{})
+	h, err := c.Open(b.Context(), &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}

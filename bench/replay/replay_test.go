@@ -131,7 +131,7 @@ func listed(t *testing.T, s corpus.Spec, cfg *rest.Config) func() map[string]cor
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	h, err := c.Open(ctx, &corev1.Pod{}, informer.Selection{})
+	h, err := c.Open(ctx, &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,15 +34,15 @@ const (
 	MaxList = 15 * time.Minute
 	MaxPage = time.Minute
 
-	maxPause    = time.Second      // between two pages
-	maxPauses   = 2 * time.Minute  // of one list: a continue token expires after some minutes
-	lookEvery   = time.Second      // between two checks of the differences, until the watch has passed the list
-	quietFor    = 2 * time.Minute  // silence of the watch after which it counts as having passed the list
-	maxBehind   = 10 * time.Minute // how long the watch may be behind the list
-	maxDiffer   = 4096             // differences of one audit; the next audit finds the others
-	maxUnmended = 1000             // differences that a list does not repair
-	retries     = 8                // an audit with ErrVoid is repeated after this part of the period
-	patience    = 4                // an unfit server is audited after this many periods
+	maxPause     = time.Second      // between two pages
+	maxPauses    = 2 * time.Minute  // of one list: a continue token expires after some minutes
+	lookInterval = time.Second      // between two checks of the differences, until the watch has passed the list
+	silenceLimit = 2 * time.Minute  // silence of the watch after which it counts as having passed the list
+	maxBehind    = 10 * time.Minute // how long the watch may be behind the list
+	maxDiffer    = 4096             // differences of one audit; the next audit finds the others
+	maxUnmended  = 1000             // differences that a list does not repair
+	retries      = 8                // an audit with ErrVoid is repeated after this part of the period
+	unfitPeriods = 4                // an unfit server is audited after this many periods
 )
 
 // Do is the kind of an Action.
@@ -76,23 +76,23 @@ type Action struct {
 
 // Core makes the decisions of an audit. It is for one goroutine.
 type Core struct {
-	began    Watch
-	second   bool
-	size     int    // about how many objects exist
-	keys     hashes // of the listed objects; first list only
-	pages    paging.Guard
-	from     string    // version of the first page
-	unnamed  bool      // an object without a readable name was listed
-	asked    time.Time // when the last page was requested
-	paused   time.Duration
-	shown    string // version of the watch when the list began
-	found    map[object.Key]Lost
-	relisted map[object.Key]State // their states in the second list
+	began        Watch
+	second       bool
+	size         int    // about how many objects exist
+	keys         hashes // of the listed objects; first list only
+	pages        paging.Guard
+	firstVersion string    // version of the first page
+	unnamed      bool      // an object without a readable name was listed
+	requested    time.Time // when the last page was requested
+	paused       time.Duration
+	watchAtStart string // version of the watch when the list began
+	found        map[object.Key]Lost
+	relisted     map[object.Key]State // their states in the second list
 
-	version string    // version of the list
-	ended   time.Time // end of the list
-	at      string    // version of the watch
-	since   time.Time // when the watch reached that version
+	version      string    // version of the list
+	ended        time.Time // end of the list
+	watchVersion string    // version of the watch
+	watchSince   time.Time // when the watch reached that version
 
 	kept
 	unmended map[uint64]struct{} // findings of the last repair that occur once more
@@ -112,8 +112,8 @@ func Next(now time.Time, period time.Duration, err error, random float64) time.T
 	switch {
 	case errors.Is(err, ErrVoid):
 		period /= retries
-	case Unfit(err) && period <= math.MaxInt64/patience:
-		period *= patience
+	case Unfit(err) && period <= math.MaxInt64/unfitPeriods:
+		period *= unfitPeriods
 	}
 	return now.Add(period - time.Duration(random*float64(period/4)))
 }
@@ -131,7 +131,7 @@ func (c *Core) Begin(now time.Time, w Watch, n int) Action {
 }
 
 func (c *Core) list(now time.Time, w Watch) Action {
-	c.pages, c.from, c.asked, c.paused, c.shown = paging.Guard{}, "", now, 0, w.Version
+	c.pages, c.firstVersion, c.requested, c.paused, c.watchAtStart = paging.Guard{}, "", now, 0, w.Version
 	return Action{Do: List, First: true}
 }
 
@@ -172,7 +172,7 @@ func (c *Core) Item(key object.Key, listed, held State) {
 
 // candidate records an object if its states differ, unless the last repair did not help.
 func (c *Core) candidate(l Lost) {
-	if !differ(l.Held, l.Listed) {
+	if !differs(l.Held, l.Listed) {
 		return
 	}
 	if _, known := c.repaired[l.finding()]; known {
@@ -184,33 +184,33 @@ func (c *Core) candidate(l Lost) {
 
 // Page is called at the end of a page. It reads held after the last page only.
 func (c *Core) Page(now time.Time, version, next string, w Watch, held Holding) Action {
-	if c.from == "" {
-		c.from = version
+	if c.firstVersion == "" {
+		c.firstVersion = version
 	}
 	switch {
 	case version == "":
 		return c.end(errors.New("the list has no resourceVersion"))
 	case w.Lists != c.began.Lists:
 		return c.end(ErrVoid)
-	case !c.began.Unordered && before(version, c.shown):
+	case !c.began.Unordered && before(version, c.watchAtStart):
 		return c.end(ErrOlder)
 	case next != "":
 		if err := c.pages.Next(next); err != nil {
 			return c.end(err)
 		}
-		pause := min(3*now.Sub(c.asked), maxPause, maxPauses-c.paused) // so listing takes a quarter of the time
-		c.asked, c.paused = now.Add(pause), c.paused+pause
+		pause := min(3*now.Sub(c.requested), maxPause, maxPauses-c.paused) // so listing takes a quarter of the time
+		c.requested, c.paused = now.Add(pause), c.paused+pause
 		return Action{Do: List, Continue: next, Pause: pause}
 	}
 	if c.second {
-		c.compareAgain()
+		c.confirm()
 	} else {
 		c.compare(held)
 	}
 	if len(c.unmended) >= maxUnmended {
 		return c.end(ErrUnlike)
 	}
-	c.version, c.ended, c.at, c.since = version, now, w.Version, now
+	c.version, c.ended, c.watchVersion, c.watchSince = version, now, w.Version, now
 	return c.look(now, w, held)
 }
 
@@ -225,22 +225,22 @@ func (c *Core) compare(held Holding) {
 		if _, listed := slices.BinarySearch(c.keys, hash(key)); listed {
 			continue
 		}
-		if c.began.Unordered || !before(c.from, s.Version) {
+		if c.began.Unordered || !before(c.firstVersion, s.Version) {
 			c.candidate(Lost{Key: key, Held: s})
 		}
 	}
 	c.keys = nil
 }
 
-// compareAgain drops the findings that the second list does not confirm.
-func (c *Core) compareAgain() {
+// confirm drops the findings that the second list does not confirm.
+func (c *Core) confirm() {
 	for key, l := range c.found {
 		s := c.relisted[key]
 		same := s.There == l.Listed.There && s.UID == l.Listed.UID && (s.There || !c.unnamed)
 		if c.began.Selected && !l.Held.There && s.Version != l.Listed.Version {
 			same = false // it may have left the selection in the meantime, and returned
 		}
-		if l.Listed = s; same && differ(l.Held, s) {
+		if l.Listed = s; same && differs(l.Held, s) {
 			c.found[key] = l
 		} else {
 			delete(c.found, key)
@@ -263,13 +263,13 @@ func (c *Core) look(now time.Time, w Watch, held Holding) Action {
 	if len(c.found) == 0 {
 		return c.end(nil)
 	}
-	if w.Version != c.at {
-		c.at, c.since = w.Version, now
+	if w.Version != c.watchVersion {
+		c.watchVersion, c.watchSince = w.Version, now
 	}
 	switch {
 	case !w.Good || !c.passed(now, w):
 		if now.Sub(c.ended) < maxBehind {
-			return Action{Do: Look, Pause: lookEvery}
+			return Action{Do: Look, Pause: lookInterval}
 		} else if !w.Good {
 			return c.end(ErrVoid)
 		}
@@ -287,11 +287,11 @@ func (c *Core) passed(now time.Time, w Watch) bool {
 	order, ok := object.CompareVersions(w.Version, c.version)
 	switch {
 	case w.Unordered || !ok:
-		return now.Sub(c.ended) >= quietFor
+		return now.Sub(c.ended) >= silenceLimit
 	case order >= 0:
 		return true
 	}
-	return now.Sub(c.since) >= quietFor
+	return now.Sub(c.watchSince) >= silenceLimit
 }
 
 // repair ends the audit and remembers its findings. An object that differs in the same way after

@@ -72,9 +72,9 @@ func Run(ctx context.Context, o Options) Action {
 // shell reads the pages of a list.
 type shell struct {
 	Options
-	turn   Turn
-	until  context.Context // limits the list
-	cancel context.CancelFunc
+	turn    Turn
+	listCtx context.Context // limits the list
+	cancel  context.CancelFunc
 }
 
 func (s *shell) release() {
@@ -93,7 +93,7 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 			s.turn = nil
 			return Action{}, err
 		}
-		s.until, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
+		s.listCtx, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
 	}
 	version, next, err := s.page(a.Continue)
 	if err != nil {
@@ -104,13 +104,13 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 }
 
 func (s *shell) page(token string) (version, next string, err error) {
-	ctx, cancel := context.WithCancelCause(s.until)
+	ctx, cancel := context.WithCancelCause(s.listCtx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(MaxPage, func() { cancel(ErrStalled) })
 	defer stalled.Stop()
 	list, err := s.Source.ListMetadata(ctx, client.ListQuery{Continue: token, Limit: PageSize})
 	if err != nil {
-		return "", "", because(ctx, err)
+		return "", "", causeOf(ctx, err)
 	}
 	defer list.Close()
 	for {
@@ -124,7 +124,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 		case bad:
 			s.item(object.Header{Key: one.Key}, true)
 		case err != nil:
-			return "", "", because(ctx, err)
+			return "", "", causeOf(ctx, err)
 		default:
 			h, err := raw.Header()
 			if one, ok := errors.AsType[*wire.DecodeError](err); ok {
@@ -151,8 +151,8 @@ func (s *shell) item(h object.Header, named bool) {
 	s.Core.Item(key, listed, s.Held(key))
 }
 
-// because returns the cause of a failed list: the expired time limit, if there is one.
-func because(ctx context.Context, err error) error {
+// causeOf returns the cause of a failed list: the expired time limit, if there is one.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

@@ -61,9 +61,9 @@ func (l *Lost) String() string {
 	return l.Key.String() + " (modified)"
 }
 
-// differ reports whether an event may be lost: the stored state is neither the listed one nor
+// differs reports whether an event may be lost: the stored state is neither the listed one nor
 // newer.
-func differ(held, listed State) bool {
+func differs(held, listed State) bool {
 	switch {
 	case held.There != listed.There:
 		return true

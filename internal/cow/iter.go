@@ -20,11 +20,11 @@ func (i *Iter) First() bool {
 	if i.t.root == nil {
 		return false
 	}
-	i.down(i.t.root)
+	i.descend(i.t.root)
 	return true
 }
 
-func (i *Iter) down(n *node) {
+func (i *Iter) descend(n *node) {
 	for {
 		i.path = append(i.path, step{n, 0})
 		if n.kids == nil {
@@ -66,7 +66,7 @@ func (i *Iter) Next() bool {
 		s := &i.path[len(i.path)-1]
 		if s.at++; s.at < len(s.n.ids) {
 			if s.n.kids != nil {
-				i.down(s.n.kids[s.at])
+				i.descend(s.n.kids[s.at])
 			}
 			return true
 		}

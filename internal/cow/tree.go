@@ -73,20 +73,20 @@ func (t *Tree) last() uint32 {
 	return n.ids[len(n.ids)-1]
 }
 
-// own returns a node that o may change.
-func (n *node) own(o *Owner) *node {
+// owned returns a node that o may change.
+func (n *node) owned(o *Owner) *node {
 	if n.owner == o {
 		return n
 	}
-	c := &node{owner: o, ids: append(make([]uint32, 0, room(len(n.ids))), n.ids...)}
+	c := &node{owner: o, ids: append(make([]uint32, 0, capacityFor(len(n.ids))), n.ids...)}
 	if n.kids != nil {
-		c.kids = append(make([]*node, 0, room(len(n.ids))), n.kids...)
+		c.kids = append(make([]*node, 0, capacityFor(len(n.ids))), n.kids...)
 	}
 	return c
 }
 
-// room is the capacity of a node of n items: a little more, in few sizes.
-func room(n int) int {
+// capacityFor is the capacity of a node of n items: a little more, in few sizes.
+func capacityFor(n int) int {
 	switch {
 	case n < 4:
 		return 4
@@ -125,7 +125,7 @@ func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *nod
 	if !last || p(n.ids[at]) >= 0 { // sorted input goes to the end
 		at, same = n.floor(p)
 	}
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		if same {
 			n.ids[at] = id
@@ -144,10 +144,10 @@ func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *nod
 	return n, n.split(last && at+2 == len(n.ids)), added
 }
 
-// insertAt is slices.Insert with the capacities of room.
+// insertAt is slices.Insert with the capacities of capacityFor.
 func insertAt[T any](s []T, at int, v T) []T {
 	if len(s) == cap(s) {
-		s = append(make([]T, 0, room(len(s)+1)), s...)
+		s = append(make([]T, 0, capacityFor(len(s)+1)), s...)
 	}
 	s = append(s, v)
 	copy(s[at+1:], s[at:])
@@ -165,10 +165,10 @@ func (n *node) split(atEnd bool) *node {
 	if atEnd {
 		at = maxNode - 1
 	}
-	right := &node{owner: n.owner, ids: append(make([]uint32, 0, room(len(n.ids)-at)), n.ids[at:]...)}
+	right := &node{owner: n.owner, ids: append(make([]uint32, 0, capacityFor(len(n.ids)-at)), n.ids[at:]...)}
 	n.ids = n.ids[:at]
 	if n.kids != nil {
-		right.kids = append(make([]*node, 0, room(len(n.kids)-at)), n.kids[at:]...)
+		right.kids = append(make([]*node, 0, capacityFor(len(n.kids)-at)), n.kids[at:]...)
 		clear(n.kids[at:])
 		n.kids = n.kids[:at]
 	}
@@ -193,7 +193,7 @@ func (t *Tree) Delete(o *Owner, p Probe) bool {
 // delete removes an existing number. The returned node may be empty.
 func (n *node) delete(o *Owner, p Probe) *node {
 	at, _ := n.floor(p)
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		n.ids = slices.Delete(n.ids, at, at+1)
 		return n
@@ -222,7 +222,7 @@ func (n *node) join(o *Owner, at int) {
 	if len(left.ids)+len(right.ids) > maxNode*3/4 {
 		return
 	}
-	left = left.own(o)
+	left = left.owned(o)
 	left.ids = append(left.ids, right.ids...)
 	if left.kids != nil {
 		left.kids = append(left.kids, right.kids...)

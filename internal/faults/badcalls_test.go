@@ -109,6 +109,6 @@ func TestBadCalls(t *testing.T) {
 }
 
 func openErr(ctx context.Context, mgr *flyball.Manager) error {
-	_, err := mgr.Cache().Open(ctx, &Gauge{}, informer.Selection{})
+	_, err := mgr.Cache().Open(ctx, &Gauge{}, client.Selection{})
 	return err
 }

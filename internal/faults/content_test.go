@@ -25,7 +25,7 @@ import (
 func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Config)) {
 	t.Helper()
 	f, err := informer.NewFactory(informer.Connect(dial(t, cfg)), informer.FactoryOptions{
-		Selection: informer.Selection{Namespace: r.ns},
+		Selection: client.Selection{Namespace: r.ns},
 		Configure: func(o *informer.Options) { tune(&o.Reflector.Config) },
 		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -160,7 +160,7 @@ func TestFault32FiftyKindsAtOnce(t *testing.T) {
 				resource, _ := meta.UnsafeGuessKindToResource(gvk)
 				return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil
 			},
-			Source: func(gvk schema.GroupVersionKind, _ informer.Selection) reflector.Source {
+			Source: func(gvk schema.GroupVersionKind, _ client.Selection) reflector.Source {
 				mu.Lock()
 				defer mu.Unlock()
 				if servers[gvk.Kind] == nil {
@@ -174,7 +174,7 @@ func TestFault32FiftyKindsAtOnce(t *testing.T) {
 		book := ledger.New()
 		for i := range kinds {
 			gvk := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: fmt.Sprint("Kind", i)}
-			h, err := all.Open(t.Context(), instance(gvk, "", "", nil), informer.Selection{})
+			h, err := all.Open(t.Context(), instance(gvk, "", "", nil), client.Selection{})
 			must(t, err)
 			defer h.Close()
 			o := instance(gvk, "n", fmt.Sprint("o", i), nil)

@@ -17,7 +17,6 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
@@ -101,7 +100,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 		also: func(r *rig) {
 			define(r, gvk, crd)
 			var err error
-			comets, err = r.mgr.Cache().Open(t.Context(), proto, informer.Selection{})
+			comets, err = r.mgr.Cache().Open(t.Context(), proto, client.Selection{})
 			must(t, err)
 			_, err = comets.Informer().Subscribe("comets", func(c store.Change) {
 				if c.New == nil {

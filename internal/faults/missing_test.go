@@ -85,7 +85,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 		also: func(r *rig) {
 			define(r, gvk, crd)
 			var err error
-			meteors, err = r.mgr.Cache().Open(t.Context(), instance(gvk, "", "", nil), informer.Selection{})
+			meteors, err = r.mgr.Cache().Open(t.Context(), instance(gvk, "", "", nil), client.Selection{})
 			must(t, err)
 		},
 	})

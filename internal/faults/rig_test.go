@@ -126,7 +126,7 @@ func start(t *testing.T, p *plane.Plane, s setup) *rig {
 func (r *rig) observe() {
 	r.Helper()
 	var err error
-	r.kind, err = r.mgr.Cache().Open(r.Context(), &corev1.ConfigMap{}, informer.Selection{})
+	r.kind, err = r.mgr.Cache().Open(r.Context(), &corev1.ConfigMap{}, client.Selection{})
 	must(r.T, err)
 	_, err = r.kind.Informer().Subscribe("source", func(c store.Change) {
 		n := r.tally("source")

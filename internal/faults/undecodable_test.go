@@ -76,7 +76,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 		book.Wrote(put(r, "a", int64(1)))
 		put(r, "bad-in-list", "large")
 		book.Wrote(put(r, "c", int64(3)))
-		h, err := r.mgr.Cache().Open(t.Context(), &Gauge{}, informer.Selection{})
+		h, err := r.mgr.Cache().Open(t.Context(), &Gauge{}, client.Selection{})
 		must(t, err)
 		inf = h.Informer()
 		_, err = informer.AddHandler(inf, informer.Handler[Gauge]{

@@ -57,14 +57,14 @@ func (h *Heap) compact(o Owner, budget int, share int64) (ok bool) {
 			h.pick()
 		}
 		v := h.victim
-		if h.at == h.books[v].used {
+		if h.victimAt == h.usages[v].used {
 			h.drop(v)
 			continue
 		}
 		chunk := h.chunks[v]
-		tag, n := chunk.head(h.at)
-		from := Place(v<<offsetBits | (h.at+head)/unit)
-		h.at += size(n)
+		tag, n := chunk.head(h.victimAt)
+		from := Place(v<<offsetBits | (h.victimAt+head)/unit)
+		h.victimAt += size(n)
 		budget -= perVisit
 		if o.Place(tag) != from {
 			continue
@@ -85,13 +85,13 @@ func (h *Heap) compact(o Owner, budget int, share int64) (ok bool) {
 // pick chooses the chunk with the largest share of dead bytes as the victim. One exists.
 func (h *Heap) pick() {
 	best := 0.0
-	for i, b := range h.books {
+	for i, b := range h.usages {
 		if dead := float64(b.used-b.live) / float64(max(b.used, 1)); dead > best {
 			best, h.victim = dead, i
 		}
 	}
-	h.at = 0
-	if h.fill == h.victim {
-		h.fill = -1
+	h.victimAt = 0
+	if h.current == h.victim {
+		h.current = -1
 	}
 }

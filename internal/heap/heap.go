@@ -27,29 +27,29 @@ type Options struct {
 // Heap is the writer of records. It is for one goroutine at a time. Readers use the versions that
 // Chunks returns. Use New.
 type Heap struct {
-	o      Options
-	chunks Chunks
-	own    bool   // no version shares this slice: its items may be replaced
-	books  []book // one for each chunk
-	vacant []int  // indexes without a chunk
-	fill   int    // the chunk that records are appended to; -1: none
-	used   int64  // bytes of all records, dead ones included
-	live   int64  // bytes of live records
-	debt   int64  // bytes that compaction may copy for the writes since its last step
-	victim int    // the chunk that compaction empties; -1: none
-	at     int    // offset of its next record
-	tally  *tally // of all chunks that are not freed yet
+	o        Options
+	chunks   Chunks
+	unshared bool    // no version shares this slice: its items may be replaced
+	usages   []usage // one for each chunk
+	vacant   []int   // indexes without a chunk
+	current  int     // the chunk that records are appended to; -1: none
+	used     int64   // bytes of all records, dead ones included
+	live     int64   // bytes of live records
+	debt     int64   // bytes that compaction may copy for the writes since its last step
+	victim   int     // the chunk that compaction empties; -1: none
+	victimAt int     // offset of its next record
+	tally    *tally  // of all chunks that are not freed yet
 }
 
-// book counts the bytes used in a chunk, and those of live records.
-type book struct{ used, live int }
+// usage counts the bytes used in a chunk, and those of live records.
+type usage struct{ used, live int }
 
 // New returns a heap without memory.
-func New(o Options) *Heap { return &Heap{o: o, fill: -1, victim: -1, tally: new(tally)} }
+func New(o Options) *Heap { return &Heap{o: o, current: -1, victim: -1, tally: new(tally)} }
 
 // Chunks returns the current version.
 func (h *Heap) Chunks() Chunks {
-	h.own = false
+	h.unshared = false
 	return slices.Clip(h.chunks)
 }
 
@@ -59,16 +59,16 @@ func (h *Heap) Put(tag uint32, b []byte) (Place, error) {
 	if len(b) > MaxRecord {
 		return 0, ErrTooLarge
 	}
-	need, i := size(len(b)), h.fill
-	if i < 0 || need > len(h.chunks[i].mem)-h.books[i].used {
+	need, i := size(len(b)), h.current
+	if i < 0 || need > len(h.chunks[i].mem)-h.usages[i].used {
 		if i = h.open(need); i < 0 {
 			return 0, ErrFull
 		}
 		if need < ownChunk {
-			h.fill = i
+			h.current = i
 		}
 	}
-	c, k := h.chunks[i], &h.books[i]
+	c, k := h.chunks[i], &h.usages[i]
 	at := k.used
 	k.used += need
 	k.live += need
@@ -87,10 +87,10 @@ func (h *Heap) Put(tag uint32, b []byte) (Place, error) {
 func (h *Heap) Free(p Place) {
 	i := int(p >> offsetBits)
 	n := size(len(h.chunks[i].record(p)))
-	h.books[i].live -= n
+	h.usages[i].live -= n
 	h.live -= int64(n)
 	h.debt += perByte * int64(n)
-	if h.books[i].live == 0 {
+	if h.usages[i].live == 0 {
 		h.drop(i)
 	}
 }
@@ -110,7 +110,7 @@ func (h *Heap) open(need int) int {
 			return -1
 		}
 		h.chunks = append(h.chunks, newChunk(n, h.o, h.tally)) // versions do not read beyond their length
-		h.books = append(h.books, book{})
+		h.usages = append(h.usages, usage{})
 		return len(h.chunks) - 1
 	}
 	i := h.vacant[len(h.vacant)-1]
@@ -122,13 +122,13 @@ func (h *Heap) open(need int) int {
 // drop removes a chunk from later versions.
 func (h *Heap) drop(i int) {
 	h.chunks[i].memory.drop()
-	h.used -= int64(h.books[i].used)
-	h.live -= int64(h.books[i].live)
-	h.books[i] = book{}
+	h.used -= int64(h.usages[i].used)
+	h.live -= int64(h.usages[i].live)
+	h.usages[i] = usage{}
 	h.replace(i, nil)
 	h.vacant = append(h.vacant, i)
-	if h.fill == i {
-		h.fill = -1
+	if h.current == i {
+		h.current = -1
 	}
 	if h.victim == i {
 		h.victim = -1
@@ -137,8 +137,8 @@ func (h *Heap) drop(i int) {
 
 // replace sets a chunk in later versions.
 func (h *Heap) replace(i int, c *Chunk) {
-	if !h.own {
-		h.chunks, h.own = slices.Clone(h.chunks), true
+	if !h.unshared {
+		h.chunks, h.unshared = slices.Clone(h.chunks), true
 	}
 	h.chunks[i] = c
 }

@@ -230,7 +230,7 @@ func TestRecordsOfAnySizeFit(t *testing.T) {
 	if _, err := h.Put(1, make([]byte, MaxRecord+1)); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
-	h.vacant, h.chunks, h.fill = nil, make(Chunks, maxChunks), -1
+	h.vacant, h.chunks, h.current = nil, make(Chunks, maxChunks), -1
 	if _, err := h.Put(1, nil); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
@@ -246,7 +246,7 @@ func TestCompactionOfAFullHeapLosesNothing(t *testing.T) {
 		is.free(h, tag*2)
 	}
 	for len(h.chunks) < maxChunks {
-		h.chunks, h.books = append(h.chunks, h.chunks[0]), append(h.books, book{})
+		h.chunks, h.usages = append(h.chunks, h.chunks[0]), append(h.usages, usage{})
 	}
 	h.vacant = nil
 	for range 10 { // the open chunk may still have room
@@ -340,8 +340,8 @@ func TestCollectionIsDueInProportionToMemory(t *testing.T) {
 	}{
 		{15 * mb, 0, time.Hour, false},
 		{17 * mb, 0, time.Hour, true},
-		{17 * mb, 0, relief - 1, false},
-		{17 * mb, 60 * mb, relief, true},
+		{17 * mb, 0, minInterval - 1, false},
+		{17 * mb, 60 * mb, minInterval, true},
 		{17 * mb, 100 * mb, time.Hour, false},
 		{300 * mb, 1000 * mb, time.Hour, true},
 	} {

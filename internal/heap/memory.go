@@ -46,8 +46,8 @@ func newChunk(n int, o Options, t *tally) *Chunk {
 	return c
 }
 
-// hold adds n bytes to the held ones.
-func (m *memory) hold(n int64) {
+// addHeld adds n bytes to the held ones.
+func (m *memory) addHeld(n int64) {
 	m.tally.held.Add(n)
 	if m.mapped {
 		m.tally.mapped.Add(n)
@@ -55,8 +55,8 @@ func (m *memory) hold(n int64) {
 	}
 }
 
-// wait adds n bytes to those that wait for the collector.
-func (m *memory) wait(n int64) {
+// addWaiting adds n bytes to those that wait for the collector.
+func (m *memory) addWaiting(n int64) {
 	m.tally.dropped.Add(n)
 	if m.mapped {
 		process.dropped.Add(n)
@@ -67,22 +67,22 @@ func (m *memory) wait(n int64) {
 func (m *memory) touch(n int) {
 	if was := m.touched.Load(); int64(n) > was {
 		m.touched.Store(int64(n))
-		m.hold(int64(n) - was)
+		m.addHeld(int64(n) - was)
 	}
 }
 
 // drop records that later versions do not have the chunk.
 func (m *memory) drop() {
 	m.dropped.Store(true)
-	m.wait(m.touched.Load())
+	m.addWaiting(m.touched.Load())
 }
 
 // release frees the memory after the chunk was collected.
 func (m *memory) release() {
 	n := m.touched.Load()
-	m.hold(-n)
+	m.addHeld(-n)
 	if m.dropped.Load() {
-		m.wait(-n)
+		m.addWaiting(-n)
 	}
 	switch {
 	case m.mapped:

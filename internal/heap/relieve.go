@@ -13,8 +13,8 @@ const (
 	// waitingShare is the share of all memory that may wait. The Go runtime lets garbage grow to
 	// the whole size of its heap.
 	waitingShare = 4
-	// relief is the least time between two requested collections.
-	relief = 100 * time.Millisecond
+	// minInterval is the least time between two requested collections.
+	minInterval = 100 * time.Millisecond
 )
 
 // reliever tracks the requested collections.
@@ -50,7 +50,7 @@ func Relieve() {
 // due decides whether to collect. waiting is the size in bytes of possible garbage, live that of
 // all other memory.
 func due(waiting, live int64, since time.Duration) bool {
-	return waiting > max(minWaiting, live/waitingShare) && since >= relief
+	return waiting > max(minWaiting, live/waitingShare) && since >= minInterval
 }
 
 func (r *reliever) collect() {

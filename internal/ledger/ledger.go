@@ -39,7 +39,7 @@ type Ledger struct {
 type record struct {
 	uid     types.UID
 	version string
-	gone    bool
+	deleted bool
 }
 
 // New returns an empty ledger.
@@ -58,7 +58,7 @@ func (l *Ledger) Wrote(o metav1.Object) {
 	old, ok := l.last[key]
 	switch {
 	case !ok:
-	case old.gone && old.uid == new.uid:
+	case old.deleted && old.uid == new.uid:
 		return // the answer of the delete arrived first
 	case newer(old.version, new.version):
 		return
@@ -74,7 +74,7 @@ func (l *Ledger) Deleted(key object.Key, uid types.UID) {
 	defer l.signal()
 	l.deletes++
 	if r, ok := l.last[key]; !ok || r.uid == uid {
-		l.last[key] = record{uid: uid, version: r.version, gone: true}
+		l.last[key] = record{uid: uid, version: r.version, deleted: true}
 	}
 }
 
@@ -83,7 +83,7 @@ func (l *Ledger) Counts() (writes, deletes, live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.last {
-		if !r.gone {
+		if !r.deleted {
 			live++
 		}
 	}
@@ -143,20 +143,20 @@ type View struct {
 	name   string
 	ledger *Ledger
 
-	mu      sync.Mutex
-	seen    map[object.Key]record
-	backs   []error
-	deletes int
+	mu          sync.Mutex
+	seen        map[object.Key]record
+	regressions []error
+	deletes     int
 }
 
 // Saw records that the observer saw this state of an object.
 func (v *View) Saw(o metav1.Object) {
-	v.note(object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()})
+	v.add(object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()})
 }
 
 // SawHeader is Saw for a header.
 func (v *View) SawHeader(h *object.Header) {
-	v.note(h.Key, record{uid: h.UID, version: h.ResourceVersion})
+	v.add(h.Key, record{uid: h.UID, version: h.ResourceVersion})
 }
 
 // Gone records that the observer saw the deletion of the object, or found none.
@@ -165,10 +165,10 @@ func (v *View) Gone(key object.Key) {
 	defer v.mu.Unlock()
 	defer v.ledger.signal()
 	r := v.seen[key]
-	if !r.gone && r.uid != "" {
+	if !r.deleted && r.uid != "" {
 		v.deletes++
 	}
-	r.gone = true
+	r.deleted = true
 	v.seen[key] = r
 }
 
@@ -179,13 +179,13 @@ func (v *View) Deletes() int {
 	return v.deletes
 }
 
-func (v *View) note(key object.Key, new record) {
+func (v *View) add(key object.Key, new record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	defer v.ledger.signal()
 	old, ok := v.seen[key]
-	if ok && old.uid == new.uid && newer(old.version, new.version) && len(v.backs) < 10 {
-		v.backs = append(v.backs, fmt.Errorf("%s: %s went back from version %s to %s",
+	if ok && old.uid == new.uid && newer(old.version, new.version) && len(v.regressions) < 10 {
+		v.regressions = append(v.regressions, fmt.Errorf("%s: %s went back from version %s to %s",
 			v.name, key, old.version, new.version))
 	}
 	v.seen[key] = new
@@ -194,19 +194,19 @@ func (v *View) note(key object.Key, new record) {
 func (v *View) check(last map[object.Key]record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := slices.Clone(v.backs)
+	all := slices.Clone(v.regressions)
 	missing := 0
 	for _, key := range slices.SortedFunc(maps.Keys(last), object.Key.Compare) {
 		want, got := last[key], v.seen[key]
 		problem := ""
 		switch {
-		case want.gone && (got.gone || got.uid == ""):
-		case want.gone && got.uid == want.uid:
+		case want.deleted && (got.deleted || got.uid == ""):
+		case want.deleted && got.uid == want.uid:
 			problem = "is gone, last seen at version " + got.version
-		case want.gone: // another object of the name, which the ledger does not know
+		case want.deleted: // another object of the name, which the ledger does not know
 		case got.uid == "":
 			problem = "was never seen"
-		case got.gone:
+		case got.deleted:
 			problem = "was seen deleted, but exists"
 		case got.uid != want.uid:
 			if newer(want.version, got.version) {

@@ -26,12 +26,12 @@ const Patience = time.Second
 
 // guard is shared by all handlers derived from one.
 type guard struct {
-	turn chan struct{} // holds one token; the goroutine inside the handler has it
+	token chan struct{} // holds one token; the goroutine inside the handler has it
 
-	mu      sync.Mutex
-	stuck   bool   // the holder of the token exceeds Patience
-	dropped uint64 // total
-	unsaid  uint64 // dropped and not reported yet
+	mu         sync.Mutex
+	stuck      bool   // the holder of the token exceeds Patience
+	dropped    uint64 // total
+	unreported uint64 // dropped and not reported yet
 }
 
 // handler implements slog.Handler.
@@ -49,8 +49,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	if _, guarded := l.Handler().(*handler); guarded {
 		return l
 	}
-	g := &guard{turn: make(chan struct{}, 1)}
-	g.turn <- struct{}{}
+	g := &guard{token: make(chan struct{}, 1)}
+	g.token <- struct{}{}
 	return slog.New(&handler{guard: g, inner: l.Handler()})
 }
 
@@ -99,14 +99,14 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	patience := time.NewTimer(Patience)
 	defer patience.Stop()
 	select {
-	case <-h.turn:
+	case <-h.token:
 	default:
 		if h.isStuck() {
 			h.drop()
 			return nil
 		}
 		select {
-		case <-h.turn:
+		case <-h.token:
 		case <-patience.C:
 			h.drop()
 			return nil
@@ -117,7 +117,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	select {
 	case <-l.done:
 	case <-patience.C:
-		if l.leave() {
+		if l.abandon() {
 			return nil
 		}
 	}
@@ -131,32 +131,32 @@ func (g *guard) drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.dropped++
-	g.unsaid++
+	g.unreported++
 }
 
-// takeUnsaid returns the number of dropped lines to report, and resets it.
-func (g *guard) takeUnsaid() uint64 {
+// takeUnreported returns the number of dropped lines to report, and resets it.
+func (g *guard) takeUnreported() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := g.unsaid
-	g.unsaid = 0
+	n := g.unreported
+	g.unreported = 0
 	return n
 }
 
 // line is a line that is being written by the holder of the token.
 type line struct {
 	*handler
-	record slog.Record
-	over   bool          // guarded by guard.mu
-	done   chan struct{} // closed when over
-	err    error         // set when over
+	record  slog.Record
+	written bool          // guarded by guard.mu
+	done    chan struct{} // closed when written
+	err     error         // set when written
 }
 
-// leave stops waiting for the line. It returns false if the line is already written.
-func (l *line) leave() bool {
+// abandon stops waiting for the line. It returns false if the line is already written.
+func (l *line) abandon() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck = !l.over
+	l.stuck = !l.written
 	return l.stuck
 }
 
@@ -165,13 +165,13 @@ func (l *line) write(ctx context.Context) {
 	l.err = run.ErrGoexit
 	defer func() {
 		l.mu.Lock()
-		l.over, l.stuck = true, false
+		l.written, l.stuck = true, false
 		l.mu.Unlock()
-		l.turn <- struct{}{}
+		l.token <- struct{}{}
 		close(l.done)
 	}()
 	l.err = run.Safely("log handler", func() error { return l.inner.Handle(ctx, l.record) })
-	if n := l.takeUnsaid(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
+	if n := l.takeUnreported(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
 		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "log lines were dropped: the log was blocked", 0)
 		dropped.AddAttrs(slog.Uint64("lines", n))
 		_ = run.Safely("log handler", func() error { return l.inner.Handle(ctx, dropped) })

@@ -12,28 +12,28 @@ const After = time.Second
 // Watch observes calls that are made one after another. It costs some tens of nanoseconds a call. A
 // timer runs only while calls are made. Use New.
 type Watch[T any] struct {
-	tell func(call T, began time.Time)
+	report func(call T, began time.Time)
 
-	mu      sync.Mutex
-	call    T
-	began   time.Time // zero: no call runs
-	told    bool
-	made    bool // a call began since the timer was set
-	armed   bool
-	stopped bool
-	timer   *time.Timer
+	mu       sync.Mutex
+	call     T
+	began    time.Time // zero: no call runs
+	reported bool
+	called   bool // a call began since the timer was set
+	armed    bool
+	stopped  bool
+	timer    *time.Timer
 }
 
 // New returns a Watch. tell is called once for each call that has run for After, on a goroutine of
 // its own.
-func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{tell: tell} }
+func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{report: tell} }
 
 // Begin marks the start of a call. The previous call has ended.
 func (w *Watch[T]) Begin(call T) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.call, w.began, w.told, w.made = call, now, false, true
+	w.call, w.began, w.reported, w.called = call, now, false, true
 	if w.armed || w.stopped {
 		return
 	}
@@ -41,9 +41,9 @@ func (w *Watch[T]) Begin(call T) {
 }
 
 func (w *Watch[T]) arm(d time.Duration) {
-	w.armed, w.made = true, false
+	w.armed, w.called = true, false
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.look)
+		w.timer = time.AfterFunc(d, w.onTimer)
 		return
 	}
 	w.timer.Reset(d)
@@ -80,11 +80,11 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-// look is called by the timer.
-func (w *Watch[T]) look() {
+// onTimer is called by the timer.
+func (w *Watch[T]) onTimer() {
 	call, began, tell := w.overdue(time.Now())
 	if tell {
-		w.tell(call, began)
+		w.report(call, began)
 	}
 }
 
@@ -96,13 +96,13 @@ func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, tell bool) {
 	if w.stopped {
 		return call, began, false
 	}
-	runs := !w.began.IsZero() && !w.told
+	runs := !w.began.IsZero() && !w.reported
 	if left := After - now.Sub(w.began); runs && left <= 0 {
-		w.told = true
+		w.reported = true
 		return w.call, w.began, true
 	} else if runs {
 		w.arm(left)
-	} else if w.made {
+	} else if w.called {
 		w.arm(After)
 	}
 	return call, began, false

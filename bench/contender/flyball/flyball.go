@@ -42,7 +42,7 @@ func open(o contender.Options) (contender.Contender, error) {
 		return nil, err
 	}
 	var err error
-	if f.handle, err = f.cache.Open(context.Background(), f.proto, informer.Selection{}); err != nil {
+	if f.handle, err = f.cache.Open(context.Background(), f.proto, client.Selection{}); err != nil {
 		return nil, err
 	}
 	if o.Blocked != nil {

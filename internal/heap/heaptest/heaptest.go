@@ -26,14 +26,14 @@ func Live() int64 {
 		// concurrently: that of a chunk may end after the one above.
 		mapped, _ := heap.Process()
 		if mapped == last {
-			return now()
+			return inUse()
 		}
 		last = mapped
 	}
 }
 
-// now returns the bytes in use, garbage included.
-func now() int64 {
+// inUse returns the bytes in use, garbage included.
+func inUse() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	mapped, _ := heap.Process()
@@ -56,11 +56,11 @@ func WatchPeak() *Peak {
 func (p *Peak) watch() {
 	often := time.NewTicker(5 * time.Millisecond)
 	defer often.Stop()
-	for most := now(); ; most = max(most, now()) {
+	for most := inUse(); ; most = max(most, inUse()) {
 		select {
 		case <-often.C:
 		case <-p.stop:
-			p.most <- max(most, now())
+			p.most <- max(most, inUse())
 			return
 		}
 	}

@@ -7,10 +7,10 @@ import (
 
 const wordSize = unsafe.Sizeof(uintptr(0))
 
-// kinOf returns the type to allocate values of t as: one with the same pointer layout, shared by
+// layoutType returns the type to allocate values of t as: one with the same pointer layout, shared by
 // many types. It is uint64 for types without pointers. It is string and unsafe.Pointer for types
 // that consist of nothing else.
-func kinOf(t reflect.Type) reflect.Type {
+func layoutType(t reflect.Type) reflect.Type {
 	words := make([]bool, t.Size()/wordSize)
 	pointers(words, t, 0)
 	n, strings := 0, len(words)%2 == 0
