@@ -17,8 +17,8 @@ var (
 	inline = regexp.MustCompile("`([^`\n]+)`")
 	// exportedName matches a name of a package, and what stands behind further dots: a field, a method.
 	exportedName = regexp.MustCompile(`(?:^|[^\w/.])([a-z]\w*)\.([A-Z]\w*(?:\.\w+)*)`)
-	// nameInFile matches a name with the file that has it: "`next` in `controller/next.go`".
-	nameInFile = regexp.MustCompile("`([\\w.]+)`(?:,? (?:and|or) `([\\w.]+)`)? in `([\\w/]+\\.go)`")
+	// nameInFile matches names with the file that declares them: "`next` in `controller/next.go`".
+	nameInFile = regexp.MustCompile("`([\\w.]+)`(?: and `([\\w.]+)`)? in `([\\w/]+\\.go)`")
 )
 
 // others are first words of code that look like packages of the core module, and are none.
@@ -36,6 +36,11 @@ func TestGuidesNameWhatExists(t *testing.T) {
 		}
 		text := fenced.ReplaceAllString(document(t, g), "")
 		for _, code := range inline.FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(g, "docs/concepts/") && strings.HasSuffix(code[1], ".go") {
+				if _, err := fs.Stat(root, code[1]); err != nil {
+					t.Errorf("%s: %v", g, err)
+				}
+			}
 			for _, m := range exportedName.FindAllStringSubmatch(code[1], -1) {
 				known := declared[m[1]]
 				if known == nil {
@@ -59,8 +64,8 @@ func TestGuidesNameWhatExists(t *testing.T) {
 			}
 			for _, name := range m[1:3] {
 				name = name[strings.LastIndex(name, ".")+1:]
-				if name != "" && !regexp.MustCompile(`\b`+name+`\b`).Match(src) {
-					t.Errorf("%s: %s has no %s", g, m[3], name)
+				if name != "" && !regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type )`+name+`\b`).Match(src) {
+					t.Errorf("%s: %s declares no %s", g, m[3], name)
 				}
 			}
 		}
