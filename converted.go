@@ -74,8 +74,8 @@ func waitsForConversion(err error, since, now time.Time) bool {
 	if err == nil {
 		return !since.IsZero() && now.Sub(since) >= convertedWait
 	}
-	_, forbidden := errors.AsType[*client.Forbidden](err)
-	_, unauthorized := errors.AsType[*client.Unauthorized](err)
-	_, absent := errors.AsType[*client.NotServed](err)
+	_, forbidden := errors.AsType[*client.ForbiddenError](err)
+	_, unauthorized := errors.AsType[*client.UnauthorizedError](err)
+	_, absent := errors.AsType[*client.NotServedError](err)
 	return !forbidden && !unauthorized && !absent
 }

@@ -23,14 +23,14 @@ func TestConversionExcusesLists(t *testing.T) {
 		{nil, time.Time{}, false},
 		{nil, now.Add(-9 * time.Second), false},
 		{nil, now.Add(-10 * time.Second), true},
-		{&client.Broken{}, now, true},
-		{&client.Unavailable{}, now, true},
-		{&client.Timeout{}, now, true},
-		{&client.TooManyRequests{}, now, true},
+		{&client.InternalError{}, now, true},
+		{&client.UnavailableError{}, now, true},
+		{&client.TimeoutError{}, now, true},
+		{&client.TooManyRequestsError{}, now, true},
 		{errors.New("the stream ended early"), now, true},
-		{fmt.Errorf("list: %w", &client.Forbidden{}), now.Add(-time.Hour), false},
-		{&client.Unauthorized{}, now.Add(-time.Hour), false},
-		{&client.NotServed{}, now.Add(-time.Hour), false},
+		{fmt.Errorf("list: %w", &client.ForbiddenError{}), now.Add(-time.Hour), false},
+		{&client.UnauthorizedError{}, now.Add(-time.Hour), false},
+		{&client.NotServedError{}, now.Add(-time.Hour), false},
 	} {
 		if got := waitsForConversion(tt.err, tt.since, now); got != tt.want {
 			t.Errorf("%T %v, %v ago: %v, want %v", tt.err, tt.err, now.Sub(tt.since), got, tt.want)

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/webhook"
 )
@@ -34,7 +33,7 @@ func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 		close(draining)
 		<-heard
 	}
-	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

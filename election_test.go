@@ -79,7 +79,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	eventually(t, "the standby is ready", func() bool { return next.Ready().Err(t.Context()) == nil })
 	for c, what := range map[client.Client]string{next.Client(): "Client", next.Live(): "Live"} {
 		_, err := client.Create(t.Context(), c, configMap(ns, "from-the-standby"))
-		_, fenced := errors.AsType[*client.Fenced](err)
+		_, fenced := errors.AsType[*client.FencedError](err)
 		if _, ok := errors.AsType[*leader.NotLeadingError](err); !fenced || !ok {
 			t.Errorf("%s of the standby writes: %v", what, err)
 		}
@@ -106,7 +106,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// FAULT 17: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
+// Fault 17 of docs/faults.md: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
 // further writes are refused, and Run returns the cause.
 func TestEditedLeaseStopsTheLeader(t *testing.T) {
 	p := planetest.Shared(t)
@@ -151,7 +151,7 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != leader.Taken || lost.Holder != "somebody" {
 		t.Errorf("the reconcile was cancelled for %v", errs[0])
 	}
-	if _, ok := errors.AsType[*client.Fenced](errs[1]); !ok {
+	if _, ok := errors.AsType[*client.FencedError](errs[1]); !ok {
 		t.Errorf("a write afterwards: %v", errs[1])
 	}
 	err = <-result

@@ -46,10 +46,6 @@ import (
 	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-// ErrRunning says that Run was called while the manager runs, or while members of its last run have not
-// ended. The error then names them.
-var ErrRunning = errors.New("manager runs already")
-
 // Manager runs the controllers of a program, and holds the clients, the cache and the servers that they
 // share. All methods may be called from any goroutine.
 type Manager struct {
@@ -82,7 +78,7 @@ var (
 )
 
 // New makes a manager. It reads the configuration and sends nothing to the server: Run checks the server
-// first. Errors are an *[OptionError], or those of client.Config, client.New, cache.New and event.New.
+// first. Errors are an *[option.Error], or those of client.Config, client.New, cache.New and event.New.
 func New(o Options) (*Manager, error) {
 	o, err := o.resolved()
 	if err != nil {
@@ -161,7 +157,7 @@ func (m *Manager) elect() (err error) {
 		}
 	}, o.Hook)
 	if m.elector, err = leader.New(m.bare, o); err != nil {
-		return &OptionError{"Leader", err}
+		return badOption("Leader", err)
 	}
 	m.life.elect = m.elector.Run
 	m.live = m.elector.Fenced(m.paced)
@@ -212,7 +208,7 @@ func hostOf(c *rest.Config) string {
 // the place of a cache that was restricted: to selectors, or, about all namespaces, to some of them.
 //
 // With Options.Leader a write is sent only while this process surely leads. Any other write is a
-// *client.Fenced that wraps a *leader.NotLeadingError.
+// *client.FencedError that wraps a *leader.NotLeadingError.
 func (m *Manager) Client() client.Client { return m.client }
 
 // Live reads from the server and writes to it. With Options.Leader its writes are fenced as those of

@@ -88,14 +88,14 @@ func (l *life) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running {
-		return ErrRunning
+		return fmt.Errorf("manager: %w", run.ErrRunning)
 	}
 	var names []string
 	for p := range Phase(phaseCount) {
 		names = append(names, l.unendedLocked(p)...)
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%w: not ended since the last time: %s", ErrRunning, strings.Join(names, ", "))
+		return fmt.Errorf("manager: %w: not ended since the last time: %s", run.ErrRunning, strings.Join(names, ", "))
 	}
 	l.running, l.stopped, l.term = true, time.Time{}, nil
 	for _, b := range l.order {

@@ -250,7 +250,7 @@ func TestRunsOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife()
 		stop := begun(l)
-		if err := begun(l)(nil); err != ErrRunning {
+		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("a second run: %v", err)
 		}
 		stop(nil)

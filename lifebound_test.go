@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/run"
 )
 
 // stuck is a member that ends when the test releases it.
@@ -48,7 +49,7 @@ func TestRunNamesMembersThatDoNotEnd(t *testing.T) {
 					t.Errorf("the others did not end: %s", log)
 				}
 				err = begun(l)(nil)
-				if !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), "stuck, stuck too") {
+				if !errors.Is(err, run.ErrRunning) || !strings.Contains(err.Error(), "stuck, stuck too") {
 					t.Errorf("a run beside what is left: %v", err)
 				}
 				close(let)
@@ -214,7 +215,7 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 		if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !slices.Equal(late.Names, []string{campaigning}) {
 			t.Errorf("a release that hangs: %v", err)
 		}
-		if err := begun(l)(nil); !errors.Is(err, ErrRunning) {
+		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("beside it: %v", err)
 		}
 		time.Sleep(time.Hour)

@@ -143,7 +143,7 @@ func TestBlockedLogDelaysNeitherLossNorStop(t *testing.T) {
 			go func() { out <- m.Run(ctx) }()
 			select {
 			case <-leads:
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Fatalf("no leader: %+v", m.elector.State())
 			}
 			close(log.full)

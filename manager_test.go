@@ -23,11 +23,11 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 )
 
 // ran runs a manager. stop ends it, and returns the error of Run.
@@ -152,7 +152,7 @@ func TestManagerRunsAgain(t *testing.T) {
 		a.put("deployments", deployment(name))
 		stop := ran(t, m)
 		until(t, seen, name, func(s string) bool { return s == name })
-		if err := m.Run(context.Background()); err != ErrRunning {
+		if err := m.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run beside Run: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -197,7 +197,7 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("said after %v", took)
 	}
-	var forbidden *client.Forbidden
+	var forbidden *client.ForbiddenError
 	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
 		t.Errorf("state: %v", err)
 	}
@@ -233,7 +233,7 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 					live.Add(1)
 				}
 			}}})
-			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, informer.Selection{})
+			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +326,7 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	a.deny("secrets", true)
 	m := a.manager(t, Options{})
 	for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
-		h, err := m.Cache().Open(context.Background(), proto, informer.Selection{})
+		h, err := m.Cache().Open(context.Background(), proto, client.Selection{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,11 +393,11 @@ func TestBadStartIsAnError(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	var none *client.NoConfig
+	var none *client.NoConfigError
 	if _, err := New(Options{}); !errors.As(err, &none) {
 		t.Errorf("no configuration: %v", err)
 	}
-	var bad *client.BadConfig
+	var bad *client.ConfigError
 	if _, err := New(Options{Kubeconfig: "/nonexistent"}); !errors.As(err, &bad) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/option"
 )
 
 const defaultGrace = 30 * time.Second
@@ -92,17 +93,10 @@ type Hooks struct {
 	LiveRead func(schema.GroupVersionKind)
 }
 
-// OptionError says which of the Options cannot be as it is.
-type OptionError struct {
-	// Field as in "Webhooks.Managed".
-	Field string
-	Err   error
+// badOption is the error for one of the Options, as in "Webhooks.Managed".
+func badOption(field string, err error) error {
+	return &option.Error{Of: "flyball.Options", Field: field, Err: err}
 }
-
-func (e *OptionError) Error() string { return fmt.Sprintf("flyball: Options.%s: %s", e.Field, e.Err) }
-
-// Unwrap returns what is wrong with it.
-func (e *OptionError) Unwrap() error { return e.Err }
 
 // resolved checks the options and fills in the defaults.
 func (o Options) resolved() (Options, error) {
@@ -111,7 +105,7 @@ func (o Options) resolved() (Options, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	if o.ProbeReasons < 0 || int(o.ProbeReasons) >= len(reasonsNames) {
-		return o, &OptionError{"ProbeReasons", fmt.Errorf("there is no %s", o.ProbeReasons)}
+		return o, badOption("ProbeReasons", fmt.Errorf("there is no %s", o.ProbeReasons))
 	}
 	switch {
 	case o.GracePeriod == 0:
@@ -123,7 +117,7 @@ func (o Options) resolved() (Options, error) {
 		o.SyncTimeout = 2 * time.Minute
 	}
 	if o.Debug && o.Metrics.Addr == "" {
-		return o, &OptionError{"Debug", errors.New("the pages are served beside the metrics: Options.Metrics.Addr is empty")}
+		return o, badOption("Debug", errors.New("the pages are served beside the metrics: Options.Metrics.Addr is empty"))
 	}
 	if o.Config == nil {
 		cfg, err := client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig, Context: o.Context})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
@@ -54,7 +53,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 		renewed[l.Spec.RenewTime.String()] = true
 		return len(renewed) > 5
 	})
-	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, informer.Selection{Namespace: ns}); err != nil {
+	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, client.Selection{Namespace: ns}); err != nil {
 		t.Error(err)
 	}
 	sync, end := context.WithTimeout(ctx, 30*time.Second)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -30,7 +29,7 @@ func TestTheServerAnswersReadsOfKindsThatNobodyOpened(t *testing.T) {
 		Hooks:  Hooks{LiveRead: func(schema.GroupVersionKind) { live.Add(1) }},
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	h, err := m.Cache().Open(t.Context(), &appsv1.Deployment{}, informer.Selection{})
+	h, err := m.Cache().Open(t.Context(), &appsv1.Deployment{}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

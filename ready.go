@@ -124,7 +124,7 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 	for name, w := range watchNames(m.cache.Watches()) {
 		err := checkWatch(w)
 		if err != nil && m.excused(w.Kind.GVK.GroupKind(), w.State, now) {
-			err = &probe.Excused{Why: whyConversion, Err: err}
+			err = &probe.ExcusedError{Why: whyConversion, Err: err}
 		}
 		all[checkName("cache:"+name)] = err
 	}
@@ -137,7 +137,7 @@ func (m *Manager) checkControllers(context.Context) map[string]error {
 		state := c.State()
 		err := checkController(state)
 		if why := m.whyExcused(c, state, excused); err != nil && why != "" {
-			err = &probe.Excused{Why: why, Err: err}
+			err = &probe.ExcusedError{Why: why, Err: err}
 		}
 		all[checkName("controller:"+name)] = err
 	}

@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// FAULTS 11 and 26: readyz shows the failing kind and its cause, check by check. All other checks pass.
+// Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyNamesTheFailingKind(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -139,7 +139,7 @@ func TestNamesOfWatchesAreDistinct(t *testing.T) {
 	watch := func(group, resource, ns string, metadata bool) cache.Watch {
 		return cache.Watch{
 			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
-			Selection: informer.Selection{Namespace: ns, MetadataOnly: metadata},
+			Selection: client.Selection{Namespace: ns, MetadataOnly: metadata},
 		}
 	}
 	got := watchNames([]cache.Watch{
@@ -162,7 +162,7 @@ func TestNamesOfWatchesAreDistinct(t *testing.T) {
 // The check of a watch that was closed meanwhile passes.
 func TestChecksOfClosedWatchesPass(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
-	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, informer.Selection{})
+	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/option"
 )
 
 // Beyond loopback the probes show which check fails, and not why, unless an option says so.
@@ -43,7 +44,7 @@ func TestProbesWithholdReasons(t *testing.T) {
 			}
 		})
 	}
-	var bad *OptionError
+	var bad *option.Error
 	if _, err := New(Options{Config: &rest.Config{Host: newAPI(t).URL}, ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
 		t.Errorf("%v", err)
 	}
@@ -67,7 +68,7 @@ func BenchmarkReadyz(b *testing.B) {
 func manyWatches(t testing.TB, n int) *Manager {
 	m := newAPI(t).manager(t, Options{})
 	for i := range n {
-		sel := informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
+		sel := client.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
 		h, err := m.Cache().Open(t.Context(), &corev1.Pod{}, sel)
 		if err != nil {
 			t.Fatal(err)

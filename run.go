@@ -26,7 +26,7 @@ var errSyncTimeout = errors.New("not synced in time")
 // in it as [ErrLogBlocked].
 //
 // Run may be called again after it has returned and everything has ended. Before that it returns
-// [ErrRunning].
+// [run.ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.life.begin(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer m.life.finish()
 	defer m.bare.Close()
 	err := m.bare.Check(ctx)
-	_, forbidden := errors.AsType[*client.Forbidden](err) // the server answers, and knows the user
+	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
 	case err == nil || forbidden:
 	case done(ctx):

@@ -94,7 +94,7 @@ func (m *Manager) newServers() error {
 		s.certs = append(s.certs, named{"webhooks", source})
 		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.closing(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger})
 		if err != nil {
-			return &OptionError{"Webhooks", err}
+			return badOption("Webhooks", err)
 		}
 	}
 	for _, c := range s.certs {
@@ -135,7 +135,7 @@ func (m *Manager) metricsHandler() (http.Handler, error) {
 	if m.o.Debug {
 		pages, err := serve.Debug(m.pages()...)
 		if err != nil {
-			return nil, &OptionError{"Debug", err}
+			return nil, badOption("Debug", err)
 		}
 		mux.Handle("/debug/", pages)
 	}
@@ -156,7 +156,7 @@ func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*ser
 	case e.CertDir != "":
 		source, err := cert.NewFiles(cert.FilesOptions{Dir: e.CertDir, Logger: m.logger})
 		if err != nil {
-			return nil, &OptionError{field + ".CertDir", err}
+			return nil, badOption(field+".CertDir", err)
 		}
 		m.servers.certs = append(m.servers.certs, named{name, source})
 		o.TLS = cert.TLS(source)
@@ -165,7 +165,7 @@ func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*ser
 	}
 	s, err := serve.New(o)
 	if err != nil {
-		return nil, &OptionError{field, err}
+		return nil, badOption(field, err)
 	}
 	return s, nil
 }
@@ -215,7 +215,7 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 	if w.CertDir != "" {
 		source, err := cert.NewFiles(cert.FilesOptions{Dir: w.CertDir, Logger: m.logger})
 		if err != nil {
-			return nil, &OptionError{"Webhooks.CertDir", err}
+			return nil, badOption("Webhooks.CertDir", err)
 		}
 		return source, nil
 	}
@@ -226,7 +226,7 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 	if o.Namespace == "" {
 		var err error
 		if o.Namespace, err = podNamespace(); err != nil {
-			return nil, &OptionError{"Webhooks.Managed.Namespace", err}
+			return nil, badOption("Webhooks.Managed.Namespace", err)
 		}
 	}
 	if o.Service == "" && len(o.DNSNames)+len(o.IPs) == 0 && isLoopback(w.Addr) {
@@ -235,7 +235,7 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 	o.Logger = m.o.loggerOr(o.Logger)
 	source, err := cert.NewManaged(m.bare, o)
 	if err != nil {
-		return nil, &OptionError{"Webhooks.Managed", err}
+		return nil, badOption("Webhooks.Managed", err)
 	}
 	return source, nil
 }

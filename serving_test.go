@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/serve"
 )
@@ -218,8 +219,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	} {
 		tc.o.Config = &rest.Config{Host: "http://127.0.0.1:1"}
 		_, err := New(tc.o)
-		bad, ok := errors.AsType[*OptionError](err)
-		if !ok || bad.Field != tc.field || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(bad.Error(), "Options."+tc.field+": ") {
+		bad, ok := errors.AsType[*option.Error](err)
+		if !ok || bad.Field != tc.field || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(bad.Error(), "flyball.Options: "+tc.field+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

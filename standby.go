@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -34,7 +34,7 @@ func (s *standby) Run(ctx context.Context) error {
 	for wanted := s.kinds(); !done(ctx); run.Sleep(ctx, reopenAfter) {
 		var missing []object.Object
 		for _, kind := range wanted {
-			h, err := s.cache.Open(ctx, kind, informer.Selection{})
+			h, err := s.cache.Open(ctx, kind, client.Selection{})
 			if err == nil {
 				held = append(held, h)
 				continue

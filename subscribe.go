@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -14,7 +14,7 @@ import (
 // the change; see [controller.Manager]. All users of a kind share one watch. It ends when the last of them
 // is closed.
 func (m *Manager) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
-	h, err := m.cache.Open(ctx, proto, informer.Selection{})
+	h, err := m.cache.Open(ctx, proto, client.Selection{})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/manifest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
@@ -129,7 +128,7 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	handle, err := m.Cache().Open(ctx, &gadget{}, informer.Selection{})
+	handle, err := m.Cache().Open(ctx, &gadget{}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/webhook"
 )
 
@@ -45,7 +44,7 @@ func TestUnsyncedCacheGivesNoVerdict(t *testing.T) {
 	a := newAPI(t)
 	a.deny("pods", true)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
-	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	err := webhook.Validate[corev1.ConfigMap](m, webhook.ValidatorFuncs[corev1.ConfigMap]{

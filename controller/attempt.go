@@ -72,7 +72,7 @@ func (a *attempt[R]) log(ctx context.Context, do action, err error, p *run.Panic
 		a.Logger().Error("reconcile failed, not tried again until something changes", "err", err, "took", took)
 	case do.outcome == Failed:
 		level, later := slog.LevelWarn, slog.LevelError
-		if c, ok := errors.AsType[*client.Conflict](err); ok && len(c.Fields) == 0 {
+		if c, ok := errors.AsType[*client.ConflictError](err); ok && len(c.Fields) == 0 {
 			level, later = slog.LevelDebug, slog.LevelWarn // the reconcile read an old version; the next one reads a newer one
 		}
 		if a.number >= persistent {

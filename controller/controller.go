@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -78,7 +79,7 @@ func (p Phase) String() string {
 // reconciler determines the type of the requests. For the default type, object keys, exactly one
 // source is [For].
 //
-// An error names what is wrong, and nothing is added then. It is an *OptionError around one of the
+// An error names what is wrong, and nothing is added then. It is an *option.Error around one of the
 // package's sentinels, an *object.UnknownKindError or a *TypeMismatchError; or the manager's error,
 // for a name that is taken.
 func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sources ...Source[R]) (*Controller[R], error) {
@@ -88,10 +89,10 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sour
 // NewWith is [New] with options.
 func NewWith[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {
-		return nil, &OptionError{Controller: name, Field: "name", Err: ErrNoName}
+		return nil, badOption(name, "name", ErrNoName)
 	}
 	if r == nil {
-		return nil, &OptionError{Controller: name, Field: "reconciler", Err: ErrNoReconciler}
+		return nil, badOption(name, "reconciler", ErrNoReconciler)
 	}
 	o, err := o.resolved(name)
 	if err != nil {
@@ -218,7 +219,7 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.current != nil {
 		c.mu.Unlock()
-		return ErrRunning
+		return fmt.Errorf("controller %q: %w", c.name, run.ErrRunning)
 	}
 	c.current, c.state = r, State{Phase: Syncing}
 	c.mu.Unlock()

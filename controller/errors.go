@@ -22,8 +22,6 @@ var (
 	ErrTwoFor = errors.New("For is given twice")
 	// ErrNoSource says that no source would ever cause a reconcile.
 	ErrNoSource = errors.New("controller has no source")
-	// ErrRunning says that Run was called while the controller runs.
-	ErrRunning = errors.New("controller runs already")
 	// ErrGraceEnded is the cause of the ctx of a reconcile that was cancelled at the end of the grace
 	// period. Run returns it then.
 	ErrGraceEnded = errors.New("grace period is over")
@@ -33,20 +31,6 @@ var (
 
 	errNilHandler = errors.New("handler is nil")
 )
-
-// OptionError says which of the Options, or which source, cannot be as it is.
-type OptionError struct {
-	Controller string
-	// Field is the field of Options, or the source as in "Watches(*v1.Pod)".
-	Field string
-	Err   error
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("controller %q: %s: %v", e.Controller, e.Field, e.Err)
-}
-
-func (e *OptionError) Unwrap() error { return e.Err }
 
 // TypeMismatchError says that the Go type of a watch is not the one that its handler maps.
 type TypeMismatchError struct {

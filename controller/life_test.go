@@ -241,7 +241,7 @@ func TestRunsAgainButNotTwice(t *testing.T) {
 		for round := range 3 {
 			m.watches = map[string]*watch{}
 			stop := start(c)
-			if err := c.Run(context.Background()); !errors.Is(err, controller.ErrRunning) {
+			if err := c.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
 				t.Errorf("a second Run: %v", err)
 			}
 			m.watch("Deployment").set(deployment(fmt.Sprint(round), 1), true)

@@ -312,7 +312,7 @@ func TestLiveForbidden(t *testing.T) {
 	l.run()
 	wait(t, seen, "the ConfigMap", "c")
 	wait(t, said, "what is missing", "source cannot sync")
-	var forbidden *client.Forbidden
+	var forbidden *client.ForbiddenError
 	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" ||
 		!strings.Contains(err.Error(), "list") && !strings.Contains(err.Error(), "watch") {
 		t.Errorf("state %v", err)
@@ -324,7 +324,7 @@ func TestLiveForbidden(t *testing.T) {
 // wait takes from ch until something contains text.
 func wait(t *testing.T, ch <-chan string, what, text string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		select {
 		case s := <-ch:

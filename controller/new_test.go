@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
@@ -58,7 +59,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"nil limiter":              {name: "c", r: works, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
 		"limiter of nothing": {name: "c", r: works, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] {
 			return workqueue.ExponentialLimiter[any](0, time.Second)
-		}}, sources: one(forDeployments()), want: workqueue.ErrOption, says: "RateLimiter"},
+		}}, sources: one(forDeployments()), says: "RateLimiter: workqueue.Options: RateLimiter: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManager()
@@ -66,9 +67,9 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			if c != nil || err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("%v, %v; want an error that says %q", c, err, tc.says)
 			}
-			var option *controller.OptionError
-			if !errors.As(err, &option) {
-				t.Errorf("%T is no *OptionError", err)
+			var bad *option.Error
+			if !errors.As(err, &bad) {
+				t.Errorf("%T is no *option.Error", err)
 			}
 			switch want := tc.want.(type) {
 			case nil:

@@ -2,9 +2,11 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/workqueue"
 )
@@ -107,10 +109,16 @@ type Problem struct {
 	Err      error
 }
 
+// badOption is the error for an option or source of the controller called name. Field is a field of
+// Options, or the source as in "Watches(*v1.Pod)".
+func badOption(name, field string, err error) error {
+	return &option.Error{Of: fmt.Sprintf("controller %q", name), Field: field, Err: err}
+}
+
 // resolved checks the options and fills in the defaults.
 func (o Options) resolved(name string) (Options, error) {
 	bad := func(field string, err error) error {
-		return &OptionError{Controller: name, Field: field, Err: err}
+		return badOption(name, field, err)
 	}
 	if o.Workers < 0 {
 		return o, bad("Workers", errors.New("negative"))

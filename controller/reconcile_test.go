@@ -206,7 +206,7 @@ func TestConflictsAreLoggedWhenTheyRepeat(t *testing.T) {
 		m.logger = slog.New(slog.NewTextHandler(&text, nil))
 		r := &recorder{answer: func(_ context.Context, _ reconcile.Request, n int) (reconcile.Result, error) {
 			if n <= 5 {
-				return reconcile.Result{}, fmt.Errorf("status: %w", &client.Conflict{})
+				return reconcile.Result{}, fmt.Errorf("status: %w", &client.ConflictError{})
 			}
 			return reconcile.Result{}, nil
 		}}

@@ -155,33 +155,33 @@ func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Sch
 			continue
 		}
 		if err := s.resolve(scheme); err != nil {
-			return nil, &OptionError{Controller: name, Field: s.String(), Err: err}
+			return nil, badOption(name, s.String(), err)
 		}
 		if s.isFor {
 			if main != nil {
-				return nil, &OptionError{Controller: name, Field: s.String(), Err: ErrTwoFor}
+				return nil, badOption(name, s.String(), ErrTwoFor)
 			}
 			main = &s
 		}
 		fed = append(fed, s)
 	}
 	if _, byObject := any(*new(R)).(reconcile.Request); byObject && main == nil && !explicit {
-		return nil, &OptionError{Controller: name, Field: "sources", Err: ErrNoFor}
+		return nil, badOption(name, "sources", ErrNoFor)
 	}
 	if len(fed) == 0 {
-		return nil, &OptionError{Controller: name, Field: "sources", Err: ErrNoSource}
+		return nil, badOption(name, "sources", ErrNoSource)
 	}
 	for i := range fed {
 		s := &fed[i]
 		if s.owns {
 			if main == nil {
-				return nil, &OptionError{Controller: name, Field: s.String(), Err: ErrNoFor}
+				return nil, badOption(name, s.String(), ErrNoFor)
 			}
 			s.handler = main.owned
 		}
 		if b, ok := s.handler.(handler.Binder[R]); ok {
 			if err := b.Check(scheme); err != nil {
-				return nil, &OptionError{Controller: name, Field: s.String(), Err: err}
+				return nil, badOption(name, s.String(), err)
 			}
 		}
 	}

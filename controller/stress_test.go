@@ -87,7 +87,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 		w.set(deployment(strconv.Itoa(i), int(version.Add(1))), false)
 	}
 
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for behind := keys; behind > 0; {
 		select {
 		case <-settled:

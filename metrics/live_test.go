@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// small is no more of a manager than one controller needs.
+// small has the parts of a manager that one controller needs.
 type small struct {
 	*client.Live
 	cache  *cache.Cache
@@ -51,15 +51,15 @@ func (s *small) AddController(c controller.Interface) (io.Closer, error) {
 }
 
 func (s *small) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
-	h, err := s.cache.Open(ctx, proto, informer.Selection{})
+	h, err := s.cache.Open(ctx, proto, client.Selection{})
 	if err != nil {
 		return nil, err
 	}
 	return h.Subscribe(name, fn)
 }
 
-// A controller on a real control plane, and what can be read of it over HTTP.
-func TestController(t *testing.T) {
+// A controller runs on a real control plane, and its metrics are read over HTTP.
+func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

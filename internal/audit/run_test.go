@@ -34,7 +34,7 @@ type turn struct{ progress, open int }
 func (t *turn) Progress() { t.progress++ }
 func (t *turn) Release()  { t.open-- }
 
-// server answers lists of metadata, and remembers what it was asked.
+// server answers lists of metadata, and records the requests.
 type server struct {
 	mu     sync.Mutex
 	asked  []*http.Request
@@ -48,8 +48,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r)
 }
 
-// run makes an audit of Pods by way of a client.
-func run(t *testing.T, s *server, o client.FeedOptions, h held) (audit.Action, *turn, *client.Feed) {
+// run audits Pods with a client.
+func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *turn, *client.Feed) {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -76,9 +76,9 @@ func run(t *testing.T, s *server, o client.FeedOptions, h held) (audit.Action, *
 
 const head = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"`
 
-// The list is of the same selection, of metadata, of what is newest, in pages. Objects of which the name
-// alone can be read, and those that are not to be held, are no findings.
-func TestRun(t *testing.T) {
+// The list has the selection of the watch, is of metadata, of the newest state, and in pages.
+// Objects with only a readable name, and objects that are not stored, are no findings.
+func TestRunListsTheSelectionInPages(t *testing.T) {
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("continue") == "" {
@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 		io.WriteString(w, head+`},"items":[{"metadata":{"namespace":"ns","name":"odd","uid":"3","resourceVersion":"5","labels":7}},
 			{"metadata":{"namespace":"ns","name":"b","uid":"4","resourceVersion":"6"}}]}`)
 	}}
-	a, turns, _ := run(t, s, client.FeedOptions{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
+	a, turns, _ := run(t, s, client.Selection{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
 		{Namespace: "ns", Name: "a"}:   {There: true, UID: "1", Version: "3"},
 		{Namespace: "ns", Name: "odd"}: {There: true, Named: true},
 		{Namespace: "ns", Name: "c"}:   {There: true, UID: "5", Version: "7"},
@@ -110,8 +110,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that answers without a list of metadata is unfit, any other failure ends this audit alone.
-func TestRunFails(t *testing.T) {
+// A server that answers without a list of metadata is unfit; any other failure ends only this
+// audit.
+func TestRunTellsUnfitServersFromFailures(t *testing.T) {
 	text := func(code int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -136,7 +137,7 @@ func TestRunFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: tt.answer}
-			a, _, feed := run(t, s, client.FeedOptions{}, held{})
+			a, _, feed := run(t, s, client.Selection{}, held{})
 			if a.Do != audit.Done || a.Err == nil || audit.Unfit(a.Err) != tt.unfit || audit.Void(a.Err) {
 				t.Errorf("%+v", a)
 			}
@@ -149,8 +150,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// A list that hangs ends with the ctx.
-func TestRunStops(t *testing.T) {
+// A hanging list ends with the ctx.
+func TestRunEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the program stops")
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +169,7 @@ func TestRunStops(t *testing.T) {
 	}
 	began := time.Now()
 	a := audit.Run(ctx, audit.Options{
-		Core: &audit.Core{}, Source: c.Feed(gvk, client.FeedOptions{}),
+		Core: &audit.Core{}, Source: c.Feed(gvk, client.Selection{}),
 		Acquire: func(context.Context) (audit.Turn, error) { return &turn{}, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, true },
 		Held:    held{}.State, Observe: func() (audit.Watch, audit.Holding) { return audit.Watch{Good: true}, held{} },

@@ -24,8 +24,8 @@ import (
 
 func init() { roles["ticker"] = ticker }
 
-// ticker writes for as long as it leads, and says on stderr when it was ready, when its first
-// reconcile began, and when its last write had been answered.
+// ticker writes while it leads. It reports on stderr when it was ready, when its first reconcile
+// began, and when its last write was answered.
 func ticker() int {
 	var first, last atomic.Int64
 	code := candidate(func(mgr *flyball.Manager) error {
@@ -66,7 +66,7 @@ func ticker() int {
 	return code
 }
 
-// number is what a ticker has said behind a word; zero: nothing yet.
+// number returns the number that a ticker reported behind a word. Zero means none yet.
 func (c *child) number(word string) (n int64) {
 	for line := range strings.Lines(c.said()) {
 		fmt.Sscanf(line, word+" %d", &n)
@@ -74,8 +74,8 @@ func (c *child) number(word string) (n int64) {
 	return n
 }
 
-// The leader is told to stop, or killed, while it writes, with a standby beside it: how long
-// nobody writes is logged, and that somebody does afterwards is the test.
+// The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
+// the standby writes afterwards, and logs the time without writes.
 func TestHandOver(t *testing.T) {
 	p := planetest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -112,7 +112,7 @@ func TestHandOver(t *testing.T) {
 				}
 				told := time.Now().UnixNano()
 				must(t, leads.Process.Signal(tc.signal))
-				err := <-leads.over
+				err := <-leads.exit
 				if tc.signal == syscall.SIGTERM && err != nil {
 					t.Errorf("ended with %v", err)
 				}

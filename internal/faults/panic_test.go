@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// panics counts them by where they were.
+// panics counts panics by place.
 type panics struct {
 	mu       sync.Mutex
 	parts    map[string]int
@@ -49,8 +49,8 @@ func (p *panics) has(parts ...string) bool {
 	return true
 }
 
-// Everything that a user writes panics for one object: that object is reported, and nothing else
-// is any different.
+// All functions of the user panic for one object. That object is reported, and nothing else is
+// affected.
 func TestFault22Panics(t *testing.T) {
 	const bad = "poison"
 	p := &panics{parts: map[string]int{}}

@@ -42,7 +42,7 @@ func open(o contender.Options) (contender.Contender, error) {
 		return nil, err
 	}
 	var err error
-	if f.handle, err = f.cache.Open(context.Background(), f.proto, informer.Selection{}); err != nil {
+	if f.handle, err = f.cache.Open(context.Background(), f.proto, client.Selection{}); err != nil {
 		return nil, err
 	}
 	if o.Blocked != nil {
@@ -56,7 +56,7 @@ func open(o contender.Options) (contender.Contender, error) {
 	return f, err
 }
 
-// buildCache makes a cache alone.
+// buildCache makes a cache without a manager.
 func (f *holder) buildCache(co cache.Options) error {
 	live, err := client.New(f.o.Config, client.Options{Scheme: corpus.Scheme, Mapper: f.o.Mapper()})
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *holder) buildCache(co cache.Options) error {
 	return err
 }
 
-// buildManager makes a whole program, with a controller that reads each object that changed.
+// buildManager makes a complete program, with a controller that reads each changed object.
 func (f *holder) buildManager(co cache.Options) error {
 	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.Mapper()}})
 	if err != nil {

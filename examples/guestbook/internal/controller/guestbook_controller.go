@@ -63,7 +63,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 
 	d, err := r.ensure(ctx, g)
 	if err != nil {
-		if isTaken(err) { // a person must choose another name
+		if child.IsTaken(err) { // a person must choose another name
 			r.Events.Event(g, event.Warning, "NameTaken", "Deploy", "%v", err)
 			status.False("Ready", "NameTaken", "%v", err)
 			err = errors.Join(err, status.Patch(ctx, r.Client))
@@ -110,13 +110,6 @@ func (r *GuestbookReconciler) tell(g *webappv1.Guestbook, kind string, did child
 func deployed(d *appsv1.Deployment) bool {
 	want, s := *d.Spec.Replicas, d.Status
 	return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == want && s.ReadyReplicas == want && s.Replicas == want
-}
-
-// isTaken reports whether something that is not ours has the name of a child.
-func isTaken(err error) bool {
-	_, unowned := errors.AsType[*child.UnownedError](err)
-	owned, ok := errors.AsType[*child.OwnedError](err)
-	return unowned || ok && !owned.Earlier // an earlier Guestbook's children go by themselves
 }
 
 func (r *GuestbookReconciler) deleteService(ctx context.Context, g *webappv1.Guestbook) error {
