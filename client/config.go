@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ConfigOptions says where the configuration of a cluster is. The zero value takes the first of
-// $KUBECONFIG, ~/.kube/config and the in-cluster configuration that is there.
+// ConfigOptions says where the configuration of a cluster is. The zero value takes the first that
+// exists of $KUBECONFIG, ~/.kube/config and the in-cluster configuration.
 type ConfigOptions struct {
-	// Kubeconfig is the file to read, and then the only one. Empty: look in the usual places.
+	// Kubeconfig is the only file to read. Empty: the usual places.
 	Kubeconfig string
-	// Context of the kubeconfig. Empty: its current one.
+	// Context is a context of the kubeconfig. Empty: its current context.
 	Context string
 }
 
-// NoConfigError is the error when no configuration was found in any of the usual places.
+// NoConfigError is the error if none of the usual places has a configuration.
 type NoConfigError struct {
 	// Tried are the places, in order.
 	Tried []string
@@ -33,9 +33,9 @@ func (e *NoConfigError) Error() string {
 	return "no cluster configuration: tried " + strings.Join(e.Tried, ", ") + "; name a kubeconfig file"
 }
 
-// ConfigError is the error for a configuration that is there but cannot be used.
+// ConfigError is the error for a configuration that cannot be used.
 type ConfigError struct {
-	// Source is the file or files, or "in-cluster".
+	// Source is the file or the files, "in-cluster" or "rest.Config".
 	Source string
 	cause  error
 }
@@ -45,8 +45,8 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("configuration %s: %v"
 // Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.cause }
 
-// Config reads the configuration and the credentials of a cluster. It reads files only and does
-// not talk to the server; [Live.Check] does. The error is a [NoConfigError] or a [ConfigError].
+// Config reads the configuration and the credentials of a cluster. It reads files and sends nothing;
+// [Live.Check] asks the server. The error is a [NoConfigError] or a [ConfigError].
 func Config(o ConfigOptions) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)
@@ -74,7 +74,7 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// fromFiles merges the files as kubectl does, the first that sets a value wins, and takes one
+// fromFiles merges the files as kubectl does: the first file that sets a value wins. It takes one
 // context of the result.
 func fromFiles(source string, files []string, context string) (*rest.Config, error) {
 	bad := func(err error) (*rest.Config, error) { return nil, &ConfigError{Source: source, cause: err} }
@@ -98,7 +98,7 @@ func fromFiles(source string, files []string, context string) (*rest.Config, err
 	return cfg, nil
 }
 
-// usable finds what is missing in plain words, before clientcmd fills the gap with a default.
+// usable returns an error in plain words for a missing part. clientcmd would fill it with a default.
 func usable(c *api.Config, context *string) error {
 	if len(c.Contexts) == 0 && len(c.Clusters) == 0 {
 		return errors.New("is empty: it has no clusters and no contexts")

@@ -24,7 +24,7 @@ contexts:
 - {name: no-server, context: {cluster: nowhere, user: me}}
 `
 
-// alone makes sure that no configuration of the machine is found.
+// alone hides the configuration of the machine from the test.
 func alone(t *testing.T) (home string) {
 	home = t.TempDir()
 	t.Setenv("HOME", home)

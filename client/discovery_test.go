@@ -25,7 +25,7 @@ const (
 	inV2beta1 = "application/json; charset=utf-8; as=APIGroupDiscoveryList; v=v2beta1; g=apidiscovery.k8s.io"
 )
 
-// aggregate answers with whole groups, in the form of the content type.
+// aggregate answers with aggregated groups, in the version of the content type.
 func aggregate(contentType string, groups ...apidiscovery.APIGroupDiscovery) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rec := &typedWriter{w, contentType}
@@ -83,7 +83,7 @@ func discoveryOf(rt http.RoundTripper) (*discovery, *atomic.Int32) {
 	return newDiscovery(c.link), n
 }
 
-// Every form says the same, in one request or in several.
+// Every form of discovery gives the same result, in one request or in several.
 func TestDiscoveryForms(t *testing.T) {
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true), resource("configmaps", "ConfigMap", true),
 		resource("nodes", "Node", false), resource("secrets", "Secret", true)))
@@ -98,7 +98,7 @@ func TestDiscoveryForms(t *testing.T) {
 	if err != nil || n.Load() != 5 {
 		t.Fatalf("%d requests, %v", n.Load(), err)
 	}
-	want.groups[1].preferred, want.groups[2].preferred = "", "" // the first, in both forms
+	want.groups[1].preferred, want.groups[2].preferred = "", "" // empty means the first version, in both forms
 	for name, tt := range map[string]struct {
 		api, apis http.HandlerFunc
 		requests  int32
@@ -135,7 +135,7 @@ func TestDiscoveryForms(t *testing.T) {
 	}
 }
 
-// withParent adds what is there for its subresource only.
+// withParent adds a resource that only carries a subresource.
 func withParent(g apidiscovery.APIGroupDiscovery) apidiscovery.APIGroupDiscovery {
 	g.Versions[0].Resources = append(g.Versions[0].Resources,
 		apidiscovery.APIResourceDiscovery{Resource: "things", Subresources: g.Versions[0].Resources[0].Subresources},
@@ -164,7 +164,7 @@ func TestDiscoveryAsksForAggregated(t *testing.T) {
 	}
 }
 
-// A server without the core group is one, too: an aggregated API server that is asked directly.
+// A server without the core group is valid: an aggregated API server that is asked directly.
 func TestDiscoveryWithoutCore(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api", text(404, "text/plain", "404 page not found"))
@@ -175,7 +175,8 @@ func TestDiscoveryWithoutCore(t *testing.T) {
 	}
 }
 
-// What stands stale in the document keeps what was known, and says why where nothing was.
+// A stale group version keeps the resources of the last discovery. Without a last discovery the error says
+// why nothing is known.
 func TestDiscoveryStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -209,7 +210,7 @@ func TestDiscoveryStale(t *testing.T) {
 	})
 }
 
-// A group version that goes between two requests is not one that fails.
+// A group version that is removed between two requests is no failure.
 func TestDiscoveryOfWhatGoes(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis", inTurn(answer(200, groupList("apps", "gone.test")), answer(200, groupList("apps"))))
@@ -220,7 +221,7 @@ func TestDiscoveryOfWhatGoes(t *testing.T) {
 	}
 }
 
-// One list that fails costs its own group version, whatever is wrong with it.
+// A list that fails affects only its own group version, whatever the failure.
 func TestDiscoveryOfOneThatFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h    http.HandlerFunc
@@ -251,7 +252,7 @@ func TestDiscoveryOfOneThatFails(t *testing.T) {
 	}
 }
 
-// A server that keeps the list of one group to itself holds up discovery for a bounded time.
+// A server that does not answer for one group delays discovery for a bounded time.
 func TestDiscoveryTimeout(t *testing.T) {
 	for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/example.com/v1"} {
 		for _, after := range []string{"", `{"kind":"`} {
@@ -307,7 +308,7 @@ func (s *dribble) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
 }
 
-// Lists are asked for some at a time; the end of ctx ends them all, and is the error.
+// A bounded number of lists is requested at a time. The end of ctx ends them all, and is the error.
 func TestDiscoveryOfManyGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -421,7 +422,7 @@ func TestDiscoveryTakes(t *testing.T) {
 	}
 }
 
-// Discovery comes back when the server asks it to.
+// Discovery retries when the server asks for that.
 func TestDiscoveryRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -438,7 +439,7 @@ func TestDiscoveryRetries(t *testing.T) {
 	})
 }
 
-// A connection that breaks within a document is told from a document that is wrong.
+// A connection that breaks within a document is another error than a malformed document.
 func TestDiscoveryIsCut(t *testing.T) {
 	f := newFake(t)
 	d, _ := discoveryOf(roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -453,7 +454,7 @@ func TestDiscoveryIsCut(t *testing.T) {
 	}
 }
 
-// No document makes discovery panic, and no kind of one is mapped twice in different ways.
+// No document makes discovery panic, and both mappers agree on each kind of it.
 func FuzzDiscovery(f *testing.F) {
 	for _, doc := range []string{
 		`{"items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"xs","responseKind":{"kind":"X"},"scope":"Namespaced"}]}]}]}`,
@@ -479,7 +480,7 @@ func FuzzDiscovery(f *testing.F) {
 			for _, v := range g.versions {
 				gv := schema.GroupVersion{Group: g.name, Version: v.name}
 				if seen[gv] {
-					return // the mapper of all finds such kinds ambiguous
+					return // the complete mapper finds such kinds ambiguous
 				}
 				seen[gv] = true
 			}
@@ -494,7 +495,7 @@ func FuzzDiscovery(f *testing.F) {
 	})
 }
 
-// sameMapping holds the quick answer against that of the whole mapper.
+// sameMapping compares the quick answer with that of the complete mapper.
 func sameMapping(t *testing.T, s *served, gvk schema.GroupVersionKind) {
 	t.Helper()
 	if gvk.Version == "" || gvk.Version == "__internal" {

@@ -90,8 +90,7 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// A kind that is not served must not look like an object that is gone: a controller would take
-// it for deleted.
+// A kind that is not served must not look like a deleted object to a controller.
 func TestNotServedIsNotNotFound(t *testing.T) {
 	f := newFake(t)
 	_, err := Get[corev1.Pod](t.Context(), f.client(Options{}), key("x"))
@@ -203,7 +202,7 @@ func TestCallString(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever the server says, there is an error of a type and no panic.
+// FuzzAnswer checks that every answer gives a typed error and no panic.
 func FuzzAnswer(f *testing.F) {
 	f.Add(404, "application/json", []byte(`{"kind":"Status","apiVersion":"v1","reason":"NotFound","details":{"name":"x"}}`))
 	f.Add(500, "application/json", []byte(`{"kind":"Status","details":{"causes":[{}],"retryAfterSeconds":-1}}`))
@@ -223,7 +222,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Every error says what it is about.
+// Every error names its subject.
 func TestMessages(t *testing.T) {
 	cause := errors.New("the cause")
 	call := Call{Verb: "get", Resource: podGVK.GroupVersion().WithResource("pods"), Key: key("x")}
@@ -250,12 +249,12 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// failing cannot be made JSON.
+// failing cannot be encoded as JSON.
 type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// A Status is read in protobuf as in JSON.
+// A Status is decoded from protobuf as from JSON.
 func TestProtobufStatus(t *testing.T) {
 	f := newFake(t)
 	s := failureStatus(409, metav1.StatusReasonConflict)
@@ -275,7 +274,7 @@ func TestProtobufStatus(t *testing.T) {
 	}
 }
 
-// A body that may hold a secret is not kept in the error.
+// An error has no excerpt of a body that may hold a secret.
 func TestExcerpts(t *testing.T) {
 	for body, want := range map[string]string{
 		"<html>log in</html>": "<html>log in</html>",

@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// exampleServer stands for a cluster: it answers each path with what is written here.
+// exampleServer stands for a cluster: it answers each path with a text from this map.
 func exampleServer() *httptest.Server {
 	answers := map[string]string{
 		"GET /api":  `{"kind":"APIVersions","versions":["v1"]}`,

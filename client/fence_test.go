@@ -96,7 +96,7 @@ func TestFenceNil(t *testing.T) {
 	}
 }
 
-// The fence closes while the client waits as the server asked.
+// The fence closes while the client waits before a retry.
 func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -115,7 +115,7 @@ func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 	})
 }
 
-// openOnce lets the first question pass and no other.
+// openOnce permits the first call and refuses all others.
 func openOnce() Fence {
 	var asked atomic.Int64
 	return func(Call) error {
@@ -126,8 +126,8 @@ func openOnce() Fence {
 	}
 }
 
-// The fence closes while the transport waits for a connection: it is asked again when the body is
-// taken, and the server gets a request without it.
+// The fence closes while the transport waits for a connection. The client asks it again when the
+// transport takes the body, and the server receives a request without a body.
 func TestFenceIsAskedForTheBody(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestFenceWinsOverTheTransport(t *testing.T) {
 	}
 }
 
-// What has gone is gone: the end of the body is not held against a write.
+// The end of the body does not ask the fence: all bytes have left by then.
 func TestFenceThatClosesAfterTheBody(t *testing.T) {
 	f := newFake(t)
 	f.on("PUT /api/v1/namespaces/web/pods/a", reply(pod("a"), podGVK))

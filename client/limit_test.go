@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Whoever gives up takes nothing with them: the requests that go are as many as the limit allows.
+// A request whose ctx ends in the queue takes no token: the limit passes its full rate.
 func TestLimitSurvivesImpatience(t *testing.T) {
 	for name, impatient := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -59,7 +59,7 @@ func TestLimitSurvivesImpatience(t *testing.T) {
 	}
 }
 
-// A request that cannot go in time is refused at once, and says for how long it would have waited.
+// A request that cannot pass in time fails at once, with the delay that it needed.
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -86,7 +86,7 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// Requests go in the order in which they came, and those of others do not wait.
+// Requests pass in the order of their calls. Requests of another limit are not delayed.
 func TestLimitOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// What the server has not processed is sent again, writes too, after the time it asks for.
+// A request that the server has not processed, also a write, is sent again after the delay it asks for.
 func TestRetry(t *testing.T) {
 	busy := status(429, metav1.StatusReasonTooManyRequests, "2")
 	down := status(503, metav1.StatusReasonServiceUnavailable, "3")
@@ -77,7 +77,7 @@ func TestRetryIsBounded(t *testing.T) {
 			}
 		})
 	})
-	// A wait that cannot end in time is not begun: the caller learns at once what is wrong.
+	// If the delay ends after the deadline, the call fails at once with the answer of the server.
 	t.Run("by the deadline", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newBusy(t)
@@ -128,8 +128,7 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// stuck is a transport that says nothing until the request is cancelled; with an answer it sends
-// that and then nothing more.
+// stuck is a transport that is silent until the request is cancelled. With an answer it sends that first.
 type stuck struct {
 	next   http.RoundTripper
 	path   string
@@ -167,7 +166,7 @@ func (b *stuckBody) Read(p []byte) (int, error) {
 
 func (b *stuckBody) Close() error { return nil }
 
-// A silent connection is noticed, before the header and within the body.
+// A silent connection ends the request, before the header and within the body.
 func TestSilence(t *testing.T) {
 	for name, body := range map[string][]byte{"no header": nil, "half a body": []byte(`{"kind":"Pod",`)} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +225,7 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, b.err
 }
 
-// A write whose connection broke may have been done: it is not sent again.
+// A write whose connection broke is not sent again: the server may have made it.
 func TestConnectionErrors(t *testing.T) {
 	f := newFake(t)
 	b := &broken{next: f, err: io.ErrUnexpectedEOF}
@@ -248,7 +247,7 @@ func TestConnectionErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Close()
-	c.Close() // a connection that looks alive would end in an EOF instead
+	c.Close() // an idle connection would end in an EOF instead
 	_, err = Create(t.Context(), c, pod("x"))
 	if e, ok := errors.AsType[*UnavailableError](err); !ok || !e.Unsent {
 		t.Errorf("connection refused: got %v", err)
@@ -276,7 +275,7 @@ func TestHook(t *testing.T) {
 	})
 }
 
-// stuckLog is a log that takes nothing.
+// stuckLog is a log handler that blocks.
 type stuckLog struct {
 	slog.Handler
 	open <-chan struct{}
@@ -284,7 +283,7 @@ type stuckLog struct {
 
 func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.open; return nil }
 
-// A log that takes nothing holds up no request.
+// A log handler that blocks delays no request.
 func TestWarningsAndAStuckLog(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods/x", func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +326,7 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// A base URL with a path, as a proxy has it, is kept; segments are escaped.
+// The path of a base URL, as of a proxy, is kept. Segments are escaped.
 func TestURL(t *testing.T) {
 	f := newFake(t)
 	srv := httptest.NewServer(http.StripPrefix("/clusters/a b", f))

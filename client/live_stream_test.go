@@ -60,7 +60,7 @@ func TestLiveWatch(t *testing.T) {
 	w.Stop()
 }
 
-// The three forms come in the encoding that was asked for.
+// Each form of an object arrives in its encoding.
 func TestLiveFeed(t *testing.T) {
 	ctx, c, ns := live(t)
 	for i := range 5 {
@@ -122,7 +122,7 @@ func TestLiveFeed(t *testing.T) {
 	}
 }
 
-// widgets makes a custom resource and returns its kind once the server serves it.
+// widgets creates a custom resource definition and returns its kind when the server serves it.
 func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
@@ -184,7 +184,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// A server that goes away and comes back: typed errors meanwhile, and the same client goes on.
+// The client returns typed errors while the server is down, and works again afterwards.
 func TestLiveRestart(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

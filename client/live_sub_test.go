@@ -39,7 +39,7 @@ func TestLiveSubresources(t *testing.T) {
 	as[*client.NotServedError](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
 	must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
 
-	// The status is written apart from the rest.
+	// UpdateStatus writes the status and nothing else.
 	p := must(client.Create(ctx, c, pod(ns, "p")))(t)
 	p.Spec.Containers[0].Image = "other.test/other"
 	p.Status.Message = "hello"
@@ -85,7 +85,7 @@ func TestLiveSubresources(t *testing.T) {
 func pod(ns, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		// No scheduler knows this name, so that nobody else touches the Pod.
+		// No scheduler has this name, so nothing else changes the Pod.
 		Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
 	}
 }
@@ -117,13 +117,13 @@ func TestLiveForbidden(t *testing.T) {
 	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.Selection{}).Watch(ctx, client.WatchQuery{})
 	as[*client.ForbiddenError](t, err)
 
-	// What it may do comes through as soon as the authorizer has seen the role.
+	// A permitted call succeeds when the authorizer has seen the role.
 	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.Selection{Namespace: ns})
 	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
 	defer w.Close()
 }
 
-// untilAllowed tries until RBAC, which the server reads from its own watch, lets the call through.
+// untilAllowed retries until RBAC permits the call: the server reads roles from its own watch.
 func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, error)) R {
 	t.Helper()
 	for {
@@ -134,7 +134,8 @@ func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, erro
 	}
 }
 
-// A create in a namespace that is going fails for good, and says so; finalizers still go.
+// A create in a namespace that is being deleted fails, and IsTerminating says so. Finalizers can be
+// removed.
 func TestLiveTerminatingNamespace(t *testing.T) {
 	ctx, c, ns := live(t)
 	held := configMap(ns, "held", nil)

@@ -236,7 +236,7 @@ func TestLivePatches(t *testing.T) {
 			t.Errorf("%s: %v", name, got.Data)
 		}
 	}
-	// cm is old by now: without a lock its difference goes in, with one it does not.
+	// cm is stale: its difference is written without a lock, and refused with one.
 	after := cm.DeepCopy()
 	after.Data["k"] = "2"
 	_, err := client.Patch(ctx, c, cm, client.DiffWithLock(cm, after))
@@ -269,7 +269,7 @@ func TestLiveApply(t *testing.T) {
 	if *d.Spec.Replicas != 2 {
 		t.Errorf("%d replicas", *d.Spec.Replicas)
 	}
-	// A typed apply owns what it says and no more.
+	// A typed apply owns the fields that it sets and no others.
 	for _, f := range d.ManagedFields {
 		if f.Manager != "two" {
 			continue
@@ -297,7 +297,7 @@ func TestLiveApply(t *testing.T) {
 	}
 }
 
-// fieldNames are all names in a set of managed fields.
+// fieldNames returns all names in a set of managed fields.
 func fieldNames(f *metav1.FieldsV1) (all []string) {
 	var walk func(v any)
 	walk = func(v any) {

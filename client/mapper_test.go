@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// discoveries counts the requests for the list of groups, each of which stands for a discovery.
+// discoveries counts the requests for the list of groups: one for each discovery.
 func discoveries(f *fake) *atomic.Int32 {
 	n := new(atomic.Int32)
 	f.mu.Lock()
@@ -52,7 +52,7 @@ func TestMapperIsCached(t *testing.T) {
 	}
 }
 
-// A kind that comes later is found by the next call; one that never comes does not make a storm.
+// The next call finds a kind that was added. Calls for an absent kind are limited to a rate.
 func TestMapperRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -79,7 +79,7 @@ func TestMapperRefreshes(t *testing.T) {
 	})
 }
 
-// All who ask meanwhile wait for one discovery; when its caller goes away, another takes over.
+// Concurrent calls share one discovery. If its caller cancels, another call runs the next.
 func TestMapperAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -116,7 +116,7 @@ func TestMapperAsksOnce(t *testing.T) {
 	})
 }
 
-// A server that is down is told to all who wait, once.
+// Calls that wait for one discovery all get its error.
 func TestMapperSharesFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -143,7 +143,7 @@ func TestMapperSharesFailure(t *testing.T) {
 	})
 }
 
-// An aggregated API server that is down costs its own group only, and not what was known of it.
+// An aggregated API server that is down affects only its own group, which keeps its known resources.
 func TestMapperDegrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -169,7 +169,7 @@ func TestMapperDegrades(t *testing.T) {
 	})
 }
 
-// A resource that answers 404 is looked for again: its CRD may have changed.
+// A resource that answers 404 causes a discovery: its CRD may have changed.
 func TestMapperForgets(t *testing.T) {
 	f := newFake(t)
 	n := discoveries(f)
@@ -181,7 +181,7 @@ func TestMapperForgets(t *testing.T) {
 	if err := get(); !is[*NotServedError](err) || n.Load() != 1 {
 		t.Fatalf("%d discoveries, got %v", n.Load(), err)
 	}
-	// It comes back as a cluster-scoped kind.
+	// The kind is served again, as cluster-scoped.
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("widgets", "Widget", false))))
 	f.on("GET /apis/example.com/v1/widgets/w", text(200, "application/json", widgetJSON))
 	if err := get(); err != nil || n.Load() != 2 {
@@ -189,7 +189,7 @@ func TestMapperForgets(t *testing.T) {
 	}
 }
 
-// An absent kind heals in a feed, too.
+// A feed of an absent kind works when the kind is served.
 func TestFeedOfAbsentKind(t *testing.T) {
 	f := newFake(t)
 	feed := f.client(Options{}).Feed(gadgetGVK, Selection{})
@@ -232,7 +232,7 @@ func TestRESTMapper(t *testing.T) {
 	}
 }
 
-// A mapper of the caller's is used as it is.
+// New uses the caller's mapper.
 func TestOwnMapper(t *testing.T) {
 	f := newFake(t)
 	own := meta.NewDefaultRESTMapper(nil)

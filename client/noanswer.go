@@ -2,8 +2,8 @@ package client
 
 import "github.com/flyball-io/flyball/object"
 
-// The errors below say nothing about objects: see [object.ErrNoAnswer]. A ForbiddenError is one of them: it
-// is this program that may not ask.
+// The errors below say nothing about objects: see [object.ErrNoAnswer]. A ForbiddenError is among them
+// because it says that this program may not ask.
 
 // Is reports whether target is object.ErrNoAnswer.
 func (e *ForbiddenError) Is(target error) bool { return target == object.ErrNoAnswer }

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewNotFound is the [NotFoundError] of a reader that is not the server, such as a cache: it says the same
-// as that of the server.
+// NewNotFound makes a [NotFoundError] for a reader other than the server, such as a cache. Its Status is
+// like that of the server.
 func NewNotFound(call Call) *NotFoundError {
 	r := call.Resource.GroupResource()
 	return &NotFoundError{RequestError{Call: call, status: metav1.Status{

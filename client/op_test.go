@@ -18,7 +18,7 @@ func meta1(name string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// An option without meaning for the verb is refused, and nothing is sent.
+// An option without a meaning for the verb is an error, and nothing is sent.
 func TestInvalidOps(t *testing.T) {
 	uid := types.UID("u")
 	for field, op := range map[string]Op{

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// PatchData is a change to an object, made by [JSONPatch], [MergePatch], [StrategicMerge],
-// [Diff], [DiffWithLock] or [DiffStatus]. The zero value is no patch. It is never changed once made.
+// PatchData is a patch of an object. [JSONPatch], [MergePatch], [StrategicMerge], [Diff], [DiffWithLock]
+// and [DiffStatus] make one. It is immutable. The zero value is no patch.
 type PatchData struct {
 	kind types.PatchType
 	data []byte
@@ -34,49 +34,50 @@ func (e *InvalidPatchError) Error() string {
 // Unwrap returns the cause.
 func (e *InvalidPatchError) Unwrap() error { return e.cause }
 
-// Type is the media type of the patch.
+// Type returns the media type of the patch.
 func (p PatchData) Type() types.PatchType { return p.kind }
 
-// Bytes is the patch as it is sent: read only.
+// Bytes returns the patch as it is sent. Do not change it.
 func (p PatchData) Bytes() []byte { return p.data }
 
-// Err is why the patch could not be made, as an [InvalidPatchError], or nil. A write with the patch
-// fails with it.
+// Err returns an [InvalidPatchError] if the patch could not be made, else nil. A write with the patch
+// fails with that error.
 func (p PatchData) Err() error { return p.err }
 
-// Empty reports whether the patch changes nothing: an empty object or list. A DiffWithLock is
+// Empty reports whether the patch changes nothing: it is an empty object or list. A DiffWithLock is
 // never empty.
 func (p PatchData) Empty() bool {
 	b := bytes.TrimSpace(p.data)
 	return p.err == nil && (len(b) == 0 || string(b) == "{}" || string(b) == "[]")
 }
 
-// JSONPatch is a list of operations (RFC 6902): JSON as []byte, string or json.RawMessage, or a
-// value that encodes to it.
+// JSONPatch makes a patch of a list of operations (RFC 6902): JSON as []byte, string or
+// json.RawMessage, or a value that encodes to it.
 func JSONPatch(operations any) PatchData { return newPatch(types.JSONPatchType, operations) }
 
-// MergePatch is a partial object (RFC 7386), in which null removes: JSON as []byte, string or
-// json.RawMessage, or a value that encodes to it. Lists are replaced whole.
+// MergePatch makes a patch of a partial object (RFC 7386): JSON as []byte, string or json.RawMessage, or
+// a value that encodes to it. A null removes the field. A list replaces the whole list.
 func MergePatch(partial any) PatchData { return newPatch(types.MergePatchType, partial) }
 
-// StrategicMerge is a partial object whose lists are merged by the keys of their elements: JSON
-// as []byte, string or json.RawMessage, or a value that encodes to it. Only built-in kinds take
-// it.
+// StrategicMerge makes a patch of a partial object: JSON as []byte, string or json.RawMessage, or a
+// value that encodes to it. The server merges lists by the keys of their elements. Only built-in kinds
+// support it.
 func StrategicMerge(partial any) PatchData {
 	return newPatch(types.StrategicMergePatchType, partial)
 }
 
-// Diff is the merge patch that turns before into after. Both stay as they are. The
-// resourceVersion is left out: the last writer wins. A null that after has inside free JSON cannot be
-// set: in a merge patch null removes. Use [Apply] or an update there.
+// Diff makes the merge patch that turns before into after. It changes neither. The patch has no
+// resourceVersion: the last writer wins. A merge patch cannot set a null inside free JSON, because null
+// removes the field; use [Apply] or [Update] for that.
 func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
 
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
-// object still has the resourceVersion of before.
+// object on the server has the resourceVersion of before.
 func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
 
-// DiffStatus is the merge patch that turns the status of before into that of after, and nothing else,
-// with the lock of [DiffWithLock]. It is empty where the two do not differ. Both stay as they are.
+// DiffStatus makes the merge patch that turns the status of before into that of after, with the lock of
+// [DiffWithLock]. It is empty if the two do not differ. It has no other changes of after. It changes
+// neither object.
 func DiffStatus(before, after object.Object) PatchData {
 	fail := func(err error) PatchData {
 		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
@@ -101,7 +102,7 @@ func DiffStatus(before, after object.Object) PatchData {
 	return diff(a, b, true)
 }
 
-// statusOf is the object with nothing but its status and its version.
+// statusOf is the object reduced to its status and its resourceVersion.
 func statusOf(o object.Object) (*unstructured.Unstructured, error) {
 	whole, err := asMap(o)
 	if err != nil {
@@ -139,7 +140,7 @@ func newPatch(kind types.PatchType, v any) PatchData {
 	return PatchData{kind: kind, data: data}
 }
 
-// validJSON says where data stops being one JSON value.
+// validJSON returns an error unless data is one JSON value.
 func validJSON(data []byte) error {
 	var v json.RawMessage
 	return json.Unmarshal(data, &v)
@@ -183,7 +184,7 @@ func diff(before, after object.Object, lock bool) PatchData {
 	return PatchData{kind: types.MergePatchType, data: data}
 }
 
-// asMap is the object as JSON has it, with numbers as they are written.
+// asMap is the object in JSON, with numbers as json.Number.
 func asMap(o object.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -200,8 +201,8 @@ func decodeMap(data []byte) (map[string]any, error) {
 	return m, err
 }
 
-// mergeDiff is the merge patch from a to b: what is new or different in b, and null for what is
-// gone.
+// mergeDiff is the merge patch from a to b: fields that are new or different in b, and null for fields
+// that b lacks.
 func mergeDiff(a, b map[string]any) map[string]any {
 	patch := map[string]any{}
 	for k := range a {

@@ -64,8 +64,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The patch between two objects, applied to the first, makes the second: against a merge (RFC
-// 7386) written for the test. A null in an object has no meaning to a merge patch.
+// The patch between two objects turns the first into the second, by a merge (RFC 7386) written for the
+// test. The objects have no nulls, which a merge patch cannot set.
 func TestDiffModel(t *testing.T) {
 	value := rapid.Deferred(anyValue)
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func merge(target, patch any) any {
 	return out
 }
 
-// The bytes that a caller gives may be changed afterwards.
+// A caller may change the bytes of a patch after the call.
 func TestPatchOwnsItsBytes(t *testing.T) {
 	b := []byte(`{"a":1}`)
 	p := MergePatch(b)
@@ -168,7 +168,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// Only a status that differs is sent: nothing else of the object, and with the version as read.
+// Only a status that differs is sent, without other fields and with the version that was read.
 func TestPatchStatusIfChanged(t *testing.T) {
 	const path = "/api/v1/namespaces/web/pods/x/status"
 	for name, tc := range map[string]struct {

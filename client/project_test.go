@@ -141,7 +141,7 @@ func TestProjectList(t *testing.T) {
 	}
 }
 
-// built is a reader that only has whole objects.
+// built is a reader that is no Projector.
 type built struct{ objects []object.Object }
 
 func (b built) Get(_ context.Context, key object.Key, into object.Object, _ GetOptions) error {
@@ -169,7 +169,7 @@ func (b built) List(context.Context, object.Object, ListOptions) iter.Seq2[objec
 	}
 }
 
-// Any other reader has views made of its objects.
+// Project reads views from the objects of any other Reader.
 func TestProjectOfBuiltObjects(t *testing.T) {
 	x := viewed("x")
 	x.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}

@@ -32,7 +32,7 @@ func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o Ge
 	return nil
 }
 
-// fetch reads the object that Get is asked for, as it comes.
+// fetch reads the object of a Get and returns its bytes.
 func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o GetOptions) (wire.Raw, error) {
 	gvk, err := kindOf(verbGet, c.scheme, proto, o.Kind)
 	if err != nil {
@@ -72,12 +72,12 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 	return raw, nil
 }
 
-// wireKind says to package wire what comes.
+// wireKind describes the answer to package wire.
 func (c *Live) wireKind(gvk schema.GroupVersionKind, o object.Object) *wire.Kind {
 	return &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: formOf(o) == metadataForm}
 }
 
-// checkVersion makes sure that the answer to /version is that of an API server.
+// checkVersion returns an error unless the answer to /version is one of an API server.
 func checkVersion(call Call, resp *http.Response) error {
 	defer resp.Body.Close()
 	var v version.Info
@@ -94,7 +94,7 @@ func checkVersion(call Call, resp *http.Response) error {
 	return nil
 }
 
-// selectorQuery is the part of a query that says which objects.
+// selectorQuery is the part of a query that selects objects.
 func selectorQuery(o *Selection) url.Values {
 	q := url.Values{}
 	if o.Labels != nil && !o.Labels.Empty() {
@@ -106,9 +106,9 @@ func selectorQuery(o *Selection) url.Values {
 	return q
 }
 
-// selects reports whether any object can match. A selector that none can has no text form: to the
-// server it would be one that matches everything. Labels that were never validated are an
-// *InvalidSelectorError here: a comma in a value would be another requirement to the server.
+// selects reports whether any object can match. A selector that matches nothing has an empty text, by
+// which the server would select everything. Invalid label keys and values are an
+// *InvalidSelectorError: the server reads a comma in a value as another requirement.
 func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
@@ -127,7 +127,7 @@ func selects(o *Selection) (bool, error) {
 
 var errNothing = errors.New("matches nothing")
 
-// watchable is an error for a selector that cannot be watched.
+// watchable returns an error for a selection that cannot be watched.
 func watchable(o *Selection) error {
 	some, err := selects(o)
 	if err == nil && !some {

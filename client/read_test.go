@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Protobuf that is refused is not asked for again.
+// After the server has refused protobuf the client does not ask for it again.
 func TestProtobufFallback(t *testing.T) {
 	for _, code := range []int{http.StatusNotAcceptable, http.StatusUnsupportedMediaType} {
 		f := newFake(t)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// No server makes a request wait for longer than the option says, whichever way it asks.
+// A request never waits longer than MaxRetryAfter, in whatever form the server asks.
 func TestRetryAfterIsBounded(t *testing.T) {
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	for name, tt := range map[string]struct {
@@ -56,7 +56,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	}
 }
 
-// Feeds learn of the same bound; the error says what the server asked for, and what is done.
+// Feeds have the same bound. The error says what the server asks for and how long to wait.
 func TestRetryAfterOfFeeds(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selection says which objects of a kind to list or watch, here, in informers and in caches. The zero
-// value is all of them, whole.
+// Selection says which objects of a kind to list or watch, in this package, in informers and in caches.
+// The zero value selects all objects, whole.
 type Selection struct {
 	// Namespace restricts to one namespace; empty means all. It is ignored for a cluster-scoped kind.
 	Namespace string
 	// Labels and Fields restrict to objects that match both; nil matches everything.
 	Labels labels.Selector
 	Fields fields.Selector
-	// MetadataOnly asks the server for the metadata of the objects and nothing else.
+	// MetadataOnly asks the server for the objects' metadata and nothing else.
 	MetadataOnly bool
 }
 
-// String is a short form for people, empty for the zero Selection.
+// String is a short form for people. It is empty for the zero Selection.
 func (s Selection) String() string {
 	var text string
 	add := func(part string) {

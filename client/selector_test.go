@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selectors that match nothing must not reach the server, to which they would mean everything.
+// A selector that matches nothing is not sent: the server would select everything.
 func TestNothing(t *testing.T) {
 	for name, o := range map[string]SelectorOption{
 		"labels": MatchingSelector(labels.Nothing()), "fields": MatchingFieldSelector(fields.Nothing()),
@@ -34,8 +34,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Labels that nobody has validated are looked at before they are sent: to the server a comma is the end
-// of a value.
+// Label selectors are validated before they are sent: the server ends a value at a comma.
 func TestUnvalidatedLabels(t *testing.T) {
 	sent := 0
 	for name, set := range map[string]labels.Set{

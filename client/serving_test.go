@@ -12,7 +12,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 )
 
-// Whether a kind is served is told by the discovery of a whole API server only.
+// Only the discovery of a whole API server says whether a kind is served.
 func TestServed(t *testing.T) {
 	widgets := resource("widgets", "Widget", true)
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true)))
@@ -59,7 +59,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// A discovery that began before the question does not answer it; those who ask meanwhile share one.
+// A discovery that began before the call does not answer it. Concurrent calls share one discovery.
 func TestServedIsFreshAndShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

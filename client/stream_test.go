@@ -168,7 +168,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Stop ends a loop that waits, without an error; the end of ctx does with one.
+// Stop ends a blocked loop without an error; the end of ctx ends it with one.
 func TestWatchStop(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
@@ -209,7 +209,7 @@ func TestWatchStop(t *testing.T) {
 	}
 }
 
-// A watch that the server should have ended, but did not, ends by itself.
+// A watch that the server does not end in time ends with a timeout.
 func TestWatchOfDeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

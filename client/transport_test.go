@@ -49,7 +49,7 @@ func selfSigned(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: priv}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// serveTLS serves the fake with whatever certificate cert holds at the time.
+// serveTLS serves the fake with the current certificate of cert.
 func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(f)
@@ -63,8 +63,8 @@ func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *htt
 	return srv
 }
 
-// A server that changes its authority is reached as soon as the CA file has it, not minutes
-// later; a half-written file changes nothing.
+// A server with a new authority is reached as soon as the CA file has it. A half-written file changes
+// nothing.
 func TestCARotation(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
@@ -109,7 +109,7 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// tokenServer takes only the token of the moment.
+// tokenServer accepts only the current token.
 func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
 	var token atomic.Value
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +126,7 @@ func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
 	return srv, &token
 }
 
-// A token that was replaced is read anew at the first 401, and the request is sent once more.
+// After a 401 the client reads the token file again and sends the request once more.
 func TestTokenRotation(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
@@ -186,7 +186,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 }
 
-// Bad starts: a clear error at once, from New or Check.
+// New and Check return a clear error for each wrong configuration.
 func TestBadStarts(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /version", text(200, "application/json", `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
@@ -291,8 +291,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// What the server is told about HTTP/2 bounds what it sends ahead; other clients of the process
-// with the same configuration are left alone.
+// The HTTP/2 settings bound the bytes that the server sends ahead. Other clients of the process with the
+// same configuration keep their settings.
 func TestHTTP2Settings(t *testing.T) {
 	cert, ca := selfSigned(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})

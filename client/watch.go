@@ -18,23 +18,24 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Event is one event of a [Watcher]. Bookmarks are among them, and carry no object; on a kind
-// without objects one may be the first event.
+// Event is one event of a [Watcher]. A Bookmark has no object; it may be the first event of a kind
+// without objects.
 type Event[P object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark.
 	Type wire.EventType
-	// Object as it is after the event, for Deleted as it last was. It belongs to the caller. nil
-	// for a Bookmark.
+	// Object is the state after the event, or the last state for Deleted. The caller owns it. It is
+	// nil for a Bookmark.
 	Object P
-	// ResourceVersion to start the next watch from.
+	// ResourceVersion is where the next watch may start.
 	ResourceVersion string
 }
 
-// WatchClosedError is the end of a watch: the server closed it, as it does after some minutes, or the
-// connection ended between two events. Watch again from ResourceVersion.
+// WatchClosedError is the normal end of a watch: the server closed it, as it does after some minutes,
+// or the connection ended between two events. Watch again from ResourceVersion.
 type WatchClosedError struct {
 	Call
-	// ResourceVersion of the last event; empty: there was none.
+	// ResourceVersion is that of the last event. It is empty if there was none and the watch
+	// began without a version.
 	ResourceVersion string
 }
 
@@ -59,20 +60,19 @@ type Watcher[P object.Object] struct {
 
 var errStopped = errors.New("the watch was stopped")
 
-// Watch follows the objects of a type: the bare stream, for those who want no cache.
+// Watch streams the events of a type, without a cache:
 //
 //	w, err := client.Watch[corev1.Pod](ctx, c, client.InNamespace("web"))
 //	…
 //	defer w.Stop()
 //	for ev, err := range w.Events() { … }
 //
-// It begins after the resourceVersion of [AtVersion]; without one the server first sends what
-// there is, as Added events. Options that only a list can honor, such as [Limit], are an [InvalidOpError]. The
-// server ends a watch after
-// five to ten minutes; one that it does not end, because the connection is dead, ends half a
-// minute later with a [TimeoutError].
+// The events start after the resourceVersion of [AtVersion]. Without one the server first sends the
+// objects that exist, as Added events. An option that only a list can honor, such as [Limit], is an
+// [InvalidOpError].
 //
-// Stop must be called, or ctx end, to free the connection.
+// The server ends a watch after five to ten minutes. On a dead connection the watch ends half a minute
+// after that, with a [TimeoutError]. The connection is freed by Stop, or when ctx ends.
 func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOption) (*Watcher[P], error) {
 	o, err := NewListOptions(opts...)
 	if err != nil {
@@ -90,7 +90,7 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	if err != nil {
 		return nil, err
 	}
-	o.Match = "" // it is meant for the list
+	o.Match = "" // the API has it for lists only
 	query := listQuery(&o)
 	last := 5*time.Minute + rand.N(5*time.Minute)
 	watchParameters(query, WatchQuery{Timeout: last})
@@ -118,12 +118,12 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	}, nil
 }
 
-// watches returns an error for options that a watch of objects like proto cannot honor.
+// watches returns an error for an option that a watch of objects like proto cannot honor.
 func (o *ListOptions) watches(proto object.Object) error {
 	more := *o
 	more.Kind, more.Selection, more.ResourceVersion, more.EvenUnavailable = schema.GroupVersionKind{}, Selection{}, "", false
 	if more.Match == metav1.ResourceVersionMatchNotOlderThan {
-		more.Match = "" // as AtVersion sets it
+		more.Match = "" // AtVersion sets it for lists
 	}
 	switch {
 	case more != (ListOptions{}):
@@ -134,8 +134,8 @@ func (o *ListOptions) watches(proto object.Object) error {
 	return watchable(&o.Selection)
 }
 
-// Stop ends the watch; a loop over its events ends without an error. It may be called again, and
-// from another goroutine.
+// Stop ends the watch. A loop over the events then ends without an error. Stop may be called more than
+// once and from any goroutine.
 func (w *Watcher[P]) Stop() {
 	w.stop.Do(func() {
 		w.guard.Stop()
@@ -144,11 +144,11 @@ func (w *Watcher[P]) Stop() {
 	})
 }
 
-// Events yields the events in the order of the server, and blocks between them. An object that
-// cannot be decoded is yielded as an Event with its type alone and a [*wire.DecodeError], and the
-// sequence goes on. Every other error is the last: [WatchClosedError], [GoneError] when the version is too
-// old, [TimeoutError], [UnavailableError], [ResponseError], or the end of ctx. After Stop there is no error.
-// The watch is over when the loop is: Events stops it.
+// Events yields the events in the order of the server, and blocks between them. For an object that
+// cannot be decoded it yields an Event with only a Type, and a [*wire.DecodeError]; the sequence
+// continues. Any other error ends the sequence: [WatchClosedError], [GoneError] if the version is too
+// old, [TimeoutError], [UnavailableError], [ResponseError], or the end of ctx. After Stop there is no
+// error. Events stops the watch when the loop ends.
 func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
 	return func(yield func(Event[P], error) bool) {
 		defer w.Stop()

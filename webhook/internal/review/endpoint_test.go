@@ -315,7 +315,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 			t.Errorf("%d complaints at once", n)
 		}
-		time.Sleep(quietFor) // virtual time
+		time.Sleep(logInterval) // virtual time
 		ask(e, post(strings.NewReader("{}")))
 		if !strings.Contains(log.String(), "skipped=99") {
 			t.Errorf("%s", log.String())
