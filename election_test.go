@@ -25,10 +25,10 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// replica is one of several managers of a program on the real control plane.
+// replica is a manager of a program with several replicas, on a real control plane.
 type replica struct {
 	*Manager
-	leads, always chan string // what was reconciled
+	leads, always chan string // names of reconciled objects
 	stop          func() error
 }
 
@@ -45,11 +45,11 @@ func newReplica(t *testing.T, ns, identity string) *replica {
 	r := &replica{Manager: m, leads: make(chan string, 1000), always: make(chan string, 1000)}
 	for name, every := range map[string]bool{"leads": false, "always": true} {
 		seen := map[bool]chan string{false: r.leads, true: r.always}[every]
-		f := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+		f := func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 			seen <- req.Name
 			return reconcile.Result{}, nil
-		})
-		if _, err := controller.New(m, name, f, controller.Options{EveryReplica: every}, controller.For[corev1.ConfigMap]()); err != nil {
+		}
+		if _, err := controller.NewWith(m, name, f, controller.Options{EveryReplica: every}, controller.For[corev1.ConfigMap]()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,8 +61,8 @@ func configMap(ns, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 }
 
-// The standby has all in its cache, does what every replica does, may write nothing but for that,
-// and takes over as soon as the leader has ended.
+// The standby has all kinds in its cache, and runs the controllers of every replica. Its other writes are
+// refused. It takes over as soon as the leader has ended.
 func TestTakeOver(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
@@ -79,7 +79,7 @@ func TestTakeOver(t *testing.T) {
 	eventually(t, "the standby is ready", func() bool { return next.Ready().Err(t.Context()) == nil })
 	for c, what := range map[client.Client]string{next.Client(): "Client", next.Live(): "Live"} {
 		_, err := client.Create(t.Context(), c, configMap(ns, "from-the-standby"))
-		_, fenced := errors.AsType[*client.Fenced](err)
+		_, fenced := errors.AsType[*client.FencedError](err)
 		if _, ok := errors.AsType[*leader.NotLeadingError](err); !fenced || !ok {
 			t.Errorf("%s of the standby writes: %v", what, err)
 		}
@@ -106,8 +106,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// FAULT 17: somebody edits the lease in the middle of a reconcile. Its ctx ends with that cause,
-// nothing more is written, and Run returns the cause.
+// FAULT 17: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
+// further writes are refused, and Run returns the cause.
 func TestLeaseEditedByHand(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -119,7 +119,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	working, ended := make(chan struct{}, 1), make(chan [2]error, 1)
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "orders" {
 			return reconcile.Result{}, nil
 		}
@@ -128,8 +128,8 @@ func TestLeaseEditedByHand(t *testing.T) {
 		_, err := client.Create(context.WithoutCancel(ctx), m.Client(), configMap(ns, "too-late"))
 		ended <- [2]error{context.Cause(ctx), err}
 		return reconcile.Result{}, err
-	})
-	if _, err := controller.New(m, "orders", r, controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+	}
+	if _, err := controller.New(m, "orders", r, controller.For[corev1.ConfigMap]()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Create(t.Context(), m.Unfenced(), configMap(ns, "orders")); err != nil {
@@ -151,7 +151,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != leader.Taken || lost.Holder != "somebody" {
 		t.Errorf("the reconcile was cancelled for %v", errs[0])
 	}
-	if _, ok := errors.AsType[*client.Fenced](errs[1]); !ok {
+	if _, ok := errors.AsType[*client.FencedError](errs[1]); !ok {
 		t.Errorf("a write afterwards: %v", errs[1])
 	}
 	err = <-result
@@ -163,7 +163,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 	}
 }
 
-// Metrics beyond loopback are for those whom the API server allows /metrics.
+// Metrics beyond loopback are served to users whom the API server allows /metrics.
 func TestMetricsAreAuthorized(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -207,7 +207,7 @@ func tokenOf(t *testing.T, m *Manager, account object.Key) string {
 	return r.Status.Token
 }
 
-// asks is the status code that whoever has the token gets.
+// asks is the status code of a request with this token.
 func asks(t *testing.T, url, token string) int {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// runner is a member that the test looks into.
+// runner is a member that records its start and end.
 type runner struct {
 	name string
 	log  *journal
-	// work is what Run does beside writing its begin and end; nil: wait for ctx.
+	// work is called by Run between the two; nil: wait for ctx.
 	work func(ctx context.Context) error
 }
 
@@ -56,14 +56,14 @@ func newLife() *life { return &life{logger: slog.New(slog.DiscardHandler)} }
 
 func (l *life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
 	t.Helper()
-	c, err := l.add(p, r.name, r)
+	c, err := l.add(p, r.name, r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// begun runs l in the bubble; stop ends it with a cause and returns what run returned.
+// begun runs l in the bubble. stop ends it with a cause, and returns the error of run.
 func begun(l *life) (stop func(cause error) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
@@ -88,7 +88,7 @@ func TestPhasesStartInOrderAndStopInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		l.settled = func(_ context.Context, p Phase) {
-			time.Sleep(time.Millisecond) // the members of the phase get going
+			time.Sleep(time.Millisecond) // the members of the phase start
 			log.add(p.String())
 		}
 		slow := func(ctx context.Context) error {
@@ -153,7 +153,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 	}
 }
 
-// The failure of one phase stops those after it first, too.
+// The failure of a member stops the later phases first, too.
 func TestFailureStopsInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -197,7 +197,7 @@ func TestMembersComeAndGoWhileItRuns(t *testing.T) {
 		}})
 		synctest.Wait()
 		var duplicate *DuplicateNameError
-		if _, err := l.add(Sync, "during", &runner{}); !errors.As(err, &duplicate) || duplicate.Name != "during" {
+		if _, err := l.add(Sync, "during", new(runner).Run); !errors.As(err, &duplicate) || duplicate.Name != "during" {
 			t.Errorf("the same name again: %v", err)
 		}
 		for range 2 {
@@ -250,7 +250,7 @@ func TestRunsOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife()
 		stop := begun(l)
-		if err := begun(l)(nil); err != ErrRunning {
+		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("a second run: %v", err)
 		}
 		stop(nil)
@@ -274,7 +274,7 @@ func TestAddRefuses(t *testing.T) {
 		if tc.r == nil {
 			_, err = l.add(tc.phase, tc.name, nil)
 		} else {
-			_, err = l.add(tc.phase, tc.name, tc.r)
+			_, err = l.add(tc.phase, tc.name, tc.r.Run)
 		}
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
@@ -282,7 +282,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// Many members come and go beside each other, while the whole starts and stops.
+// Many members are added and closed at once, while the manager starts and stops.
 func TestMembersUnderLoad(t *testing.T) {
 	l := newLife()
 	for range 200 {
@@ -293,7 +293,7 @@ func TestMembersUnderLoad(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range 8 {
 			wait.Go(func() {
-				c, err := l.add(Phase(i%phaseCount), fmt.Sprint(i), &runner{"x", &journal{}, nil})
+				c, err := l.add(Phase(i%phaseCount), fmt.Sprint(i), (&runner{"x", &journal{}, nil}).Run)
 				if err != nil {
 					t.Error(err)
 					return
@@ -314,7 +314,7 @@ func TestMembersUnderLoad(t *testing.T) {
 		l.finish()
 		wait.Wait()
 	}
-	if len(l.order) != 0 || slices.ContainsFunc(l.stages[:], func(g *run.Group) bool { return g != nil }) {
+	if len(l.order) != 0 || slices.ContainsFunc(l.groups[:], func(g *run.Group) bool { return g != nil }) {
 		t.Errorf("%d members stay", len(l.order))
 	}
 }

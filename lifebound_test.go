@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/run"
 )
 
-// stuck is a member that does not end before the test lets it.
+// stuck is a member that ends when the test releases it.
 func stuck(let <-chan struct{}) func(context.Context) error {
 	return func(context.Context) error {
 		<-let
@@ -20,8 +21,8 @@ func stuck(let <-chan struct{}) func(context.Context) error {
 	}
 }
 
-// What has not ended when the time of its phase is over is named, and Run returns; nothing runs
-// again before it has ended.
+// Run returns when the bound of a phase has passed, and names the members that have not ended. It does not run
+// again before they have.
 func TestBoundOfAPhase(t *testing.T) {
 	for p := range Phase(phaseCount) {
 		t.Run(p.String(), func(t *testing.T) {
@@ -48,7 +49,7 @@ func TestBoundOfAPhase(t *testing.T) {
 					t.Errorf("the others did not end: %s", log)
 				}
 				err = begun(l)(nil)
-				if !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), "stuck, stuck too") {
+				if !errors.Is(err, run.ErrRunning) || !strings.Contains(err.Error(), "stuck, stuck too") {
 					t.Errorf("a run beside what is left: %v", err)
 				}
 				close(let)
@@ -61,7 +62,7 @@ func TestBoundOfAPhase(t *testing.T) {
 	}
 }
 
-// polls is an election that the test decides.
+// polls is an election whose result the test sets.
 type polls struct {
 	log     *journal
 	win     chan struct{}
@@ -167,7 +168,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 				}
 				polls.lose <- lost
 				synctest.Wait()
-				if cause := context.Cause(l.now.abort); cause != lost {
+				if cause := context.Cause(l.term.abort); cause != lost {
 					t.Errorf("reconciles were cancelled for %v", cause)
 				}
 				if err := <-result; err != lost {
@@ -185,7 +186,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 	}
 }
 
-// The lease is kept while something works that should have ended, and released once it has.
+// The lease is held until the last member of Lead has ended, also beyond its bound.
 func TestTheLeaseOutlivesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -214,7 +215,7 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 		if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !slices.Equal(late.Names, []string{campaigning}) {
 			t.Errorf("a release that hangs: %v", err)
 		}
-		if err := begun(l)(nil); !errors.Is(err, ErrRunning) {
+		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("beside it: %v", err)
 		}
 		time.Sleep(time.Hour)
@@ -268,7 +269,7 @@ func TestBoundsAreResolved(t *testing.T) {
 	}
 }
 
-// The lease is lost, and something does not end for it: Run returns with both.
+// The lease is lost and a member does not end: the error of Run has both.
 func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -298,7 +299,7 @@ func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
 	})
 }
 
-// An election that cannot even begin ends the manager.
+// An election that cannot begin stops the manager.
 func TestTheElectionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()

@@ -23,14 +23,14 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 )
 
-// ran runs a manager; stop ends it and returns what Run returned.
+// ran runs a manager. stop ends it, and returns the error of Run.
 func ran(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,19 +46,19 @@ func ran(t *testing.T, m *Manager) (stop func() error) {
 	return stop
 }
 
-// calls is a reconciler that tells the test of each of its calls.
+// calls is a reconciler that sends the value of each successful call of f.
 func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error)) (reconcile.Reconciler[reconcile.Request], <-chan T) {
 	ch := make(chan T, 10_000)
-	return reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		v, err := f(ctx, req)
 		if err == nil {
 			ch <- v
 		}
 		return reconcile.Result{}, err
-	}), ch
+	}, ch
 }
 
-// until takes from ch until a value is as wanted.
+// until receives from ch until is reports true for a value.
 func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -75,12 +75,12 @@ func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	}
 }
 
-func byApp(_ context.Context, p *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
 
-// The whole of it: watches, reads from the cache that show what caused the reconcile, and reads
-// from the server of what nobody watches.
+// A controller on watches: its reads from the cache show the change that caused the reconcile, and the server
+// answers its reads of a kind that is not watched.
 func TestManagerRunsAController(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -112,7 +112,7 @@ func TestManagerRunsAController(t *testing.T) {
 		}
 		return n, nil
 	})
-	_, err := controller.New(m, "counter", r, controller.Options{},
+	_, err := controller.New(m, "counter", r,
 		controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(byApp)))
 	if err != nil {
 		t.Fatal(err)
@@ -145,14 +145,14 @@ func TestManagerRunsAgain(t *testing.T) {
 		}
 		return d.Name, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"shop", "bar", "mill"} {
 		a.put("deployments", deployment(name))
 		stop := ran(t, m)
 		until(t, seen, name, func(s string) bool { return s == name })
-		if err := m.Run(context.Background()); err != ErrRunning {
+		if err := m.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run beside Run: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -161,7 +161,7 @@ func TestManagerRunsAgain(t *testing.T) {
 	}
 }
 
-// lines is what was logged, line by line.
+// lines receives the log, line by line.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -172,8 +172,8 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// One kind may not be read: its controller says so within seconds, naming verb and resource, and
-// waits; the other one runs.
+// One kind is forbidden. Its controller names the verb and the resource within seconds, and waits. The other
+// controller runs.
 func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -183,10 +183,10 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
 	good, seen := calls(name)
 	bad, secrets := calls(name)
-	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("said after %v", took)
 	}
-	var forbidden *client.Forbidden
+	var forbidden *client.ForbiddenError
 	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
 		t.Errorf("state: %v", err)
 	}
@@ -214,11 +214,11 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// Somebody opens a kind that must not be listed: those who get single objects of it still can.
+// A kind is opened in the cache that may not be listed. The server answers reads of single objects.
 func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 	for name, test := range map[string]struct {
 		cache cache.Options
-		list  bool // all of it is a question for the server, too
+		list  bool // the server answers a list of all namespaces, too
 	}{
 		"all namespaces":  {cache.Options{}, true},
 		"some namespaces": {cache.Options{Namespaces: []string{"web", "shop"}}, false},
@@ -233,17 +233,17 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 					live.Add(1)
 				}
 			}}})
-			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, informer.Selection{})
+			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer h.Close()
 			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add("reader", runnerFunc(func(ctx context.Context) error { // starts when the kind is known to be kept
+			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the error of the kind is known
 				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
 				read <- err
 				return nil
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	stop := ran(t, m)
 	for range 3 {
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	}
 }
 
-// Two managers of one process do not know of each other.
+// Two managers of one process are independent.
 func TestTwoManagers(t *testing.T) {
 	a, b := newAPI(t), newAPI(t)
 	a.put("deployments", deployment("in-a"))
@@ -294,7 +294,7 @@ func TestTwoManagers(t *testing.T) {
 	for server, want := range map[*api]string{a: "in-a", b: "in-b"} {
 		m := server.manager(t, Options{})
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		if _, err := controller.New(m, "same", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+		if _, err := controller.New(m, "same", r, controller.For[appsv1.Deployment]()); err != nil {
 			t.Fatal(err)
 		}
 		ran(t, m)
@@ -311,7 +311,7 @@ func TestDuplicateNames(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	r, _ := calls(func(context.Context, reconcile.Request) (int, error) { return 0, nil })
 	for _, want := range []bool{true, false} {
-		_, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		_, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		var duplicate *DuplicateNameError
 		if want != (err == nil) || !want && !errors.As(err, &duplicate) {
 			t.Errorf("%v", err)
@@ -319,14 +319,14 @@ func TestDuplicateNames(t *testing.T) {
 	}
 }
 
-// Kinds that were opened before Run are there when runners start, unless something keeps them.
+// Kinds that were opened before Run have synced when runners start, unless their error is known.
 func TestRunnersStartOnAFilledCache(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
 	a.deny("secrets", true)
 	m := a.manager(t, Options{})
 	for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
-		h, err := m.Cache().Open(context.Background(), proto, informer.Selection{})
+		h, err := m.Cache().Open(context.Background(), proto, client.Selection{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,12 +336,12 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 		t.Error("a cache that does not run answers")
 	}
 	result := make(chan error, 1)
-	_, err := m.Add("runner", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
 		_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
 		result <- err
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +356,6 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	}
 	stop()
 }
-
-type runnerFunc func(context.Context) error
-
-func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
 func TestIndexes(t *testing.T) {
 	a := newAPI(t)
@@ -385,7 +381,7 @@ func TestIndexes(t *testing.T) {
 		}
 		return n, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	ran(t, m)
@@ -397,11 +393,11 @@ func TestBadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	var none *client.NoConfig
+	var none *client.NoConfigError
 	if _, err := New(Options{}); !errors.As(err, &none) {
 		t.Errorf("no configuration: %v", err)
 	}
-	var bad *client.BadConfig
+	var bad *client.ConfigError
 	if _, err := New(Options{Kubeconfig: "/nonexistent"}); !errors.As(err, &bad) {
 		t.Errorf("a file that is not there: %v", err)
 	}
@@ -413,7 +409,7 @@ func TestBadStart(t *testing.T) {
 	a.mu.Unlock()
 	began := false
 	m := a.manager(t, Options{})
-	m.Add("runner", runnerFunc(func(context.Context) error { began = true; return nil }))
+	m.Add(Lead, "runner", func(context.Context) error { began = true; return nil })
 	if err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "checking the server") || began {
 		t.Errorf("a server that is down: %v, started %v", err, began)
 	}
@@ -430,7 +426,7 @@ func TestThousandCycles(t *testing.T) {
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	cycle := func(i int) {
@@ -438,7 +434,7 @@ func TestThousandCycles(t *testing.T) {
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
-		if i%2 == 0 { // every second one is stopped on its way
+		if i%2 == 0 { // every second one is stopped while it starts
 			<-seen
 		}
 		cancel()

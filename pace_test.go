@@ -13,14 +13,13 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// While 500 writes wait for their turn under the client's limit, the lease is renewed, a kind that is
-// opened syncs, and events are sent.
+// While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
+// events are sent.
 func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -54,7 +53,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 		renewed[l.Spec.RenewTime.String()] = true
 		return len(renewed) > 5
 	})
-	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, informer.Selection{Namespace: ns}); err != nil {
+	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, client.Selection{Namespace: ns}); err != nil {
 		t.Error(err)
 	}
 	sync, end := context.WithTimeout(ctx, 30*time.Second)

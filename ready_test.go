@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// eventually looks until it is as wanted.
+// eventually waits until is reports true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// FAULTS 11 and 26: what keeps one kind shows in readyz, check by check; the rest is in order.
+// FAULTS 11 and 26: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyTellsWhatIsNot(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -47,10 +47,10 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
 	good, seen := calls(name)
 	bad, _ := calls(name)
-	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 		t.Error("not live")
 	}
 
-	// Staleness shows, and reads keep answering.
+	// readyz shows that the watch is stale. Reads are answered.
 	a.mu.Lock()
 	a.down = true
 	a.mu.Unlock()
@@ -101,18 +101,18 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 	}
 }
 
-// While it stops, and what is running is waited for, it is not ready.
+// The manager is not ready while it stops and waits for running reconciles.
 func TestNotReadyWhileItStops(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
 	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	working, let := make(chan struct{}), make(chan struct{})
-	r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	r := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		close(working)
 		<-let
 		return reconcile.Result{}, nil
-	})
-	if _, err := controller.New(m, "slow", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	}
+	if _, err := controller.New(m, "slow", r, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	stop := up(t, m)
@@ -139,7 +139,7 @@ func TestNamesOfWatches(t *testing.T) {
 	watch := func(group, resource, ns string, metadata bool) cache.Watch {
 		return cache.Watch{
 			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
-			Selection: informer.Selection{Namespace: ns, MetadataOnly: metadata},
+			Selection: client.Selection{Namespace: ns, MetadataOnly: metadata},
 		}
 	}
 	got := watchNames([]cache.Watch{
@@ -159,10 +159,10 @@ func TestNamesOfWatches(t *testing.T) {
 	}
 }
 
-// The check of a watch that was closed meanwhile says nothing bad of it.
+// The check of a watch that was closed meanwhile passes.
 func TestChecksOfWhatIsClosed(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
-	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, informer.Selection{})
+	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,14 +176,14 @@ func TestChecksOfWhatIsClosed(t *testing.T) {
 	}
 }
 
-// A standby keeps the kinds of the leader's controllers in its cache until they are closed. This
-// server has no leases, so it stays one, and says so.
+// A standby keeps the kinds of the leader's controllers in its cache until the controllers are closed. This server
+// has no leases: the manager stays a standby, and readyz shows the lease.
 func TestStandbyKeepsTheKinds(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Leader: &leader.Options{Namespace: "web", Name: "shop"}})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())
+	c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +215,8 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 	}
 }
 
-// A controller that works and whose source fails is not ready: but where the program serves webhooks
-// it is excused, and the verbose answer says so.
+// The check of a working controller whose source fails, fails. In a program that serves webhooks it is excused, and
+// the verbose answer says so.
 func TestSourcesThatFail(t *testing.T) {
 	for _, webhooks := range []bool{false, true} {
 		o := Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
@@ -224,7 +224,7 @@ func TestSourcesThatFail(t *testing.T) {
 			o.Webhooks = Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}
 		}
 		m := newAPI(t).manager(t, o)
-		defer m.watchState("orders", failingController{})()
+		defer m.checked(failingController{})()
 		up(t, m)
 		eventually(t, "the manager has started", func() bool { return m.life.ready() == nil })
 		code, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
@@ -238,8 +238,10 @@ func TestSourcesThatFail(t *testing.T) {
 	}
 }
 
-type failingController struct{}
+// failingController has a name and a state, which is all that readiness uses.
+type failingController struct{ controller.Interface }
 
+func (failingController) Name() string { return "orders" }
 func (failingController) State() controller.State {
 	return controller.State{Phase: controller.Working, Err: &controller.FailingError{Controller: "orders", Sources: []controller.SourceFailure{
 		{Source: "Watches(Pod)", Objects: 2, Since: time.Now().Add(-time.Hour), Err: errors.New("no index")},

@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/option"
 )
 
-// Strangers who reach the probes are told which check fails, and not why, unless an option says so.
+// Beyond loopback the probes show which check fails, and not why, unless an option says so.
 func TestReasonsOfProbes(t *testing.T) {
 	for _, tt := range []struct {
 		addr    string
@@ -43,13 +44,13 @@ func TestReasonsOfProbes(t *testing.T) {
 			}
 		})
 	}
-	var bad *OptionError
+	var bad *option.Error
 	if _, err := New(Options{Config: &rest.Config{Host: newAPI(t).URL}, ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
 		t.Errorf("%v", err)
 	}
 }
 
-// A probe looks at each watch once, however many there are.
+// A probe reads each watch once.
 func BenchmarkReadyz(b *testing.B) {
 	for _, watches := range []int{30, 300} {
 		b.Run(fmt.Sprint(watches), func(b *testing.B) {
@@ -67,7 +68,7 @@ func BenchmarkReadyz(b *testing.B) {
 func manyWatches(t testing.TB, n int) *Manager {
 	m := newAPI(t).manager(t, Options{})
 	for i := range n {
-		sel := informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
+		sel := client.Selection{Labels: labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(i)})}
 		h, err := m.Cache().Open(t.Context(), &corev1.Pod{}, sel)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +78,7 @@ func manyWatches(t testing.TB, n int) *Manager {
 	return m
 }
 
-// Whoever asks often costs one look a second.
+// Frequent probes run the checks once a second.
 func TestProbesRepeatTheirAnswer(t *testing.T) {
 	m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	asked := 0

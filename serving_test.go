@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/serve"
 )
@@ -34,11 +35,11 @@ import (
 func up(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	started := make(chan struct{}, 1)
-	_, err := m.AddTo(Always, "of the test", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Always, "of the test", func(ctx context.Context) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func up(t *testing.T, m *Manager) (stop func() error) {
 	return stop
 }
 
-// get asks for a page; whatever certificate there is will do.
+// get requests a page, and accepts any certificate.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -87,7 +88,7 @@ func pair(t *testing.T) (dir string) {
 	return dir
 }
 
-// Contract 34.
+// Contract 34: the zero Options listen on no port.
 func TestListensNowhereByDefault(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	if err := m.Handle("/validate", http.NotFoundHandler()); err != nil {
@@ -106,7 +107,7 @@ func TestServesOnLoopback(t *testing.T) {
 		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
 	})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	own := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total"})
@@ -154,7 +155,7 @@ func TestServesOnLoopback(t *testing.T) {
 	}
 }
 
-// closeTest takes out what up has added.
+// closeTest closes the member that up has added.
 func closeTest(t *testing.T, m *Manager) {
 	t.Helper()
 	m.life.mu.Lock()
@@ -165,7 +166,7 @@ func closeTest(t *testing.T, m *Manager) {
 	}
 }
 
-// Beyond loopback the metrics are for those whom the API server allows them.
+// Beyond loopback the metrics are served to users whom the API server allows them.
 func TestExposedMetricsAskWho(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e      Endpoint
@@ -218,8 +219,8 @@ func TestBadOptions(t *testing.T) {
 	} {
 		tc.o.Config = &rest.Config{Host: "http://127.0.0.1:1"}
 		_, err := New(tc.o)
-		bad, ok := errors.AsType[*OptionError](err)
-		if !ok || bad.Field != tc.field || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(bad.Error(), "Options."+tc.field+": ") {
+		bad, ok := errors.AsType[*option.Error](err)
+		if !ok || bad.Field != tc.field || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(bad.Error(), "flyball.Options: "+tc.field+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -249,11 +250,11 @@ func TestHandleRefuses(t *testing.T) {
 	}
 }
 
-// The webhooks answer before the first list: it may need a conversion.
+// The webhooks answer before the first list, which may need a conversion.
 func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 	a := newAPI(t)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
-	if err := m.Handle("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
+	if err := m.HandleConversion("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
 		t.Fatal(err)
 	}
 	answers := make(chan int, 100)
@@ -263,7 +264,7 @@ func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 		}
 	}
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "pods", r, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	a.put("pods", pod("p", "shop"))

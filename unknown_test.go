@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/manifest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/plane/planetest"
@@ -82,8 +81,8 @@ spec:
               phase: {type: string}
 `
 
-// On a real server: a controller reads from the cache, changes what it knows and writes all of it. What
-// it does not know stays, and nothing is asked of the server beyond the updates.
+// On a real server: a controller reads an object from the cache, changes the fields of its Go type, and updates the
+// object. The other fields stay, and no request but the updates is sent.
 func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -129,7 +128,7 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	handle, err := m.Cache().Open(ctx, &gadget{}, informer.Selection{})
+	handle, err := m.Cache().Open(ctx, &gadget{}, client.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

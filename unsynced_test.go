@@ -12,18 +12,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/webhook"
 )
 
 const configMapReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"name":"a","namespace":"ns","operation":"CREATE","userInfo":{},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"}},"oldObject":null}}`
 
-// insecure is a client that takes every certificate.
+// insecure is a client that accepts any certificate.
 func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// post sends a review to a webhook of a manager.
+// post sends a review to a webhook of m.
 func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	t.Helper()
 	c := insecure()
@@ -40,13 +39,12 @@ func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	return r.StatusCode, string(b)
 }
 
-// A validator whose cache has not synced has no verdict: the API server does what the failurePolicy
-// says.
+// A validator whose cache has not synced has no verdict. The failurePolicy decides.
 func TestUnsyncedCacheIsNoVerdict(t *testing.T) {
 	a := newAPI(t)
 	a.deny("pods", true)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
-	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+	if _, err := m.Cache().Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	err := webhook.Validate[corev1.ConfigMap](m, webhook.ValidatorFuncs[corev1.ConfigMap]{

@@ -8,13 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
-// Audits are on by default, each watch has its own, and both the options and those of a kind say how
-// often.
-func TestAudit(t *testing.T) {
+// Audits are on by default. Each watch has its own. Options and KindOptions set their interval.
+func TestAuditIntervalsComeFromTheOptions(t *testing.T) {
 	podGVK := corev1.SchemeGroupVersion.WithKind("Pod")
 	for name, tt := range map[string]struct {
 		o           cache.Options
@@ -33,7 +32,7 @@ func TestAudit(t *testing.T) {
 				tt.o.Namespaces = []string{"a", "b"}
 				c := newCache(t, cl, tt.o)
 				for _, o := range []object.Object{&corev1.Pod{}, &corev1.Node{}} {
-					if _, err := c.Open(t.Context(), o, informer.Selection{}); err != nil {
+					if _, err := c.Open(t.Context(), o, client.Selection{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -54,8 +53,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Audits of many watches never list together, and are spread.
-func TestAuditsAreNoHerd(t *testing.T) {
+// Audits of many watches never list at the same time, and are spread.
+func TestAuditsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		var names []string
@@ -63,7 +62,7 @@ func TestAuditsAreNoHerd(t *testing.T) {
 			names = append(names, "ns"+string(rune('a'+i/26))+string(rune('a'+i%26)))
 		}
 		c := newCache(t, cl, cache.Options{Namespaces: names})
-		if _, err := c.Open(t.Context(), &corev1.Pod{}, informer.Selection{}); err != nil {
+		if _, err := c.Open(t.Context(), &corev1.Pod{}, client.Selection{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(c)

@@ -12,8 +12,9 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestNoAnswer: what a read can fail with says whether it is an answer.
-func TestNoAnswer(t *testing.T) {
+// TestErrorsTellWhetherTheCacheCouldAnswer: the error of a read tells whether the cache could
+// answer.
+func TestErrorsTellWhetherTheCacheCouldAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		err      error
 		noAnswer bool
@@ -27,14 +28,14 @@ func TestNoAnswer(t *testing.T) {
 		{&store.SetAsideError{Err: errors.New("no JSON")}, true},
 		{&store.UnknownIndexError{}, true},
 		{&object.UnknownKindError{Err: errors.New("no type")}, true},
-		{&client.Forbidden{}, true},
-		{&client.Gone{}, true},
-		{&client.NotFound{}, false},
-		{&client.Conflict{}, false},
-		{&client.AlreadyExists{}, false},
-		{&client.Invalid{}, false},
-		{&client.Rejected{}, false},
-		{&client.InvalidKey{}, false},
+		{&client.ForbiddenError{}, true},
+		{&client.GoneError{}, true},
+		{&client.NotFoundError{}, false},
+		{&client.ConflictError{}, false},
+		{&client.AlreadyExistsError{}, false},
+		{&client.InvalidError{}, false},
+		{&client.RejectedError{}, false},
+		{&client.InvalidKeyError{}, false},
 	} {
 		if got := errors.Is(fmt.Errorf("read: %w", tt.err), object.ErrNoAnswer); got != tt.noAnswer {
 			t.Errorf("%T: no answer %v, want %v", tt.err, got, tt.noAnswer)

@@ -28,7 +28,7 @@ type podView struct {
 
 type wrongView struct{ Spec struct{ NodName string } }
 
-// views joins the views that a list yields, or the error that ended it.
+// views joins the views that a list yields, or returns the error that ended it.
 func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	var found []string
 	for v, err := range client.ProjectList[corev1.Pod, podView](t.Context(), c, opts...) {
@@ -43,7 +43,7 @@ func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	return strings.Join(found, " ")
 }
 
-func TestProject(t *testing.T) {
+func TestViewsEqualDecodedFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -114,8 +114,8 @@ func TestProject(t *testing.T) {
 			want func(error) bool
 		}{
 			{"set aside", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p3"})), is[*store.SetAsideError]},
-			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFound]},
-			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.InvalidKey]},
+			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFoundError]},
+			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.InvalidKeyError]},
 			{"wrong view", second(client.Project[corev1.Pod, wrongView](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*wire.ProjectionError]},
 			{"no view", second(client.Project[corev1.Pod, string](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*informer.TypeMismatchError]},
 			{"subresource", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.Sub("status"))), is[*cache.UnsupportedError]},
@@ -129,11 +129,11 @@ func TestProject(t *testing.T) {
 		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p1"}); err != nil || h.Name != "p1" || h.Labels["app"] != "web" {
 			t.Errorf("header: %v %v", h, err)
 		}
-		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p4"}); h != nil || !is[*client.NotFound](err) {
+		if h, err := cache.Header[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p4"}); h != nil || !is[*client.NotFoundError](err) {
 			t.Errorf("header of what is not there: %v %v", h, err)
 		}
 
-		// Of metadata there are views of the metadata.
+		// Metadata-only kinds have views of their metadata.
 		meta := client.OfKind(kind("Node"))
 		if h, err := cache.Header[metav1.PartialObjectMetadata](ctx, c, object.Key{Name: "n1"}, meta); err != nil || h.Name != "n1" {
 			t.Errorf("header: %v %v", h, err)

@@ -7,11 +7,10 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
-// BenchmarkRead has what a read of a small Pod costs: as a view, and whole.
+// BenchmarkRead measures a read of a small Pod, as a view and as a whole.
 func BenchmarkRead(b *testing.B) {
 	cl := newCluster()
 	cl.server("Pod", "").Put(pod("a", "p1", "n1", "app=web"))
@@ -19,7 +18,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := c.Open(b.Context(), &corev1.Pod{}, informer.Selection{})
+	h, err := c.Open(b.Context(), &corev1.Pod{}, client.Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (hanging) Watch(ctx context.Context, _ client.WatchQuery) (*wire.Watch, err
 	return nil, context.Cause(ctx)
 }
 
-// counted notes when lists begin.
+// counted records when lists begin.
 type counted struct {
 	*feedtest.Server
 	note func(time.Time)
@@ -52,14 +52,14 @@ func custom(i int) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i)}
 }
 
-// Kinds whose lists hang cost themselves only, however many of them come first.
+// Kinds whose lists hang delay no other kind, however many of them come first.
 func TestHungListsHoldUpNobody(t *testing.T) {
 	for _, test := range []struct{ kinds, hung int }{{15, 5}, {15, 12}, {60, 50}} {
 		t.Run(fmt.Sprintf("%d of %d", test.hung, test.kinds), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conn := informer.Connection{
 					Scheme: types, Mapping: mapAny,
-					Source: func(gvk schema.GroupVersionKind, _ informer.Selection) reflector.Source {
+					Source: func(gvk schema.GroupVersionKind, _ client.Selection) reflector.Source {
 						for i := range test.hung {
 							if gvk == custom(i) {
 								return hanging{}
@@ -77,11 +77,11 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 				began := time.Now()
 				for i := range test.kinds {
 					if i == test.hung {
-						time.Sleep(time.Millisecond) // the hung ones are first
+						time.Sleep(time.Millisecond) // the hanging ones come first
 					}
 					proto := &unstructured.Unstructured{}
 					proto.SetGroupVersionKind(custom(i))
-					h, err := c.Open(t.Context(), proto, informer.Selection{})
+					h, err := c.Open(t.Context(), proto, client.Selection{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -104,8 +104,8 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// Two thousand namespaces sync in less than 20 s from a server that costs nothing, and at no time
-// more than a hundred lists begin within a second.
+// Two thousand namespaces sync in less than 20 s from a server without latency. No more than a
+// hundred lists begin within any second.
 func TestTwoThousandNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -117,7 +117,7 @@ func TestTwoThousandNamespaces(t *testing.T) {
 		}
 		conn := informer.Connection{
 			Scheme: types, Mapping: mapAny,
-			Source: func(gvk schema.GroupVersionKind, sel informer.Selection) reflector.Source {
+			Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
 				s := feedtest.New(&wire.Kind{GVK: gvk, Scheme: types})
 				s.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: sel.Namespace, Name: "a"}})
 				return counted{s, note}
@@ -131,7 +131,7 @@ func TestTwoThousandNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Open(t.Context(), &corev1.ConfigMap{}, informer.Selection{}); err != nil {
+		if _, err := c.Open(t.Context(), &corev1.ConfigMap{}, client.Selection{}); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(c)

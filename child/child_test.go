@@ -112,7 +112,7 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("sent %q", c.writes)
 	}
 
-	// A child that is being deleted is waited for.
+	// A child that is being deleted is an ErrDeleted.
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}}}
 	got := ensure(c, held, child.Created)
 	c.check(client.Delete(t.Context(), c, got))

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// compare names a field of want that live does not have as wanted, or, where owned says which
-// fields of live are ours, one that want does not set any more; empty: there is none. owned is the
-// JSON form of managedFields; nil: not known.
+// compare returns the path of a difference between want and live, or "". A difference is a field of want
+// with another value in live, or a field that we own and that want does not set. owned is the JSON form
+// of our managedFields; nil if they are unknown.
 func compare(want, live map[string]any, owned map[string]any) string {
 	how := loose
 	if owned != nil {
@@ -18,7 +18,7 @@ func compare(want, live map[string]any, owned map[string]any) string {
 	return differ{how, owned}.value("", want, live)
 }
 
-// differ compares one value and what is below it.
+// differ compares one value and all values below it.
 type differ struct {
 	how   how
 	owned map[string]any // of how managed
@@ -27,15 +27,15 @@ type differ struct {
 type how uint8
 
 const (
-	// managed: owned tells what is ours.
+	// managed: owned has the fields that are ours.
 	managed how = iota
-	// atomic: all of it is ours.
+	// atomic: the whole value is ours.
 	atomic
-	// loose: nothing is known of who owns it.
+	// loose: the owners are unknown.
 	loose
 )
 
-// below is how a child of the set of owned fields is compared; ok is false if we do not own it.
+// below returns the differ for an element of the set of owned fields. ok is false if we do not own it.
 func (d differ) below(element string) (differ, bool) {
 	if d.how != managed {
 		return d, true
@@ -44,7 +44,7 @@ func (d differ) below(element string) (differ, bool) {
 	return differ{managed, owned}, ok
 }
 
-// leaf reports that nothing below this field is owned by itself: all of it is ours.
+// leaf reports whether no field below is owned by itself, so that the whole value is ours.
 func (d differ) leaf() bool {
 	for k := range d.owned {
 		if k != "." {
@@ -111,7 +111,7 @@ func (d differ) object(path string, want, live map[string]any) string {
 func (d differ) list(path string, want, live []any) string {
 	switch {
 	case len(want) == 0 && d.how == managed && d.leaf():
-		return "" // what else is in it belongs to others
+		return "" // other elements belong to others
 	case len(want) == 0 && d.how == loose:
 		if len(live) > 0 && !isMap(live[0]) {
 			return path
@@ -136,8 +136,8 @@ func (d differ) list(path string, want, live []any) string {
 	return d.merged(path, want, live)
 }
 
-// within looks for the elements of want in those of live, in this order, with others between them
-// unless they are plain values.
+// within compares lists whose owners are unknown. live must have the elements of want in their order. It
+// may have others between them, unless the elements are plain values.
 func (d differ) within(path string, want, live []any) string {
 	if !isMap(want[0]) && len(want) != len(live) {
 		return path
@@ -153,8 +153,8 @@ func (d differ) within(path string, want, live []any) string {
 	return ""
 }
 
-// merged compares a list whose elements are owned one by one: "k:" and the fields that make up the
-// key, or "v:" and the value.
+// merged compares lists whose elements are owned one by one. managedFields name an element by "k:" and
+// its key fields, or by "v:" and its value.
 func (d differ) merged(path string, want, live []any) string {
 	mine := d.elements(want)
 	next := 0
@@ -182,7 +182,7 @@ func (d differ) merged(path string, want, live []any) string {
 	return ""
 }
 
-// element is one of a list, as managedFields names it: its key are fields, or it is a plain value.
+// element is an element of a list as managedFields name it. Its key is a map of fields, or a plain value.
 type element struct {
 	name string
 	key  any
@@ -190,9 +190,9 @@ type element struct {
 
 func (e element) fields() bool { _, ok := e.key.(map[string]any); return ok }
 
-// elements finds what we own of the list for each element of want; nothing where we own none. An
-// element that gives only part of its key, the rest of which the server fills in, gets what those
-// that give all of it leave over.
+// elements returns the owned element for each element of want, or an empty one. It first matches the
+// elements of want that have all their key fields. Those with part of a key, which the server completes,
+// get the owned elements that remain.
 func (d differ) elements(want []any) []element {
 	var left []element
 	for name := range d.owned {
@@ -221,8 +221,8 @@ func (d differ) elements(want []any) []element {
 	return out
 }
 
-// matches reports whether v is the element of the key: a plain value, or a map of the fields that
-// make it up. Where defaulted is true, v may lack fields that the server fills in.
+// matches reports whether v has the key: it equals a plain value, or has the key fields of a map. If
+// defaulted is true, v may lack key fields that the server fills in.
 func matches(v, key any, defaulted bool) bool {
 	fields, ok := key.(map[string]any)
 	if !ok {
@@ -247,7 +247,7 @@ func matches(v, key any, defaulted bool) bool {
 	return set
 }
 
-// same compares plain values; numbers by their value.
+// same reports whether two plain values are equal. It compares numbers by value.
 func same(a, b any) bool {
 	x, ok1 := a.(json.Number)
 	y, ok2 := b.(json.Number)

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// What differs, by managedFields (in their JSON form) and without them.
+// compare finds the differences with managedFields (in their JSON form) and without them.
 func TestCompare(t *testing.T) {
 	for name, tc := range map[string]struct {
-		want, live, owned string // empty owned: not known
+		want, live, owned string // empty owned: unknown
 		field             string
 	}{
 		"same":                    {`{"a":1}`, `{"a":1,"b":2}`, `{"f:a":{}}`, ""},
@@ -70,8 +70,8 @@ func decode(t testing.TB, text string) map[string]any {
 	return m
 }
 
-// managedFields come from the server; whatever they hold, there is an answer, and an object that
-// is owned as a whole and has not changed does not differ.
+// managedFields come from the server: compare accepts any content. An object that is owned as a whole and
+// has not changed does not differ.
 func FuzzCompare(f *testing.F) {
 	f.Add(`{"a":[{"k":"x"}]}`, `{"f:a":{"k:{\"k\":\"x\"}":{}}}`)
 	f.Add(`{"a":{"b":1}}`, `{"f:a":{"v:":{},"k:":{},".":{}}}`)

@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// AppliedAnnotation holds, on every child, a hash of what was applied last.
+// AppliedAnnotation is the annotation of every child with the hash of the last apply.
 const AppliedAnnotation = "flyball.io/applied"
 
 func hasStatus(o object.Object) bool {
@@ -34,8 +34,8 @@ func hasStatus(o object.Object) bool {
 	return s.IsValid() && !s.IsZero()
 }
 
-// foldStringData moves the stringData of a Secret, which a server takes but never shows, into its
-// data.
+// foldStringData moves the stringData of a Secret into its data. Servers accept stringData but never
+// return it.
 func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
 	if gvk != corev1.SchemeGroupVersion.WithKind("Secret") {
 		return nil
@@ -64,7 +64,7 @@ func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
 	return nil
 }
 
-// stamp notes what is wanted, and annotates it with its hash.
+// stamp sets e.sets and adds the annotation with the hash to e.want.
 func (e *ensure) stamp() error {
 	sets, written, err := e.fields(e.want)
 	if err != nil {
@@ -77,7 +77,7 @@ func (e *ensure) stamp() error {
 	if e.sets = sets; written != nil {
 		e.sets = markUnkept(sets, written).(map[string]any)
 	}
-	if len(e.o.takeOver) > 0 { // so that one that was applied without taking over is applied once more
+	if len(e.o.takeOver) > 0 { // a child that was applied without TakeOver is applied once more
 		data = fmt.Append(data, e.o.takeOver)
 	}
 	sum := sha256.Sum256(data)
@@ -90,7 +90,7 @@ func (e *ensure) stamp() error {
 	return nil
 }
 
-// difference names a field in which live is not as wanted; empty: there is none.
+// difference returns the path of a field of live that is not as desired, or "".
 func (e *ensure) difference(live object.Object) (string, error) {
 	have, err := asMap(live)
 	if err != nil {
@@ -119,8 +119,8 @@ func (e *ensure) difference(live object.Object) (string, error) {
 	return "metadata.managedFields", nil
 }
 
-// setsBeside is what is wanted with the hash that live has, where that is ours: managedFields tell
-// what was applied, so that any hash will do.
+// setsBeside returns e.sets with the hash that live has, if we own the annotation. managedFields show
+// what was applied, so the hash does not matter.
 func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string]any {
 	_, ours, _ := unstructured.NestedFieldNoCopy(owned, "f:metadata", "f:annotations", "f:"+AppliedAnnotation)
 	if !ours {
@@ -128,7 +128,7 @@ func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string
 	}
 	want := maps.Clone(e.sets)
 	metadata, _ := want["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata) // it has the owner reference at least
+	metadata = maps.Clone(metadata) // not nil: it has the owner reference
 	annotations, _ := metadata["annotations"].(map[string]any)
 	annotations = maps.Clone(annotations)
 	if annotations == nil {
@@ -139,9 +139,9 @@ func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string
 	return want
 }
 
-// fields is what an object sets, as the server would write it, without what names it. written is what
-// the server keeps of it, if that is known: of an unstructured object of a kind that travels as
-// protobuf, which a server decodes into the same Go type.
+// fields returns the fields that an object sets, as the server would write them, without kind and key.
+// written has the fields that the server keeps, if they are known. They are known for an unstructured
+// object of a kind that travels as protobuf, because the server decodes it into the same Go type.
 func (e *ensure) fields(o object.Object) (m, written map[string]any, err error) {
 	if m, err = says(o); err != nil {
 		return nil, nil, err
@@ -164,8 +164,8 @@ func (e *ensure) fields(o object.Object) (m, written map[string]any, err error) 
 	return m, written, nil
 }
 
-// says is what the object sets: all of an unstructured one; of a Go value, what is not just there
-// because its type writes it, which are nulls and optional structs that are zero.
+// says returns the fields that an object sets. An unstructured object sets all its fields. A Go value
+// does not set nulls and zero optional structs: its type writes those although nobody set them.
 func says(o object.Object) (map[string]any, error) {
 	m, err := asMap(o)
 	if err != nil {
@@ -182,8 +182,8 @@ func says(o object.Object) (map[string]any, error) {
 	return m, nil
 }
 
-// canonical writes the values in m, such as quantities, as the Go type of its kind does. It returns m
-// as a value of that type, and what that writes.
+// canonical replaces the values in m, such as quantities, by the form that the Go type of the kind
+// writes. It returns m as a value of that type, and the JSON of that value.
 func (e *ensure) canonical(m map[string]any) (typed runtime.Object, same map[string]any, err error) {
 	if typed, err = e.c.Scheme().New(e.gvk); err != nil {
 		return nil, nil, err
@@ -202,7 +202,7 @@ func (e *ensure) canonical(m map[string]any) (typed runtime.Object, same map[str
 	return typed, same, nil
 }
 
-// rewrite puts the plain values of like in the place of those of v.
+// rewrite replaces the plain values of v by those of like.
 func rewrite(v, like any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -229,7 +229,7 @@ func rewrite(v, like any) any {
 	return like
 }
 
-// asMap is the value as JSON has it, with numbers as they are written.
+// asMap is the value in JSON, with numbers as json.Number.
 func asMap(o any) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {

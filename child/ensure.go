@@ -21,11 +21,11 @@ import (
 type Change uint8
 
 const (
-	// Unchanged: the child was as desired, or the server found that it is.
+	// Unchanged says that the child was as desired, or that the apply changed nothing.
 	Unchanged Change = iota
-	// Created: there was none.
+	// Created says that Ensure created the child.
 	Created
-	// Updated: it was changed.
+	// Updated says that Ensure changed the child.
 	Updated
 )
 
@@ -52,37 +52,36 @@ type options struct {
 	onKept     func(Kept)
 }
 
-// Force takes over the fields that others own with other values, instead of a *client.Conflict
-// that names them.
+// Force takes over fields that others own with other values. Without it Ensure returns a
+// *client.ConflictError that names them.
 func Force() Option { return func(o *options) { o.force = true } }
 
-// Adopt takes over an object that nobody controls, instead of an *UnownedError.
+// Adopt takes over an object without a controller. Without it Ensure returns an *UnownedError.
 func Adopt() Option { return func(o *options) { o.adopt = true } }
 
-// FieldOwner names who owns the fields of the child. Without it that is the kind and group of the
-// owner, as in "guestbook.webapp.example.com". Two controllers that give different fields to one
-// child need different names. With another name than before, what was applied under the old one
-// stays owned by that.
+// FieldOwner sets the field manager of the applies. The default is the kind and group of the owner, as
+// in "guestbook.webapp.example.com". Two controllers that set different fields of one child need
+// different names. After a change of the name, the old name keeps the fields that it has applied.
 func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = name } }
 
-// Ensure makes sure that the child is there and has all that desired sets, with owner as its
-// controller, and returns it as it is then. Nothing is sent when nothing differs (see the package);
-// else it is one server-side apply. The client's view may be behind: an apply that changes nothing
-// is the worst that follows.
+// Ensure makes the child exist with all fields that desired sets and with owner as its controller. It
+// returns the child in its new state. It sends nothing if nothing differs (see the package comment), else
+// one server-side apply. The client's view may be stale; the worst consequence is an apply that changes
+// nothing.
 //
-// A client that reads from a cache may not see a child that exists: the cache may be behind, or hold
-// only objects with certain labels. So where it shows none, the server is asked, and what is sent then
-// creates the child or fails: an object that somebody has made meanwhile is looked at anew. A program
-// that may not get the kind is spared the question, and gets the *client.AlreadyExists. A child that
-// the cache never holds costs a get each time.
+// A cache may lack a child that exists: it may be behind, or hold only objects with certain labels. If
+// the client finds no child, Ensure asks the server, and then sends an apply that creates the child or
+// fails. If somebody creates an object of the name at the same time, Ensure reads it and compares again.
+// A program without permission to get the kind receives the *client.AlreadyExistsError instead. A child
+// that the cache never holds costs one get at each call.
 //
-// desired sets what is wanted and nothing else, so it is not an object that was read. Without a
-// namespace it gets that of the owner, if its kind has namespaces. It stays as it is. The
+// desired sets the wanted fields and nothing else, so it must not be an object that was read. Ensure does
+// not change it. If it has no namespace and its kind is namespaced, the child gets that of the owner. The
 // stringData of a Secret is sent as data.
 //
-// Errors name the child and are *InvalidError, *OwnedError, *UnownedError, ErrOwnerDeleted or
-// ErrDeleted before anything is sent; ErrReplaced; a *client.Conflict whose Fields are those that
-// others own with other values; and the others of the client.
+// Errors name the child. Before anything is sent they are *InvalidError, *OwnedError, *UnownedError,
+// ErrOwnerDeleted or ErrDeleted; see [IsTaken]. Later they are ErrReplaced, a *client.ConflictError whose
+// Fields are those that others own with other values, or another error of the client.
 func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
 	var o options
 	for _, opt := range opts {
@@ -110,8 +109,8 @@ type ensure struct {
 	owner  object.Object
 	parent schema.GroupVersionKind // the kind of owner
 	gvk    schema.GroupVersionKind // the kind of the child
-	want   object.Object           // what to apply
-	sets   map[string]any          // what it sets, without the hash of it
+	want   object.Object           // the object to apply
+	sets   map[string]any          // the fields that want sets, without the hash
 	name   string
 }
 
@@ -171,8 +170,8 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	return e, nil
 }
 
-// apply sends what is wanted, as a map: a Go value would say more than was set. Where ifAbsent is set it
-// creates the child or does nothing.
+// apply sends e.want as a map: a Go value would have more fields than were set. With ifAbsent it creates
+// the child or changes nothing.
 func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error) {
 	says, err := says(e.want)
 	if err != nil {
@@ -181,7 +180,7 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 	body := &unstructured.Unstructured{Object: says}
 	body.SetGroupVersionKind(e.gvk)
 	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
-	if conflict, ok := errors.AsType[*client.Conflict](err); ok && len(conflict.Fields) > 0 {
+	if conflict, ok := errors.AsType[*client.ConflictError](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}
 	if err != nil {
@@ -198,11 +197,11 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 	return out, nil
 }
 
-// replaced tells the refusal of a uid, which was sent if the child was seen, from all others.
+// replaced wraps err in ErrReplaced if the server refused the uid, which an apply to a known child has.
 func (e *ensure) replaced(err error) error {
-	invalid, ok := errors.AsType[*client.Invalid](err)
+	invalid, ok := errors.AsType[*client.InvalidError](err)
 	other := ok && slices.ContainsFunc(invalid.Fields, func(f client.FieldProblem) bool { return f.Path == "metadata.uid" })
-	if _, absent := errors.AsType[*client.Conflict](err); e.want.GetUID() != "" && (other || absent) {
+	if _, absent := errors.AsType[*client.ConflictError](err); e.want.GetUID() != "" && (other || absent) {
 		return fmt.Errorf("%w: %w", ErrReplaced, err)
 	}
 	return err

@@ -16,8 +16,7 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-// small stands for a cluster of ConfigMaps; a program has a *client.Live or the client of its
-// manager.
+// small stands for a cluster of ConfigMaps. A program has a *client.Live or the client of its manager.
 type small struct {
 	client.Client
 	objects map[object.Key]*corev1.ConfigMap

@@ -8,7 +8,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Difference is why Ensure would apply.
+// Difference returns the field that would make Ensure apply.
 func Difference(c client.Client, owner, desired object.Object) string {
 	e, err := newEnsure(c, owner, false, desired, options{})
 	if err != nil {
@@ -25,7 +25,7 @@ func Difference(c client.Client, owner, desired object.Object) string {
 	return field
 }
 
-// EnsureAny is Ensure for an object whose type is not known.
+// EnsureAny is Ensure without type parameters.
 func EnsureAny(ctx context.Context, c client.Client, owner, desired object.Object) (object.Object, Change, error) {
 	e, err := newEnsure(c, owner, false, desired, options{})
 	if err != nil {
@@ -44,7 +44,7 @@ func EnsureAny(ctx context.Context, c client.Client, owner, desired object.Objec
 	return e.run(ctx, into)
 }
 
-// AsUntyped is the object as a person would write it: without what its Go type writes for nothing.
+// AsUntyped is the object as a person would write it, without the zero values of its Go type.
 func AsUntyped(o object.Object) (map[string]any, error) {
 	m, err := says(o)
 	if err != nil {
@@ -64,7 +64,7 @@ func dropEmpty(m map[string]any) {
 	}
 }
 
-// plainNumbers are the numbers that an unstructured object may hold.
+// plainNumbers converts numbers to those that an unstructured object may have.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -25,11 +25,11 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// guestbooks is an operator as a user writes it: an object (a Service stands for the custom
-// resource) with something outside the cluster to clean up, two children and a status.
+// guestbooks is an operator as a user writes it. A Service stands for the custom resource. It has a
+// registration outside the cluster to clean up, two children and a status.
 type guestbooks struct {
 	client client.Client
-	names  map[string]bool // what is registered outside
+	names  map[string]bool // names registered outside
 }
 
 func (r *guestbooks) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -87,7 +87,7 @@ func settingsOf(g *corev1.Service) *corev1.ConfigMap {
 
 var errDied = errors.New("the process died")
 
-// mortal does the write after which the process dies, and nothing from then on.
+// mortal makes the last write before the process dies, and none after it.
 type mortal struct {
 	client.Client
 	left int
@@ -104,8 +104,8 @@ func (m *mortal) Write(ctx context.Context, op client.Op) (object.Object, error)
 	return got, err
 }
 
-// Whichever write the process dies after, the next one brings everything to the same end: nothing
-// is doubled, left over or forgotten.
+// The process dies after each of its writes in turn. The next process always reaches the same state:
+// nothing is duplicated, left over or forgotten.
 func TestCrashAfterEachWrite(t *testing.T) {
 	c := newCluster(t)
 	names := map[string]bool{}
@@ -114,7 +114,7 @@ func TestCrashAfterEachWrite(t *testing.T) {
 		for range 20 {
 			before := len(c.writes)
 			if _, err := (&guestbooks{c, names}).Reconcile(t.Context(), key); err != nil {
-				if _, behind := errors.AsType[*client.Conflict](err); !behind {
+				if _, behind := errors.AsType[*client.ConflictError](err); !behind {
 					t.Fatal(err)
 				}
 				continue
@@ -221,8 +221,8 @@ func (r reads) Page(ctx context.Context, proto object.Object, o client.ListOptio
 	return r.shared.Page(ctx, proto, o)
 }
 
-// At rest not one request is sent: neither a write nor a read, whether the cache keeps managedFields
-// or not.
+// While nothing differs no request is sent, neither a write nor a read, with managedFields in the cache or
+// without them.
 func TestRestsOnACache(t *testing.T) {
 	for name, keep := range map[string]bool{"kept": true, "cut": false} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestRestsOnACache(t *testing.T) {
 			shared, err := cache.New(informer.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)
 			for _, proto := range []object.Object{&corev1.Service{}, &appsv1.Deployment{}, &corev1.ConfigMap{}} {
-				_, err := shared.Open(t.Context(), proto, informer.Selection{})
+				_, err := shared.Open(t.Context(), proto, client.Selection{})
 				c.check(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -254,14 +254,14 @@ func TestRestsOnACache(t *testing.T) {
 			})
 			c.check(err)
 			r := &guestbooks{reads{live, shared}, map[string]bool{}}
-			// The cache shows our writes some time after them; until then a reconcile may fail or apply
-			// once more, and comes again.
+			// The cache shows our writes after a delay. Until then a reconcile may fail or apply once more,
+			// and is called again.
 			for quiet := 0; quiet < 3; {
 				c.check(t.Context().Err())
 				before := sent.Load()
 				_, err := r.Reconcile(t.Context(), object.KeyOf(g))
 				if _, changed := errors.AsType[*finalizer.ChangedError](err); !changed {
-					if _, behind := errors.AsType[*client.Conflict](err); !behind {
+					if _, behind := errors.AsType[*client.ConflictError](err); !behind {
 						c.check(err)
 					}
 				}
@@ -275,7 +275,7 @@ func TestRestsOnACache(t *testing.T) {
 	}
 }
 
-// compared is how many requests seen makes.
+// compared is the number of requests of one call of seen.
 const compared = 3
 
 // seen reports whether the cache shows what the server has.

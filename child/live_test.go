@@ -146,8 +146,8 @@ func service() *corev1.Service {
 	}
 }
 
-// children are desired objects of many kinds, with much that the server fills in or writes in
-// another way.
+// children are desired objects of many kinds, with fields that the server completes or writes in
+// another form.
 func children() []object.Object {
 	name := metav1.ObjectMeta{Name: "front"}
 	svc := service()
@@ -187,8 +187,8 @@ func children() []object.Object {
 	}
 }
 
-// What the server fills in, and how it writes values, looks like no difference: typed or not, and
-// whether the cache has managedFields or not.
+// Values that the server fills in or writes in another form are no difference, for typed and unstructured
+// objects, with managedFields in the cache or without them.
 func TestRests(t *testing.T) {
 	c := newCluster(t)
 	for _, typed := range children() {
@@ -205,7 +205,7 @@ func TestRests(t *testing.T) {
 				c.strip = strip
 				for form, desired := range map[string]object.Object{"typed": typed, "unstructured": untyped} {
 					before := desired.DeepCopyObject()
-					_, _, err := ensureAny(c, desired) // what the other form, or mode, has left behind
+					_, _, err := ensureAny(c, desired) // replaces the annotation of the previous run
 					c.check(err)
 					c.writes = nil
 					if _, did, err := ensureAny(c, desired); err != nil || did != child.Unchanged || len(c.writes) > 0 {
@@ -225,8 +225,8 @@ func ensureAny(c *cluster, o object.Object) (object.Object, child.Change, error)
 	return child.EnsureAny(c.t.Context(), c, c.owner, o)
 }
 
-// asUntyped is the object without what its Go type writes for nothing, and its quantities as a
-// person would write them.
+// asUntyped is the object without the zero values of its Go type, and with quantities as a person would
+// write them.
 func asUntyped(c *cluster, o object.Object) *unstructured.Unstructured {
 	m, err := child.AsUntyped(o)
 	c.check(err)
@@ -238,8 +238,8 @@ func asUntyped(c *cluster, o object.Object) *unstructured.Unstructured {
 	return u
 }
 
-// What others change of our fields is repaired; what they add is left alone; what we no longer want
-// goes.
+// Ensure repairs our fields that others change, keeps the fields that they add, and removes our fields that
+// desired no longer sets.
 func TestRepairs(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestRepairs(t *testing.T) {
 			}
 			ensure(c, want(), child.Created)
 			c.strip = strip
-			ensure(c, want(), child.Unchanged) // what was made is as wanted, however it is compared
+			ensure(c, want(), child.Unchanged) // the new child is as desired, by either comparison
 			edit := func(change func(*appsv1.Deployment)) {
 				t.Helper()
 				d, err := client.Get[appsv1.Deployment](t.Context(), c.Live, object.Key{Namespace: c.ns, Name: "front"})
@@ -324,7 +324,7 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// An apply that takes a field from others says which, and takes it only if asked to.
+// An apply that sets a field of others fails and names it, unless it is forced.
 func TestConflict(t *testing.T) {
 	c := newCluster(t)
 	ensure(c, deployment(), child.Created)
@@ -333,7 +333,7 @@ func TestConflict(t *testing.T) {
 	want := deployment()
 	want.Spec.Replicas = new(int32(2))
 	_, _, err = child.Ensure(t.Context(), c, c.owner, want)
-	conflict, ok := errors.AsType[*client.Conflict](err)
+	conflict, ok := errors.AsType[*client.ConflictError](err)
 	if !ok || len(conflict.Fields) != 1 || conflict.Fields[0].Path != ".spec.replicas" && conflict.Fields[0].Path != "spec.replicas" {
 		t.Fatalf("got %v", err)
 	}
@@ -348,7 +348,7 @@ func TestConflict(t *testing.T) {
 	rests(c, want)
 }
 
-// Objects of others are never touched, whatever the cache shows.
+// Objects of others are never changed, whatever the cache shows.
 func TestOfOthers(t *testing.T) {
 	c := newCluster(t)
 	want := service()
@@ -383,7 +383,7 @@ func TestOfOthers(t *testing.T) {
 	if e, ok := errors.AsType[*child.OwnedError](err); !ok || e.Earlier || e.By.UID != other.UID || len(c.writes) > 0 {
 		t.Errorf("owned by another: %v, sent %q", err, c.writes)
 	}
-	// The cache has not seen it: the server refuses a second controller.
+	// The cache lacks the object: the server refuses a second controller.
 	_, _, err = child.Ensure(t.Context(), blind{c}, c.owner, want, child.Force())
 	now, getErr := client.Get[corev1.Service](t.Context(), c, object.KeyOf(want))
 	if c.check(getErr); err == nil || now.ResourceVersion != made.ResourceVersion {
@@ -394,7 +394,7 @@ func TestOfOthers(t *testing.T) {
 	}
 	remove()
 
-	// The owner was deleted and made again; its child has yet to be collected.
+	// The owner was deleted and created again. The garbage collector has not yet deleted its child.
 	make(c.owner)
 	again := c.owner.DeepCopy()
 	again.UID = "another"
@@ -402,7 +402,7 @@ func TestOfOthers(t *testing.T) {
 	if e, ok := errors.AsType[*child.OwnedError](err); !ok || !e.Earlier {
 		t.Errorf("of an earlier owner: %v", err)
 	}
-	// The cache shows a child that was deleted and made again by another: its uid saves it.
+	// The cache shows a child that was deleted, and another owner has created it again: the uid protects it.
 	old := made
 	c.check(child.Own(c.owner, stripOwners(old), c.Scheme()))
 	changed := want.DeepCopy()
@@ -423,14 +423,14 @@ func TestOfOthers(t *testing.T) {
 
 func stripOwners(s *corev1.Service) *corev1.Service { s.OwnerReferences = nil; return s }
 
-// blind sees no object.
+// blind finds no object.
 type blind struct{ *cluster }
 
 func (b blind) Get(_ context.Context, key object.Key, _ object.Object, _ client.GetOptions) error {
 	return client.NewNotFound(client.Call{Verb: "get", Key: key})
 }
 
-// frozen sees one object for ever.
+// frozen always finds the same object.
 type frozen struct {
 	*cluster
 	view *corev1.Service
@@ -459,7 +459,7 @@ func TestPrune(t *testing.T) {
 	if c.check(err); len(gone) > 0 || len(c.writes) > 0 {
 		t.Errorf("at rest it deleted %v, sent %q", gone, c.writes)
 	}
-	// A view that is behind: one of them was deleted and made again since, by another.
+	// A stale view: another owner has deleted and created one of the children since.
 	view, err := client.Get[corev1.Service](t.Context(), c, object.Key{Namespace: c.ns, Name: "s0"})
 	c.check(err)
 	c.check(client.Delete(t.Context(), c, view))
@@ -475,7 +475,7 @@ func TestPrune(t *testing.T) {
 	c.check(err)
 }
 
-// listing sees one object in its lists.
+// listing lists one object.
 type listing struct {
 	*cluster
 	view *corev1.Service

@@ -10,13 +10,13 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Own makes owner the controller of obj, in obj: the garbage collector deletes obj after the owner,
-// a foreground deletion of the owner waits for obj, and controller.Owns finds the owner by it.
-// Owner references of others stay. Nothing is sent.
+// Own adds a controller reference to obj that names owner. The garbage collector then deletes obj after
+// the owner, a foreground deletion of the owner waits for obj, and controller.Owns maps obj to owner.
+// Own keeps the owner references of others. It sends nothing.
 //
-// The errors are *InvalidError: an owner that was not read from a server, a namespaced owner of an
-// object in another namespace or in none; *OwnedError where another object controls it; and
-// *object.UnknownKindError.
+// The error is an *InvalidError for an owner that was not read from a server, and for a namespaced owner
+// of an object in another namespace or in none. It is an *OwnedError if another object controls obj, and
+// an *object.UnknownKindError if the kind of owner is unknown.
 func Own(owner, obj object.Object, scheme *runtime.Scheme) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -52,7 +52,7 @@ func own(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, na
 	return nil
 }
 
-// earlier reports whether two references are of one kind and name, whatever the version.
+// earlier reports whether two references have the same group, kind and name, in any version.
 func earlier(a, b metav1.OwnerReference) bool {
 	x, err1 := schema.ParseGroupVersion(a.APIVersion)
 	y, err2 := schema.ParseGroupVersion(b.APIVersion)
@@ -69,7 +69,7 @@ func checkOwner(owner object.Object) error {
 	return nil
 }
 
-// describe is the kind and key of an object, for people.
+// describe returns the kind and the key of an object, for people.
 func describe(scheme *runtime.Scheme, obj object.Object) string {
 	kind := fmt.Sprintf("%T", obj)
 	if gvk, err := object.KindOf(scheme, obj); err == nil {
@@ -78,7 +78,7 @@ func describe(scheme *runtime.Scheme, obj object.Object) string {
 	return kind + " " + object.KeyOf(obj).String()
 }
 
-// controls reports why obj is not a child of owner; nil: it is one.
+// controls returns an error if owner does not control obj.
 func controls(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, name string) error {
 	by := metav1.GetControllerOfNoCopy(obj)
 	switch {

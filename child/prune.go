@@ -11,15 +11,17 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Prune deletes the children of one kind that keep does not want, in the namespace of the owner, or
-// in all if it has none, and returns which. Only what this owner controls, by uid, is touched, and
-// each is deleted only in the version that was seen: one that has changed since is read from the
-// server and looked at anew, and one of its name that was made since stays. Those that are being deleted already are left alone, and their dependents go in the
-// background.
+// Prune deletes the children of one kind for which keep returns false, and returns their keys. It looks
+// in the namespace of the owner, or in all namespaces if the owner has none.
 //
 //	child.Prune(ctx, c, g, func(s *corev1.Service) bool { return s.Name == wanted })
 //
-// opts narrow down what is looked at. Errors of single deletions are joined, and the others go on.
+// Prune deletes only objects whose controller reference has the uid of owner. It skips objects that are
+// being deleted. It deletes an object only in the version that it read. If the object has changed since,
+// Prune reads it from the server and asks keep again. It never deletes a later object of the same name.
+// The garbage collector deletes the dependents in the background.
+//
+// opts restrict the list. If a deletion fails, Prune continues with the others and joins the errors.
 func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, keep func(P) bool, opts ...client.ListOption) ([]object.Key, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err
@@ -57,8 +59,8 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 	return gone, errors.Join(errs...)
 }
 
-// prune deletes a child in the version that was seen. Where it has another one by now, the server is
-// asked for it, and it is looked at anew.
+// prune deletes a child in the version that was read. If the child has another version by now, prune
+// reads it from the server and decides again.
 func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, gvk schema.GroupVersionKind, keep func(P) bool, seen P) (bool, error) {
 	var changed error
 	for range maxLooks {
@@ -66,7 +68,7 @@ func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		if client.IgnoreNotFound(err) == nil {
 			return err == nil, nil
 		}
-		if _, conflict := errors.AsType[*client.Conflict](err); !conflict {
+		if _, conflict := errors.AsType[*client.ConflictError](err); !conflict {
 			return false, err
 		}
 		changed = err

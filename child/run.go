@@ -10,10 +10,10 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// maxLooks is how often a child that appears and vanishes under our eyes is looked at.
+// maxLooks is how often a child is read that others create and delete at the same time.
 const maxLooks = 4
 
-// run looks at the child, by the client's view first, and does what is missing.
+// run reads the child, from the client's view first, and creates or changes it if needed.
 func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
 	err := e.get(ctx, into, client.GetOptions{})
 	if err == nil {
@@ -34,7 +34,7 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 			return nil, Unchanged, err
 		}
 		got, err := e.apply(ctx, true)
-		if _, exists := errors.AsType[*client.AlreadyExists](err); !exists || blind {
+		if _, exists := errors.AsType[*client.AlreadyExistsError](err); !exists || blind {
 			return got, Created, err
 		}
 		taken = err
@@ -42,7 +42,7 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 	return nil, Unchanged, taken
 }
 
-// fresh is a new object of the type of o.
+// fresh returns a new object of o's type.
 func fresh(o object.Object) object.Object {
 	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object.Object)
 }
@@ -54,14 +54,14 @@ func (e *ensure) get(ctx context.Context, into object.Object, o client.GetOption
 	return e.c.Get(ctx, object.KeyOf(e.want), into, o)
 }
 
-// cannotLook reports whether the server cannot be asked for the child: the program may not, or its
-// client knows none.
+// cannotLook reports whether the program cannot read the child from the server: it lacks the permission,
+// or its client has no server.
 func cannotLook(err error) bool {
-	_, forbidden := errors.AsType[*client.Forbidden](err)
+	_, forbidden := errors.AsType[*client.ForbiddenError](err)
 	return forbidden || errors.Is(err, client.ErrNotLive)
 }
 
-// change applies to a child that exists, if it is ours and differs.
+// change applies to an existing child if that is ours and differs.
 func (e *ensure) change(ctx context.Context, live object.Object) (object.Object, Change, error) {
 	mine := controls(e.owner, e.parent, live, e.name)
 	if _, unowned := errors.AsType[*UnownedError](mine); mine != nil && !(unowned && e.o.adopt) {

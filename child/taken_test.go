@@ -18,8 +18,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// labelled is a client whose cache holds the Secrets with a label, and asks the server for what has to
-// come from there.
+// labelled is a client with a cache of the Secrets that have a label. It asks the server for live reads.
 type labelled struct {
 	reads
 	asked int
@@ -39,7 +38,7 @@ func newLabelled(t *testing.T, c *cluster) *labelled {
 		{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Labels: selectors.SelectorFromSet(selectors.Set{"app": "guests"})},
 	}})
 	c.check(err)
-	_, err = shared.Open(t.Context(), &corev1.Secret{}, informer.Selection{})
+	_, err = shared.Open(t.Context(), &corev1.Secret{}, client.Selection{})
 	c.check(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -55,8 +54,8 @@ func secret(name, password string, labels map[string]string) *corev1.Secret {
 	return s
 }
 
-// A Secret that somebody made, and that a cache of labelled objects does not hold, is not taken over,
-// by force or not, and so is not pruned later.
+// Ensure does not take over a Secret of others that a cache of labelled objects does not hold, by force or
+// not. So Prune does not delete it later.
 func TestStrangersOutsideTheCache(t *testing.T) {
 	for name, opts := range map[string][]child.Option{"plain": nil, "forced": {child.Force()}} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +87,7 @@ func TestStrangersOutsideTheCache(t *testing.T) {
 				t.Errorf("it was pruned: %v", err)
 			}
 
-			// Adopted, it is compared with what the server has.
+			// With Adopt it is compared with the object on the server.
 			got, did, err := child.Ensure(t.Context(), l, c.owner, secret("front", "theirs", nil), append(opts, child.Adopt())...)
 			if err != nil || did != child.Updated || got.UID != made.UID {
 				t.Fatalf("adopting: %v, %v", did, err)
@@ -100,7 +99,7 @@ func TestStrangersOutsideTheCache(t *testing.T) {
 	}
 }
 
-// racing makes an object in the moment after the server was asked whether there is one.
+// racing creates an object right after the server was asked for it.
 type racing struct {
 	*cluster
 	make func()
@@ -115,7 +114,7 @@ func (r *racing) Get(ctx context.Context, key object.Key, into object.Object, o 
 	return err
 }
 
-// Whoever is quicker wins: what is made between the look and the apply stays as it is.
+// An object that is created between the get and the apply is not changed.
 func TestStrangersThatAreQuicker(t *testing.T) {
 	for name, opts := range map[string][]child.Option{"plain": nil, "forced": {child.Force()}} {
 		t.Run(name, func(t *testing.T) {
@@ -153,11 +152,11 @@ func TestStrangersThatAreQuicker(t *testing.T) {
 	}
 }
 
-// A program that may not get the kind, or whose client has no server behind its reads, creates its
-// children, and takes over nothing.
+// A program without permission to get the kind, or without a server behind its reads, creates its children
+// and takes over nothing.
 func TestWithoutALook(t *testing.T) {
 	for name, refusal := range map[string]error{
-		"forbidden": &client.Forbidden{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
+		"forbidden": &client.ForbiddenError{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -166,7 +165,7 @@ func TestWithoutALook(t *testing.T) {
 				t.Fatalf("%v, %v", did, err)
 			}
 			_, _, err := child.Ensure(t.Context(), s, c.owner, secret("front", "ours", nil), child.Force())
-			if _, exists := errors.AsType[*client.AlreadyExists](err); !exists {
+			if _, exists := errors.AsType[*client.AlreadyExistsError](err); !exists {
 				t.Errorf("it cannot be seen: %v", err)
 			}
 			if len(c.writes) != 2 {
@@ -176,7 +175,7 @@ func TestWithoutALook(t *testing.T) {
 	}
 }
 
-// refusing sees nothing, and cannot ask the server.
+// refusing finds no object, and has no server to ask.
 type refusing struct {
 	*cluster
 	err error
@@ -189,7 +188,8 @@ func (r refusing) Get(_ context.Context, key object.Key, _ object.Object, o clie
 	return client.NewNotFound(client.Call{Verb: "get", Key: key})
 }
 
-// A child that was given away after the cache saw it is not pruned; one that only has another version is.
+// Prune keeps a child that has another controller since the cache saw it. It deletes one that only has
+// another version.
 func TestPruneLooksAgain(t *testing.T) {
 	c := newCluster(t)
 	view := map[string]*corev1.Secret{}
@@ -213,7 +213,7 @@ func TestPruneLooksAgain(t *testing.T) {
 	}
 }
 
-// seeing sees one Secret in its lists.
+// seeing lists one Secret.
 type seeing struct {
 	*cluster
 	view *corev1.Secret

@@ -14,38 +14,40 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// TakeOver takes over, before an apply, the fields that managers own by creates, updates and patches; see
-// [client.TakeOver]. An operator that wrote whole objects before names here who it was, most often the
-// name of its program or "manager": without it fields that it has set then are never removed. It costs a
-// get with each apply, and nothing at rest.
+// TakeOver takes over the fields that managers own by creates, updates and patches, before an apply; see
+// [client.TakeOver]. It is for an operator that wrote whole objects before. managers are the names that
+// it used then, most often the name of its program or "manager". Without TakeOver no apply removes the
+// fields of those writes. It costs a get with each apply, and nothing while nothing differs.
 func TakeOver(managers ...string) Option {
 	return func(o *options) { o.takeOver = append(o.takeOver, managers...) }
 }
 
-// OnKept calls f, before Ensure returns, with the fields that an apply could not remove; see [Kept].
-// Without it they are a warning in the logger of the reconcile.
+// OnKept makes Ensure call f, before it returns, with the fields that an apply could not remove; see
+// [Kept]. Without it Ensure logs them as a warning, by the logger of the reconcile.
 func OnKept(f func(Kept)) Option { return func(o *options) { o.onKept = f } }
 
-// Kept are fields that desired does not set and that stay, since others own them, too: those that an
-// earlier apply of ours had set, and, at the first apply to a child that was there before, those of
-// every manager that has updated it. That may be meant so, as when replicas are left to an autoscaler;
-// else [TakeOver] lets the next apply remove them. It is told once, by the apply that gives them up.
+// Kept has fields that desired does not set and that stay because others own them, too. They are fields
+// that an earlier apply of ours has set. At the first apply to an existing child they are the fields of
+// every manager that has updated the child. That may be intended, as for replicas that an autoscaler
+// sets. If it is not, [TakeOver] lets the next apply remove them. Ensure reports them once, with the
+// apply that gives them up.
 type Kept struct {
-	// Child by its kind and key.
+	// Child is the kind and the key of the child.
 	Child string
-	// Fields by the manager that owns them, sorted.
+	// Fields has the sorted paths of the fields, by the manager that owns them.
 	Fields map[string][]string
 }
 
-// owes reports whether live shows fields that TakeOver is to move.
+// owes reports whether live has fields that TakeOver must move.
 func (e *ensure) owes(live object.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return slices.Contains(e.o.takeOver, m.Manager) && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
 	})
 }
 
-// asServed is live with its managedFields, which a cache cuts, where what is wanted has changed since
-// the last apply: then fields may be given up. If the server cannot be asked it is live itself.
+// asServed returns live with its managedFields, which a cache cuts. It asks the server only if desired
+// has changed since the last apply, because only then fields may be given up. If the server does not
+// answer, it returns live.
 func (e *ensure) asServed(ctx context.Context, live object.Object) object.Object {
 	if len(live.GetManagedFields()) > 0 || live.GetAnnotations()[AppliedAnnotation] == e.want.GetAnnotations()[AppliedAnnotation] {
 		return live
@@ -57,7 +59,7 @@ func (e *ensure) asServed(ctx context.Context, live object.Object) object.Object
 	return now
 }
 
-// tell reports what an apply could not remove.
+// tell reports the fields that an apply could not remove.
 func (e *ensure) tell(ctx context.Context, before, after object.Object) {
 	if len(before.GetManagedFields()) == 0 {
 		return
@@ -92,7 +94,7 @@ func (e *ensure) isOurs(m metav1.ManagedFieldsEntry) bool {
 	return m.Manager == e.o.fieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 }
 
-// ours are the fields of our last apply; ok is false if there was none.
+// ours returns the fields of our last apply. ok is false if there was none.
 func (e *ensure) ours(o object.Object) (fields map[string]bool, ok bool) {
 	for _, m := range o.GetManagedFields() {
 		if e.isOurs(m) {
@@ -102,7 +104,7 @@ func (e *ensure) ours(o object.Object) (fields map[string]bool, ok bool) {
 	return nil, false
 }
 
-// paths are the fields of an entry, by their paths.
+// paths returns the paths of the fields of an entry.
 func paths(m metav1.ManagedFieldsEntry) map[string]bool {
 	out := map[string]bool{}
 	if m.FieldsV1 == nil {
@@ -124,7 +126,7 @@ func addPaths(out map[string]bool, path string, set map[string]any) {
 		kind, name, _ := strings.Cut(k, ":")
 		switch {
 		case k == ".":
-			continue // it is there as long as something is in it
+			continue // the field itself, which exists as long as it has members
 		case kind == "f":
 			addPaths(out, join(path, name), sub)
 		default:

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// cut shows no managedFields, as a cache, but for reads from the server.
+// cut removes managedFields like a cache, except from live reads.
 type cut struct{ *cluster }
 
 func (c cut) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
@@ -34,8 +34,8 @@ func ensureBy[T any, P object.Ptr[T]](c *cluster, view client.Client, desired P,
 	return got
 }
 
-// What an operator wrote by creates and updates before it went over to applies is removed when it is
-// wanted no more; and what somebody else owns is reported, not removed.
+// Fields that an operator wrote by creates and updates, before it used applies, are removed when desired no
+// longer sets them. Fields that others own are reported and stay.
 func TestTakeOver(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {

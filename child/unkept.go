@@ -2,12 +2,12 @@ package child
 
 import "encoding/json"
 
-// unkept is a value that a server keeps as if it had not been set: a zero of a field that its Go type
-// leaves out then. Where the live object lacks the field, it is as wanted.
+// unkept is a zero value that a server drops, because its Go type omits the field when it is zero. It is
+// as desired if the child lacks the field.
 type unkept struct{ value any }
 
-// markUnkept returns v with those of its values marked that written, the same as the Go type writes it,
-// has not. It shares what it does not change with v.
+// markUnkept returns v with its zero values wrapped in unkept that written lacks. written is v as the Go
+// type writes it. The result shares unchanged parts with v.
 func markUnkept(v, written any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -39,7 +39,7 @@ func markUnkept(v, written any) any {
 	return v
 }
 
-// isZero reports whether a JSON value is what stands for nothing in a Go type.
+// isZero reports whether a JSON value is the zero value of its Go type.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// zeros is a Deployment as a person writes it, with much that the server drops.
+// zeros is a Deployment as a person writes it, with zero values that the server drops.
 func zeros() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "front", "labels": map[string]any{}, "finalizers": []any{}},
@@ -47,8 +47,7 @@ func zeros() *unstructured.Unstructured {
 	return u
 }
 
-// Zero values that the server drops look like no difference; and those that somebody has changed since
-// are repaired.
+// Zero values that the server drops are no difference. Ensure repairs those that somebody has changed.
 func TestZeros(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestZeros(t *testing.T) {
 				c.check(err)
 				added := drift == `{"spec":{"template":{"spec":{"volumes":[{"name":"tmp","emptyDir":{"medium":"Memory"}}]}}}}`
 				want := child.Updated
-				if added { // beside what is wanted: it is left alone
+				if added { // an added field, which stays
 					want = child.Unchanged
 				}
 				_, did, err := child.Ensure(t.Context(), c, c.owner, zeros(), child.Force())
@@ -90,7 +89,7 @@ func TestZeros(t *testing.T) {
 				}
 				rest(drift)
 			}
-			// What is not zero any more, and zero again, is applied.
+			// A value that changes from zero and back is applied each time.
 			for i, paused := range []bool{true, false, true, false} {
 				u := zeros()
 				c.check(unstructured.SetNestedField(u.Object, paused, "spec", "paused"))
@@ -108,7 +107,7 @@ func TestZeros(t *testing.T) {
 	}
 }
 
-// Nulls that are part of free JSON reach the server, and are at rest there.
+// Nulls in free JSON reach the server, and then are no difference.
 func TestNullsInFreeJSON(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
@@ -185,10 +184,10 @@ func gadgets(c *cluster) schema.GroupVersionKind {
 		probe := &unstructured.Unstructured{}
 		probe.SetGroupVersionKind(gvk)
 		err := c.Live.Get(ctx, object.Key{Namespace: "default", Name: "none"}, probe, client.GetOptions{})
-		if _, served := errors.AsType[*client.NotFound](err); served {
+		if _, served := errors.AsType[*client.NotFoundError](err); served {
 			return gvk
 		}
-		if _, wait := errors.AsType[*client.NotServed](err); !wait {
+		if _, wait := errors.AsType[*client.NotServedError](err); !wait {
 			c.t.Fatal(err)
 		}
 	}
@@ -204,7 +203,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// A Go value with free JSON in it keeps the nulls that are said there.
+// A Go value with free JSON keeps the nulls in it.
 func TestNullsInRawExtension(t *testing.T) {
 	c := newCluster(t)
 	const data = `{"ingress":null,"list":[null,{"a":null}]}`

@@ -49,7 +49,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkResolve is what the mapper costs a request.
+// BenchmarkResolve measures the cost of the mapper for a request.
 func BenchmarkResolve(b *testing.B) {
 	c := benchClient(b, "", nil)
 	for b.Loop() {

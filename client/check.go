@@ -18,32 +18,34 @@ var (
 	errNoVersion = errors.New("the object has no resourceVersion to lock on")
 )
 
-// InvalidKey is the error for a namespace or name that cannot be one. Nothing was sent.
-type InvalidKey struct {
-	// Verb, Kind and Key of the call. Kind may be a resource, where no kind is known.
+// InvalidKeyError is the error for an invalid or missing namespace or name. Nothing was sent.
+type InvalidKeyError struct {
+	// Verb, Kind and Key are those of the call. Kind may be a resource if the kind is unknown.
 	Verb Verb
 	Kind string
 	Key  object.Key
-	// Problem with the key.
+	// Problem says what is wrong with the key.
 	Problem string
 }
 
-func (e *InvalidKey) Error() string {
+func (e *InvalidKeyError) Error() string {
 	return fmt.Sprintf("%s %s %q: %s", e.Verb, e.Kind, e.Key.String(), e.Problem)
 }
 
-// InvalidText is the error for an object with a string that is not UTF-8, which the server would
-// store damaged or refuse to read again. Nothing was sent.
-type InvalidText struct {
-	// Field is the path of the string by the names of the Go fields, map keys and indexes.
+// InvalidTextError is the error for an object with a string that is not UTF-8. A server would store the
+// string damaged, or fail to read the object again. Nothing was sent.
+type InvalidTextError struct {
+	// Field is the path of the string, made of Go field names, map keys and indexes.
 	Field string
 	// Text is the string.
 	Text string
 }
 
-func (e *InvalidText) Error() string { return fmt.Sprintf("%s: %q %v", e.Field, e.Text, errNotUTF8) }
+func (e *InvalidTextError) Error() string {
+	return fmt.Sprintf("%s: %q %v", e.Field, e.Text, errNotUTF8)
+}
 
-// segment says what is wrong with one part of a URL path, or "".
+// segment returns the problem with one part of a URL path, or "".
 func segment(what, s string) string {
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
@@ -54,14 +56,14 @@ func segment(what, s string) string {
 	return ""
 }
 
-// checkText finds the first string in v that is not UTF-8, map keys included; []byte may hold
-// anything.
+// checkText returns an *InvalidTextError for the first string in v that is not UTF-8, including map
+// keys. It does not check []byte.
 func checkText(v any) error {
 	if field, text, bad := badText(reflect.ValueOf(v)); bad {
 		if field != "" && field[0] == '.' {
 			field = field[1:]
 		}
-		return &InvalidText{Field: field, Text: text}
+		return &InvalidTextError{Field: field, Text: text}
 	}
 	return nil
 }
@@ -115,7 +117,7 @@ func mayHoldText(t reflect.Type) bool {
 	return false
 }
 
-// isNil reports a nil interface and a nil pointer in one.
+// isNil reports whether o is a nil interface or has a nil pointer.
 func isNil(o object.Object) bool {
 	if o == nil {
 		return true

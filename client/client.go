@@ -10,29 +10,29 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Reader reads objects: from the server ([Live]) or from a cache. Programs read through the
-// typed functions [Get], [List] and [ListPage]; Reader is what those stand on.
+// Reader reads objects from the server ([Live]) or from a cache. Programs call the typed functions
+// [Get], [List] and [ListPage], which call a Reader.
 type Reader interface {
-	// Get writes the object of the key into into, all of which then belongs to the caller. The Go
-	// type of into names the kind; an unstructured or metadata-only object names it by its
-	// apiVersion and kind. The namespace of the key is ignored for a cluster-scoped kind; a
-	// namespaced kind must have one: an empty one, or an empty name, is an [InvalidKey].
+	// Get writes the object of the key into into. The caller owns all of it. The Go type of into
+	// names the kind; an unstructured or metadata-only object names it by apiVersion and kind.
+	// The namespace of the key is ignored for a cluster-scoped kind. An empty name is an
+	// [InvalidKeyError], and so is an empty namespace for a namespaced kind.
 	Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error
-	// List yields each matching object, in a new value of proto's type that belongs to the
-	// caller, in the order of the keys. The namespace of o is ignored for a cluster-scoped kind;
-	// empty, it means all. An object that cannot be decoded is yielded as nil with
-	// an error that names it, and the sequence goes on; any other error ends the sequence.
+	// List yields each matching object in the order of the keys. Each is a new value of proto's
+	// type, and the caller owns it. The namespace of o is ignored for a cluster-scoped kind; an
+	// empty one means all namespaces. An object that cannot be decoded is yielded as nil, with an
+	// error that names it, and the sequence continues. Any other error ends the sequence.
 	List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error]
 }
 
-// Writer makes every change to the cluster through one door, so that a wrapper (dry run, fence,
-// record) sees them all. Programs write through [Create], [Update], [Patch], [Apply], [Delete]
-// and the other typed functions.
+// Writer makes all changes to the cluster by one method, so that a wrapper (dry run, fence, record)
+// sees every one of them. Programs call [Create], [Update], [Patch], [Apply], [Delete] and the other
+// typed functions.
 type Writer interface {
-	// Write sends one operation and returns the object as the server has it afterwards: a new
-	// value of the type of op.Body, if there is one, else of op.Object. It is nil when the server
-	// answered without one: a Delete of an object that is gone at once answers with a Status, and
-	// so do some subresources.
+	// Write sends one operation and returns the object as the server has it afterwards. The object
+	// is a new value of the type of op.Body if that is set, else of op.Object. It is nil if the
+	// server answers with a Status, as some subresources do, and a Delete that removes the object
+	// at once.
 	Write(ctx context.Context, op Op) (object.Object, error)
 }
 

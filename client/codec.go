@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// form is how a Go type holds an object.
+// form is the way a Go type holds an object.
 type form uint8
 
 const (
@@ -38,12 +38,13 @@ func formOf(o object.Object) form {
 	return typed
 }
 
-// kindOf is the kind of an object: for a typed one that of its Go type, which its apiVersion and
-// kind, if set, must agree with; for the others what they say. asked, if not empty, stands for
-// what the object does not say, and must agree with what it does.
+// kindOf returns the kind of an object. For a typed object it is that of the Go type, and the object's
+// apiVersion and kind must agree if they are set. For the other forms it is the object's apiVersion and
+// kind. asked stands in for an object that names no kind, and must agree with one that does. The error
+// wraps an *object.UnknownKindError.
 func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	fail := func(err error) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, &UnknownKind{Verb: verb, Type: typeName(o), cause: err}
+		return schema.GroupVersionKind{}, fmt.Errorf("%s: %w", verb, &object.UnknownKindError{Type: typeName(o), Err: err})
 	}
 	if isNil(o) {
 		return fail(errNilObject)
@@ -75,11 +76,11 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 	return said, nil
 }
 
-// maxObject bounds one object in an answer; etcd takes 1.5 MB by default.
+// maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.
 const maxObject = 64 << 20
 
-// readObject reads the answer to a request for one object. ok is false when the answer is a
-// Status that reports success.
+// readObject reads the answer to a request for one object. ok is false if the answer is a Status that
+// reports success.
 func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, ok bool, err error) {
 	defer resp.Body.Close()
 	ct := resp.Header.Get("Content-Type")
@@ -116,7 +117,7 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 	return wire.Raw{Kind: kind, Encoding: enc, Bytes: content}, true, nil
 }
 
-// open reads what an object says it is, and takes off the protobuf envelope.
+// open returns the kind that an object names, and its bytes without the protobuf envelope.
 func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, error) {
 	if enc == wire.Protobuf {
 		if len(data) < len(protobufMagic) || string(data[:len(protobufMagic)]) != string(protobufMagic) {
@@ -135,16 +136,17 @@ func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, erro
 	return t.GroupVersionKind(), data, nil
 }
 
-// badAnswer has an excerpt only of what is no API encoding: that of an object may hold a secret.
+// badAnswer makes a *ResponseError. It has an excerpt only of a body that is in no API encoding: other
+// bodies may hold a secret.
 func badAnswer(call Call, contentType string, data []byte, cause error) error {
-	e := &BadAnswer{Failure: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
+	e := &ResponseError{RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
 	if _, _, err := wire.ParseContentType(contentType); err != nil {
 		e.Excerpt = excerpt(data)
 	}
 	return e
 }
 
-// encodingFor is how an object is written: protobuf if its type has it, else JSON.
+// encodingFor is the encoding in which an object is sent: protobuf if its Go type has it, else JSON.
 func encodingFor(o object.Object) wire.Encoding {
 	if wire.HasProtobuf(reflect.TypeOf(o)) && formOf(o) == typed {
 		return wire.Protobuf
@@ -152,7 +154,7 @@ func encodingFor(o object.Object) wire.Encoding {
 	return wire.JSON
 }
 
-// acceptFor is the Accept header for one object of the form; plain is for a server that refused.
+// acceptFor is the Accept header for one object. plain is for a server that has refused protobuf.
 func acceptFor(o object.Object, plain bool) string {
 	switch {
 	case formOf(o) == metadataForm && plain:
@@ -165,10 +167,10 @@ func acceptFor(o object.Object, plain bool) string {
 	return wire.AcceptProtobuf
 }
 
-// jsonOnly is the last, JSON, part of an Accept header.
+// jsonOnly is the last part of an Accept header, which asks for JSON.
 func jsonOnly(accept string) string { return accept[strings.LastIndexByte(accept, ',')+1:] }
 
-// newLike is a new value of o's type.
+// newLike returns a new value of o's type.
 func newLike(o object.Object) object.Object {
 	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object.Object)
 }

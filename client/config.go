@@ -14,39 +14,39 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ConfigOptions says where the configuration of a cluster is. The zero value takes the first of
-// $KUBECONFIG, ~/.kube/config and the in-cluster configuration that is there.
+// ConfigOptions says where the configuration of a cluster is. The zero value takes the first that
+// exists of $KUBECONFIG, ~/.kube/config and the in-cluster configuration.
 type ConfigOptions struct {
-	// Kubeconfig is the file to read, and then the only one. Empty: look in the usual places.
+	// Kubeconfig is the only file to read. Empty: the usual places.
 	Kubeconfig string
-	// Context of the kubeconfig. Empty: its current one.
+	// Context is a context of the kubeconfig. Empty: its current context.
 	Context string
 }
 
-// NoConfig is the error when no configuration was found in any of the usual places.
-type NoConfig struct {
+// NoConfigError is the error if none of the usual places has a configuration.
+type NoConfigError struct {
 	// Tried are the places, in order.
 	Tried []string
 }
 
-func (e *NoConfig) Error() string {
+func (e *NoConfigError) Error() string {
 	return "no cluster configuration: tried " + strings.Join(e.Tried, ", ") + "; name a kubeconfig file"
 }
 
-// BadConfig is the error for a configuration that is there but cannot be used.
-type BadConfig struct {
-	// Source is the file or files, or "in-cluster".
+// ConfigError is the error for a configuration that cannot be used.
+type ConfigError struct {
+	// Source is the file or the files, "in-cluster" or "rest.Config".
 	Source string
 	cause  error
 }
 
-func (e *BadConfig) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
+func (e *ConfigError) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
 
 // Unwrap returns the cause.
-func (e *BadConfig) Unwrap() error { return e.cause }
+func (e *ConfigError) Unwrap() error { return e.cause }
 
-// Config reads the configuration and the credentials of a cluster. It reads files only and does
-// not talk to the server; [Live.Check] does. The error is a [NoConfig] or a [BadConfig].
+// Config reads the configuration and the credentials of a cluster. It reads files and sends nothing;
+// [Live.Check] asks the server. The error is a [NoConfigError] or a [ConfigError].
 func Config(o ConfigOptions) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)
@@ -62,22 +62,22 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 		}
 	}
 	if o.Context != "" {
-		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home}}
+		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home}}
 	}
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, &NoConfig{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
+		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
 	}
 	if err != nil {
-		return nil, &BadConfig{Source: "in-cluster", cause: err}
+		return nil, &ConfigError{Source: "in-cluster", cause: err}
 	}
 	return cfg, nil
 }
 
-// fromFiles merges the files as kubectl does, the first that sets a value wins, and takes one
+// fromFiles merges the files as kubectl does: the first file that sets a value wins. It takes one
 // context of the result.
 func fromFiles(source string, files []string, context string) (*rest.Config, error) {
-	bad := func(err error) (*rest.Config, error) { return nil, &BadConfig{Source: source, cause: err} }
+	bad := func(err error) (*rest.Config, error) { return nil, &ConfigError{Source: source, cause: err} }
 	if len(files) == 1 {
 		if _, err := os.Stat(files[0]); err != nil {
 			return bad(err)
@@ -98,7 +98,7 @@ func fromFiles(source string, files []string, context string) (*rest.Config, err
 	return cfg, nil
 }
 
-// usable finds what is missing in plain words, before clientcmd fills the gap with a default.
+// usable returns an error in plain words for a missing part. clientcmd would fill it with a default.
 func usable(c *api.Config, context *string) error {
 	if len(c.Contexts) == 0 && len(c.Clusters) == 0 {
 		return errors.New("is empty: it has no clusters and no contexts")

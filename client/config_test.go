@@ -24,7 +24,7 @@ contexts:
 - {name: no-server, context: {cluster: nowhere, user: me}}
 `
 
-// alone makes sure that no configuration of the machine is found.
+// alone hides the configuration of the machine from the test.
 func alone(t *testing.T) (home string) {
 	home = t.TempDir()
 	t.Setenv("HOME", home)
@@ -52,7 +52,7 @@ func TestConfigPlaces(t *testing.T) {
 	other := file(t, filepath.Join(dir, "other"), strings.Replace(kubeconfig, "current-context: a", "current-context: b", 1))
 
 	_, err := Config(ConfigOptions{})
-	if e, ok := asType[*NoConfig](err); !ok || len(e.Tried) != 3 {
+	if e, ok := asType[*NoConfigError](err); !ok || len(e.Tried) != 3 {
 		t.Fatalf("nowhere: %v", err)
 	}
 	check := func(what string, o ConfigOptions, host string) {
@@ -93,23 +93,23 @@ func TestBadConfigs(t *testing.T) {
 		"a directory":        {ConfigOptions{Kubeconfig: dir}, dir},
 	} {
 		_, err := Config(tt.o)
-		e, ok := asType[*BadConfig](err)
+		e, ok := asType[*ConfigError](err)
 		if !ok || !strings.Contains(err.Error(), tt.says) || e.Source != tt.o.Kubeconfig {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "absent"))
-	if _, err := Config(ConfigOptions{}); !is[*BadConfig](err) {
+	if _, err := Config(ConfigOptions{}); !is[*ConfigError](err) {
 		t.Errorf("$KUBECONFIG names an absent file: %v", err)
 	}
 	t.Setenv("KUBECONFIG", "")
-	if _, err := Config(ConfigOptions{Context: "a"}); !is[*NoConfig](err) {
+	if _, err := Config(ConfigOptions{Context: "a"}); !is[*NoConfigError](err) {
 		t.Errorf("a context without a file: %v", err)
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "1")
 	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/token"); err != nil {
-		if e, ok := asType[*BadConfig](func() error { _, err := Config(ConfigOptions{}); return err }()); !ok || e.Source != "in-cluster" {
+		if e, ok := asType[*ConfigError](func() error { _, err := Config(ConfigOptions{}); return err }()); !ok || e.Source != "in-cluster" {
 			t.Errorf("in a cluster without a token: %v", e)
 		}
 	}
@@ -125,7 +125,7 @@ func FuzzKubeconfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		cfg, err := Config(ConfigOptions{Kubeconfig: path, Context: context})
-		if (cfg == nil) == (err == nil) || err != nil && !is[*BadConfig](err) {
+		if (cfg == nil) == (err == nil) || err != nil && !is[*ConfigError](err) {
 			t.Fatalf("got %v and %v", cfg, err)
 		}
 	})

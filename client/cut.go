@@ -11,16 +11,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errCut is why a write was cut off.
+// errCut is the cause with which a write is cut off.
 var errCut = errors.New("cut off, since it may not be made any more: the server may have got it")
 
-// cutter carries the writes of fenced clients, over connections of their own: resetting one of
-// HTTP/2 ends all that is on it, and reads and watches are to go on.
+// cutter carries the writes of fenced clients over connections of their own. A reset of an HTTP/2
+// connection ends all requests on it, and must not end reads and watches.
 type cutter struct {
-	cfg *rest.Config // nil: the transport is a given one, whose connections are unknown
+	cfg *rest.Config // nil: the configuration has a transport, whose connections are unknown
 
 	mu      sync.Mutex
-	rt      http.RoundTripper // made by the first write, and by the first after a cut
+	rt      http.RoundTripper // made for the first write, and for the first after a cut
 	cuts    int
 	conns   map[*trackedConn]struct{}
 	flights map[*context.CancelCauseFunc]struct{}
@@ -34,8 +34,8 @@ func newCutter(cfg *rest.Config) *cutter {
 	return c
 }
 
-// begin takes note of a write that cancel ends. It returns the transport for it, which is shared
-// if there is none of its own; the caller calls end when the header of the answer is there.
+// begin registers a write that cancel ends. It returns the transport for the write: the cutter's own, or
+// shared if the cutter cannot make one. The caller calls end when the header of the answer has arrived.
 func (c *cutter) begin(shared http.RoundTripper, cancel context.CancelCauseFunc) (rt http.RoundTripper, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,8 @@ func (c *cutter) begin(shared http.RoundTripper, cancel context.CancelCauseFunc)
 	}, nil
 }
 
-// cut cancels what is in flight and resets all connections. Later writes have a transport of their
-// own, so that none of them is put on a connection that was just closed.
+// cut cancels the writes in flight and resets all connections. Later writes use a new transport, so none
+// of them meets a connection that was just closed.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,12 +89,12 @@ func (c *cutter) closeIdle() {
 	rt := c.rt
 	c.mu.Unlock()
 	if rt != nil {
-		closeIdle(rt) // which calls Close of what is tracked
+		closeIdle(rt) // calls Close of tracked connections
 	}
 }
 
-// track takes note of a connection that was dialled after so many cuts. One for a transport that was
-// cut since is closed.
+// track registers a connection that was dialed after the given number of cuts. It closes a connection of
+// a transport that was cut since.
 func (c *cutter) track(conn net.Conn, cuts int) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *cutter) track(conn net.Conn, cuts int) (net.Conn, error) {
 	return t, nil
 }
 
-// trackedConn is known to its cutter until it is closed.
+// trackedConn is registered with its cutter until it is closed.
 type trackedConn struct {
 	net.Conn
 	of *cutter
@@ -121,8 +121,7 @@ func (t *trackedConn) Close() error {
 	return t.Conn.Close()
 }
 
-// reset closes the connection and has the system drop what it has not sent or not heard to have
-// come in.
+// reset closes the connection. The system drops bytes that it has not sent, and sends none again.
 func (t *trackedConn) reset() {
 	if c, ok := t.Conn.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -130,13 +129,12 @@ func (t *trackedConn) reset() {
 	_ = t.Conn.Close()
 }
 
-// CutWrites ends the writes of fenced clients that have left and have no answer yet, as far as that
-// can be done from here: they are cancelled, and the connections that fenced writes go over, which
-// are their own, are reset, so that what the system has not sent yet is not sent, nor anything sent
-// again. Their error is an [Unavailable]: the server may have got them. What is on its way in the
-// network, or held by a proxy, may still arrive.
+// CutWrites ends the writes of fenced clients that were sent and have no answer. It cancels them and
+// resets the connections of fenced writes. The system then sends none of their bytes any more, neither
+// waiting ones nor retransmissions. The error of such a write is an [UnavailableError]: the server may
+// have received it. Bytes in the network, or in a proxy, may still arrive.
 //
-// It is for who closes the fence, after that; package leader does it. It concerns all fenced clients
-// made from the same one. It does not block, reads and watches go on, and later writes use new
+// Close the fence first, then call CutWrites, as package leader does. It affects all fenced clients
+// that share a Live. It does not block. Reads and watches continue, and later writes use new
 // connections.
 func (c *Live) CutWrites() { c.link.writes.cut() }

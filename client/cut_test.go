@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// network is what lies between the system calls and the server: while it is cut, what is sent is
-// kept by the system, until it heals or the connection is reset.
+// network stands between the system calls and the server. While it is cut, the system keeps the bytes
+// that are sent, until the network heals or the connection is reset.
 type network struct {
 	mu    sync.Mutex
 	isCut bool
 	conns []*heldConn
-	held  chan int // gets how many bytes are kept, of each piece
+	held  chan int // receives the number of bytes of each piece that is kept
 }
 
 func (n *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -55,7 +55,7 @@ func (n *network) heal(t *testing.T) {
 	}
 }
 
-// heldConn does not close the connection beneath while something is kept: nor does the system.
+// heldConn does not close the real connection while it keeps bytes, like the system.
 type heldConn struct {
 	*net.TCPConn
 	n       *network
@@ -84,8 +84,8 @@ func (c *heldConn) SetLinger(sec int) error {
 	return c.TCPConn.SetLinger(sec)
 }
 
-// A write has left when the fence closes, but lies in the send buffer of the system: it does not
-// arrive when the network heals. Without the cut it does. Watches and reads are not disturbed.
+// A write is in the send buffer of the system when the fence closes. With the cut it does not arrive when
+// the network heals; without the cut it does. Watches and reads continue.
 func TestCutWrites(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		for cuts, arrive := range map[bool]int32{true: 0, false: 1} {
@@ -141,7 +141,7 @@ func TestCutWrites(t *testing.T) {
 				if cuts {
 					fenced.CutWrites()
 					err := <-out
-					if _, ok := errors.AsType[*Unavailable](err); !ok || !errors.Is(err, errCut) {
+					if _, ok := errors.AsType[*UnavailableError](err); !ok || !errors.Is(err, errCut) {
 						t.Errorf("the write: %v", err)
 					}
 				}

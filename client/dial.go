@@ -2,8 +2,8 @@ package client
 
 import "context"
 
-// Dial is [Config], [New] and [Live.Check] in one: it reads the configuration, makes a client for
-// that cluster, and asks the server for its version. Its errors are theirs.
+// Dial calls [Config], [New] and [Live.Check]: it reads the configuration, makes a client for that
+// cluster, and asks the server for its version. It returns their errors.
 func Dial(ctx context.Context, where ConfigOptions, o Options) (*Live, error) {
 	cfg, err := Config(where)
 	if err != nil {

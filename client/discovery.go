@@ -16,24 +16,24 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// discovery asks a server what it serves:
+// discovery reads the groups, versions and resources of a server:
 //
 //	/api, /apis ──► aggregated: groups, versions and resources in two documents
-//	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version> … some at a time
+//	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version> … 16 at a time
 //
-// Each of the two answers in the form it has: there are servers that aggregate one of them only.
-// Requests go as all others of the client do, but unseen by its hook, and not held up by its limit.
+// Each of the two paths may answer in either form: some servers aggregate only one. Requests use the
+// client's transport and retries, but not its hook and its rate limit.
 type discovery struct {
 	link *link
 	max  int64 // bytes of one document
 }
 
 const (
-	// discoveryTimeout bounds each of the two steps, and a question to [Mapper] without a ctx.
+	// discoveryTimeout bounds each of the two steps, and a call of a [Mapper] without a ctx.
 	discoveryTimeout = 32 * time.Second
-	// maxDiscovery is some 50,000 resources.
+	// maxDiscovery is the maximum size of a document: some 50,000 resources.
 	maxDiscovery = 64 << 20
-	// listsAtOnce is how many plain lists of resources are asked for at a time.
+	// listsAtOnce is the maximum number of concurrent requests for plain lists of resources.
 	listsAtOnce = 16
 )
 
@@ -53,8 +53,8 @@ var (
 	errHugeDiscovery = errors.New("the document is too large for what a server serves")
 )
 
-// all asks for everything. The error is that of /api or /apis, typed; a group version whose
-// resources cannot be learned says so itself.
+// all reads everything. The error is that of /api or /apis, typed. A group version whose resources
+// cannot be read has an error of its own.
 func (d *discovery) all(ctx context.Context) (*served, error) {
 	s, err := d.once(ctx)
 	if err == nil && s.changing() {
@@ -63,12 +63,12 @@ func (d *discovery) all(ctx context.Context) (*served, error) {
 	return s, err
 }
 
-// changing reports whether a group version was named and then not found: it may have gone between
-// the two requests.
+// changing reports whether a group version was listed and then not found: it may have been removed
+// between the two requests.
 func (s *served) changing() bool {
 	for g := range s.groups {
 		for v := range s.groups[g].versions {
-			if _, gone := errors.AsType[*NotServed](s.groups[g].versions[v].err); gone {
+			if _, gone := errors.AsType[*NotServedError](s.groups[g].versions[v].err); gone {
 				return true
 			}
 		}
@@ -93,8 +93,8 @@ func (d *discovery) groups(ctx context.Context) (core, others []servedGroup, err
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
 	core, err = read(ctx, d, Call{Verb: verbDiscover}, acceptGroups, readCore, "api")
-	if _, none := errors.AsType[*NotServed](err); none {
-		err = nil // not every server has the core group
+	if _, none := errors.AsType[*NotServedError](err); none {
+		err = nil // some servers have no core group
 	}
 	if err == nil {
 		others, err = read(ctx, d, Call{Verb: verbDiscover}, acceptGroups, readGroups, "apis")
@@ -102,7 +102,7 @@ func (d *discovery) groups(ctx context.Context) (core, others []servedGroup, err
 	return core, others, err
 }
 
-// lists fills in the resources of the group versions that came without. An error is the end of ctx.
+// lists reads the resources of the group versions that lack them. The error is the end of ctx.
 func (d *discovery) lists(ctx context.Context, s *served) error {
 	bound, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
@@ -127,7 +127,7 @@ func (d *discovery) lists(ctx context.Context, s *served) error {
 	switch {
 	case ctx.Err() != nil:
 		return ended(ctx, Call{Verb: verbDiscover})
-	case err == errSlowDiscovery: // told by those that it hit
+	case err == errSlowDiscovery: // the group versions have it
 		return nil
 	}
 	return err
@@ -142,11 +142,11 @@ func (d *discovery) list(ctx context.Context, gv schema.GroupVersion) ([]servedR
 	return read(ctx, d, Call{Verb: verbDiscover, Kind: gv.String()}, wire.ContentTypeJSON, readResources, path...)
 }
 
-// read asks for one document and reads it as it comes. Its ctx is that of a step.
+// read asks for one document and parses it as it arrives. ctx is that of a step.
 func read[T any](ctx context.Context, d *discovery, call Call, accept string, parse func(header string, body io.Reader) (T, error), path ...string) (T, error) {
 	found, err := fetch(ctx, d, &request{call: call, method: http.MethodGet, path: path, accept: accept}, parse)
 	if err != nil && context.Cause(ctx) == errSlowDiscovery {
-		err = &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
+		err = &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
 	}
 	return found, err
 }

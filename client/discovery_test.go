@@ -25,7 +25,7 @@ const (
 	inV2beta1 = "application/json; charset=utf-8; as=APIGroupDiscoveryList; v=v2beta1; g=apidiscovery.k8s.io"
 )
 
-// aggregate answers with whole groups, in the form of the content type.
+// aggregate answers with aggregated groups, in the version of the content type.
 func aggregate(contentType string, groups ...apidiscovery.APIGroupDiscovery) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rec := &typedWriter{w, contentType}
@@ -83,7 +83,7 @@ func discoveryOf(rt http.RoundTripper) (*discovery, *atomic.Int32) {
 	return newDiscovery(c.link), n
 }
 
-// Every form says the same, in one request or in several.
+// Every form of discovery gives the same result, in one request or in several.
 func TestDiscoveryForms(t *testing.T) {
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true), resource("configmaps", "ConfigMap", true),
 		resource("nodes", "Node", false), resource("secrets", "Secret", true)))
@@ -98,7 +98,7 @@ func TestDiscoveryForms(t *testing.T) {
 	if err != nil || n.Load() != 5 {
 		t.Fatalf("%d requests, %v", n.Load(), err)
 	}
-	want.groups[1].preferred, want.groups[2].preferred = "", "" // the first, in both forms
+	want.groups[1].preferred, want.groups[2].preferred = "", "" // empty means the first version, in both forms
 	for name, tt := range map[string]struct {
 		api, apis http.HandlerFunc
 		requests  int32
@@ -135,7 +135,7 @@ func TestDiscoveryForms(t *testing.T) {
 	}
 }
 
-// withParent adds what is there for its subresource only.
+// withParent adds a resource that only carries a subresource.
 func withParent(g apidiscovery.APIGroupDiscovery) apidiscovery.APIGroupDiscovery {
 	g.Versions[0].Resources = append(g.Versions[0].Resources,
 		apidiscovery.APIResourceDiscovery{Resource: "things", Subresources: g.Versions[0].Resources[0].Subresources},
@@ -164,7 +164,7 @@ func TestDiscoveryAsksForAggregated(t *testing.T) {
 	}
 }
 
-// A server without the core group is one, too: an aggregated API server that is asked directly.
+// A server without the core group is valid: an aggregated API server that is asked directly.
 func TestDiscoveryWithoutCore(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api", text(404, "text/plain", "404 page not found"))
@@ -175,7 +175,8 @@ func TestDiscoveryWithoutCore(t *testing.T) {
 	}
 }
 
-// What stands stale in the document keeps what was known, and says why where nothing was.
+// A stale group version keeps the resources of the last discovery. Without a last discovery the error says
+// why nothing is known.
 func TestDiscoveryStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -192,12 +193,12 @@ func TestDiscoveryStale(t *testing.T) {
 		prefers("v2")
 		f.on("GET /apis", aggregate(inV2, aggregatedGroup("example.com", stale(v2), v1), aggregatedGroup("other.test", stale(v1))))
 		_, err := m.Mapping(t.Context(), gadgetGVK)
-		if !is[*NotServed](err) || errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || errors.Is(err, errStale) {
 			t.Errorf("a kind of a group version that is current: %v", err)
 		}
 		prefers("v2")
 		_, err = m.Mapping(t.Context(), schema.GroupVersionKind{Group: "other.test", Version: "v1", Kind: "Widget"})
-		if !is[*NotServed](err) || !errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || !errors.Is(err, errStale) {
 			t.Errorf("a stale one: %v", err)
 		}
 		m.Reset()
@@ -209,7 +210,7 @@ func TestDiscoveryStale(t *testing.T) {
 	})
 }
 
-// A group version that goes between two requests is not one that fails.
+// A group version that is removed between two requests is no failure.
 func TestDiscoveryOfWhatGoes(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis", inTurn(answer(200, groupList("apps", "gone.test")), answer(200, groupList("apps"))))
@@ -220,18 +221,18 @@ func TestDiscoveryOfWhatGoes(t *testing.T) {
 	}
 }
 
-// One list that fails costs its own group version, whatever is wrong with it.
+// A list that fails affects only its own group version, whatever the failure.
 func TestDiscoveryOfOneThatFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h    http.HandlerFunc
 		want func(error) bool
 	}{
-		"down":      {text(503, "text/plain", "the backend is down"), is[*Unavailable]},
-		"forbidden": {status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden]},
-		"gone":      {text(404, "text/plain", "404 page not found"), is[*NotServed]},
-		"broken":    {text(500, "text/plain", "no"), is[*Broken]},
-		"no JSON":   {text(200, "application/json", "{"), is[*BadAnswer]},
-		"a page":    {text(200, "text/html", "<html>"), is[*BadAnswer]},
+		"down":      {text(503, "text/plain", "the backend is down"), is[*UnavailableError]},
+		"forbidden": {status(403, metav1.StatusReasonForbidden, ""), is[*ForbiddenError]},
+		"gone":      {text(404, "text/plain", "404 page not found"), is[*NotServedError]},
+		"broken":    {text(500, "text/plain", "no"), is[*InternalError]},
+		"no JSON":   {text(200, "application/json", "{"), is[*ResponseError]},
+		"a page":    {text(200, "text/html", "<html>"), is[*ResponseError]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
@@ -251,7 +252,7 @@ func TestDiscoveryOfOneThatFails(t *testing.T) {
 	}
 }
 
-// A server that keeps the list of one group to itself holds up discovery for a bounded time.
+// A server that does not answer for one group delays discovery for a bounded time.
 func TestDiscoveryTimeout(t *testing.T) {
 	for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/example.com/v1"} {
 		for _, after := range []string{"", `{"kind":"`} {
@@ -268,7 +269,7 @@ func TestDiscoveryTimeout(t *testing.T) {
 					} else if path == "/api/v1" {
 						err = s.version(podGVK.GroupVersion()).err
 					}
-					if !is[*Timeout](err) || !errors.Is(err, errSlowDiscovery) {
+					if !is[*TimeoutError](err) || !errors.Is(err, errSlowDiscovery) {
 						t.Errorf("got %v", err)
 					}
 				})
@@ -307,7 +308,7 @@ func (s *dribble) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
 }
 
-// Lists are asked for some at a time; the end of ctx ends them all, and is the error.
+// A bounded number of lists is requested at a time. The end of ctx ends them all, and is the error.
 func TestDiscoveryOfManyGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -362,28 +363,28 @@ func TestDiscoveryFails(t *testing.T) {
 		want func(error) bool
 		text string
 	}{
-		"credentials":       {status(401, metav1.StatusReasonUnauthorized, ""), is[*Unauthorized], ""},
-		"forbidden":         {status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden], ""},
-		"broken":            {status(500, metav1.StatusReasonInternalError, ""), is[*Broken], ""},
-		"unavailable":       {status(503, metav1.StatusReasonServiceUnavailable, ""), is[*Unavailable], ""},
-		"a proxy's 502":     {text(502, "text/html", "<html>"), is[*Unavailable], "<html>"},
-		"too many":          {status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequests], ""},
-		"a page":            {text(200, "text/html", "<html>"), is[*BadAnswer], ""},
-		"protobuf":          {text(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), is[*BadAnswer], ""},
-		"no type":           {text(200, "", "{}"), is[*BadAnswer], ""},
-		"a later version":   {text(200, strings.Replace(inV2, "v=v2", "v=v3", 1), `{"items":[]}`), is[*BadAnswer], "has no "},
-		"nothing":           {text(200, "application/json", ""), is[*BadAnswer], ""},
-		"a list":            {text(200, "application/json", "[]"), is[*BadAnswer], ""},
-		"an empty object":   {text(200, "application/json", "{}"), is[*BadAnswer], "has no "},
-		"a string":          {text(200, inV2, `{"items":"x"}`), is[*BadAnswer], ""},
-		"items of no sort":  {text(200, inV2, `{"items":[1]}`), is[*BadAnswer], ""},
-		"half of it":        {text(200, inV2, `{"items":[{"versions":[`), is[*BadAnswer], ""},
-		"an open end":       {text(200, inV2, `{"items":[]`), is[*BadAnswer], ""},
-		"more than it":      {text(200, inV2, `{"items":[]} {}`), is[*BadAnswer], "more after"},
-		"no JSON behind it": {text(200, inV2, `{"items":[]} <`), is[*BadAnswer], "more after"},
-		"too deep":          {text(200, inV2, strings.Repeat(`{"a":`, 20000)), is[*BadAnswer], ""},
-		"huge":              {text(200, inV2, `{"items":[]`+big+`}`), is[*BadAnswer], "too large"},
-		"a huge item":       {text(200, inV2, `{"items":["`+big+`"]}`), is[*BadAnswer], "too large"},
+		"credentials":       {status(401, metav1.StatusReasonUnauthorized, ""), is[*UnauthorizedError], ""},
+		"forbidden":         {status(403, metav1.StatusReasonForbidden, ""), is[*ForbiddenError], ""},
+		"broken":            {status(500, metav1.StatusReasonInternalError, ""), is[*InternalError], ""},
+		"unavailable":       {status(503, metav1.StatusReasonServiceUnavailable, ""), is[*UnavailableError], ""},
+		"a proxy's 502":     {text(502, "text/html", "<html>"), is[*UnavailableError], "<html>"},
+		"too many":          {status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequestsError], ""},
+		"a page":            {text(200, "text/html", "<html>"), is[*ResponseError], ""},
+		"protobuf":          {text(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), is[*ResponseError], ""},
+		"no type":           {text(200, "", "{}"), is[*ResponseError], ""},
+		"a later version":   {text(200, strings.Replace(inV2, "v=v2", "v=v3", 1), `{"items":[]}`), is[*ResponseError], "has no "},
+		"nothing":           {text(200, "application/json", ""), is[*ResponseError], ""},
+		"a list":            {text(200, "application/json", "[]"), is[*ResponseError], ""},
+		"an empty object":   {text(200, "application/json", "{}"), is[*ResponseError], "has no "},
+		"a string":          {text(200, inV2, `{"items":"x"}`), is[*ResponseError], ""},
+		"items of no sort":  {text(200, inV2, `{"items":[1]}`), is[*ResponseError], ""},
+		"half of it":        {text(200, inV2, `{"items":[{"versions":[`), is[*ResponseError], ""},
+		"an open end":       {text(200, inV2, `{"items":[]`), is[*ResponseError], ""},
+		"more than it":      {text(200, inV2, `{"items":[]} {}`), is[*ResponseError], "more after"},
+		"no JSON behind it": {text(200, inV2, `{"items":[]} <`), is[*ResponseError], "more after"},
+		"too deep":          {text(200, inV2, strings.Repeat(`{"a":`, 20000)), is[*ResponseError], ""},
+		"huge":              {text(200, inV2, `{"items":[]`+big+`}`), is[*ResponseError], "too large"},
+		"a huge item":       {text(200, inV2, `{"items":["`+big+`"]}`), is[*ResponseError], "too large"},
 	} {
 		for _, path := range []string{"/api", "/apis"} {
 			t.Run(name+path, func(t *testing.T) {
@@ -421,7 +422,7 @@ func TestDiscoveryTakes(t *testing.T) {
 	}
 }
 
-// Discovery comes back when the server asks it to.
+// Discovery retries when the server asks for that.
 func TestDiscoveryRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -432,13 +433,13 @@ func TestDiscoveryRetries(t *testing.T) {
 		}
 		f.on("GET /apis", status(429, metav1.StatusReasonTooManyRequests, "60"))
 		_, err := d.all(t.Context())
-		if e, ok := asType[*TooManyRequests](err); !ok || e.RetryAfter != time.Minute {
+		if e, ok := asType[*TooManyRequestsError](err); !ok || e.RetryAfter != time.Minute {
 			t.Errorf("to come back later than it lasts: %v", err)
 		}
 	})
 }
 
-// A connection that breaks within a document is told from a document that is wrong.
+// A connection that breaks within a document is another error than a malformed document.
 func TestDiscoveryIsCut(t *testing.T) {
 	f := newFake(t)
 	d, _ := discoveryOf(roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -448,12 +449,12 @@ func TestDiscoveryIsCut(t *testing.T) {
 		}
 		return resp, err
 	}))
-	if _, err := d.all(t.Context()); !is[*Unavailable](err) || is[*BadAnswer](err) || !errors.Is(err, errTest) {
+	if _, err := d.all(t.Context()); !is[*UnavailableError](err) || is[*ResponseError](err) || !errors.Is(err, errTest) {
 		t.Errorf("got %T %v", err, err)
 	}
 }
 
-// No document makes discovery panic, and no kind of one is mapped twice in different ways.
+// No document makes discovery panic, and both mappers agree on each kind of it.
 func FuzzDiscovery(f *testing.F) {
 	for _, doc := range []string{
 		`{"items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"xs","responseKind":{"kind":"X"},"scope":"Namespaced"}]}]}]}`,
@@ -479,7 +480,7 @@ func FuzzDiscovery(f *testing.F) {
 			for _, v := range g.versions {
 				gv := schema.GroupVersion{Group: g.name, Version: v.name}
 				if seen[gv] {
-					return // the mapper of all finds such kinds ambiguous
+					return // the complete mapper finds such kinds ambiguous
 				}
 				seen[gv] = true
 			}
@@ -494,7 +495,7 @@ func FuzzDiscovery(f *testing.F) {
 	})
 }
 
-// sameMapping holds the quick answer against that of the whole mapper.
+// sameMapping compares the quick answer with that of the complete mapper.
 func sameMapping(t *testing.T, s *served, gvk schema.GroupVersionKind) {
 	t.Helper()
 	if gvk.Version == "" || gvk.Version == "__internal" {

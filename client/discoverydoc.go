@@ -14,11 +14,11 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// acceptGroups asks for aggregated discovery, by both names it has had, before the plain one.
+// acceptGroups asks for aggregated discovery in its two versions, then for the plain form.
 const acceptGroups = wire.ContentTypeJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	wire.ContentTypeJSON + ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + wire.ContentTypeJSON
 
-// aggregated reports which of the two forms a document has.
+// aggregated reports whether a document is aggregated, by its Content-Type.
 func aggregated(header string) (bool, error) {
 	media, params, err := mime.ParseMediaType(header)
 	if err != nil || media != wire.ContentTypeJSON {
@@ -28,8 +28,8 @@ func aggregated(header string) (bool, error) {
 	return known && params["g"] == "apidiscovery.k8s.io" && params["as"] == "APIGroupDiscoveryList", nil
 }
 
-// groupDoc is what is read of an APIGroupDiscovery, the same in v2 and v2beta1. Resources without a
-// kind are there for their subresources.
+// groupDoc is the part of an APIGroupDiscovery that is read. It is the same in v2 and v2beta1. A
+// resource without a kind only carries subresources.
 type groupDoc struct {
 	Metadata struct {
 		Name string
@@ -117,11 +117,11 @@ func readResources(header string, body io.Reader) ([]servedResource, error) {
 	return v.resources, err
 }
 
-// lenient reads JSON as apimachinery does: equal names, and what is not UTF-8, are no errors.
+// lenient lets JSON have duplicate names and invalid UTF-8, as apimachinery does.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// elements reads a JSON object and hands over, one after the other, the elements of the array that
-// is its member of the name: the document is never in memory as a whole. It must have the member.
+// elements reads a JSON object and calls each for every element of the array that is the member called
+// name. It never has the whole document in memory. An object without the member is an error.
 func elements[T any](body io.Reader, name string, each func(T)) error {
 	d := jsontext.NewDecoder(body, lenient...)
 	if err := begin(d, '{'); err != nil {
@@ -177,7 +177,7 @@ func array[T any](d *jsontext.Decoder, each func(T)) error {
 	return err
 }
 
-// begin reads the beginning of an object or an array.
+// begin reads the first token of an object or an array.
 func begin(d *jsontext.Decoder, want jsontext.Kind) error {
 	t, err := d.ReadToken()
 	if err == nil && t.Kind() != want {

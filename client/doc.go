@@ -1,15 +1,33 @@
-// Package client talks to the Kubernetes API over net/http: typed reads and writes, watches, and
-// the raw list & watch that a reflector runs on.
+// Package client reads, writes and watches objects of the Kubernetes API, typed by generics.
 //
+//	c, err := client.Dial(ctx, client.ConfigOptions{}, client.Options{})
 //	pod, err := client.Get[corev1.Pod](ctx, c, key)
 //	for pod, err := range client.List[corev1.Pod](ctx, c, client.InNamespace("web")) { … }
 //	pod, err = client.Update(ctx, c, pod)
 //
-// A request reads straight down:
+// [Dial] reads the kubeconfig, makes a [Live] client and checks the server. Controllers take the
+// client of their manager instead: it has the same functions and reads from the cache.
+//
+// Every call returns a new object that the caller owns, or nil and an error. A call never changes
+// its arguments. Objects may be typed, [unstructured.Unstructured] or [metav1.PartialObjectMetadata].
+// The scheme knows the kind of a typed object. The other two name their kind, or take that of [OfKind].
+// Kinds with a protobuf form travel in protobuf, all others in JSON.
+//
+// An object that is read, changed and written as a whole loses nothing: [Update] keeps the fields that
+// its Go type does not have.
+//
+// # Errors
+//
+// Each cause that a caller can act on has one Go type: [NotFoundError], [AlreadyExistsError],
+// [ConflictError], [InvalidError], [ForbiddenError], [UnauthorizedError], [TooManyRequestsError],
+// [GoneError], [TimeoutError], [UnavailableError] and so on. Find them by errors.As, or ask the
+// apierrors.IsNotFound family of apimachinery. [IgnoreNotFound] drops the error for a deleted object.
+//
+// # The path of a request
 //
 //	Get, List, Create, Patch, Apply …   typed functions; the options become GetOptions, ListOptions, Op
 //	        │
-//	Reader, Writer                      the two doors: a cache, a fence or a dry run can stand here
+//	Reader, Writer                      the two interfaces: a cache, a fence or a dry run implements them
 //	        │
 //	Live ── Mapper                      kind → resource, from discovery
 //	        │
@@ -17,19 +35,6 @@
 //	        │
 //	     net/http                       credentials, TLS and proxies of client-go's rest
 //
-// Feed goes from the Mapper to the link without a rate limit and without retries: a reflector has its
-// own backoff.
-//
-// What a call returns belongs to the caller; what it is given is never changed. Objects may be
-// typed (the scheme knows their kind), [unstructured.Unstructured] or
-// [metav1.PartialObjectMetadata]; for the last two the kind is that of the object, or that of
-// [OfKind]. Kinds that have a protobuf form travel in it, all others as JSON.
-//
-// What is read, changed and written as a whole loses nothing: an [Update] keeps the fields that the Go
-// type does not have.
-//
-// Errors have one Go type for each cause a caller can act on: [NotFound], [AlreadyExists],
-// [Conflict], [Invalid], [Forbidden], [Unauthorized], [TooManyRequests], [Gone], [Timeout],
-// [Unavailable], and so on. Take them out with errors.As, or ask apimachinery's
-// apierrors.IsNotFound family.
+// A [Feed] is the raw list and watch that a reflector runs on. Its requests go from the Mapper to the
+// link without a rate limit and without retries: the reflector has its own backoff.
 package client

@@ -17,29 +17,28 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// ErrNotLive says that a read was to be answered by the server, but the reader is only a cache.
+// ErrNotLive is the error for a read that only a server can answer, from a reader that is only a cache.
 var ErrNotLive = errors.New("the reader has no server to ask")
 
-// ErrEndless is in the error of a list whose pages do not come to an end: a continue token came twice, or
-// page after page was empty.
+// ErrEndless is wrapped by the error of a list whose pages do not end: the server sent a continue token
+// twice, or page after page without an object.
 var ErrEndless = paging.ErrEndless
 
-// Call names a request to the server, for errors, hooks and logs.
+// Call names a request, for errors, hooks and logs.
 type Call struct {
 	Verb string
-	// Resource is empty where the kind could not be mapped to one.
+	// Resource is empty if the kind could not be mapped to a resource.
 	Resource schema.GroupVersionResource
-	// Kind of the objects; empty when the call was made without one.
+	// Kind is that of the objects. It is empty if the call has none.
 	Kind string
-	// Key is what was asked for: without a name for lists and watches.
+	// Key is that of the object. Lists and watches have no name.
 	Key         object.Key
 	Subresource string
-	// Initial is set for a watch that begins with all there is, in place of a list: one that asked
-	// for a streaming list.
+	// Initial is set for a watch that starts with a streaming list.
 	Initial bool
 }
 
-// String is the call in the words of an error message: "update deployments.apps/scale default/web".
+// String is the call as errors show it: "update deployments.apps/scale default/web".
 func (c Call) String() string {
 	var b strings.Builder
 	b.WriteString(c.Verb)
@@ -65,96 +64,104 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// Failure is what all errors of a request have in common: which request, and the Status that the
-// server gave, or that stands for what happened to the connection. It is embedded in the types
-// for the causes; ask for one of those.
-type Failure struct {
+// RequestError is the common part of the errors of requests. It has the request and a Status: that of
+// the server, or one made for a failure of the connection. The error types for the causes embed it;
+// errors.As finds those.
+type RequestError struct {
 	Call
 	status metav1.Status
 	cause  error
 }
 
-// Status is the failure in the form of the API, for apimachinery's errors.IsNotFound family.
-func (f *Failure) Status() metav1.Status { return f.status }
+// Status returns the failure in the form of the API, for the errors.IsNotFound family of apimachinery.
+func (f *RequestError) Status() metav1.Status { return f.status }
 
-// Unwrap returns what lies beneath: a network error, a read error; nil when the server answered.
-func (f *Failure) Unwrap() error { return f.cause }
+// Unwrap returns the error of the network or of reading the answer; nil if the server answered with a
+// Status.
+func (f *RequestError) Unwrap() error { return f.cause }
 
-func (f *Failure) Error() string {
+func (f *RequestError) Error() string {
 	return fmt.Sprintf("%s: %s", f.Call, f.status.Message)
 }
 
-// NotFound: there is no object of this name. A kind that the server does not serve is [NotServed].
-type NotFound struct{ Failure }
+// NotFoundError is the error if there is no object of this name. A kind that the server does not serve
+// is a [NotServedError].
+type NotFoundError struct{ RequestError }
 
-// AlreadyExists: an object of this name exists, so it was not created.
-type AlreadyExists struct{ Failure }
+// AlreadyExistsError is the error of a create if an object of this name exists.
+type AlreadyExistsError struct{ RequestError }
 
-// absentVersion is a resourceVersion that no object has. Server-side apply compares the version in its
-// body with that of the object, whether it is forced or not, and if there is none creates it all the
-// same: so a body with this one never changes an object. See docs/adr/0014-create-or-fail.md.
+// absentVersion is a resourceVersion that no object has. A server-side apply, forced or not, compares the
+// version in its body with that of an existing object. If there is no object, it ignores the version
+// and creates one. So an apply with this version never changes an object. See
+// docs/adr/0014-create-or-fail.md.
 const absentVersion = "9223372036854775807"
 
-// existed makes of the answer to an apply with IfAbsent that there is an object: a conflict that is
-// about it. A quota that is contended, for instance, is another one.
+// existed turns the conflict of an apply with IfAbsent into an *AlreadyExistsError. It keeps a conflict
+// about another object, such as a contended quota.
 func existed(err error) error {
-	conflict, ok := errors.AsType[*Conflict](err)
+	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok || conflict.status.Details == nil || conflict.status.Details.Name != conflict.Key.Name || conflict.status.Details.Kind != conflict.Resource.Resource {
 		return err
 	}
 	s := conflict.status
 	s.Reason, s.Message = metav1.StatusReasonAlreadyExists, "there is one already"
-	return &AlreadyExists{Failure{Call: conflict.Call, status: s, cause: conflict}}
+	return &AlreadyExistsError{RequestError{Call: conflict.Call, status: s, cause: conflict}}
 }
 
-// Conflict: the object has changed since the resourceVersion that was sent, a precondition does
-// not hold, or fields of an apply belong to others. Read again, and decide again.
-type Conflict struct {
-	Failure
-	// Fields that others own, for an apply.
+// ConflictError is the error if the object has another resourceVersion than the request, if a precondition
+// does not hold, or if others own fields of an apply. Read the object again and decide again.
+type ConflictError struct {
+	RequestError
+	// Fields are those of an apply that others own.
 	Fields []FieldProblem
 }
 
-// Invalid: the object breaks rules of its kind. Sending it again does not help.
-type Invalid struct {
-	Failure
-	// Fields that are wrong, in the order of the server.
+// InvalidError is the error for an object that breaks the rules of its kind. A retry does not help.
+type InvalidError struct {
+	RequestError
+	// Fields are those that are wrong, in the order of the server.
 	Fields []FieldProblem
 }
 
 // FieldProblem is one field that the server objects to.
 type FieldProblem struct {
-	// Path of the field: "spec.replicas", "spec.containers[0].image". Empty: the whole object.
+	// Path is that of the field: "spec.replicas", "spec.containers[0].image". Empty: the whole
+	// object.
 	Path string
-	// Type of the problem: FieldValueRequired, FieldValueInvalid, FieldManagerConflict …
+	// Type is that of the problem: FieldValueRequired, FieldValueInvalid, FieldManagerConflict …
 	Type metav1.CauseType
-	// Detail for people.
+	// Detail is a text for people.
 	Detail string
 }
 
-// Forbidden: the user may not do this. Failure names verb, resource, namespace and name.
-type Forbidden struct {
-	Failure
-	// User as the server knows it; empty when it does not say.
+// ForbiddenError is the error if the user may not make the request. RequestError has verb, resource,
+// namespace and name.
+type ForbiddenError struct {
+	RequestError
+	// User is the name of the user in the server's message; empty if it has none.
 	User string
 }
 
-// Unauthorized: the server does not accept the credentials, also not after they were read anew.
-type Unauthorized struct{ Failure }
+// UnauthorizedError is the error if the server does not accept the credentials, also after the client
+// has read them again.
+type UnauthorizedError struct{ RequestError }
 
-// TooManyRequests: the server asks to come back later and has not processed the request; or an
-// eviction would break a PodDisruptionBudget.
-type TooManyRequests struct {
-	Failure
-	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
+// TooManyRequestsError is the error if the server has not processed the request and asks for a later
+// retry, or if an eviction would violate a PodDisruptionBudget.
+type TooManyRequestsError struct {
+	RequestError
+	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
 	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero: it did not say.
+	// Asked is how long the server asks to wait; zero if it does not say.
 	Asked time.Duration
 }
 
-func (e *TooManyRequests) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *TooManyRequestsError) Error() string {
+	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
+}
 
-// capped tells of a wait that is shorter than the server asks for.
+// capped is the part of an error message about a wait that is shorter than the server asks for.
 func capped(wait, asked time.Duration) string {
 	if wait >= asked {
 		return ""
@@ -162,69 +169,72 @@ func capped(wait, asked time.Duration) string {
 	return fmt.Sprintf(" (the server asks to wait %v; the client waits %v)", asked, wait)
 }
 
-// Gone: the resourceVersion, or the continue token, is too old for the server. List again.
-type Gone struct {
-	Failure
-	// Continue goes on with the list in an inconsistent way: newer objects follow. Empty: it
-	// cannot.
+// GoneError is the error if the server no longer has the resourceVersion or the continue token. List
+// again.
+type GoneError struct {
+	RequestError
+	// Continue is a token that continues the list with newer objects, which is inconsistent. It is
+	// empty if the list cannot continue.
 	Continue string
 }
 
-// Timeout: no answer in time. A write may have been done all the same.
-type Timeout struct {
-	Failure
-	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
+// TimeoutError is the error if no answer came in time. The server may have made a write.
+type TimeoutError struct {
+	RequestError
+	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
 	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero: it did not say.
+	// Asked is how long the server asks to wait; zero if it does not say.
 	Asked time.Duration
 }
 
-func (e *Timeout) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *TimeoutError) Error() string { return e.RequestError.Error() + capped(e.RetryAfter, e.Asked) }
 
-// Unavailable: the server cannot be reached, or says that it cannot serve now.
-type Unavailable struct {
-	Failure
-	// RetryAfter is how long to wait: Asked, or [Options.MaxRetryAfter] if that is less.
+// UnavailableError is the error if the server cannot be reached, or says that it cannot serve now.
+type UnavailableError struct {
+	RequestError
+	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
 	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero: it did not say.
+	// Asked is how long the server asks to wait; zero if it does not say.
 	Asked time.Duration
-	// Unsent is true when the request cannot have been processed: no connection was made, or the
-	// server says so. A write that is not Unsent may have been done.
+	// Unsent is true if the server cannot have processed the request: there was no connection, or
+	// the server says so. The server may have made a write that is not Unsent.
 	Unsent bool
 }
 
-func (e *Unavailable) Error() string { return e.Failure.Error() + capped(e.RetryAfter, e.Asked) }
+func (e *UnavailableError) Error() string {
+	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
+}
 
-// Broken: the server failed within: a 500, a webhook that failed, a bug. A write may have been
-// done.
-type Broken struct{ Failure }
+// InternalError is the error if the server failed: a 500, a failed webhook, a bug. The server may have
+// made a write.
+type InternalError struct{ RequestError }
 
-// Rejected: the server refuses the request for a reason that has no type of its own here: bad
-// request, method not allowed, too large an object. Sending it again does not help.
-type Rejected struct{ Failure }
+// RejectedError is the error if the server refuses the request for a reason without an error type of its
+// own: bad request, method not allowed, object too large. A retry does not help.
+type RejectedError struct{ RequestError }
 
-// BadAnswer: what came back is not what the API answers: a page of a proxy, a wrong content type,
-// a body that ends too early, a Table where a list was asked for.
-type BadAnswer struct {
-	Failure
-	// ContentType of the answer.
+// ResponseError is the error for a response that is none of the API. Examples are a page of a proxy, a
+// wrong content type, a body that ends too early, and a Table instead of a list.
+type ResponseError struct {
+	RequestError
+	// ContentType is that of the response.
 	ContentType string
-	// Excerpt is the beginning of the body, at most 256 bytes. It is empty for JSON and protobuf,
-	// which may hold a secret.
+	// Excerpt is the start of the body, at most 256 bytes. It is empty for JSON and protobuf, which
+	// may hold a secret.
 	Excerpt string
 }
 
-// NotServed: no resource of the server serves the kind: its CRD is absent, or the API server that
-// serves its group is down; or the kind has no such subresource. It heals by itself when the kind appears: the next call looks again.
-// It answers true to apimachinery's meta.IsNoMatchError, and is not a NotFound: nothing is known
-// about the object.
-type NotServed struct {
+// NotServedError is the error if the server has no resource for the kind, or the kind lacks the
+// subresource. The CRD may be absent, or the API server of its group down. When the kind appears, the
+// next call finds it. The error satisfies meta.IsNoMatchError of apimachinery. It says nothing about
+// the object, unlike a NotFoundError.
+type NotServedError struct {
 	Call
 	GVK   schema.GroupVersionKind
 	cause error
 }
 
-func (e *NotServed) Error() string {
+func (e *NotServedError) Error() string {
 	if e.Subresource != "" {
 		return fmt.Sprintf("%s: the server does not serve %s, or not its subresource %s", e.Call, e.GVK, e.Subresource)
 	}
@@ -232,34 +242,18 @@ func (e *NotServed) Error() string {
 }
 
 // Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
-func (e *NotServed) Unwrap() error { return e.cause }
+func (e *NotServedError) Unwrap() error { return e.cause }
 
-// UnknownKind: the client cannot tell the kind of an object: its Go type is not in the scheme, or
-// an unstructured or metadata-only object names none. Nothing was sent.
-type UnknownKind struct {
-	Verb string
-	// Type is the Go type of the object.
-	Type  string
-	cause error
-}
-
-func (e *UnknownKind) Error() string {
-	return fmt.Sprintf("%s: kind of %s: %v", e.Verb, e.Type, e.cause)
-}
-
-// Unwrap returns what the scheme said.
-func (e *UnknownKind) Unwrap() error { return e.cause }
-
-// IsExpired reports whether the server no longer has the state that was asked for: a [Gone], from
-// a list, a continue token or an event of a watch.
+// IsExpired reports whether err is a [GoneError], from a list, a continue token or an event of a watch:
+// the server no longer has that state.
 func IsExpired(err error) bool {
-	_, ok := errors.AsType[*Gone](err)
+	_, ok := errors.AsType[*GoneError](err)
 	return ok
 }
 
-// IsTooLarge reports whether the server has not yet seen the resourceVersion that was asked for: in
-// an answer, or in an ERROR event of a watch. Servers say so by the type of a cause, older ones by
-// the message of a cause, the oldest by the message alone.
+// IsTooLarge reports whether err says that the server has not yet seen the resourceVersion, in an answer
+// or in an ERROR event of a watch. Servers say so by the type of a cause, older ones by the message of a
+// cause, and the oldest by the message of the Status.
 func IsTooLarge(err error) bool {
 	const text = "Too large resource version"
 	var s metav1.Status
@@ -281,22 +275,22 @@ func IsTooLarge(err error) bool {
 	return strings.Contains(s.Message, text)
 }
 
-// IsTerminating reports whether the server refused a write because its namespace is being deleted:
-// trying again does not help.
+// IsTerminating reports whether the server refused a write because the namespace is being deleted. A
+// retry does not help.
 func IsTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// RetryAfter is how long to wait before the next try, as the server asked, but no longer than
-// [Options.MaxRetryAfter]; ok is false when err is not of a kind that goes by waiting.
+// RetryAfter returns how long to wait before the next try: as long as the server asks, at most
+// [Options.MaxRetryAfter]. ok is false for an error that waiting does not help.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
-	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
 		return e.RetryAfter, true
 	}
-	if e, ok := errors.AsType[*Unavailable](err); ok {
+	if e, ok := errors.AsType[*UnavailableError](err); ok {
 		return e.RetryAfter, true
 	}
-	if e, ok := errors.AsType[*Timeout](err); ok {
+	if e, ok := errors.AsType[*TimeoutError](err); ok {
 		return e.RetryAfter, true
 	}
 	return 0, false

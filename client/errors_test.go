@@ -35,40 +35,40 @@ func TestErrorTypes(t *testing.T) {
 		is     func(error) bool
 		family func(error) bool
 	}{
-		{"not found", status(404, metav1.StatusReasonNotFound, ""), is[*NotFound], apierrors.IsNotFound},
-		{"exists", status(409, metav1.StatusReasonAlreadyExists, ""), is[*AlreadyExists], apierrors.IsAlreadyExists},
-		{"conflict", status(409, metav1.StatusReasonConflict, ""), is[*Conflict], apierrors.IsConflict},
-		{"invalid", status(422, metav1.StatusReasonInvalid, ""), is[*Invalid], apierrors.IsInvalid},
-		{"forbidden", status(403, metav1.StatusReasonForbidden, ""), is[*Forbidden], apierrors.IsForbidden},
-		{"unauthorized", status(401, metav1.StatusReasonUnauthorized, ""), is[*Unauthorized], apierrors.IsUnauthorized},
-		{"too many", status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequests], apierrors.IsTooManyRequests},
-		{"gone", status(410, metav1.StatusReasonGone, ""), is[*Gone], apierrors.IsGone},
-		{"expired", status(410, metav1.StatusReasonExpired, ""), is[*Gone], apierrors.IsResourceExpired},
-		{"timeout", status(504, metav1.StatusReasonTimeout, ""), is[*Timeout], apierrors.IsTimeout},
-		{"server timeout", status(500, metav1.StatusReasonServerTimeout, ""), is[*Timeout], apierrors.IsServerTimeout},
-		{"unavailable", status(503, metav1.StatusReasonServiceUnavailable, ""), is[*Unavailable], apierrors.IsServiceUnavailable},
-		{"broken", status(500, metav1.StatusReasonInternalError, ""), is[*Broken], apierrors.IsInternalError},
-		{"bad request", status(400, metav1.StatusReasonBadRequest, ""), is[*Rejected], apierrors.IsBadRequest},
-		{"method", status(405, metav1.StatusReasonMethodNotAllowed, ""), is[*Rejected], apierrors.IsMethodNotSupported},
-		{"too large", status(413, metav1.StatusReasonRequestEntityTooLarge, ""), is[*Rejected], apierrors.IsRequestEntityTooLargeError},
+		{"not found", status(404, metav1.StatusReasonNotFound, ""), is[*NotFoundError], apierrors.IsNotFound},
+		{"exists", status(409, metav1.StatusReasonAlreadyExists, ""), is[*AlreadyExistsError], apierrors.IsAlreadyExists},
+		{"conflict", status(409, metav1.StatusReasonConflict, ""), is[*ConflictError], apierrors.IsConflict},
+		{"invalid", status(422, metav1.StatusReasonInvalid, ""), is[*InvalidError], apierrors.IsInvalid},
+		{"forbidden", status(403, metav1.StatusReasonForbidden, ""), is[*ForbiddenError], apierrors.IsForbidden},
+		{"unauthorized", status(401, metav1.StatusReasonUnauthorized, ""), is[*UnauthorizedError], apierrors.IsUnauthorized},
+		{"too many", status(429, metav1.StatusReasonTooManyRequests, ""), is[*TooManyRequestsError], apierrors.IsTooManyRequests},
+		{"gone", status(410, metav1.StatusReasonGone, ""), is[*GoneError], apierrors.IsGone},
+		{"expired", status(410, metav1.StatusReasonExpired, ""), is[*GoneError], apierrors.IsResourceExpired},
+		{"timeout", status(504, metav1.StatusReasonTimeout, ""), is[*TimeoutError], apierrors.IsTimeout},
+		{"server timeout", status(500, metav1.StatusReasonServerTimeout, ""), is[*TimeoutError], apierrors.IsServerTimeout},
+		{"unavailable", status(503, metav1.StatusReasonServiceUnavailable, ""), is[*UnavailableError], apierrors.IsServiceUnavailable},
+		{"broken", status(500, metav1.StatusReasonInternalError, ""), is[*InternalError], apierrors.IsInternalError},
+		{"bad request", status(400, metav1.StatusReasonBadRequest, ""), is[*RejectedError], apierrors.IsBadRequest},
+		{"method", status(405, metav1.StatusReasonMethodNotAllowed, ""), is[*RejectedError], apierrors.IsMethodNotSupported},
+		{"too large", status(413, metav1.StatusReasonRequestEntityTooLarge, ""), is[*RejectedError], apierrors.IsRequestEntityTooLargeError},
 
-		{"no reason, 409", status(409, "", ""), is[*Conflict], apierrors.IsConflict},
-		{"no reason, 403", status(403, metav1.StatusReasonUnknown, ""), is[*Forbidden], apierrors.IsForbidden},
-		{"HTML 502", text(502, "text/html", "<html>bad gateway</html>"), is[*Unavailable], apierrors.IsServiceUnavailable},
-		{"HTML 504", text(504, "text/html", "<html>slow</html>"), is[*Timeout], apierrors.IsTimeout},
-		{"HTML 403", text(403, "text/html", "<html>proxy says no</html>"), is[*Forbidden], apierrors.IsForbidden},
-		{"text 500", text(500, "text/plain", "oops"), is[*Broken], apierrors.IsInternalError},
-		{"404 of the resource", text(404, "text/plain", "404 page not found"), is[*NotServed], meta.IsNoMatchError},
-		{"redirect", text(302, "text/html", "go away"), is[*BadAnswer], nil},
-		{"HTML 400", text(400, "text/html", "<html>"), is[*BadAnswer], nil},
-		{"HTML 200", text(200, "text/html", "<html>log in</html>"), is[*BadAnswer], nil},
-		{"no content type", text(200, "", "{}"), is[*BadAnswer], nil},
-		{"truncated JSON", text(200, "application/json", `{"kind":"Pod","apiVersion":"v1","metadata":{"na`), is[*BadAnswer], nil},
-		{"empty body", text(200, "application/json", ""), is[*BadAnswer], nil},
-		{"protobuf without magic", text(200, "application/vnd.kubernetes.protobuf", "xyz"), is[*BadAnswer], nil},
-		{"other kind", text(200, "application/json", `{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}`), is[*BadAnswer], nil},
-		{"a Table", text(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), is[*BadAnswer], nil},
-		{"Status in a 200", answer(200, failureStatus(409, metav1.StatusReasonConflict)), is[*Conflict], apierrors.IsConflict},
+		{"no reason, 409", status(409, "", ""), is[*ConflictError], apierrors.IsConflict},
+		{"no reason, 403", status(403, metav1.StatusReasonUnknown, ""), is[*ForbiddenError], apierrors.IsForbidden},
+		{"HTML 502", text(502, "text/html", "<html>bad gateway</html>"), is[*UnavailableError], apierrors.IsServiceUnavailable},
+		{"HTML 504", text(504, "text/html", "<html>slow</html>"), is[*TimeoutError], apierrors.IsTimeout},
+		{"HTML 403", text(403, "text/html", "<html>proxy says no</html>"), is[*ForbiddenError], apierrors.IsForbidden},
+		{"text 500", text(500, "text/plain", "oops"), is[*InternalError], apierrors.IsInternalError},
+		{"404 of the resource", text(404, "text/plain", "404 page not found"), is[*NotServedError], meta.IsNoMatchError},
+		{"redirect", text(302, "text/html", "go away"), is[*ResponseError], nil},
+		{"HTML 400", text(400, "text/html", "<html>"), is[*ResponseError], nil},
+		{"HTML 200", text(200, "text/html", "<html>log in</html>"), is[*ResponseError], nil},
+		{"no content type", text(200, "", "{}"), is[*ResponseError], nil},
+		{"truncated JSON", text(200, "application/json", `{"kind":"Pod","apiVersion":"v1","metadata":{"na`), is[*ResponseError], nil},
+		{"empty body", text(200, "application/json", ""), is[*ResponseError], nil},
+		{"protobuf without magic", text(200, "application/vnd.kubernetes.protobuf", "xyz"), is[*ResponseError], nil},
+		{"other kind", text(200, "application/json", `{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}`), is[*ResponseError], nil},
+		{"a Table", text(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), is[*ResponseError], nil},
+		{"Status in a 200", answer(200, failureStatus(409, metav1.StatusReasonConflict)), is[*ConflictError], apierrors.IsConflict},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
@@ -90,12 +90,11 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// A kind that is not served must not look like an object that is gone: a controller would take
-// it for deleted.
+// A kind that is not served must not look like a deleted object to a controller.
 func TestNotServedIsNotNotFound(t *testing.T) {
 	f := newFake(t)
 	_, err := Get[corev1.Pod](t.Context(), f.client(Options{}), key("x"))
-	if !is[*NotServed](err) || apierrors.IsNotFound(err) || is[*NotFound](err) {
+	if !is[*NotServedError](err) || apierrors.IsNotFound(err) || is[*NotFoundError](err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -110,7 +109,7 @@ func TestForbiddenNamesEverything(t *testing.T) {
 		t.Fatalf("got %v", errs)
 	}
 	err := errs[0]
-	e, ok := errors.AsType[*Forbidden](err)
+	e, ok := errors.AsType[*ForbiddenError](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
@@ -130,7 +129,7 @@ func TestInvalidHasFields(t *testing.T) {
 	}
 	f.on("POST /api/v1/namespaces/web/pods", answer(422, s))
 	_, err := Create(t.Context(), f.client(Options{}), pod("x"))
-	e, ok := errors.AsType[*Invalid](err)
+	e, ok := errors.AsType[*InvalidError](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
@@ -203,7 +202,7 @@ func TestCallString(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever the server says, there is an error of a type and no panic.
+// FuzzAnswer checks that every answer gives a typed error and no panic.
 func FuzzAnswer(f *testing.F) {
 	f.Add(404, "application/json", []byte(`{"kind":"Status","apiVersion":"v1","reason":"NotFound","details":{"name":"x"}}`))
 	f.Add(500, "application/json", []byte(`{"kind":"Status","details":{"causes":[{}],"retryAfterSeconds":-1}}`))
@@ -223,23 +222,23 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Every error says what it is about.
+// Every error names its subject.
 func TestMessages(t *testing.T) {
 	cause := errors.New("the cause")
 	call := Call{Verb: "get", Resource: podGVK.GroupVersion().WithResource("pods"), Key: key("x")}
 	for want, err := range map[string]error{
-		`patch: Force: is for an apply only`:                                                          &InvalidOp{Verb: VerbPatch, Field: "Force", Problem: "is for an apply only"},
-		`create Pod "web/x": name is bad`:                                                             &InvalidKey{Verb: VerbCreate, Kind: "Pod", Key: key("x"), Problem: "name is bad"},
-		`Spec.A: "\xff" is not valid UTF-8`:                                                           &InvalidText{Field: "Spec.A", Text: "\xff"},
-		`selector "a(": the cause`:                                                                    &InvalidSelector{Selector: "a(", cause: cause},
+		`patch: Force: is for an apply only`:                                                          &InvalidOpError{Verb: VerbPatch, Field: "Force", Problem: "is for an apply only"},
+		`create Pod "web/x": name is bad`:                                                             &InvalidKeyError{Verb: VerbCreate, Kind: "Pod", Key: key("x"), Problem: "name is bad"},
+		`Spec.A: "\xff" is not valid UTF-8`:                                                           &InvalidTextError{Field: "Spec.A", Text: "\xff"},
+		`selector "a(": the cause`:                                                                    &InvalidSelectorError{Selector: "a(", cause: cause},
 		`patch of type application/merge-patch+json: the cause`:                                       MergePatch(failing{cause}).Err(),
-		`configuration /a/b: the cause`:                                                               &BadConfig{Source: "/a/b", cause: cause},
-		`no cluster configuration: tried a, b; name a kubeconfig file`:                                &NoConfig{Tried: []string{"a", "b"}},
-		`get pods web/x: server http://s: it is not: the cause`:                                       &BadEndpoint{Call: call, URL: "http://s", Problem: "it is not", cause: cause},
-		`get pods web/x: the server does not serve /v1, Kind=Pod`:                                     &NotServed{Call: call, GVK: podGVK, cause: cause},
-		`list: kind of *client.T: the cause`:                                                          &UnknownKind{Verb: "list", Type: "*client.T", cause: cause},
-		`get pods web/x: closed by the server`:                                                        &WatchClosed{Call: call},
-		`get pods/scale web/x: the server does not serve /v1, Kind=Pod, or not its subresource scale`: &NotServed{Call: Call{Verb: "get", Resource: call.Resource, Key: call.Key, Subresource: "scale"}, GVK: podGVK, cause: cause},
+		`configuration /a/b: the cause`:                                                               &ConfigError{Source: "/a/b", cause: cause},
+		`no cluster configuration: tried a, b; name a kubeconfig file`:                                &NoConfigError{Tried: []string{"a", "b"}},
+		`get pods web/x: server http://s: it is not: the cause`:                                       &EndpointError{Call: call, URL: "http://s", Problem: "it is not", cause: cause},
+		`get pods web/x: the server does not serve /v1, Kind=Pod`:                                     &NotServedError{Call: call, GVK: podGVK, cause: cause},
+		`list: kind of *client.T: the cause`:                                                          fmt.Errorf("list: %w", &object.UnknownKindError{Type: "*client.T", Err: cause}),
+		`get pods web/x: closed by the server`:                                                        &WatchClosedError{Call: call},
+		`get pods/scale web/x: the server does not serve /v1, Kind=Pod, or not its subresource scale`: &NotServedError{Call: Call{Verb: "get", Resource: call.Resource, Key: call.Key, Subresource: "scale"}, GVK: podGVK, cause: cause},
 	} {
 		if got := err.Error(); !strings.Contains(got, want) && !(strings.HasPrefix(want, "patch of") && strings.HasSuffix(got, "the cause")) {
 			t.Errorf("got %q, want %q", got, want)
@@ -250,12 +249,12 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// failing cannot be made JSON.
+// failing cannot be encoded as JSON.
 type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// A Status is read in protobuf as in JSON.
+// A Status is decoded from protobuf as from JSON.
 func TestProtobufStatus(t *testing.T) {
 	f := newFake(t)
 	s := failureStatus(409, metav1.StatusReasonConflict)
@@ -270,12 +269,12 @@ func TestProtobufStatus(t *testing.T) {
 	}
 	f.on("GET "+podPath, text(409, wire.ContentTypeProtobuf, "k8s\x00"+string(body)))
 	_, err = Get[corev1.Pod](t.Context(), f.client(Options{}), key("x"))
-	if e, ok := asType[*Conflict](err); !ok || e.Status().Message != s.Message {
+	if e, ok := asType[*ConflictError](err); !ok || e.Status().Message != s.Message {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A body that may hold a secret is not kept in the error.
+// An error has no excerpt of a body that may hold a secret.
 func TestExcerpts(t *testing.T) {
 	for body, want := range map[string]string{
 		"<html>log in</html>": "<html>log in</html>",
@@ -288,7 +287,7 @@ func TestExcerpts(t *testing.T) {
 		}
 		f.on("GET /api/v1/namespaces/web/secrets/x", text(200, ct, body))
 		_, err := Get[corev1.Secret](t.Context(), f.client(Options{}), key("x"))
-		e, ok := asType[*BadAnswer](err)
+		e, ok := asType[*ResponseError](err)
 		if !ok || e.Excerpt != want || strings.Contains(err.Error(), "aHVudGVyMg") {
 			t.Errorf("got %q in %v", e.Excerpt, err)
 		}

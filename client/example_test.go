@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// exampleServer stands for a cluster: it answers each path with what is written here.
+// exampleServer stands for a cluster: it answers each path with a text from this map.
 func exampleServer() *httptest.Server {
 	answers := map[string]string{
 		"GET /api":  `{"kind":"APIVersions","versions":["v1"]}`,
@@ -129,7 +129,7 @@ func ExampleGet_notFound() {
 	ctx := context.Background()
 
 	_, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "web", Name: "nobody"})
-	if gone, ok := errors.AsType[*client.NotFound](err); ok {
+	if gone, ok := errors.AsType[*client.NotFoundError](err); ok {
 		fmt.Println("there is no", gone.Key)
 	}
 	fmt.Println(err)
@@ -161,7 +161,7 @@ func ExampleList_forbidden() {
 	ctx := context.Background()
 
 	for _, err := range client.List[corev1.Secret](ctx, c, client.InNamespace("web")) {
-		if no, ok := errors.AsType[*client.Forbidden](err); ok {
+		if no, ok := errors.AsType[*client.ForbiddenError](err); ok {
 			fmt.Printf("%s may not %s %s in %s\n", no.User, no.Verb, no.Resource.Resource, no.Key.Namespace)
 		}
 	}
@@ -230,7 +230,7 @@ func ExampleWatch() {
 	}
 	defer w.Stop()
 	for ev, err := range w.Events() {
-		if closed, ok := errors.AsType[*client.WatchClosed](err); ok {
+		if closed, ok := errors.AsType[*client.WatchClosedError](err); ok {
 			fmt.Println("closed; go on from version", closed.ResourceVersion)
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Read what is needed of a Pod, and no more.
+// A view reads two fields of a Pod, and no others.
 func ExampleProject() {
 	c, stop := connect()
 	defer stop()
@@ -52,7 +52,7 @@ func ExampleProject_custom() {
 	// Output: {Name:w Size:3 Team:} <nil>
 }
 
-// A view that does not fit is found out before anything is asked for.
+// A view that does not fit the kind is an error before any request.
 func ExampleProject_wrong() {
 	c, stop := connect()
 	defer stop()

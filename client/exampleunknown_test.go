@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Widget is older than the resource definition: the color of a widget is not in it.
+// Widget is older than its resource definition: it lacks the color of a widget.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -24,7 +24,7 @@ type Widget struct {
 // DeepCopyObject implements runtime.Object.
 func (w *Widget) DeepCopyObject() runtime.Object { c := *w; return &c }
 
-// The server knows a field that the Go type does not have. It stays.
+// The server has a field that the Go type lacks. The update keeps it.
 func ExampleUpdate_unknownFields() {
 	c, stop := connect()
 	defer stop()

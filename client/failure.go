@@ -21,34 +21,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// BadEndpoint: the server at the address of the configuration cannot be talked to in the way the
-// configuration says: its certificate is for another name or of another authority, or one side
-// speaks HTTPS and the other HTTP. Trying again does not help.
-type BadEndpoint struct {
+// EndpointError is the error if the configuration does not fit the server at its address. The
+// certificate is for another name or of an unknown authority, one side speaks HTTPS and the other HTTP,
+// or the server is no API server. A retry does not help.
+type EndpointError struct {
 	Call
-	// URL of the configuration.
+	// URL is that of the configuration.
 	URL string
-	// Problem in plain words.
+	// Problem says what does not fit, for people.
 	Problem string
 	cause   error
 }
 
-func (e *BadEndpoint) Error() string {
+func (e *EndpointError) Error() string {
 	return fmt.Sprintf("%s: server %s: %s: %v", e.Call, e.URL, e.Problem, e.cause)
 }
 
 // Unwrap returns the error of crypto/tls, crypto/x509 or net/http.
-func (e *BadEndpoint) Unwrap() error { return e.cause }
+func (e *EndpointError) Unwrap() error { return e.cause }
 
-// coded is an error that comes from an answer or stands for one.
+// coded is an error with an HTTP status code.
 type coded interface {
 	error
 	code() int
 }
 
-func (f *Failure) code() int { return int(f.status.Code) }
+func (f *RequestError) code() int { return int(f.status.Code) }
 
-// ended says that the caller's ctx ended the call, and why.
+// ended is the error for a call that the caller's ctx ended. It wraps the cause of ctx.
 func ended(ctx context.Context, call Call) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -57,8 +57,8 @@ func ended(ctx context.Context, call Call) error {
 	return fmt.Errorf("%s: %w: %w", call, err, cause)
 }
 
-// connectionError types what net/http says when there is no answer, or no end of one. ctx is that
-// of the caller, rctx that of the request.
+// connectionError gives an error of net/http its type in this package, if there is no answer or only
+// part of one. ctx is that of the caller, rctx that of the request.
 func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return ended(ctx, call)
@@ -67,32 +67,32 @@ func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err er
 		err = errCut
 	}
 	if context.Cause(rctx) == errSilent {
-		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
+		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
 	}
 	if problem := endpointProblem(err); problem != "" {
-		return &BadEndpoint{Call: call, URL: base.String(), Problem: problem, cause: err}
+		return &EndpointError{Call: call, URL: base.String(), Problem: problem, cause: err}
 	}
 	unsent := false
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		unsent = true
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !unsent {
-		return &Timeout{Failure: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
+		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
 	}
-	return &Unavailable{
-		Failure: local(call, metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable, err),
-		Unsent:  unsent,
+	return &UnavailableError{
+		RequestError: local(call, metav1.StatusReasonServiceUnavailable, http.StatusServiceUnavailable, err),
+		Unsent:       unsent,
 	}
 }
 
-// local is a failure that no server told.
-func local(call Call, reason metav1.StatusReason, code int32, cause error) Failure {
-	return Failure{Call: call, cause: cause, status: metav1.Status{
+// local is the failure of a request without an answer.
+func local(call Call, reason metav1.StatusReason, code int32, cause error) RequestError {
+	return RequestError{Call: call, cause: cause, status: metav1.Status{
 		Status: metav1.StatusFailure, Reason: reason, Code: code, Message: cause.Error(),
 	}}
 }
 
-// endpointProblem names a failure that lies in the configuration, or "".
+// endpointProblem names a problem of the configuration, or returns "".
 func endpointProblem(err error) string {
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "its certificate is not for the name " + strconv.Quote(e.Host)
@@ -113,10 +113,10 @@ func endpointProblem(err error) string {
 	return ""
 }
 
-// maxStatus bounds what is read of an answer that is an error.
+// maxStatus is the maximum number of bytes that are read of the body of an error.
 const maxStatus = 1 << 20
 
-// answerError types an answer that is not 2xx.
+// answerError makes the error for an answer that is not 2xx.
 func answerError(call Call, base *url.URL, resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
 	if err != nil && len(data) == 0 {
@@ -131,7 +131,7 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 	}
 	text := excerpt(data)
 	if resp.StatusCode == http.StatusBadRequest && base.Scheme == "http" && strings.Contains(text, "HTTPS server") {
-		return &BadEndpoint{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
+		return &EndpointError{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
 	}
 	msg := "the server answered " + strings.TrimSpace(resp.Status) + " without a Status"
 	if text != "" {
@@ -147,14 +147,14 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 	if resp.StatusCode >= 500 {
 		return statusError(call, s, after)
 	}
-	return &BadAnswer{
-		Failure:     Failure{Call: call, status: s},
-		ContentType: resp.Header.Get("Content-Type"),
-		Excerpt:     text,
+	return &ResponseError{
+		RequestError: RequestError{Call: call, status: s},
+		ContentType:  resp.Header.Get("Content-Type"),
+		Excerpt:      text,
 	}
 }
 
-// retryAfter reads the header, in seconds or as a date.
+// retryAfter reads the Retry-After header: seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -166,26 +166,26 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// maxSeconds is the longest time that a time.Duration can hold.
+// maxSeconds is the maximum of a time.Duration in seconds.
 const maxSeconds = uint64(math.MaxInt64 / time.Second)
 
-// defaultMaxWait is the longest wait that a server may ask for where no option says so.
+// defaultMaxWait is the default of Options.MaxRetryAfter.
 const defaultMaxWait = time.Minute
 
-// bounded returns err. A wait in it that is longer than longest is cut to that.
+// bounded returns err, with its RetryAfter cut to longest.
 func bounded(err error, longest time.Duration) error {
 	switch e := err.(type) {
-	case *TooManyRequests:
+	case *TooManyRequestsError:
 		e.RetryAfter = min(e.Asked, longest)
-	case *Timeout:
+	case *TimeoutError:
 		e.RetryAfter = min(e.Asked, longest)
-	case *Unavailable:
+	case *UnavailableError:
 		e.RetryAfter = min(e.Asked, longest)
 	}
 	return err
 }
 
-// excerpt is the beginning of a body, fit for an error message.
+// excerpt is the start of a body as valid UTF-8, at most 256 bytes before that.
 func excerpt(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if len(data) > 256 {
@@ -196,7 +196,7 @@ func excerpt(data []byte) string {
 
 var protobufMagic = []byte("k8s\x00")
 
-// parseStatus reads a metav1.Status in JSON or protobuf; ok is false for anything else.
+// parseStatus decodes a metav1.Status in JSON or protobuf. ok is false for anything else.
 func parseStatus(data []byte) (s metav1.Status, ok bool) {
 	if bytes.HasPrefix(data, protobufMagic) {
 		var u runtime.Unknown
@@ -211,7 +211,7 @@ func parseStatus(data []byte) (s metav1.Status, ok bool) {
 	return s, true
 }
 
-// statusError types a Status by its reason, or by its code where it has none.
+// statusError makes the error for a Status by its reason, or by its code if it has no reason.
 func statusError(call Call, s metav1.Status, after time.Duration) error {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 && after == 0 {
 		after = time.Duration(s.Details.RetryAfterSeconds) * time.Second
@@ -226,39 +226,39 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 }
 
 func failureOf(call Call, s metav1.Status, after time.Duration) error {
-	f := Failure{Call: call, status: s}
+	f := RequestError{Call: call, status: s}
 	switch s.Reason {
 	case metav1.StatusReasonNotFound:
 		if call.Key.Name == "" && call.Verb != string(VerbCreate) || !namesObject(s) {
-			return &NotServed{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
+			return &NotServedError{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
 		}
-		return &NotFound{f}
+		return &NotFoundError{f}
 	case metav1.StatusReasonAlreadyExists:
-		return &AlreadyExists{f}
+		return &AlreadyExistsError{f}
 	case metav1.StatusReasonConflict:
-		return &Conflict{Failure: f, Fields: problems(s)}
+		return &ConflictError{RequestError: f, Fields: problems(s)}
 	case metav1.StatusReasonInvalid:
-		return &Invalid{Failure: f, Fields: problems(s)}
+		return &InvalidError{RequestError: f, Fields: problems(s)}
 	case metav1.StatusReasonForbidden:
-		return &Forbidden{Failure: f, User: userOf(s.Message)}
+		return &ForbiddenError{RequestError: f, User: userOf(s.Message)}
 	case metav1.StatusReasonUnauthorized:
-		return &Unauthorized{f}
+		return &UnauthorizedError{f}
 	case metav1.StatusReasonTooManyRequests:
-		return &TooManyRequests{Failure: f, Asked: after}
+		return &TooManyRequestsError{RequestError: f, Asked: after}
 	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
-		return &Gone{Failure: f, Continue: s.Continue}
+		return &GoneError{RequestError: f, Continue: s.Continue}
 	case metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
-		return &Timeout{Failure: f, Asked: after}
+		return &TimeoutError{RequestError: f, Asked: after}
 	case metav1.StatusReasonServiceUnavailable:
-		return &Unavailable{Failure: f, Asked: after, Unsent: after > 0}
+		return &UnavailableError{RequestError: f, Asked: after, Unsent: after > 0}
 	}
 	if s.Code >= 500 {
-		return &Broken{f}
+		return &InternalError{f}
 	}
-	return &Rejected{f}
+	return &RejectedError{f}
 }
 
-// reasonOf is the reason that goes with a code.
+// reasonOf is the reason for a code.
 func reasonOf(code int, verb string) metav1.StatusReason {
 	switch code {
 	case http.StatusBadRequest:
@@ -299,7 +299,7 @@ func reasonOf(code int, verb string) metav1.StatusReason {
 	return metav1.StatusReasonUnknown
 }
 
-// namesObject reports whether a 404 is about an object, not about the path of its resource.
+// namesObject reports whether a 404 is about an object, and not about the path of its resource.
 func namesObject(s metav1.Status) bool { return s.Details != nil && s.Details.Name != "" }
 
 func problems(s metav1.Status) []FieldProblem {
@@ -313,8 +313,7 @@ func problems(s metav1.Status) []FieldProblem {
 	return all
 }
 
-// userOf reads the user out of the sentence that the server writes, for people to see; nothing
-// depends on it.
+// userOf returns the user in a message of the server, for people. No decision depends on it.
 func userOf(message string) string {
 	_, rest, ok := strings.Cut(message, "User ")
 	if !ok {

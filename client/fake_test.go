@@ -31,7 +31,7 @@ var (
 	widgetGVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 )
 
-// fake is a scripted API server: discovery, and what a test puts in.
+// fake is a scripted API server: discovery, and the routes of a test.
 type fake struct {
 	t *testing.T
 
@@ -40,7 +40,7 @@ type fake struct {
 	asked  []asked
 }
 
-// asked is one request that came, discovery left out.
+// asked is one request to the fake, except discovery.
 type asked struct {
 	method, path string
 	query        url.Values
@@ -104,14 +104,14 @@ func isDiscovery(path string) bool {
 	return path == "/api" || path == "/apis" || path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/")
 }
 
-// count is how many requests came, discovery left out.
+// count returns the number of requests, without discovery.
 func (f *fake) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.asked)
 }
 
-// last is the last request that came, discovery left out.
+// last returns the last request, without discovery.
 func (f *fake) last() asked {
 	f.t.Helper()
 	f.mu.Lock()
@@ -289,5 +289,5 @@ type writerFunc func(Op) (object.Object, error)
 
 func (f writerFunc) Write(_ context.Context, op Op) (object.Object, error) { return f(op) }
 
-// discardLog keeps the TLS handshakes that are meant to fail out of the test's output.
+// discardLog hides the expected errors of TLS handshakes.
 var discardLog = log.New(io.Discard, "", 0)

@@ -8,84 +8,68 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
 
-// FeedOptions says which objects of a kind a [Feed] lists and watches. The zero value: all of
-// them, whole.
-type FeedOptions struct {
-	// Namespace; empty: all. It is ignored for a cluster-scoped kind.
-	Namespace string
-	// Labels and Fields both must match; nil: everything does.
-	Labels labels.Selector
-	Fields fields.Selector
-	// Metadata asks for the metadata of the objects only.
-	Metadata bool
-}
-
-// Feed lists and watches one kind and gives out the bytes: what a reflector runs on. It keeps no
-// state, so a Feed of a kind that is not served yet works once it is. Its requests are tried
-// once: when the server says 429 or 503 the error has the delay ([RetryAfter]), and the caller
-// has the policy. Only a 401 is tried again, with the credentials read anew.
+// Feed lists and watches one kind and returns the bytes; a reflector runs on it. It keeps no state: a
+// Feed of a kind that is not served yet works as soon as the kind is served.
+//
+// A Feed sends each request once. If the server answers 429 or 503, the error has the delay
+// ([RetryAfter]), and the caller decides. Only after a 401 does it read the credentials again and retry.
 type Feed struct {
 	c    *Live
 	kind *wire.Kind
-	meta *wire.Kind // the kind, as metadata only
-	o    FeedOptions
+	meta *wire.Kind // the same kind, metadata only
+	sel  Selection
 }
 
-// Feed makes the feed of a kind. It does not talk to the server.
-func (c *Live) Feed(gvk schema.GroupVersionKind, o FeedOptions) *Feed {
-	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: o.Metadata}, o: o}
-	if f.meta = f.kind; !o.Metadata {
+// Feed returns the feed of a kind. It sends nothing.
+func (c *Live) Feed(gvk schema.GroupVersionKind, sel Selection) *Feed {
+	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: sel.MetadataOnly}, sel: sel}
+	if f.meta = f.kind; !sel.MetadataOnly {
 		f.meta = &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: true}
 	}
 	return f
 }
 
-// Kind of the objects. It is the one that their [wire.Raw] points to.
+// Kind is the kind of the objects. Every [wire.Raw] of this Feed points to it.
 func (f *Feed) Kind() *wire.Kind { return f.kind }
 
-// Options are those the feed was made with.
-func (f *Feed) Options() FeedOptions { return f.o }
-
-// ListQuery says from when a list is, and which part of it to read.
+// ListQuery says which state a list shows, and which page of it to read.
 type ListQuery struct {
-	// ResourceVersion and Match as the API defines them: "" is the latest state, "0" any.
+	// ResourceVersion and Match are as the API defines them: "" is the latest state, "0" any.
 	ResourceVersion string
 	Match           metav1.ResourceVersionMatch
-	// Limit is the most objects in the answer; zero or negative: all in one.
+	// Limit is the maximum number of objects in the answer. Zero or negative: no limit.
 	Limit int64
-	// Continue is the token of the page before; the version must not be given again.
+	// Continue is the token of the previous page. ResourceVersion must then be empty.
 	Continue string
 }
 
-// List asks for a list, or a page of one, and returns when the header of the answer is there. The
-// caller reads the list and closes it.
+// List asks for a list, or for a page of one, and returns when the header of the answer has arrived.
+// The caller reads the list and closes it.
 //
-// Errors of List are those of the package: [NotServed] where the kind is absent (it may come),
-// [Forbidden], [TooManyRequests], [Unavailable], [Gone] for an expired token, [IsTooLarge], and
-// so on. Errors of reading the list are those of package wire; a connection that breaks
-// meanwhile is an [Unavailable] or a [Timeout] in them.
+// Errors of List are those of the package: [NotServedError] while the kind is absent, [ForbiddenError],
+// [TooManyRequestsError], [UnavailableError], [GoneError] for an expired token, [IsTooLarge] and so on.
+// Reading the list returns the errors of package wire. They wrap an [UnavailableError] or a
+// [TimeoutError] if the connection breaks.
 func (f *Feed) List(ctx context.Context, q ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.kind, q)
 }
 
-// ListMetadata is List of the metadata of the same objects. A server that has no such lists says so
-// with a [Rejected] of code 406, or answers with whole objects: see [wire.ListMeta].Metadata.
+// ListMetadata is List for the metadata of the same objects. A server without such lists answers with
+// code 406, a [RejectedError], or with whole objects: see [wire.ListMeta].Metadata.
 func (f *Feed) ListMetadata(ctx context.Context, q ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.meta, q)
 }
 
 func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.List, error) {
 	o := ListOptions{
-		Labels: f.o.Labels, Fields: f.o.Fields,
-		Limit: q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
+		Selection: f.sel,
+		Limit:     q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
 	}
 	call, resp, err := f.send(ctx, kind, verbList, listQuery(&o))
 	if err != nil {
@@ -98,28 +82,29 @@ func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.Li
 	return list, nil
 }
 
-// WatchQuery says from when a watch is.
+// WatchQuery says where a watch starts.
 type WatchQuery struct {
-	// ResourceVersion after which the events begin. Empty or "0": the server sends what there is
-	// first, as Added events.
+	// ResourceVersion is the version after which the events start. Empty or "0": the server first
+	// sends the objects that exist, as Added events.
 	ResourceVersion string
-	// SendInitialEvents asks for a streaming list: all objects as Added events, not older than
-	// ResourceVersion, then a bookmark with InitialEventsEnd, then the watch.
+	// SendInitialEvents asks for a streaming list. The server sends all objects as Added events, in
+	// a state not older than ResourceVersion, then a bookmark with InitialEventsEnd, then the
+	// watch.
 	SendInitialEvents bool
-	// Timeout after which the server ends the watch. Zero: the server chooses, some 30 to 60
-	// minutes. Whole seconds.
+	// Timeout is when the server ends the watch, in whole seconds. Zero: the server chooses, some
+	// 30 to 60 minutes.
 	Timeout time.Duration
 }
 
-// Watch asks for a watch with bookmarks and returns when the header of the answer is there. The
-// caller reads the watch and closes it. Nothing here notices a silent connection: the caller
-// knows when a bookmark is due.
+// Watch asks for a watch with bookmarks and returns when the header of the answer has arrived. The
+// caller reads the watch and closes it. Watch has no limit on silence: the caller knows when a bookmark
+// is due.
 //
-// Errors are as for [Feed.List]; a server that has no streaming lists answers with an [Invalid]
-// or a [Rejected], or just watches, without the closing bookmark. An ERROR event comes as a frame
-// with a Status.
+// Errors are those of [Feed.List]. A server without streaming lists answers with an [InvalidError] or a
+// [RejectedError], or with a watch that lacks the closing bookmark. An ERROR event is a frame with a
+// Status.
 func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
-	o := ListOptions{Labels: f.o.Labels, Fields: f.o.Fields, ResourceVersion: q.ResourceVersion}
+	o := ListOptions{Selection: f.sel, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
 	call, resp, err := f.send(ctx, f.kind, verbWatch, query)
@@ -145,12 +130,12 @@ func watchParameters(query url.Values, q WatchQuery) {
 	}
 }
 
-// send maps the kind at the time of the call, so that one that comes later is found.
+// send maps the kind at each call, so that it finds a kind that the server begins to serve later.
 func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url.Values) (Call, *http.Response, error) {
-	if err := watchable(&ListOptions{Labels: f.o.Labels, Fields: f.o.Fields}); err != nil {
+	if err := watchable(&f.sel); err != nil {
 		return Call{}, nil, err
 	}
-	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.o.Namespace}, "", true)
+	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.sel.Namespace}, "", true)
 	if err != nil {
 		return Call{}, nil, err
 	}
@@ -165,7 +150,7 @@ func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url
 	return t.call, resp, err
 }
 
-// accept asks for protobuf where the scheme has a Go type to read it into.
+// accept is the Accept header for a kind. It asks for protobuf if the scheme has a Go type to decode.
 func accept(kind *wire.Kind, verb string, plain bool) string {
 	switch {
 	case kind.MetadataOnly && verb == verbWatch:

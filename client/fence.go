@@ -8,36 +8,36 @@ import (
 	"sync"
 )
 
-// Fence decides whether a write may leave the process: nil lets it, an error keeps it back. It is
-// asked more than once for each try of a write, on goroutines of the transport too, and last of
-// all when the bytes are taken: it must be cheap, must not block, and must be safe for concurrent
-// use.
+// Fence decides whether a write may leave the process: it returns nil to permit the write, or an error
+// to keep it back. It is called several times for each try of a write, also on goroutines of the
+// transport, and last when the transport takes the bytes. It must be cheap and safe for concurrent use,
+// and must not block.
 type Fence func(Call) error
 
-// Fenced is the error for a write that a [Fence] kept back. The server has not got the request, or
-// not the whole of it: nothing was written by this try.
-type Fenced struct {
+// FencedError is the error for a write that a [Fence] kept back. The server has received nothing, or
+// only part of the request: this try wrote nothing.
+type FencedError struct {
 	Call
-	// Err is the reason of the fence.
+	// Err is the error that the fence returned.
 	Err error
 }
 
-func (e *Fenced) Error() string { return fmt.Sprintf("%s: kept back: %v", e.Call, e.Err) }
+func (e *FencedError) Error() string { return fmt.Sprintf("%s: kept back: %v", e.Call, e.Err) }
 
-// Unwrap returns the reason of the fence.
-func (e *Fenced) Unwrap() error { return e.Err }
+// Unwrap returns the error that the fence returned.
+func (e *FencedError) Unwrap() error { return e.Err }
 
-// Fenced returns a client whose writes ask f. Every request counts as a write that is no get, list
-// or watch: dry runs and reviews too. Everything else is shared with c, which itself stays as it
-// is. A fence of c is asked as well. A nil f: c.
+// Fenced returns a client whose writes ask f first. A write is any request but a get, list or watch,
+// also a dry run or a review. If c has a fence, writes ask both. The new client shares everything else
+// with c, which does not change. If f is nil, Fenced returns c.
 //
-// The fence is asked before each try, after all waiting for a limit or for a server that is busy,
-// and again each time the transport takes bytes of the body: the waiting for a connection lies
-// before that. What is left between the answer of the fence and the sending is work of
-// microseconds; [Live.CutWrites] ends what has been sent and not been answered. For the process that is halted just there and goes on later, only the server can
-// keep the write back: by a resourceVersion in it.
+// The client asks the fence before each try, after any wait for the rate limit or a busy server. It asks
+// again each time the transport takes bytes of the body, which is after any wait for a connection.
+// Between the last answer and the sending are microseconds of work. A process may be halted right there
+// and continue later: only a resourceVersion in the write protects from that. [Live.CutWrites] ends
+// writes that were sent and have no answer.
 //
-// [Options.Hook] does not hear of tries that were kept back.
+// [Options.Hook] is not called for a try that was kept back.
 func (c *Live) Fenced(f Fence) *Live {
 	if f == nil {
 		return c
@@ -56,14 +56,14 @@ func (c *Live) Fenced(f Fence) *Live {
 	return &d
 }
 
-// gate asks the fence for one try. Once it has kept something back it is closed. A nil gate lets
-// everything through.
+// gate asks the fence for one try. It closes for good at the first error of the fence. A nil gate is
+// always open.
 type gate struct {
 	call  Call
 	fence Fence
 
 	mu     sync.Mutex
-	closed *Fenced
+	closed *FencedError
 }
 
 func newGate(r *request) *gate {
@@ -84,12 +84,12 @@ func (g *gate) ask() error {
 		if err == nil {
 			return nil
 		}
-		g.closed = &Fenced{Call: g.call, Err: err}
+		g.closed = &FencedError{Call: g.call, Err: err}
 	}
 	return g.closed
 }
 
-// refused is the error of a gate that is closed, else nil.
+// refused returns the error of a closed gate, else nil.
 func (g *gate) refused() error {
 	if g == nil {
 		return nil
@@ -102,8 +102,8 @@ func (g *gate) refused() error {
 	return g.closed
 }
 
-// body is a new reader of data that asks the gate for every part that is left. The end is given
-// out without asking: then all has gone.
+// body returns a new reader of data that asks the gate before each part. It does not ask at the end of
+// data: everything has left by then.
 func (g *gate) body(data []byte) io.ReadCloser {
 	b := bytes.NewReader(data)
 	if g == nil {

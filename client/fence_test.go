@@ -44,7 +44,7 @@ func TestFenceKeepsWritesBack(t *testing.T) {
 			c := f.client(Options{Hook: func(Done) { hooked++ }})
 			for _, w := range []Writer{c.Fenced(closedFence), c.Fenced(func(Call) error { return nil }).Fenced(closedFence), c.Fenced(closedFence).Fenced(func(Call) error { return nil })} {
 				err := write(w)
-				e, ok := errors.AsType[*Fenced](err)
+				e, ok := errors.AsType[*FencedError](err)
 				if !ok || !errors.Is(err, errTest) || e.Verb != verb || e.Resource.Resource != "pods" {
 					t.Fatalf("got %v (%T)", err, err)
 				}
@@ -67,7 +67,7 @@ func TestFenceIsAskedForDryRunsAndSubresources(t *testing.T) {
 		Evict(t.Context(), c, pod("a")),
 		Delete(t.Context(), c, pod("a"), DryRun{}),
 	} {
-		if _, ok := errors.AsType[*Fenced](err); !ok {
+		if _, ok := errors.AsType[*FencedError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestFenceNil(t *testing.T) {
 	}
 }
 
-// The fence closes while the client waits as the server asked.
+// The fence closes while the client waits before a retry.
 func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -109,13 +109,13 @@ func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 			return nil
 		})
 		err := Delete(t.Context(), c, pod("a"))
-		if _, ok := errors.AsType[*Fenced](err); !ok || f.count() != 3 {
+		if _, ok := errors.AsType[*FencedError](err); !ok || f.count() != 3 {
 			t.Errorf("%d requests, then %v; want 3, then Fenced", f.count(), err)
 		}
 	})
 }
 
-// openOnce lets the first question pass and no other.
+// openOnce permits the first call and refuses all others.
 func openOnce() Fence {
 	var asked atomic.Int64
 	return func(Call) error {
@@ -126,8 +126,8 @@ func openOnce() Fence {
 	}
 }
 
-// The fence closes while the transport waits for a connection: it is asked again when the body is
-// taken, and the server gets a request without it.
+// The fence closes while the transport waits for a connection. The client asks it again when the
+// transport takes the body, and the server receives a request without a body.
 func TestFenceIsAskedForTheBody(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestFenceIsAskedForTheBody(t *testing.T) {
 			}
 			defer c.Close()
 			_, err = Update(t.Context(), c.Fenced(openOnce()), pod("a"))
-			if _, ok := errors.AsType[*Fenced](err); !ok {
+			if _, ok := errors.AsType[*FencedError](err); !ok {
 				t.Errorf("got %v (%T)", err, err)
 			}
 			c.Close()
@@ -190,12 +190,12 @@ func TestFenceWinsOverTheTransport(t *testing.T) {
 		return httptest.NewRecorder().Result(), nil
 	}), Options{}).Fenced(openOnce())
 	_, err := Update(t.Context(), c, pod("a"))
-	if _, ok := errors.AsType[*Fenced](err); !ok {
+	if _, ok := errors.AsType[*FencedError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }
 
-// What has gone is gone: the end of the body is not held against a write.
+// The end of the body does not ask the fence: all bytes have left by then.
 func TestFenceThatClosesAfterTheBody(t *testing.T) {
 	f := newFake(t)
 	f.on("PUT /api/v1/namespaces/web/pods/a", reply(pod("a"), podGVK))

@@ -45,7 +45,7 @@ func TestIfAbsent(t *testing.T) {
 		labelled.SetLabels(map[string]string{"a": "b"})
 		o = labelled
 		for _, opts := range [][]client.WriteOption{{client.IfAbsent{}}, {client.IfAbsent{}, client.Force{}}} {
-			if _, err := apply(opts...); !isA[*client.AlreadyExists](err) || !isA[*client.Conflict](err) {
+			if _, err := apply(opts...); !isA[*client.AlreadyExistsError](err) || !isA[*client.ConflictError](err) {
 				t.Errorf("%T: %v, want AlreadyExists", o, err)
 			}
 		}
@@ -53,7 +53,7 @@ func TestIfAbsent(t *testing.T) {
 			t.Errorf("%T: %v", o, err)
 		}
 	}
-	if _, err := client.Create(ctx, c, cm, client.IfAbsent{}); !isA[*client.InvalidOp](err) {
+	if _, err := client.Create(ctx, c, cm, client.IfAbsent{}); !isA[*client.InvalidOpError](err) {
 		t.Errorf("a create: %v", err)
 	}
 }
@@ -93,10 +93,10 @@ func gadgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 		probe := &unstructured.Unstructured{}
 		probe.SetGroupVersionKind(gvk)
 		err := c.Get(ctx, object.Key{Namespace: "default", Name: "none"}, probe, client.GetOptions{})
-		if isA[*client.NotFound](err) {
+		if isA[*client.NotFoundError](err) {
 			return gvk
 		}
-		if !isA[*client.NotServed](err) {
+		if !isA[*client.NotServedError](err) {
 			t.Fatal(err)
 		}
 	}

@@ -2,8 +2,8 @@ package client
 
 import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-// IgnoreNotFound is nil where err says that the object is not there, else err: for reconcilers,
-// to which a deleted object is no failure.
+// IgnoreNotFound returns nil if err says that the object does not exist, else err. It is for
+// reconcilers: a deleted object is no failure to them.
 func IgnoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

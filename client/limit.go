@@ -10,39 +10,39 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Limited returns a client whose requests have a limit of their own, of qps requests a second and
-// burst at once; see [Options.QPS]. Requests of c do not wait for its, nor its for those of c.
-// Everything else is shared with c, which itself stays as it is.
+// Limited returns a client with a rate limit of its own: qps requests a second, burst at once; see
+// [Options.QPS]. Its requests and those of c do not delay each other. It shares everything else with c,
+// which does not change.
 func (c *Live) Limited(qps float64, burst int) *Live {
 	d := *c
 	d.limit = newLimit(qps, burst)
 	return &d
 }
 
-// Throttled is the error for a request whose turn under [Options.QPS] does not come before the deadline
-// of its ctx. Nothing was sent, and nothing was waited for. It unwraps to [context.DeadlineExceeded].
-type Throttled struct {
+// ThrottledError is the error for a request that cannot pass the limit of [Options.QPS] before the
+// deadline of its ctx. Nothing was sent, and the call returned without a wait. It unwraps to
+// [context.DeadlineExceeded].
+type ThrottledError struct {
 	Call
-	// Wait is how long the request would have had to wait.
+	// Wait is the delay that the limit required.
 	Wait time.Duration
 }
 
-func (e *Throttled) Error() string {
+func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("%s: its turn under the rate limit of the client comes in %v, not before the deadline of the call", e.Call, e.Wait.Round(time.Millisecond))
 }
 
 // Unwrap returns [context.DeadlineExceeded].
-func (e *Throttled) Unwrap() error { return context.DeadlineExceeded }
+func (e *ThrottledError) Unwrap() error { return context.DeadlineExceeded }
 
-// limit lets requests through at a rate, in the order in which they come. A request takes a token
-// when it goes, not before: one that leaves the queue has nothing to give back. A nil limit lets
-// everything through at once.
+// limit delays requests to a rate, in the order of their calls. A request takes its token when it leaves
+// the queue: one whose ctx ends in the queue holds no token. A nil limit delays nothing.
 type limit struct {
-	front chan struct{} // holds the request at the front of the queue
+	front chan struct{} // held by the request at the front of the queue
 
 	mu     sync.Mutex
 	bucket backoff.Bucket
-	queue  int // requests that wait, that at the front included
+	queue  int // requests in the queue, including the front
 }
 
 func newLimit(qps float64, burst int) *limit {
@@ -52,7 +52,7 @@ func newLimit(qps float64, burst int) *limit {
 	return &limit{front: make(chan struct{}, 1), bucket: backoff.Bucket{Rate: qps, Burst: burst}}
 }
 
-// wait returns nil when the request may go. The error is a *[Throttled], or the end of ctx.
+// wait blocks until the request may pass. The error is a *[ThrottledError], or the end of ctx.
 func (l *limit) wait(ctx context.Context, call Call) error {
 	if l == nil {
 		return nil
@@ -78,7 +78,8 @@ func (l *limit) wait(ctx context.Context, call Call) error {
 	}
 }
 
-// enter takes a token if nobody waits and there is one; else it joins the queue, unless that is in vain.
+// enter takes a token if the queue is empty and a token is there. Else it joins the queue, unless the
+// deadline of ctx comes first.
 func (l *limit) enter(ctx context.Context, call Call) (passed bool, err error) {
 	if ctx.Err() != nil {
 		return false, ended(ctx, call)
@@ -91,7 +92,7 @@ func (l *limit) enter(ctx context.Context, call Call) (passed bool, err error) {
 	}
 	wait := l.bucket.Until(now, l.queue+1)
 	if end, ok := ctx.Deadline(); ok && end.Sub(now) <= wait {
-		return false, &Throttled{Call: call, Wait: wait}
+		return false, &ThrottledError{Call: call, Wait: wait}
 	}
 	l.queue++
 	return false, nil
@@ -103,7 +104,7 @@ func (l *limit) leave() {
 	l.queue--
 }
 
-// take takes a token, or says how long until there is one.
+// take takes a token and returns 0, or returns the delay until there is one.
 func (l *limit) take() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

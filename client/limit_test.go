@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Whoever gives up takes nothing with them: the requests that go are as many as the limit allows.
+// A request whose ctx ends in the queue takes no token: the limit passes its full rate.
 func TestLimitSurvivesImpatience(t *testing.T) {
 	for name, impatient := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -59,7 +59,7 @@ func TestLimitSurvivesImpatience(t *testing.T) {
 	}
 }
 
-// A request that cannot go in time is refused at once, and says for how long it would have waited.
+// A request that cannot pass in time fails at once, with the delay that it needed.
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -76,7 +76,7 @@ func TestThrottled(t *testing.T) {
 		}
 		start := time.Now()
 		err := get(999 * time.Millisecond)
-		refused, ok := errors.AsType[*Throttled](err)
+		refused, ok := errors.AsType[*ThrottledError](err)
 		if !ok || refused.Wait != time.Second || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 0 {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
@@ -86,7 +86,7 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// Requests go in the order in which they came, and those of others do not wait.
+// Requests pass in the order of their calls. Requests of another limit are not delayed.
 func TestLimitOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -124,10 +124,10 @@ func TestLimitOrder(t *testing.T) {
 		if _, err := Get[corev1.Pod](t.Context(), c.Limited(0, 0), key("0")); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{}); !is[*TooManyRequests](err) {
+		if _, err := c.Feed(podGVK, Selection{}).List(t.Context(), ListQuery{}); !is[*TooManyRequestsError](err) {
 			t.Error(err)
 		}
-		if err := c.Check(t.Context()); is[*Throttled](err) {
+		if err := c.Check(t.Context()); is[*ThrottledError](err) {
 			t.Error(err)
 		}
 		if d := time.Since(start); d > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// request is one request, in a form that can be sent again.
+// request is one request in a form that can be sent again.
 type request struct {
 	call        Call
 	method      string
@@ -26,26 +26,26 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
-	// direct requests are tried once: the caller has a policy of its own.
+	// direct requests are sent once: the caller has its own retry policy.
 	direct bool
-	// stream is set for a watch: once the header is there the answer may be silent.
+	// stream is set for a watch: its body may be silent.
 	stream bool
 	// fence is asked before each try of a write; nil: none.
 	fence Fence
-	// limit holds up each try; nil: none.
+	// limit delays each try; nil: none.
 	limit *limit
 }
 
-// link sends requests and turns whatever goes wrong into a typed error.
+// link sends requests and turns each failure into a typed error.
 type link struct {
 	base      *url.URL
 	transport http.RoundTripper
-	writes    *cutter // carries those that have a fence
+	writes    *cutter // carries fenced writes
 	userAgent string
 	silence   time.Duration // ≤ 0: none
 	retries   int
-	maxWait   time.Duration // the longest wait that a server may ask for
-	reauth    bool          // the credentials are read anew after a 401
+	maxWait   time.Duration // see Options.MaxRetryAfter
+	reauth    bool          // the credentials are read again after a 401
 	hook      func(Done)
 	warnings  *warnings
 }
@@ -55,18 +55,18 @@ type Done struct {
 	Call
 	// Try counts from 1.
 	Try int
-	// Code of the answer; 0: there was none.
+	// Code is the HTTP status code of the answer; 0 without an answer.
 	Code int
-	// Duration until the header of the answer, or until the failure.
+	// Duration is the time until the header of the answer, or until the failure.
 	Duration time.Duration
-	// Err is nil for an answer that is not an error.
+	// Err is the error of this try; nil after a success.
 	Err error
-	// Wait is how long it will be until the next try, since the server asks for it. Zero: there is
-	// none, or it is at once.
+	// Wait is the delay before the next try that the server asks for. Zero: there is no next try,
+	// or it is immediate.
 	Wait time.Duration
 }
 
-// send returns a 2xx answer, whose body the caller closes, or a typed error.
+// send returns a 2xx answer or a typed error. The caller closes the body.
 func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 	reauth := l.reauth
 	for try := 1; ; try++ {
@@ -75,7 +75,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		}
 		start := time.Now()
 		resp, err := l.once(ctx, r)
-		if _, kept := errors.AsType[*Fenced](err); kept {
+		if _, kept := errors.AsType[*FencedError](err); kept {
 			return nil, err
 		}
 		wait := l.pause(ctx, r, try, err)
@@ -91,7 +91,7 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 		if err == nil {
 			return resp, nil
 		}
-		if _, ok := errors.AsType[*Unauthorized](err); ok && reauth {
+		if _, ok := errors.AsType[*UnauthorizedError](err); ok && reauth {
 			reauth = false
 			continue
 		}
@@ -104,8 +104,8 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 	}
 }
 
-// pause is how long to wait before the next try: as long as the server asks, and up to a tenth longer;
-// 0 where there is none, or where it would come too late for ctx.
+// pause is the delay before the next try: what the server asks for plus up to a tenth. It is 0 if there
+// is no next try, also if that would come after the deadline of ctx.
 func (l *link) pause(ctx context.Context, r *request, try int, err error) time.Duration {
 	wait := askedToWait(err)
 	if r.direct || wait == 0 || try > l.retries {
@@ -118,22 +118,22 @@ func (l *link) pause(ctx context.Context, r *request, try int, err error) time.D
 	return wait
 }
 
-// askedToWait is the delay of a server that has not processed the request and says when to come
-// back; 0 for every other failure.
+// askedToWait is the delay that a server asks for that has not processed the request. It is 0 for any
+// other failure.
 func askedToWait(err error) time.Duration {
-	if e, ok := errors.AsType[*TooManyRequests](err); ok {
+	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
 		return e.RetryAfter
 	}
-	if e, ok := errors.AsType[*Unavailable](err); ok && e.status.Code == http.StatusServiceUnavailable {
+	if e, ok := errors.AsType[*UnavailableError](err); ok && e.status.Code == http.StatusServiceUnavailable {
 		return e.RetryAfter
 	}
 	return 0
 }
 
-// errSilent is why a request was cancelled by the silence limit.
+// errSilent is the cause with which the silence limit cancels a request.
 var errSilent = errors.New("the server was silent for too long")
 
-// once tries the request one time.
+// once sends the request once.
 func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx, r.call)
@@ -174,7 +174,8 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	return nil, bounded(answerError(r.call, l.base, resp), l.maxWait)
 }
 
-// carrier is the transport for a try. The caller calls over when the header of the answer is there.
+// carrier returns the transport for a try. The caller calls over when the header of the answer has
+// arrived.
 func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.RoundTripper, over func(), err error) {
 	if gate == nil {
 		return l.transport, func() {}, nil
@@ -209,7 +210,7 @@ func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request 
 	return req
 }
 
-// guard calls back when nothing has happened for a while.
+// guard calls a function when the server has been silent for the limit.
 type guard struct {
 	timer *time.Timer // nil: no limit
 	limit time.Duration
@@ -234,8 +235,7 @@ func (g *guard) stop() {
 	}
 }
 
-// answerBody guards the reads of a body against silence and frees the request's context when it
-// is closed.
+// answerBody applies the silence limit to the reads of a body. Close frees the request's context.
 type answerBody struct {
 	io.ReadCloser
 	guard  *guard
@@ -274,7 +274,7 @@ const maxWarnings = 1000
 
 func (w *warnings) report(call Call, h http.Header) {
 	for _, text := range h.Values("Warning") {
-		// 299 agent "text": the one form that API servers write.
+		// API servers write one form only: 299 agent "text".
 		code, rest, _ := strings.Cut(text, " ")
 		_, quoted, _ := strings.Cut(rest, " ")
 		msg, err := strconv.Unquote(strings.TrimSpace(quoted))

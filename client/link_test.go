@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// What the server has not processed is sent again, writes too, after the time it asks for.
+// A request that the server has not processed, also a write, is sent again after the delay it asks for.
 func TestRetry(t *testing.T) {
 	busy := status(429, metav1.StatusReasonTooManyRequests, "2")
 	down := status(503, metav1.StatusReasonServiceUnavailable, "3")
@@ -72,19 +72,19 @@ func TestRetryIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newBusy(t)
 			_, err := Get[corev1.Pod](t.Context(), f.client(Options{Retries: 3}), key("x"))
-			if !is[*TooManyRequests](err) || f.count() != 4 {
+			if !is[*TooManyRequestsError](err) || f.count() != 4 {
 				t.Errorf("%d tries, got %v", f.count(), err)
 			}
 		})
 	})
-	// A wait that cannot end in time is not begun: the caller learns at once what is wrong.
+	// If the delay ends after the deadline, the call fails at once with the answer of the server.
 	t.Run("by the deadline", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newBusy(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_, err := Get[corev1.Pod](ctx, f.client(Options{}), key("x"))
-			if !is[*TooManyRequests](err) || ctx.Err() != nil {
+			if !is[*TooManyRequestsError](err) || ctx.Err() != nil {
 				t.Errorf("got %v, ctx %v", err, ctx.Err())
 			}
 		})
@@ -96,7 +96,7 @@ func TestRetryIsBounded(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			_, err := Get[corev1.Pod](ctx, f.client(Options{}), key("x"))
-			if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !is[*TooManyRequests](err) {
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !is[*TooManyRequestsError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestRetryIsBounded(t *testing.T) {
 	t.Run("feeds try once", func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", busy)
-		_, err := f.client(Options{}).Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
+		_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
 		if d, _ := RetryAfter(err); d != 2*time.Second || f.count() != 1 {
 			t.Errorf("%d tries, got %v", f.count(), err)
 		}
@@ -128,8 +128,7 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// stuck is a transport that says nothing until the request is cancelled; with an answer it sends
-// that and then nothing more.
+// stuck is a transport that is silent until the request is cancelled. With an answer it sends that first.
 type stuck struct {
 	next   http.RoundTripper
 	path   string
@@ -167,7 +166,7 @@ func (b *stuckBody) Read(p []byte) (int, error) {
 
 func (b *stuckBody) Close() error { return nil }
 
-// A silent connection is noticed, before the header and within the body.
+// A silent connection ends the request, before the header and within the body.
 func TestSilence(t *testing.T) {
 	for name, body := range map[string][]byte{"no header": nil, "half a body": []byte(`{"kind":"Pod",`)} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +175,7 @@ func TestSilence(t *testing.T) {
 				c := f.over(&stuck{f, "/api/v1/namespaces/web/pods/x", body}, Options{})
 				start := time.Now()
 				_, err := Get[corev1.Pod](t.Context(), c, key("x"))
-				if !is[*Timeout](err) || time.Since(start) != 45*time.Second {
+				if !is[*TimeoutError](err) || time.Since(start) != 45*time.Second {
 					t.Errorf("after %v: %v", time.Since(start), err)
 				}
 			})
@@ -189,7 +188,7 @@ func TestSilence(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := Get[corev1.Pod](ctx, c, key("x"))
-			if !errors.Is(err, context.DeadlineExceeded) || is[*Timeout](err) {
+			if !errors.Is(err, context.DeadlineExceeded) || is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -198,13 +197,13 @@ func TestSilence(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			c := f.over(&stuck{f, "/api/v1/pods", []byte(`{"kind":"PodList","apiVersion":"v1","items":[`)}, Options{Silence: time.Second})
-			l, err := c.Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
+			l, err := c.Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer l.Close()
 			time.Sleep(time.Minute) // a slow reader is not a silent server
-			if _, err := l.Next(); !is[*Timeout](err) {
+			if _, err := l.Next(); !is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -226,12 +225,12 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, b.err
 }
 
-// A write whose connection broke may have been done: it is not sent again.
+// A write whose connection broke is not sent again: the server may have made it.
 func TestConnectionErrors(t *testing.T) {
 	f := newFake(t)
 	b := &broken{next: f, err: io.ErrUnexpectedEOF}
 	_, err := Create(t.Context(), f.over(b, Options{}), pod("x"))
-	e, ok := errors.AsType[*Unavailable](err)
+	e, ok := errors.AsType[*UnavailableError](err)
 	if !ok || e.Unsent || !errors.Is(err, io.ErrUnexpectedEOF) || b.n != 1 {
 		t.Errorf("%d tries, got %v", b.n, err)
 	}
@@ -241,16 +240,16 @@ func TestConnectionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(t.Context()); !is[*BadEndpoint](err) {
+	if err := c.Check(t.Context()); !is[*EndpointError](err) {
 		t.Errorf("a server without /version: got %v", err)
 	}
 	if _, err := c.Mapper().RESTMapping(podGVK.GroupKind(), "v1"); err != nil {
 		t.Fatal(err)
 	}
 	srv.Close()
-	c.Close() // a connection that looks alive would end in an EOF instead
+	c.Close() // an idle connection would end in an EOF instead
 	_, err = Create(t.Context(), c, pod("x"))
-	if e, ok := errors.AsType[*Unavailable](err); !ok || !e.Unsent {
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || !e.Unsent {
 		t.Errorf("connection refused: got %v", err)
 	}
 }
@@ -276,7 +275,7 @@ func TestHook(t *testing.T) {
 	})
 }
 
-// stuckLog is a log that takes nothing.
+// stuckLog is a log handler that blocks.
 type stuckLog struct {
 	slog.Handler
 	open <-chan struct{}
@@ -284,7 +283,7 @@ type stuckLog struct {
 
 func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.open; return nil }
 
-// A log that takes nothing holds up no request.
+// A log handler that blocks delays no request.
 func TestWarningsAndAStuckLog(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods/x", func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +326,7 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// A base URL with a path, as a proxy has it, is kept; segments are escaped.
+// The path of a base URL, as of a proxy, is kept. Segments are escaped.
 func TestURL(t *testing.T) {
 	f := newFake(t)
 	srv := httptest.NewServer(http.StripPrefix("/clusters/a b", f))

@@ -18,8 +18,8 @@ import (
 
 const defaultLimit = 500
 
-// List implements [Reader]. It holds one page of the answer as bytes, so that a slow loop keeps no
-// connection open, and decodes each object when its turn comes, or some ahead: see [run.Ahead].
+// List implements [Reader]. It keeps one page of the answer as bytes, so a slow loop holds no connection
+// open. It decodes the objects as the loop proceeds, some of them ahead: see [run.Ahead].
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
 		for p, err := range c.pages(ctx, proto, o) {
@@ -36,7 +36,7 @@ func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) ite
 	}
 }
 
-// items yields what List is asked for, as it comes. An error is the last.
+// items yields the objects of a List as bytes. An error ends the sequence.
 func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		for p, err := range c.pages(ctx, proto, o) {
@@ -53,7 +53,7 @@ func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) it
 	}
 }
 
-// pages yields the pages that List is asked for. An error is the last.
+// pages yields the pages of a List. An error ends the sequence.
 func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[*rawPage, error] {
 	return func(yield func(*rawPage, error) bool) {
 		o := o // a sequence may be read again
@@ -64,9 +64,9 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 		var guard paging.Guard
 		for {
 			p, err := c.page(ctx, proto, &o)
-			if gone, ok := errors.AsType[*Gone](err); ok && o.Continue != "" {
+			if gone, ok := errors.AsType[*GoneError](err); ok && o.Continue != "" {
 				if fromStart && !yielded {
-					// Nothing was shown of the old state: read the new one, in one piece.
+					// No object of the old state was yielded: read the new state in one page.
 					o.Continue, o.Limit = "", -1
 					continue
 				}
@@ -90,7 +90,7 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 				paging.Item(&guard, "")
 			}
 			if err := guard.Next(p.meta.Continue); err != nil {
-				yield(nil, &BadAnswer{Failure: local(p.call, metav1.StatusReasonUnknown, http.StatusOK, err)})
+				yield(nil, &ResponseError{RequestError: local(p.call, metav1.StatusReasonUnknown, http.StatusOK, err)})
 				return
 			}
 			o.Continue = p.meta.Continue
@@ -98,8 +98,8 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 	}
 }
 
-// Page implements [Pager]. Objects that cannot be decoded are left out; err then joins a
-// [*wire.DecodeError] for each, and the page holds the others.
+// Page implements [Pager]. The page lacks objects that cannot be decoded; err then joins a
+// [*wire.DecodeError] for each of them.
 func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error) {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
@@ -126,7 +126,7 @@ func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Pa
 	return page, errors.Join(bad...)
 }
 
-// rawPage is one page as it came.
+// rawPage is one page as bytes.
 type rawPage struct {
 	call  Call
 	items []item
@@ -139,7 +139,7 @@ func (p *rawPage) objects(proto object.Object) iter.Seq2[object.Object, error] {
 	return run.Ahead(slices.Values(p.items), size, func(i item) (object.Object, error) { return i.decode(proto) })
 }
 
-// item is one object of a list, or why it cannot be one.
+// item is one object of a list, or the error for it.
 type item struct {
 	raw wire.Raw
 	err error
@@ -162,7 +162,10 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	if some, err := selects(o); err != nil || !some {
+	if o.MetadataOnly && formOf(proto) != metadataForm {
+		return nil, notMetadata(verbList)
+	}
+	if some, err := selects(&o.Selection); err != nil || !some {
 		return &rawPage{}, err
 	}
 	t, err := c.resolve(ctx, verbList, gvk, object.Key{Namespace: o.Namespace}, "", true)
@@ -199,8 +202,13 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	}
 }
 
-// streamError types what package wire says of a body. Failures of the connection come through it
-// with the type they have.
+// notMetadata is the error for a call that asks for metadata only but for objects of another type.
+func notMetadata(verb Verb) error {
+	return &InvalidOpError{Verb: verb, Field: "MetadataOnly", Problem: "is for objects of type *v1.PartialObjectMetadata"}
+}
+
+// streamError gives an error of package wire its type in this package. Failures of the connection keep
+// the type that they have.
 func streamError(call Call, resp *http.Response, err error) error {
 	if s, ok := errors.AsType[*wire.StatusError](err); ok {
 		return statusError(call, s.Status, retryAfter(resp.Header))
@@ -208,9 +216,9 @@ func streamError(call Call, resp *http.Response, err error) error {
 	if isTyped(err) {
 		return err
 	}
-	bad := &BadAnswer{
-		Failure:     local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
-		ContentType: resp.Header.Get("Content-Type"),
+	bad := &ResponseError{
+		RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
+		ContentType:  resp.Header.Get("Content-Type"),
 	}
 	if ct, ok := errors.AsType[*wire.ContentTypeError](err); ok {
 		bad.Excerpt = ct.Excerpt
@@ -218,9 +226,9 @@ func streamError(call Call, resp *http.Response, err error) error {
 	return bad
 }
 
-// isTyped reports whether answerBody has typed the error already, or the caller's ctx ended.
+// isTyped reports whether answerBody has given the error its type, or the caller's ctx has ended.
 func isTyped(err error) bool {
-	_, silent := errors.AsType[*Timeout](err)
-	_, cut := errors.AsType[*Unavailable](err)
+	_, silent := errors.AsType[*TimeoutError](err)
+	_, cut := errors.AsType[*UnavailableError](err)
 	return silent || cut || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -30,7 +30,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// Pages that go round in circles are an error.
+// Pages that repeat are an error.
 func TestListThatDoesNotEnd(t *testing.T) {
 	for name, page := range map[string]http.HandlerFunc{
 		"one token": podList("5", "t1", "a"),
@@ -45,7 +45,7 @@ func TestListThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// A sequence that is ranged over again starts from the first page again.
+// A second range over the sequence starts from the first page.
 func TestListTwice(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", inTurn(podList("5", "t1", "a"), podList("5", "", "b"), podList("5", "", "all")))
@@ -73,7 +73,7 @@ func TestListStopsEarly(t *testing.T) {
 	}
 }
 
-// Objects of long pages are decoded ahead, in order, but no page is asked for ahead.
+// Objects of long pages are decoded ahead, in order. Pages are not requested ahead.
 func TestListLongPages(t *testing.T) {
 	var want []string
 	for i := range 250 {
@@ -125,7 +125,7 @@ func TestListExpires(t *testing.T) {
 	}
 }
 
-// One object that cannot be decoded is reported; the others come.
+// An object that cannot be decoded is reported, and the others are yielded.
 func TestListBadObject(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", text(200, "application/json", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[
@@ -161,7 +161,7 @@ func TestListBadAnswers(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", h)
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{})))
-		if len(errs) != 1 || !is[*BadAnswer](errs[0]) {
+		if len(errs) != 1 || !is[*ResponseError](errs[0]) {
 			t.Errorf("%s: got %v", name, errs)
 		}
 	}
@@ -184,7 +184,7 @@ func TestListPage(t *testing.T) {
 	if err != nil || len(p.Items) != 1 || p.Continue != "" || p.Remaining != 0 {
 		t.Errorf("second: %+v, %v", p, err)
 	}
-	p, err = ListPage[corev1.Pod](t.Context(), struct{ Reader }{c}) // a reader without pages
+	p, err = ListPage[corev1.Pod](t.Context(), struct{ Reader }{c}) // a reader that is no Pager
 	if err != nil || len(p.Items) != 1 {
 		t.Errorf("no pages: %+v, %v", p, err)
 	}

@@ -24,51 +24,49 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Options of a [Live]. The zero value works. They are read by [New] only.
+// Options configure a [Live]. The zero value works. Only [New] reads them.
 type Options struct {
-	// Scheme knows the Go types. nil: a new one with the built-in kinds in their stable versions; see
-	// package scheme. It must not change once the client is in use.
+	// Scheme maps Go types to kinds. nil: a new scheme with the stable versions of the built-in
+	// kinds; see package scheme. It must not change once the client is in use.
 	Scheme *runtime.Scheme
-	// Mapper knows the resources. nil: a new [Mapper] that asks the server. Clients of one server
-	// may share one.
+	// Mapper maps kinds to resources. nil: a new [Mapper], which asks the server. Clients of one
+	// server may share a Mapper.
 	Mapper meta.RESTMapper
 	// UserAgent names the program to the server. Empty: that of the configuration, else the name
 	// and version of the program.
 	UserAgent string
-	// FieldOwner of the fields that writes set, where the call names none. Empty: the server
-	// takes the first part of the user agent; an apply must then name one.
+	// FieldOwner is the field manager of writes that name none. Empty: the server takes the first
+	// part of the user agent. An apply must have a field manager, here or in the call.
 	FieldOwner string
-	// QPS and Burst limit the requests of this client, in requests a second and at once. Requests go
-	// in the order in which they come; one whose turn does not come before the deadline of its ctx is a
-	// [Throttled] at once. Not limited are a [Feed], discovery and [Live.Check]; [Live.Limited] gives
-	// others a limit of their own. Zero or negative QPS: no limit; the limits in the rest.Config are
-	// not looked at. Burst below 1: 1.
+	// QPS is the rate limit in requests a second, and Burst the number of requests at once.
+	// Requests pass in the order of their calls. A request that cannot pass before the deadline of
+	// its ctx is a [ThrottledError] at once. The limit does not apply to a [Feed], to discovery and
+	// to [Live.Check]. [Live.Limited] makes a client with another limit. Zero or negative QPS: no
+	// limit. Burst below 1: 1. The limits in the rest.Config are not used.
 	QPS   float64
 	Burst int
-	// Retries is how often a request is sent again when the server answers 429, or 503 with a
-	// Retry-After. Zero: 10. Negative: never. Each waits as long as the server asks, up to
-	// MaxRetryAfter, and up to a tenth longer; the caller's ctx bounds them all.
+	// Retries is how often the client sends a request again after a 429, or a 503 with a
+	// Retry-After. Zero: 10. Negative: never. Before each retry the client waits as long as the
+	// server asks, at most MaxRetryAfter, plus up to a tenth. The caller's ctx bounds all retries.
 	Retries int
-	// MaxRetryAfter is the longest wait that a server may ask for, of requests here and of feeds.
-	// Who is asked to wait longer tries again after that: the errors say both. Zero: 1 min.
-	// Negative: no bound.
+	// MaxRetryAfter is the longest wait that a server can ask for, from requests and feeds. A
+	// longer one is cut to it, and the errors have both. Zero: 1 min. Negative: no bound.
 	MaxRetryAfter time.Duration
-	// Silence is how long the server may keep a request without any sign: until the header of
-	// the answer, then between two reads of its body (not of a watch). Zero: 45 s. Negative: no
-	// limit. A write whose webhooks take longer needs more. The Timeout of the rest.Config is not
-	// looked at: bound a call by its ctx.
+	// Silence is how long the server may send nothing: until the header of the answer, then between
+	// two reads of the body, except of a watch. Zero: 45 s. Negative: no limit. A write with slow
+	// webhooks needs more. The Timeout of the rest.Config is not used: bound a call by its ctx.
 	Silence time.Duration
 	// DryRun makes every write a dry run.
 	DryRun bool
-	// Logger gets the warnings that the server sends, each text once. nil: they are dropped.
+	// Logger receives the warnings of the server, each text once. nil: warnings are dropped.
 	Logger *slog.Logger
-	// Hook is called after each try of a request, on the goroutine of the caller. nil: none. It
-	// must not block.
+	// Hook is called after each try of a request, on the caller's goroutine. It must not block.
+	// nil: none.
 	Hook func(Done)
 }
 
-// Live reads from and writes to the server. It is safe for concurrent use, starts no goroutine
-// of its own and needs no Run; [Live.Close] gives its idle connections back.
+// Live is the client of a server: it reads, writes and watches. It is safe for concurrent use. It starts
+// no goroutine and needs no Run. [Live.Close] closes its idle connections.
 type Live struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
@@ -82,7 +80,7 @@ type Live struct {
 	recent *recent
 }
 
-// plainSet is the resources that have refused protobuf.
+// plainSet has the resources for which the server refuses protobuf.
 type plainSet struct {
 	mu  sync.RWMutex
 	set map[schema.GroupVersionResource]bool
@@ -93,11 +91,11 @@ var (
 	_ Pager  = (*Live)(nil)
 )
 
-// New makes a client for the cluster of the configuration. It reads the files that the
-// configuration names but does not talk to the server: [Live.Check] does.
+// New makes a client for the cluster of the configuration. It reads the files that the configuration
+// names, and sends nothing; [Live.Check] asks the server. The error is a [ConfigError].
 func New(cfg *rest.Config, o Options) (*Live, error) {
 	if cfg == nil {
-		return nil, &BadConfig{Source: "rest.Config", cause: errors.New("is nil")}
+		return nil, &ConfigError{Source: "rest.Config", cause: errors.New("is nil")}
 	}
 	if o.Scheme == nil {
 		o.Scheme = scheme.New()
@@ -111,7 +109,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	l, err := newLink(cfg, o)
 	if err != nil {
-		return nil, &BadConfig{Source: "rest.Config", cause: err}
+		return nil, &ConfigError{Source: "rest.Config", cause: err}
 	}
 	if o.Mapper == nil {
 		o.Mapper = newMapper(l)
@@ -161,7 +159,7 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 	}, nil
 }
 
-// userAgent is "program/version", as far as the binary knows.
+// userAgent is "program/version", or "program/unknown".
 func userAgent() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -173,20 +171,21 @@ func userAgent() string {
 // Scheme implements [Client].
 func (c *Live) Scheme() *runtime.Scheme { return c.scheme }
 
-// Mapper implements [Client]. It is that of the Options, else a [*Mapper].
+// Mapper implements [Client]. It returns that of the Options, else a [*Mapper].
 func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
 
-// Close closes the connections that are idle. Those in use are closed by the server or stay for
-// others; the client can still be used.
+// Close closes the idle connections. Connections in use stay open. The client can still be used.
 func (c *Live) Close() {
 	closeIdle(c.link.transport)
 	c.link.writes.closeIdle()
 }
 
-// Check asks the server for its version: the one call that finds a wrong address, a certificate
-// that is not for it, HTTP where there should be HTTPS, something that is no API server (a
-// [BadEndpoint] each), a server that is not there ([Unavailable]) and credentials that it refuses
-// ([Unauthorized]). Call it before the program starts its work. It tries once.
+// Check asks the server for its version, once. Call it before the program starts its work. Its errors
+// tell what is wrong with the configuration:
+//   - [EndpointError]: a wrong address, a certificate for another name, HTTP instead of HTTPS, or a
+//     server that is no API server.
+//   - [UnavailableError]: no server answers.
+//   - [UnauthorizedError]: the server refuses the credentials.
 func (c *Live) Check(ctx context.Context) error {
 	r := &request{
 		call: Call{Verb: "get", Kind: "version"}, method: http.MethodGet,
@@ -196,41 +195,41 @@ func (c *Live) Check(ctx context.Context) error {
 	if err == nil {
 		err = checkVersion(r.call, resp)
 	}
-	_, bad := errors.AsType[*BadAnswer](err)
-	_, absent := errors.AsType[*NotServed](err)
+	_, bad := errors.AsType[*ResponseError](err)
+	_, absent := errors.AsType[*NotServedError](err)
 	if bad || absent {
-		return &BadEndpoint{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
+		return &EndpointError{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
 	}
 	return err
 }
 
-// mapping asks the mapper, with ctx where it takes one.
+// mapping asks the mapper, with ctx if it is a [*Mapper].
 func (c *Live) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	if m, ok := c.mapper.(*Mapper); ok {
 		return m.Mapping(ctx, gvk)
 	}
 	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		err = &NotServed{GVK: gvk, cause: err}
+		err = &NotServedError{GVK: gvk, cause: err}
 	}
 	return m, err
 }
 
-// target is the resource that a call goes to.
+// target is the resource of a call.
 type target struct {
 	call       Call
 	gvk        schema.GroupVersionKind
 	mapping    *meta.RESTMapping
 	namespaced bool
-	aside      bool // in another form than usual: what the server refuses is not remembered
+	aside      bool // not in the usual form: a refusal by the server is not remembered
 }
 
-// resolve finds the resource of a kind and checks the key against it: the namespace of a
-// cluster-scoped kind is dropped, that of a namespaced one is needed unless all is allowed.
+// resolve finds the resource of a kind and checks the key. It drops the namespace of a cluster-scoped
+// kind. It requires that of a namespaced kind, unless all is true.
 func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
 	m, err := c.mapping(ctx, gvk)
 	if err != nil {
-		if e, ok := errors.AsType[*NotServed](err); ok {
+		if e, ok := errors.AsType[*NotServedError](err); ok {
 			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}
 			return nil, e
 		}
@@ -255,12 +254,12 @@ func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersion
 		problem = segment("subresource", sub)
 	}
 	if problem != "" {
-		return nil, &InvalidKey{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
+		return nil, &InvalidKeyError{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
 	}
 	return t, nil
 }
 
-// path is the URL path of the target, in segments; without a name it is the collection.
+// path is the URL path of the target in segments. Without a name it is that of the collection.
 func (t *target) path() []string {
 	gvr, key := t.mapping.Resource, t.call.Key
 	p := make([]string, 0, 8)
@@ -282,7 +281,7 @@ func (t *target) path() []string {
 	return p
 }
 
-// isPlain reports whether the resource has refused protobuf before.
+// isPlain reports whether the server has refused protobuf for the resource before.
 func (c *Live) isPlain(t *target) bool {
 	c.plain.mu.RLock()
 	defer c.plain.mu.RUnlock()
@@ -295,9 +294,9 @@ func (c *Live) setPlain(t *target) {
 	c.plain.set[t.mapping.Resource] = true
 }
 
-// send sends a request to a target: built for protobuf where that is possible, and once more
-// built for JSON when the server refuses it (406, 415), which is remembered unless that is refused, too.
-// A 404 for the resource itself makes the mapper look again next time.
+// send builds a request for protobuf if possible, and sends it. If the server refuses the encoding (406,
+// 415), send builds the request for JSON and sends that. It remembers the refusal unless the server
+// refuses JSON, too. A 404 for the resource itself makes the mapper ask the server next time.
 func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
 	was := c.isPlain(t)
 	for plain := was; ; plain = true {
@@ -310,7 +309,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			r.limit = c.limit
 		}
 		resp, err := c.link.send(ctx, r)
-		e, refused := errors.AsType[*Rejected](err)
+		e, refused := errors.AsType[*RejectedError](err)
 		refused = refused && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType)
 		if refused && !plain {
 			continue
@@ -321,7 +320,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 		if err == nil {
 			return resp, nil
 		}
-		if e, ok := errors.AsType[*NotServed](err); ok && e.Subresource == "" {
+		if e, ok := errors.AsType[*NotServedError](err); ok && e.Subresource == "" {
 			if m, ok := c.mapper.(*Mapper); ok {
 				m.gone(e.Resource)
 			}

@@ -60,7 +60,7 @@ func TestLiveWatch(t *testing.T) {
 	w.Stop()
 }
 
-// The three forms come in the encoding that was asked for.
+// Each form of an object arrives in its encoding.
 func TestLiveFeed(t *testing.T) {
 	ctx, c, ns := live(t)
 	for i := range 5 {
@@ -74,13 +74,13 @@ func TestLiveFeed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		gvk  schema.GroupVersionKind
-		o    client.FeedOptions
+		o    client.Selection
 		want wire.Encoding
 	}{
-		{"whole", gvk, client.FeedOptions{Namespace: ns}, wire.Protobuf},
-		{"metadata", gvk, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
-		{"custom", widget, client.FeedOptions{Namespace: ns}, wire.JSON},
-		{"custom metadata", widget, client.FeedOptions{Namespace: ns, Metadata: true}, wire.Protobuf},
+		{"whole", gvk, client.Selection{Namespace: ns}, wire.Protobuf},
+		{"metadata", gvk, client.Selection{Namespace: ns, MetadataOnly: true}, wire.Protobuf},
+		{"custom", widget, client.Selection{Namespace: ns}, wire.JSON},
+		{"custom metadata", widget, client.Selection{Namespace: ns, MetadataOnly: true}, wire.Protobuf},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			feed := c.Feed(tt.gvk, tt.o)
@@ -122,13 +122,13 @@ func TestLiveFeed(t *testing.T) {
 	}
 }
 
-// widgets makes a custom resource and returns its kind once the server serves it.
+// widgets creates a custom resource definition and returns its kind when the server serves it.
 func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
-	feed := c.Feed(gvk, client.FeedOptions{})
+	feed := c.Feed(gvk, client.Selection{})
 	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
-		as[*client.NotServed](t, err)
+		as[*client.NotServedError](t, err)
 	}
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -166,8 +166,8 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 			l.Close()
 			return gvk
 		}
-		_, absent := errors.AsType[*client.NotServed](err)
-		_, busy := errors.AsType[*client.TooManyRequests](err)
+		_, absent := errors.AsType[*client.NotServedError](err)
+		_, busy := errors.AsType[*client.TooManyRequestsError](err)
 		if !absent && !busy || ctx.Err() != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// A server that goes away and comes back: typed errors meanwhile, and the same client goes on.
+// The client returns typed errors while the server is down, and works again afterwards.
 func TestLiveRestart(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -203,7 +203,7 @@ func TestLiveRestart(t *testing.T) {
 	if _, err := client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(made)); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("while it is down: %v", err)
 	}
-	as[*client.Unavailable](t, c.Check(ctx))
+	as[*client.UnavailableError](t, c.Check(ctx))
 	if err := p.Restart(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ func TestLiveSubresources(t *testing.T) {
 	if s.Spec.Replicas != 0 {
 		t.Errorf("scale %+v", s)
 	}
-	as[*client.NotFound](t, client.SetScale(ctx, c, deployment(ns, "absent", 0), 1))
-	as[*client.NotServed](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
+	as[*client.NotFoundError](t, client.SetScale(ctx, c, deployment(ns, "absent", 0), 1))
+	as[*client.NotServedError](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
 	must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
 
-	// The status is written apart from the rest.
+	// UpdateStatus writes the status and nothing else.
 	p := must(client.Create(ctx, c, pod(ns, "p")))(t)
 	p.Spec.Containers[0].Image = "other.test/other"
 	p.Status.Message = "hello"
@@ -73,7 +73,7 @@ func TestLiveSubresources(t *testing.T) {
 	}))(t)
 	once := newClient(t, planetest.Shared(t).RESTConfig(), client.Options{Retries: -1})
 	must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)))(t)
-	as[*client.TooManyRequests](t, client.Evict(ctx, once, p))
+	as[*client.TooManyRequestsError](t, client.Evict(ctx, once, p))
 	if err := client.Delete(ctx, c, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestLiveSubresources(t *testing.T) {
 func pod(ns, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		// No scheduler knows this name, so that nobody else touches the Pod.
+		// No scheduler has this name, so nothing else changes the Pod.
 		Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
 	}
 }
@@ -102,7 +102,7 @@ func TestLiveForbidden(t *testing.T) {
 	}))(t)
 
 	err := client.SetScale(ctx, reader, deployment(ns, "d", 0), 1)
-	e := as[*client.Forbidden](t, err)
+	e := as[*client.ForbiddenError](t, err)
 	if e.User != "reader" || e.Verb != "patch" || e.Resource.Group != "apps" || e.Resource.Resource != "deployments" || e.Subresource != "scale" || e.Key.Namespace != ns || e.Key.Name != "d" {
 		t.Errorf("got %+v", e.Call)
 	}
@@ -110,31 +110,32 @@ func TestLiveForbidden(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, err := range client.List[corev1.Pod](ctx, reader) {
-		as[*client.Forbidden](t, err)
+		as[*client.ForbiddenError](t, err)
 	}
 	_, err = client.Watch[corev1.ConfigMap](ctx, reader, client.InNamespace(ns))
-	as[*client.Forbidden](t, err)
-	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.FeedOptions{}).Watch(ctx, client.WatchQuery{})
-	as[*client.Forbidden](t, err)
+	as[*client.ForbiddenError](t, err)
+	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.Selection{}).Watch(ctx, client.WatchQuery{})
+	as[*client.ForbiddenError](t, err)
 
-	// What it may do comes through as soon as the authorizer has seen the role.
-	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.FeedOptions{Namespace: ns})
+	// A permitted call succeeds when the authorizer has seen the role.
+	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.Selection{Namespace: ns})
 	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
 	defer w.Close()
 }
 
-// untilAllowed tries until RBAC, which the server reads from its own watch, lets the call through.
+// untilAllowed retries until RBAC permits the call: the server reads roles from its own watch.
 func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, error)) R {
 	t.Helper()
 	for {
 		r, err := call()
-		if _, ok := errors.AsType[*client.Forbidden](err); !ok || ctx.Err() != nil {
+		if _, ok := errors.AsType[*client.ForbiddenError](err); !ok || ctx.Err() != nil {
 			return must(r, err)(t)
 		}
 	}
 }
 
-// A create in a namespace that is going fails for good, and says so; finalizers still go.
+// A create in a namespace that is being deleted fails, and IsTerminating says so. Finalizers can be
+// removed.
 func TestLiveTerminatingNamespace(t *testing.T) {
 	ctx, c, ns := live(t)
 	held := configMap(ns, "held", nil)
@@ -144,7 +145,7 @@ func TestLiveTerminatingNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := client.Create(ctx, c, configMap(ns, "late", nil))
-	if as[*client.Forbidden](t, err); !client.IsTerminating(err) {
+	if as[*client.ForbiddenError](t, err); !client.IsTerminating(err) {
 		t.Errorf("got %v", err)
 	}
 	before := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(held)))(t)

@@ -96,7 +96,7 @@ func TestLiveCheck(t *testing.T) {
 	}
 	anonymous := rest.AnonymousClientConfig(p.RESTConfig())
 	anonymous.BearerToken = "nonsense"
-	as[*client.Unauthorized](t, newClient(t, anonymous, client.Options{}).Check(t.Context()))
+	as[*client.UnauthorizedError](t, newClient(t, anonymous, client.Options{}).Check(t.Context()))
 }
 
 func TestLiveCRUD(t *testing.T) {
@@ -107,7 +107,7 @@ func TestLiveCRUD(t *testing.T) {
 		t.Fatalf("created %+v from %+v", made.ObjectMeta, in.ObjectMeta)
 	}
 	err := func() error { _, err := client.Create(ctx, c, in); return err }()
-	if e := as[*client.AlreadyExists](t, err); e.Key.Name != "a" || !apierrors.IsAlreadyExists(err) {
+	if e := as[*client.AlreadyExistsError](t, err); e.Key.Name != "a" || !apierrors.IsAlreadyExists(err) {
 		t.Errorf("got %v", err)
 	}
 
@@ -117,7 +117,7 @@ func TestLiveCRUD(t *testing.T) {
 		t.Errorf("updated to %+v", changed)
 	}
 	_, err = client.Update(ctx, c, made)
-	if as[*client.Conflict](t, err); !apierrors.IsConflict(err) {
+	if as[*client.ConflictError](t, err); !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
 	}
 
@@ -126,8 +126,8 @@ func TestLiveCRUD(t *testing.T) {
 		t.Errorf("read version %s, wrote %s", got.ResourceVersion, changed.ResourceVersion)
 	}
 	other := configMap(ns, "a", nil)
-	as[*client.Conflict](t, client.Delete(ctx, c, other, client.IfUID("other")))
-	as[*client.Conflict](t, client.Delete(ctx, c, other, client.IfVersion(made.ResourceVersion)))
+	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.IfUID("other")))
+	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.IfVersion(made.ResourceVersion)))
 	if err := client.Delete(ctx, c, other, client.DryRun{}); err != nil {
 		t.Error(err)
 	}
@@ -135,10 +135,10 @@ func TestLiveCRUD(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(in))
-	if e := as[*client.NotFound](t, err); e.Resource.Resource != "configmaps" || e.Key != object.KeyOf(in) || !apierrors.IsNotFound(err) {
+	if e := as[*client.NotFoundError](t, err); e.Resource.Resource != "configmaps" || e.Key != object.KeyOf(in) || !apierrors.IsNotFound(err) {
 		t.Errorf("got %v", err)
 	}
-	as[*client.NotFound](t, client.Delete(ctx, c, in))
+	as[*client.NotFoundError](t, client.Delete(ctx, c, in))
 
 	gen := configMap(ns, "", nil)
 	gen.GenerateName = "gen-"
@@ -159,7 +159,7 @@ func TestLiveInvalid(t *testing.T) {
 	d := deployment(ns, "Not_A_Name", 1)
 	d.Spec.Template.Labels = nil
 	_, err := client.Create(ctx, c, d)
-	e := as[*client.Invalid](t, err)
+	e := as[*client.InvalidError](t, err)
 	var paths []string
 	for _, f := range e.Fields {
 		paths = append(paths, f.Path)
@@ -171,7 +171,7 @@ func TestLiveInvalid(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "u", "namespace": ns}, "nonsense": "x",
 	}}
 	_, err = client.Create(ctx, c, u, client.Strict)
-	as[*client.Rejected](t, err)
+	as[*client.RejectedError](t, err)
 	if _, err := client.Create(ctx, c, u); err != nil {
 		t.Errorf("unknown fields are dropped by default: %v", err)
 	}
@@ -236,19 +236,19 @@ func TestLivePatches(t *testing.T) {
 			t.Errorf("%s: %v", name, got.Data)
 		}
 	}
-	// cm is old by now: without a lock its difference goes in, with one it does not.
+	// cm is stale: its difference is written without a lock, and refused with one.
 	after := cm.DeepCopy()
 	after.Data["k"] = "2"
 	_, err := client.Patch(ctx, c, cm, client.DiffWithLock(cm, after))
-	as[*client.Conflict](t, err)
+	as[*client.ConflictError](t, err)
 	got := must(client.Patch(ctx, c, cm, client.Diff(cm, after)))(t)
 	if got.Data["k"] != "2" || got.Data["json"] != "y" || got.Data["gone"] != "" {
 		t.Errorf("got %v", got.Data)
 	}
 	_, err = client.Patch(ctx, c, cm, client.JSONPatch(`[{"op":"test","path":"/data/k","value":"9"}]`))
-	as[*client.Invalid](t, err)
+	as[*client.InvalidError](t, err)
 	_, err = client.Patch(ctx, c, configMap(ns, "absent", nil), client.MergePatch(`{}`))
-	as[*client.NotFound](t, err)
+	as[*client.NotFoundError](t, err)
 }
 
 func TestLiveApply(t *testing.T) {
@@ -261,7 +261,7 @@ func TestLiveApply(t *testing.T) {
 	}
 	want := deployment(ns, "d", 2)
 	_, err := client.Apply(ctx, c, want, "two")
-	e := as[*client.Conflict](t, err)
+	e := as[*client.ConflictError](t, err)
 	if len(e.Fields) == 0 || e.Fields[0].Path != ".spec.replicas" {
 		t.Errorf("conflict of %+v", e.Fields)
 	}
@@ -269,7 +269,7 @@ func TestLiveApply(t *testing.T) {
 	if *d.Spec.Replicas != 2 {
 		t.Errorf("%d replicas", *d.Spec.Replicas)
 	}
-	// A typed apply owns what it says and no more.
+	// A typed apply owns the fields that it sets and no others.
 	for _, f := range d.ManagedFields {
 		if f.Manager != "two" {
 			continue
@@ -297,7 +297,7 @@ func TestLiveApply(t *testing.T) {
 	}
 }
 
-// fieldNames are all names in a set of managed fields.
+// fieldNames returns all names in a set of managed fields.
 func fieldNames(f *metav1.FieldsV1) (all []string) {
 	var walk func(v any)
 	walk = func(v any) {
@@ -349,9 +349,9 @@ func TestLiveListAndDeleteAll(t *testing.T) {
 		t.Errorf("the rest is %d", len(page.Items))
 	}
 	_, err := client.ListPage[corev1.ConfigMap](ctx, c, client.Continue("nonsense"))
-	as[*client.Rejected](t, err)
+	as[*client.RejectedError](t, err)
 	_, err = client.ListPage[corev1.ConfigMap](ctx, c, client.FieldSelector("data.k=1"))
-	as[*client.Rejected](t, err)
+	as[*client.RejectedError](t, err)
 	_, err = client.ListPage[corev1.ConfigMap](ctx, c, client.AtVersion("999999999999"))
 	if !client.IsTooLarge(err) {
 		t.Errorf("a version of the future: %v", err)

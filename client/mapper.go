@@ -13,46 +13,46 @@ import (
 	"github.com/flyball-io/flyball/backoff"
 )
 
-// Mapper knows from discovery which resource serves a kind. It asks the server when it is first
-// used, and again when it is asked for something that it does not know or that turned out to be
-// gone: one request at a time for all who wait, ten in a row and then one a second at most.
+// Mapper maps kinds to resources by discovery. It asks the server at its first use, and again for a kind
+// that it does not know or whose resource answered 404. Callers that wait share one discovery. The rate
+// is ten discoveries at once, then one a second.
 //
-// When an aggregated API server does not answer, the groups of that server keep the resources
-// they last had; all others are not affected.
+// If an aggregated API server does not answer, its groups keep the resources that they last had. Other
+// groups are not affected.
 //
-// The methods of [meta.RESTMapper] have no ctx and wait for up to discoveryTimeout.
+// The methods of [meta.RESTMapper] have no ctx; they wait for at most 32 s. All methods are safe for
+// concurrent use.
 type Mapper struct {
 	discover func(context.Context) (*served, error)
 
 	mu      sync.Mutex
-	known   *discovered // nil: nothing yet
-	running *flight     // the discovery under way; nil: none is
-	begun   uint64      // how many discoveries have begun
+	known   *discovered // nil before the first discovery
+	running *flight     // the discovery in flight; nil: none
+	begun   uint64      // the number of discoveries that have begun
 	refresh backoff.Bucket
-	suspect map[schema.GroupVersionResource]bool // answered 404 since the last discovery
+	suspect map[schema.GroupVersionResource]bool // resources that answered 404 since the last discovery
 }
 
 var _ meta.RESTMapper = (*Mapper)(nil)
 
-// flight is one discovery that others may wait for.
+// flight is one discovery that callers share.
 type flight struct {
 	done chan struct{}
-	// err and abandoned are set before done is closed. abandoned: the ctx of the one who asked
-	// has ended, which says nothing about the server.
+	// err and abandoned are set before done is closed. abandoned says that the ctx of the caller
+	// that runs the discovery has ended, which says nothing about the server.
 	err       error
 	abandoned bool
 }
 
-// discovered is the result of one discovery, and what was worked out of it. It is used under the
-// lock of the Mapper.
+// discovered is the result of one discovery, with caches of answers. The lock of the Mapper guards it.
 type discovered struct {
 	*served
-	number   uint64                                        // of the discovery, by their beginnings
+	number   uint64                                        // of the discovery, in the order of their starts
 	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far
-	full     meta.RESTMapper                               // nil: not needed yet
+	full     meta.RESTMapper                               // nil until it is needed
 }
 
-// only finds a kind in its version, or in none: then in the one that the server prefers.
+// only maps a kind in its version. Without a version it takes the one that the server prefers.
 func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	if m := d.mappings[gvk]; m != nil {
 		return m, nil
@@ -70,7 +70,7 @@ func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error
 	return m, nil
 }
 
-// all answers what only does not. Programs that never ask so do without.
+// all returns the mapper for the questions that only cannot answer. It is made at the first of them.
 func (d *discovered) all() meta.RESTMapper {
 	if d.full == nil {
 		d.full = d.mapper()
@@ -86,8 +86,9 @@ func newMapper(l *link) *Mapper {
 	}
 }
 
-// Mapping returns the resource of a kind. What the server does not serve is a [NotServed]; a
-// failed discovery is an [Unavailable], [Unauthorized], [BadAnswer] and so on.
+// Mapping returns the resource of a kind. For a kind that the server does not serve, the error is a
+// [NotServedError]. For a failed discovery it is an [UnavailableError], [UnauthorizedError],
+// [ResponseError] and so on.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
@@ -111,26 +112,27 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 			err = errors.Join(err, v.err)
 		}
 	}
-	return nil, &NotServed{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
+	return nil, &NotServedError{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
 }
 
 var errSuspect = errors.New("the resource of the kind was not found")
 
-// gone notes that the server answered 404 for a resource: the next Mapping of it looks again.
+// gone records that the server answered 404 for a resource. The next Mapping of it asks the server.
 func (m *Mapper) gone(gvr schema.GroupVersionResource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.suspect[gvr] = true
 }
 
-// Reset forgets everything that was discovered.
+// Reset drops the result of the last discovery.
 func (m *Mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = nil
 }
 
-// ask answers from what is known, and once more after a discovery when the answer is not in it.
+// ask calls look with the last discovery. If that lacks the answer, ask runs a discovery and calls look
+// once more.
 func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +145,7 @@ func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 			}
 			if m.running == nil && !m.refresh.TryTake(time.Now()) {
 				if err == errSuspect {
-					clear(m.suspect) // too soon to look again: go by what is known
+					clear(m.suspect) // too soon for another discovery: use the last one
 					return look(m.known)
 				}
 				return err
@@ -155,7 +157,7 @@ func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 	}
 }
 
-// discoverLocked runs a discovery, or waits for the one under way. The lock is open meanwhile.
+// discoverLocked runs a discovery, or waits for the one in flight. It releases the lock meanwhile.
 func (m *Mapper) discoverLocked(ctx context.Context) error {
 	for m.running != nil {
 		f := m.running
@@ -193,7 +195,7 @@ func (m *Mapper) discoverLocked(ctx context.Context) error {
 	return nil
 }
 
-// query is ask for the methods without ctx.
+// query is ask for the methods without a ctx.
 func query[R any](m *Mapper, f func(*discovered) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
@@ -251,7 +253,7 @@ func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
 	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 
-// noResource is the cause of a [NotServed] whose resource answered 404.
+// noResource is the cause of a [NotServedError] whose resource answered 404.
 func noResource(call Call) error {
 	return &meta.NoResourceMatchError{PartialResource: call.Resource}
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// discoveries counts the requests for the list of groups, each of which stands for a discovery.
+// discoveries counts the requests for the list of groups: one for each discovery.
 func discoveries(f *fake) *atomic.Int32 {
 	n := new(atomic.Int32)
 	f.mu.Lock()
@@ -52,7 +52,7 @@ func TestMapperIsCached(t *testing.T) {
 	}
 }
 
-// A kind that comes later is found by the next call; one that never comes does not make a storm.
+// The next call finds a kind that was added. Calls for an absent kind are limited to a rate.
 func TestMapperRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -63,7 +63,7 @@ func TestMapperRefreshes(t *testing.T) {
 		}
 		for range 100 {
 			_, err := m.Mapping(t.Context(), gadgetGVK)
-			if e, ok := asType[*NotServed](err); !ok || e.GVK != gadgetGVK || !meta.IsNoMatchError(err) {
+			if e, ok := asType[*NotServedError](err); !ok || e.GVK != gadgetGVK || !meta.IsNoMatchError(err) {
 				t.Fatalf("got %v", err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestMapperRefreshes(t *testing.T) {
 	})
 }
 
-// All who ask meanwhile wait for one discovery; when its caller goes away, another takes over.
+// Concurrent calls share one discovery. If its caller cancels, another call runs the next.
 func TestMapperAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -116,7 +116,7 @@ func TestMapperAsksOnce(t *testing.T) {
 	})
 }
 
-// A server that is down is told to all who wait, once.
+// Calls that wait for one discovery all get its error.
 func TestMapperSharesFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -131,7 +131,7 @@ func TestMapperSharesFailure(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if _, err := m.Mapping(t.Context(), podGVK); !is[*Broken](err) {
+				if _, err := m.Mapping(t.Context(), podGVK); !is[*InternalError](err) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -143,7 +143,7 @@ func TestMapperSharesFailure(t *testing.T) {
 	})
 }
 
-// An aggregated API server that is down costs its own group only, and not what was known of it.
+// An aggregated API server that is down affects only its own group, which keeps its known resources.
 func TestMapperDegrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -152,7 +152,7 @@ func TestMapperDegrades(t *testing.T) {
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Errorf("another group: %v", err)
 		}
-		if _, err := m.Mapping(t.Context(), widgetGVK); !is[*NotServed](err) {
+		if _, err := m.Mapping(t.Context(), widgetGVK); !is[*NotServedError](err) {
 			t.Errorf("its group: %v", err)
 		}
 		f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("widgets", "Widget", true))))
@@ -160,7 +160,7 @@ func TestMapperDegrades(t *testing.T) {
 			t.Errorf("once it is back: %v", err)
 		}
 		f.on("GET /apis/example.com/v1", text(503, "text/plain", "the backend is down"))
-		if _, err := m.Mapping(t.Context(), gadgetGVK); !is[*NotServed](err) {
+		if _, err := m.Mapping(t.Context(), gadgetGVK); !is[*NotServedError](err) {
 			t.Errorf("a kind it never had: %v", err)
 		}
 		if _, err := m.Mapping(t.Context(), widgetGVK); err != nil {
@@ -169,7 +169,7 @@ func TestMapperDegrades(t *testing.T) {
 	})
 }
 
-// A resource that answers 404 is looked for again: its CRD may have changed.
+// A resource that answers 404 causes a discovery: its CRD may have changed.
 func TestMapperForgets(t *testing.T) {
 	f := newFake(t)
 	n := discoveries(f)
@@ -178,10 +178,10 @@ func TestMapperForgets(t *testing.T) {
 		_, err := Get[unstructured.Unstructured](t.Context(), c, key("w"), OfKind(widgetGVK))
 		return err
 	}
-	if err := get(); !is[*NotServed](err) || n.Load() != 1 {
+	if err := get(); !is[*NotServedError](err) || n.Load() != 1 {
 		t.Fatalf("%d discoveries, got %v", n.Load(), err)
 	}
-	// It comes back as a cluster-scoped kind.
+	// The kind is served again, as cluster-scoped.
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("widgets", "Widget", false))))
 	f.on("GET /apis/example.com/v1/widgets/w", text(200, "application/json", widgetJSON))
 	if err := get(); err != nil || n.Load() != 2 {
@@ -189,11 +189,11 @@ func TestMapperForgets(t *testing.T) {
 	}
 }
 
-// An absent kind heals in a feed, too.
+// A feed of an absent kind works when the kind is served.
 func TestFeedOfAbsentKind(t *testing.T) {
 	f := newFake(t)
-	feed := f.client(Options{}).Feed(gadgetGVK, FeedOptions{})
-	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServed](err) {
+	feed := f.client(Options{}).Feed(gadgetGVK, Selection{})
+	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("gadgets", "Gadget", false))))
@@ -232,7 +232,7 @@ func TestRESTMapper(t *testing.T) {
 	}
 }
 
-// A mapper of the caller's is used as it is.
+// New uses the caller's mapper.
 func TestOwnMapper(t *testing.T) {
 	f := newFake(t)
 	own := meta.NewDefaultRESTMapper(nil)
@@ -243,7 +243,7 @@ func TestOwnMapper(t *testing.T) {
 	if _, err := Get[corev1.Pod](t.Context(), c, key("x")); err != nil {
 		t.Error(err)
 	}
-	if _, err := Get[corev1.Node](t.Context(), c, key("x")); !is[*NotServed](err) {
+	if _, err := Get[corev1.Node](t.Context(), c, key("x")); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}
 	if n.Load() != 0 {

@@ -8,24 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served is what a server serves, as far as a [Mapper] needs to know: a hundred bytes or so for
-// each resource. It does not change once it is known.
+// served has the groups, versions and resources of a server. It takes about a hundred bytes for each
+// resource. It is immutable after its discovery.
 type served struct {
-	groups []servedGroup // the core group first, the others in the order of the server
+	groups []servedGroup // the core group first, then the others in the order of the server
 }
 
 type servedGroup struct {
 	name      string
-	preferred string          // empty: the first of those whose resources are known
+	preferred string          // empty: the first version whose resources are known
 	versions  []servedVersion // in the order of the server
 }
 
 type servedVersion struct {
 	name string
-	// err says why its resources could not be learned. Resources are then those of before, if
-	// there was a before.
+	// err is the error of reading the resources. resources are then those of an earlier discovery,
+	// if there was one.
 	err       error
-	resources []servedResource // nil: not known
+	resources []servedResource // nil: unknown
 }
 
 type servedResource struct {
@@ -33,14 +33,14 @@ type servedResource struct {
 	namespaced             bool
 }
 
-// add keeps a resource; subresources are not mapped.
+// add adds a resource. It skips subresources, which have no mapping.
 func (v *servedVersion) add(r servedResource) {
 	if !strings.Contains(r.plural, "/") {
 		v.resources = append(v.resources, r)
 	}
 }
 
-// version is nil for one that the server does not name.
+// version returns a group version, or nil if the server does not have it.
 func (s *served) version(gv schema.GroupVersion) *servedVersion {
 	for i := range s.groups {
 		g := &s.groups[i]
@@ -54,7 +54,7 @@ func (s *served) version(gv schema.GroupVersion) *servedVersion {
 	return nil
 }
 
-// keep takes over from old what this discovery failed to learn.
+// keep copies from old the resources that this discovery failed to read.
 func (s *served) keep(old *served) {
 	for i := range s.groups {
 		g := &s.groups[i]
@@ -70,9 +70,8 @@ func (s *served) keep(old *served) {
 	}
 }
 
-// mapping finds the resource of a kind. Like the mapper of kubectl it also takes the kind in lower
-// case, and List and the name of a list of objects as kinds, whose resources it guesses. It is nil
-// for what is not served.
+// mapping returns the resource of a kind, or nil if it is not served. Like the mapper of kubectl it also
+// takes the kind in lower case. It takes List and the kinds of lists, too, and guesses their resources.
 func (s *served) mapping(gvk schema.GroupVersionKind) *meta.RESTMapping {
 	v := s.version(gvk.GroupVersion())
 	if v == nil || v.resources == nil {
@@ -85,7 +84,7 @@ func (s *served) mapping(gvk schema.GroupVersionKind) *meta.RESTMapping {
 	if gvk.Kind == "List" {
 		return found(guess, meta.RESTScopeRoot)
 	}
-	for _, r := range slices.Backward(v.resources) { // of two with one kind the last counts
+	for _, r := range slices.Backward(v.resources) { // the last of two resources with one kind wins
 		switch gvk.Kind {
 		case r.kind + "List":
 			return found(guess, r.scope())
@@ -103,8 +102,8 @@ func (r servedResource) scope() meta.RESTScope {
 	return meta.RESTScopeRoot
 }
 
-// mapper answers every question of a [meta.RESTMapper], in the way of the discovery mapper that
-// kubectl has. It takes some kilobytes for each resource.
+// mapper makes a complete [meta.RESTMapper] that answers like the discovery mapper of kubectl. It takes
+// some kilobytes for each resource.
 func (s *served) mapper() meta.RESTMapper {
 	all := meta.MultiRESTMapper{}
 	order := []schema.GroupVersion{{Version: "v1"}}
@@ -138,16 +137,16 @@ func preference(g *servedGroup, v servedVersion) int {
 	return 1
 }
 
-// mapper knows the resources of one group version.
+// mapper makes a [meta.RESTMapper] of the resources of one group version.
 func (v *servedVersion) mapper(gv schema.GroupVersion) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
 	for _, r := range v.resources {
 		plural, singular := gv.WithResource(r.plural), gv.WithResource(r.singular)
-		if r.singular == "" { // old servers do not tell
+		if r.singular == "" { // old servers do not send it
 			_, singular = meta.UnsafeGuessKindToResource(gv.WithKind(r.kind))
 		}
 		m.AddSpecific(gv.WithKind(strings.ToLower(r.kind)), plural, singular, r.scope())
-		m.AddSpecific(gv.WithKind(r.kind), plural, singular, r.scope()) // the one that resources map to
+		m.AddSpecific(gv.WithKind(r.kind), plural, singular, r.scope()) // resources map to the last one
 		m.Add(gv.WithKind(r.kind+"List"), r.scope())
 	}
 	m.Add(gv.WithKind("List"), meta.RESTScopeRoot)

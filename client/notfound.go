@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewNotFound is the [NotFound] of a reader that is not the server, such as a cache: it says the same
-// as that of the server.
-func NewNotFound(call Call) *NotFound {
+// NewNotFound makes a [NotFoundError] for a reader other than the server, such as a cache. Its Status is
+// like that of the server.
+func NewNotFound(call Call) *NotFoundError {
 	r := call.Resource.GroupResource()
-	return &NotFound{Failure{Call: call, status: metav1.Status{
+	return &NotFoundError{RequestError{Call: call, status: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusNotFound,
 		Reason:  metav1.StatusReasonNotFound,

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Verb is what an Op does, in the words of RBAC.
+// Verb is what an Op does, mostly in the words of RBAC.
 type Verb string
 
 // The verbs of an Op.
@@ -22,60 +22,61 @@ const (
 	VerbDeleteAll Verb = "deletecollection"
 )
 
-// Op is one write, as a value: what a [Writer] is asked to do. A wrapper may look at it, change
-// its copy, record it or refuse it; it must not change what the pointers in it point to.
+// Op is one write as a value, for a [Writer]. A wrapper may read it, change its copy, record it or
+// refuse it. It must not change what the pointers in it point to.
 type Op struct {
 	Verb Verb
-	// Object is what is written. Of the object of a patch or a delete only the kind, the
-	// namespace and the name count; of that of a VerbDeleteAll only the kind.
+	// Object is the object to write. A patch and a delete read only its kind, namespace and name;
+	// a VerbDeleteAll only its kind.
 	Object object.Object
 	// Subresource is written instead of the object itself; empty: the object.
 	Subresource string
-	// Body is what is sent (create, update, apply) and the type of the answer, where a
-	// subresource is of another kind than its object: a Scale, an Eviction, a TokenRequest.
-	// nil: Object.
+	// Body is sent instead of Object (create, update, apply), and is the type of the answer, if a
+	// subresource is of another kind: a Scale, an Eviction, a TokenRequest. nil: Object.
 	Body object.Object
-	// Patch is the change of a VerbPatch.
+	// Patch is the patch of a VerbPatch.
 	Patch PatchData
-	// Owner of the fields that are set. Empty: the client's default; an apply must have one.
+	// Owner is the field manager. Empty: the client's default. An apply must have one.
 	Owner string
-	// Force takes fields over from other owners, in an apply.
+	// Force lets an apply take over fields of other owners.
 	Force bool
-	// IfAbsent has an apply create the object, and fail with an [AlreadyExists] where there is one.
+	// IfAbsent makes an apply create the object or fail with an [AlreadyExistsError].
 	IfAbsent bool
-	// DryRun has the server keep nothing.
+	// DryRun asks the server to store nothing.
 	DryRun bool
 	// Validation of unknown and duplicate fields. Empty: Strict for an apply, else the server's
 	// default.
 	Validation FieldValidation
-	// DropUnknown lets an update remove fields that the Go type of the object does not have.
+	// DropUnknown lets an update remove fields that the object's Go type does not have.
 	DropUnknown bool
 	// IfUID and IfVersion are the preconditions of a delete; nil: none.
 	IfUID     *types.UID
 	IfVersion *string
-	// Propagation and Grace of a delete; empty and nil: the default of the kind. Grace is in
+	// Propagation and Grace are for a delete; empty and nil: the default of the kind. Grace is in
 	// seconds.
 	Propagation Propagation
 	Grace       *int64
-	// Select says which objects a VerbDeleteAll deletes: its namespace and selectors.
+	// Select says which objects a VerbDeleteAll deletes, by Kind, Namespace, Labels and Fields. Any
+	// other option in it is an error.
 	Select ListOptions
 }
 
-// InvalidOp is the error for a write that makes no sense. Nothing was sent.
-type InvalidOp struct {
+// InvalidOpError is the error for a write that makes no sense, and for an option that a call cannot
+// honor. Nothing was sent.
+type InvalidOpError struct {
 	Verb Verb
-	// Field of [Op] that is wrong.
+	// Field is the field of [Op], [GetOptions] or [ListOptions] that is wrong.
 	Field string
-	// Problem with it.
+	// Problem says what is wrong with it.
 	Problem string
 }
 
-func (e *InvalidOp) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Field, e.Problem) }
+func (e *InvalidOpError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Field, e.Problem) }
 
-// validate finds the first field that makes no sense for the verb.
+// validate returns an error for the first field that makes no sense for the verb.
 func (op *Op) validate() error {
 	bad := func(field, problem string) error {
-		return &InvalidOp{Verb: op.Verb, Field: field, Problem: problem}
+		return &InvalidOpError{Verb: op.Verb, Field: field, Problem: problem}
 	}
 	switch op.Verb {
 	case VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbDelete, VerbDeleteAll:
@@ -108,8 +109,10 @@ func (op *Op) validate() error {
 		return bad("IfUID, IfVersion", "are for a delete only")
 	case !deletes && (op.Propagation != "" || op.Grace != nil):
 		return bad("Propagation, Grace", "are for a delete only")
-	case op.Verb != VerbDeleteAll && !op.Select.empty():
+	case op.Verb != VerbDeleteAll && op.Select != (ListOptions{}):
 		return bad("Select", "is for deletecollection only")
+	case op.Verb == VerbDeleteAll && !op.Select.onlySelects():
+		return bad("Select", "has more than a kind, a namespace and selectors")
 	}
 	switch op.Validation {
 	case "", Strict, Warn, Ignore:
@@ -119,7 +122,8 @@ func (op *Op) validate() error {
 	return nil
 }
 
-// empty reports whether no option was given that selects objects.
-func (o *ListOptions) empty() bool {
-	return o.Kind == schema.GroupVersionKind{} && o.Namespace == "" && o.Labels == nil && o.Fields == nil
+// onlySelects reports whether only options are set that a deletecollection honors.
+func (o ListOptions) onlySelects() bool {
+	o.Kind, o.Namespace, o.Labels, o.Fields = schema.GroupVersionKind{}, "", nil, nil
+	return o == ListOptions{}
 }

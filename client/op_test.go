@@ -18,7 +18,7 @@ func meta1(name string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// An option without meaning for the verb is refused, and nothing is sent.
+// An option without a meaning for the verb is an error, and nothing is sent.
 func TestInvalidOps(t *testing.T) {
 	uid := types.UID("u")
 	for field, op := range map[string]Op{
@@ -29,7 +29,7 @@ func TestInvalidOps(t *testing.T) {
 		"Force":               {Verb: VerbUpdate, Object: pod("x"), Force: true},
 		"IfUID, IfVersion":    {Verb: VerbUpdate, Object: pod("x"), IfUID: &uid},
 		"Propagation, Grace":  {Verb: VerbCreate, Object: pod("x"), Propagation: Orphan},
-		"Select":              {Verb: VerbDelete, Object: pod("x"), Select: ListOptions{Namespace: "web"}},
+		"Select":              {Verb: VerbDelete, Object: pod("x"), Select: ListOptions{Selection: Selection{Namespace: "web"}}},
 		"Validation":          {Verb: VerbCreate, Object: pod("x"), Validation: "Maybe"},
 		"Subresource":         {Verb: VerbDelete, Object: pod("x"), Subresource: "status"},
 		"Owner":               {Verb: VerbApply, Object: pod("x")},
@@ -38,7 +38,7 @@ func TestInvalidOps(t *testing.T) {
 	} {
 		f := newFake(t)
 		_, err := f.client(Options{}).Write(t.Context(), op)
-		e, ok := asType[*InvalidOp](err)
+		e, ok := asType[*InvalidOpError](err)
 		if !ok || len(field) < len(e.Field) || field[:len(e.Field)] != e.Field {
 			t.Errorf("%s: got %v", field, err)
 		}

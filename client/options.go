@@ -2,56 +2,51 @@ package client
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// GetOptions says how to read one object. The zero value reads the object itself, as it is now.
+// GetOptions says how to read one object. The zero value reads the object itself in its latest state.
 type GetOptions struct {
-	// Kind names the kind of an unstructured or metadata-only object that does not name its own.
+	// Kind is the kind of an unstructured or metadata-only object that does not name its own.
 	Kind schema.GroupVersionKind
-	// ResourceVersion allows an answer that is not older than it; "0" allows any age. Empty: the
-	// latest state. A cache may ignore it.
+	// ResourceVersion asks for a state that is not older; "0" allows any age. Empty: the latest
+	// state. A cache returns an error for any version but "0".
 	ResourceVersion string
-	// Live has the server answer: what a cache holds does not count. A reader that has no server
-	// behind it answers with an [ErrNotLive].
+	// Live asks the server, past any cache. A reader without a server returns an [ErrNotLive].
 	Live bool
-	// Subresource is read instead of the object, for example "scale". Parent is then the kind
-	// that has the subresource, if that is not the kind of the object read into.
+	// Subresource is read instead of the object, for example "scale". Parent is the kind that has
+	// the subresource, if it differs from the kind of the object read into. Parent alone is an
+	// error.
 	Subresource string
 	Parent      schema.GroupVersionKind
-	// EvenUnavailable reads what a cache holds also while the kind is unavailable; see the option
-	// [EvenUnavailable]. The server ignores it.
+	// EvenUnavailable reads from a cache while the kind is unavailable; see the option
+	// [EvenUnavailable]. Reads from the server ignore it.
 	EvenUnavailable bool
 }
 
-// ListOptions says which objects of a kind to read, and how. The zero value reads all of them,
-// in all namespaces, in pages.
+// ListOptions says which objects of a kind to read, and how. The zero value reads the objects of all
+// namespaces, in pages.
 type ListOptions struct {
-	// Kind names the kind of unstructured or metadata-only objects.
+	// Kind is the kind of unstructured or metadata-only objects.
 	Kind schema.GroupVersionKind
-	// Namespace to read; empty: all. It is ignored for a cluster-scoped kind.
-	Namespace string
-	// Labels and Fields both must match. nil: everything does.
-	Labels labels.Selector
-	Fields fields.Selector
-	// Limit is the most objects in a page. Zero: 500. Negative: no pages, one answer. It bounds
-	// the answer of [ListPage] and the memory of [List], never how many objects List yields.
+	// Selection is which objects to read. Its MetadataOnly is that of the objects' type: set for
+	// another type than *metav1.PartialObjectMetadata it is an error.
+	Selection
+	// Limit is the maximum number of objects in a page. Zero: 500. Negative: one page for all. It
+	// bounds the answer of [ListPage] and the memory of [List], never how many objects List yields.
 	Limit int64
-	// Continue starts at the page that this token of an earlier page names.
+	// Continue is the token of an earlier page: the list starts at the page after it.
 	Continue string
-	// ResourceVersion and Match ask for a certain age of the answer, as the API defines them.
-	// Empty: the latest state. They hold for the first page; the others belong to it.
+	// ResourceVersion and Match ask for a state of a certain age, as the API defines them. Empty:
+	// the latest state. They apply to the first page; later pages show the state of the first.
 	ResourceVersion string
 	Match           metav1.ResourceVersionMatch
-	// Inconsistent lets [List] go on when the snapshot it was reading has expired (410): the
-	// objects that follow are then of a newer state than those before. False: it ends with a
-	// [Gone].
+	// Inconsistent lets [List] continue when the server's snapshot has expired (410). Later objects
+	// are then of a newer state than earlier ones. False: the list ends with a [GoneError].
 	Inconsistent bool
-	// EvenUnavailable reads what a cache holds also while the kind is unavailable; see the option
-	// [EvenUnavailable]. The server ignores it.
+	// EvenUnavailable reads from a cache while the kind is unavailable; see the option
+	// [EvenUnavailable]. Reads from the server ignore it.
 	EvenUnavailable bool
 }
 
@@ -65,8 +60,7 @@ type ListOption interface {
 	ApplyToList(*ListOptions) error
 }
 
-// WriteOption changes a write. One that has no meaning for the verb is an error of type
-// [*InvalidOp], not ignored.
+// WriteOption changes a write. An option without a meaning for the verb is an [*InvalidOpError].
 type WriteOption interface {
 	ApplyToWrite(*Op) error
 }
@@ -82,7 +76,8 @@ func NewGetOptions(opts ...GetOption) (GetOptions, error) {
 	return o, nil
 }
 
-// NewListOptions applies the options in order. Label and field selectors add up: all must match.
+// NewListOptions applies the options in order. Label and field selectors add up: an object must match
+// all of them.
 func NewListOptions(opts ...ListOption) (ListOptions, error) {
 	var o ListOptions
 	for _, opt := range opts {
@@ -96,8 +91,8 @@ func NewListOptions(opts ...ListOption) (ListOptions, error) {
 // Kinded is an option for reads; see [OfKind].
 type Kinded schema.GroupVersionKind
 
-// OfKind names the kind of the objects of a call on unstructured or metadata-only objects. For
-// typed objects it must agree with their Go type.
+// OfKind names the kind for a call on unstructured or metadata-only objects. For typed objects it must
+// agree with their Go type.
 func OfKind(gvk schema.GroupVersionKind) Kinded { return Kinded(gvk) }
 
 // ApplyToGet implements [GetOption].
@@ -118,7 +113,7 @@ func (k Kinded) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// InNamespace limits a list, a watch or a [DeleteAll] to one namespace. Empty: all.
+// InNamespace restricts a list, a watch or a [DeleteAll] to one namespace. Empty: all namespaces.
 type InNamespace string
 
 // ApplyToList implements [ListOption].
@@ -130,7 +125,7 @@ func (n InNamespace) ApplyToList(o *ListOptions) error {
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (n InNamespace) ApplyToWrite(op *Op) error { return n.ApplyToList(&op.Select) }
 
-// Limit is the most objects in a page; see [ListOptions.Limit].
+// Limit is the maximum number of objects in a page; see [ListOptions.Limit].
 type Limit int64
 
 // ApplyToList implements [ListOption].
@@ -139,7 +134,7 @@ func (l Limit) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
-// Continue goes on where an earlier page ended, with its token.
+// Continue is the token of an earlier page; see [ListOptions.Continue].
 type Continue string
 
 // ApplyToList implements [ListOption].
@@ -148,7 +143,7 @@ func (c Continue) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
-// AllowInconsistent lets a list go on with newer objects when its snapshot has expired; see
+// AllowInconsistent lets a list continue with newer objects when its snapshot has expired; see
 // [ListOptions.Inconsistent].
 type AllowInconsistent struct{}
 
@@ -158,10 +153,10 @@ func (AllowInconsistent) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
-// EvenUnavailable has a cache answer a read from what it holds also while the kind is unavailable:
-// while the server answers as if it did not serve the kind, and has not confirmed that the kind is
-// gone. The answer may be out of date. Without it the read is an error that is [object.ErrNoAnswer]. Reads
-// from the server ignore it.
+// EvenUnavailable lets a cache answer while the kind is unavailable. A kind is unavailable while the
+// server answers as if it did not serve the kind, and has not confirmed that the kind is gone. The
+// answer may be out of date. Without the option the read is an error that is [object.ErrNoAnswer].
+// Reads from the server ignore the option.
 type EvenUnavailable struct{}
 
 // ApplyToGet implements [GetOption].
@@ -176,7 +171,7 @@ func (EvenUnavailable) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
-// FromServer has the server answer a read, past any cache; see [GetOptions.Live].
+// FromServer asks the server, past any cache; see [GetOptions.Live].
 type FromServer struct{}
 
 // ApplyToGet implements [GetOption].
@@ -185,8 +180,8 @@ func (FromServer) ApplyToGet(o *GetOptions) error {
 	return nil
 }
 
-// AtVersion allows an answer that is not older than this resourceVersion; "0" allows any age, so
-// that the server may answer from its cache.
+// AtVersion asks for a state that is not older than this resourceVersion. "0" allows any age, so the
+// server may answer from its cache.
 type AtVersion string
 
 // ApplyToGet implements [GetOption].
@@ -204,8 +199,8 @@ func (v AtVersion) ApplyToList(o *ListOptions) error {
 	return nil
 }
 
-// Sub names a subresource to read or to write instead of the object itself: "status", "scale",
-// "token", or any other that the kind has.
+// Sub names a subresource of the kind to read or write instead of the object: "status", "scale",
+// "token" and so on.
 type Sub string
 
 // ApplyToGet implements [GetOption].
@@ -220,7 +215,7 @@ func (s Sub) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// DryRun has the server do everything but keep the change.
+// DryRun lets the server check and answer the write without storing it.
 type DryRun struct{}
 
 // ApplyToWrite implements [WriteOption].
@@ -229,7 +224,7 @@ func (DryRun) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// FieldOwner names who owns the fields that a write sets.
+// FieldOwner is the field manager that owns the fields a write sets.
 type FieldOwner string
 
 // ApplyToWrite implements [WriteOption].
@@ -238,7 +233,7 @@ func (f FieldOwner) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// Force takes over the fields of an [Apply] that others own, instead of a [Conflict].
+// Force lets an [Apply] take over fields that others own. Without it they are a [ConflictError].
 type Force struct{}
 
 // ApplyToWrite implements [WriteOption].
@@ -247,8 +242,8 @@ func (Force) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// IfAbsent makes an [Apply] create the object, or else fail with an [AlreadyExists]: an object that
-// exists stays as it is, whoever made it and however short before.
+// IfAbsent makes an [Apply] create the object or fail with an [AlreadyExistsError]. It never changes an
+// existing object, however recently that was created.
 type IfAbsent struct{}
 
 // ApplyToWrite implements [WriteOption].
@@ -257,15 +252,15 @@ func (IfAbsent) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// FieldValidation says what the server does with fields that are unknown or given twice.
+// FieldValidation says what the server does with unknown and duplicate fields.
 type FieldValidation string
 
 const (
-	// Strict refuses the write: an [Invalid] or a [Rejected] that names the fields. It is the
-	// default of [Apply].
+	// Strict refuses the write: the error is an [InvalidError] or a [RejectedError] that names the
+	// fields. It is the default of [Apply].
 	Strict FieldValidation = "Strict"
-	// Warn drops the fields and says so in a warning, which [Live] logs. It is the server's
-	// default for all other writes.
+	// Warn drops the fields and sends a warning, which [Live] logs. It is the server's default for
+	// all other writes.
 	Warn FieldValidation = "Warn"
 	// Ignore drops the fields.
 	Ignore FieldValidation = "Ignore"
@@ -277,7 +272,8 @@ func (v FieldValidation) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// IfUID makes a delete happen only while the object is this one, not another of its name.
+// IfUID is the precondition of a delete that the object has this uid. It protects a later object of the
+// same name.
 type IfUID types.UID
 
 // ApplyToWrite implements [WriteOption].
@@ -287,7 +283,7 @@ func (u IfUID) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// IfVersion makes a delete happen only while the object has this resourceVersion.
+// IfVersion is the precondition of a delete that the object has this resourceVersion.
 type IfVersion string
 
 // ApplyToWrite implements [WriteOption].
@@ -301,11 +297,11 @@ func (v IfVersion) ApplyToWrite(op *Op) error {
 type Propagation metav1.DeletionPropagation
 
 const (
-	// Background deletes the object at once; the garbage collector then deletes its dependents.
+	// Background deletes the object at once. The garbage collector deletes its dependents later.
 	Background = Propagation(metav1.DeletePropagationBackground)
 	// Foreground keeps the object until its blocking dependents are gone.
 	Foreground = Propagation(metav1.DeletePropagationForeground)
-	// Orphan leaves the dependents alone.
+	// Orphan keeps the dependents.
 	Orphan = Propagation(metav1.DeletePropagationOrphan)
 )
 
@@ -315,8 +311,8 @@ func (p Propagation) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// GraceSeconds is how long a deleted object (a Pod) has to end. Zero: it goes at once. Without
-// the option the kind has its own.
+// GraceSeconds is how long a deleted object (a Pod) may take to end. Zero: none. Without the option the
+// kind's default applies.
 type GraceSeconds int64
 
 // ApplyToWrite implements [WriteOption].

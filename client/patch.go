@@ -7,72 +7,114 @@ import (
 	"reflect"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
 )
 
-// PatchData is a change to an object, made by [JSONPatch], [MergePatch], [StrategicMerge],
-// [Diff] or [DiffWithLock]. The zero value is no patch. It is never changed once made.
+// PatchData is a patch of an object. [JSONPatch], [MergePatch], [StrategicMerge], [Diff], [DiffWithLock]
+// and [DiffStatus] make one. It is immutable. The zero value is no patch.
 type PatchData struct {
 	kind types.PatchType
 	data []byte
 	err  error
 }
 
-// InvalidPatch is the error for a patch that cannot be made or is not JSON. Nothing was sent.
-type InvalidPatch struct {
+// InvalidPatchError is the error for a patch that cannot be made or is not JSON. Nothing was sent.
+type InvalidPatchError struct {
 	Type  types.PatchType
 	cause error
 }
 
-func (e *InvalidPatch) Error() string {
+func (e *InvalidPatchError) Error() string {
 	return fmt.Sprintf("patch of type %s: %v", string(e.Type), e.cause)
 }
 
 // Unwrap returns the cause.
-func (e *InvalidPatch) Unwrap() error { return e.cause }
+func (e *InvalidPatchError) Unwrap() error { return e.cause }
 
-// Type is the media type of the patch.
+// Type returns the media type of the patch.
 func (p PatchData) Type() types.PatchType { return p.kind }
 
-// Bytes is the patch as it is sent: read only.
+// Bytes returns the patch as it is sent. Do not change it.
 func (p PatchData) Bytes() []byte { return p.data }
 
-// Err is why the patch could not be made, as an [InvalidPatch], or nil. A write with the patch
-// fails with it.
+// Err returns an [InvalidPatchError] if the patch could not be made, else nil. A write with the patch
+// fails with that error.
 func (p PatchData) Err() error { return p.err }
 
-// Empty reports whether the patch changes nothing: an empty object or list. A DiffWithLock is
+// Empty reports whether the patch changes nothing: it is an empty object or list. A DiffWithLock is
 // never empty.
 func (p PatchData) Empty() bool {
 	b := bytes.TrimSpace(p.data)
 	return p.err == nil && (len(b) == 0 || string(b) == "{}" || string(b) == "[]")
 }
 
-// JSONPatch is a list of operations (RFC 6902): JSON as []byte, string or json.RawMessage, or a
-// value that encodes to it.
+// JSONPatch makes a patch of a list of operations (RFC 6902): JSON as []byte, string or
+// json.RawMessage, or a value that encodes to it.
 func JSONPatch(operations any) PatchData { return newPatch(types.JSONPatchType, operations) }
 
-// MergePatch is a partial object (RFC 7386), in which null removes: JSON as []byte, string or
-// json.RawMessage, or a value that encodes to it. Lists are replaced whole.
+// MergePatch makes a patch of a partial object (RFC 7386): JSON as []byte, string or json.RawMessage, or
+// a value that encodes to it. A null removes the field. A list replaces the whole list.
 func MergePatch(partial any) PatchData { return newPatch(types.MergePatchType, partial) }
 
-// StrategicMerge is a partial object whose lists are merged by the keys of their elements: JSON
-// as []byte, string or json.RawMessage, or a value that encodes to it. Only built-in kinds take
-// it.
+// StrategicMerge makes a patch of a partial object: JSON as []byte, string or json.RawMessage, or a
+// value that encodes to it. The server merges lists by the keys of their elements. Only built-in kinds
+// support it.
 func StrategicMerge(partial any) PatchData {
 	return newPatch(types.StrategicMergePatchType, partial)
 }
 
-// Diff is the merge patch that turns before into after. Both stay as they are. The
-// resourceVersion is left out: the last writer wins. A null that after has inside free JSON cannot be
-// set: in a merge patch null removes. Use [Apply] or an update there.
+// Diff makes the merge patch that turns before into after. It changes neither. The patch has no
+// resourceVersion: the last writer wins. A merge patch cannot set a null inside free JSON, because null
+// removes the field; use [Apply] or [Update] for that.
 func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
 
-// DiffWithLock is [Diff] with an optimistic lock: the write fails with a [Conflict] unless the
-// object still has the resourceVersion of before.
+// DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
+// object on the server has the resourceVersion of before.
 func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
+
+// DiffStatus makes the merge patch that turns the status of before into that of after, with the lock of
+// [DiffWithLock]. It is empty if the two do not differ. It has no other changes of after. It changes
+// neither object.
+func DiffStatus(before, after object.Object) PatchData {
+	fail := func(err error) PatchData {
+		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
+	}
+	if isNil(before) || isNil(after) {
+		return fail(errNilObject)
+	}
+	if err := checkText(after); err != nil {
+		return fail(err)
+	}
+	a, err := statusOf(before)
+	if err != nil {
+		return fail(err)
+	}
+	b, err := statusOf(after)
+	if err != nil {
+		return fail(err)
+	}
+	if p := diff(a, b, false); p.Empty() || p.err != nil {
+		return p
+	}
+	return diff(a, b, true)
+}
+
+// statusOf is the object reduced to its status and its resourceVersion.
+func statusOf(o object.Object) (*unstructured.Unstructured, error) {
+	whole, err := asMap(o)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Status"}}
+	if m, ok := whole["status"].(map[string]any); ok {
+		out.Object["status"] = m
+	}
+	out.SetResourceVersion(o.GetResourceVersion())
+	return out, nil
+}
 
 func newPatch(kind types.PatchType, v any) PatchData {
 	var data []byte
@@ -86,19 +128,19 @@ func newPatch(kind types.PatchType, v any) PatchData {
 	default:
 		var err error
 		if data, err = json.Marshal(v); err != nil {
-			return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+			return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
 		}
 	}
 	if !utf8.Valid(data) {
-		return PatchData{kind: kind, err: &InvalidPatch{kind, errNotUTF8}}
+		return PatchData{kind: kind, err: &InvalidPatchError{kind, errNotUTF8}}
 	}
 	if err := validJSON(data); err != nil {
-		return PatchData{kind: kind, err: &InvalidPatch{kind, err}}
+		return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
 	}
 	return PatchData{kind: kind, data: data}
 }
 
-// validJSON says where data stops being one JSON value.
+// validJSON returns an error unless data is one JSON value.
 func validJSON(data []byte) error {
 	var v json.RawMessage
 	return json.Unmarshal(data, &v)
@@ -106,7 +148,7 @@ func validJSON(data []byte) error {
 
 func diff(before, after object.Object, lock bool) PatchData {
 	fail := func(err error) PatchData {
-		return PatchData{kind: types.MergePatchType, err: &InvalidPatch{types.MergePatchType, err}}
+		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
 	}
 	if isNil(before) || isNil(after) {
 		return fail(errNilObject)
@@ -142,7 +184,7 @@ func diff(before, after object.Object, lock bool) PatchData {
 	return PatchData{kind: types.MergePatchType, data: data}
 }
 
-// asMap is the object as JSON has it, with numbers as they are written.
+// asMap is the object in JSON, with numbers as json.Number.
 func asMap(o object.Object) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -159,8 +201,8 @@ func decodeMap(data []byte) (map[string]any, error) {
 	return m, err
 }
 
-// mergeDiff is the merge patch from a to b: what is new or different in b, and null for what is
-// gone.
+// mergeDiff is the merge patch from a to b: fields that are new or different in b, and null for fields
+// that b lacks.
 func mergeDiff(a, b map[string]any) map[string]any {
 	patch := map[string]any{}
 	for k := range a {

@@ -58,14 +58,14 @@ func TestDiff(t *testing.T) {
 		"nil":                   Diff(nil, before),
 		"nil pointer":           Diff(before, (*corev1.Pod)(nil)),
 	} {
-		if !is[*InvalidPatch](p.Err()) || p.Empty() {
+		if !is[*InvalidPatchError](p.Err()) || p.Empty() {
 			t.Errorf("%s: got %v", name, p.Err())
 		}
 	}
 }
 
-// The patch between two objects, applied to the first, makes the second: against a merge (RFC
-// 7386) written for the test. A null in an object has no meaning to a merge patch.
+// The patch between two objects turns the first into the second, by a merge (RFC 7386) written for the
+// test. The objects have no nulls, which a merge patch cannot set.
 func TestDiffModel(t *testing.T) {
 	value := rapid.Deferred(anyValue)
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func merge(target, patch any) any {
 	return out
 }
 
-// The bytes that a caller gives may be changed afterwards.
+// A caller may change the bytes of a patch after the call.
 func TestPatchOwnsItsBytes(t *testing.T) {
 	b := []byte(`{"a":1}`)
 	p := MergePatch(b)
@@ -140,7 +140,7 @@ func TestBadPatches(t *testing.T) {
 	for name, p := range map[string]PatchData{
 		"not JSON": MergePatch("{"), "not UTF-8": JSONPatch([]byte("[\"\xff\"]")), "cannot be JSON": StrategicMerge(make(chan int)), "empty": MergePatch(""),
 	} {
-		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*InvalidPatch](err) {
+		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*InvalidPatchError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -166,4 +166,69 @@ func FuzzPatch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Only a status that differs is sent, without other fields and with the version that was read.
+func TestPatchStatusIfChanged(t *testing.T) {
+	const path = "/api/v1/namespaces/web/pods/x/status"
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string // the body; empty: nothing is sent
+	}{
+		"nothing":           {func(*corev1.Pod) {}, ""},
+		"beside the status": {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"}; p.Spec.NodeName = "n" }, ""},
+		"the status": {func(p *corev1.Pod) { p.Spec.NodeName = "n"; p.Status.Phase = "Running" },
+			`{"metadata":{"resourceVersion":"7"},"status":{"phase":"Running"}}`},
+		"a field goes": {func(p *corev1.Pod) { p.Status.Message = "" }, `{"metadata":{"resourceVersion":"7"},"status":{"message":null}}`},
+		"all goes":     {func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }, `{"metadata":{"resourceVersion":"7"},"status":{"message":null}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			answered := pod("x")
+			answered.ResourceVersion = "8"
+			f.on("PATCH "+path, reply(answered, podGVK))
+			before := pod("x")
+			before.Status.Message = "old"
+			after := before.DeepCopy()
+			tc.change(after)
+			got, err := PatchStatusIfChanged(t.Context(), f.client(Options{}), before, after)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case tc.want == "" && (got != after || f.count() != 0):
+				t.Errorf("got %v after %d requests", got, f.count())
+			case tc.want != "" && (f.count() != 1 || f.last().body != tc.want || got.ResourceVersion != "8"):
+				t.Errorf("sent %v, got version %s; want %s", f.asked, got.ResourceVersion, tc.want)
+			}
+		})
+	}
+}
+
+func TestPatchStatusIfChangedFails(t *testing.T) {
+	f := newFake(t)
+	f.on("PATCH /api/v1/namespaces/web/pods/x/status", status(409, metav1.StatusReasonConflict, ""))
+	c := f.client(Options{})
+	changed := pod("x")
+	changed.Status.Phase = "Running"
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*ConflictError](err) {
+		t.Errorf("changed on the server: got %v", err)
+	}
+	unread := pod("x")
+	unread.ResourceVersion = ""
+	if _, err := PatchStatusIfChanged(t.Context(), c, unread, changed); !is[*InvalidPatchError](err) {
+		t.Errorf("not read from a server: got %v", err)
+	}
+	if _, err := PatchStatusIfChanged(t.Context(), c, nil, changed); !is[*InvalidPatchError](err) {
+		t.Errorf("nil before: got %v", err)
+	}
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), nil); err == nil {
+		t.Error("nil after: no error")
+	}
+	changed.Status.Message = "\xff"
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*InvalidPatchError](err) {
+		t.Errorf("not UTF-8: got %v", err)
+	}
+	if f.count() != 1 {
+		t.Errorf("%d requests were sent, want one", f.count())
+	}
 }

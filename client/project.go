@@ -13,22 +13,21 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Projector is a [Reader] that reads a few fields of objects without building them. Programs read
-// through [Project] and [ProjectList], which know what to do with any other Reader, too.
+// Projector is a [Reader] that reads a few fields of objects without building the objects. Programs
+// call [Project] and [ProjectList], which take any other Reader, too.
 type Projector interface {
 	Reader
-	// Project reads a view of the object of the key into the struct that view points to, all of
-	// which is replaced and then belongs to the caller. proto names the kind, as into does for Get,
-	// and is not changed.
+	// Project reads a view of the object of the key into the struct that view points to. It
+	// replaces all of the struct, which the caller owns. proto names the kind, as into does for
+	// Get; it does not change.
 	Project(ctx context.Context, key object.Key, proto object.Object, view any, o GetOptions) error
-	// ProjectList reads a view of each object that List yields with these options, into the one
-	// struct that view points to, and yields whether it could. An object of which no view can be
-	// read is an error that names it, and the sequence goes on; any other error ends it.
+	// ProjectList reads a view of each object that List yields with these options into the one
+	// struct that view points to, and yields nil. For an object that has no such view it yields an
+	// error that names the object, and the sequence continues. Any other error ends the sequence.
 	ProjectList(ctx context.Context, proto object.Object, view any, o ListOptions) iter.Seq[error]
 }
 
-// Project reads a few fields of the object of the key, those that the struct V has, which is called
-// a view:
+// Project reads a few fields of the object of the key. The struct V, called a view, has those fields:
 //
 //	type podView struct {
 //		Spec   struct{ NodeName string }
@@ -36,12 +35,12 @@ type Projector interface {
 //	}
 //	pod, err := client.Project[corev1.Pod, podView](ctx, c, key)
 //
-// See [wire.Projection] for what a view may have; one that does not fit the kind is a
-// *[wire.ProjectionError] that names the field. T is the type of the kind; for a kind without one it
-// is unstructured.Unstructured, with [OfKind]. The view belongs to the caller.
+// [wire.Projection] says what a view may have. A view that does not fit the kind is a
+// *[wire.ProjectionError] that names the field. T is the Go type of the kind. A kind without a Go type
+// takes unstructured.Unstructured with [OfKind]. The caller owns the view.
 //
-// A cache reads a view of its bytes, many times faster than Get. From the server it saves building
-// the object, not sending it. Errors are those of [Get].
+// A cache reads a view from its bytes, many times faster than Get. A read from the server transfers the
+// whole object, but does not build it. Errors are those of [Get].
 func Project[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (V, error) {
 	var view, none V
 	o, err := NewGetOptions(opts...)
@@ -88,11 +87,11 @@ func ProjectList[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, opts 
 	}
 }
 
-// prototypes has a zero object of each Go type, which nobody changes: a Pod alone is 1.3 kB.
+// prototypes has one immutable zero object of each Go type, to save memory: a Pod is 1.3 kB.
 var prototypes sync.Map // reflect.Type → object.Object
 
-// Prototype is an object that names a kind to a [Reader], and is not to be changed: it may be the
-// same each time. gvk is for types that do not say their kind; see [OfKind].
+// Prototype returns an object that names a kind to a [Reader]. Do not change it: calls may share it.
+// gvk is for types that do not determine the kind; see [OfKind].
 func Prototype[T any, P object.Ptr[T]](gvk schema.GroupVersionKind) P {
 	if !gvk.Empty() {
 		p := P(new(T))
@@ -123,7 +122,7 @@ func projectAll(ctx context.Context, r Reader, proto object.Object, view any, o 
 	}
 }
 
-// projectObject reads a view of an object that a reader has built.
+// projectObject reads a view of a decoded object.
 func projectObject(obj object.Object, view any) error {
 	var kind reflect.Type
 	if _, ok := obj.(*unstructured.Unstructured); !ok {
@@ -156,7 +155,7 @@ func (c *Live) Project(ctx context.Context, key object.Key, proto object.Object,
 	return p.Read(raw, view)
 }
 
-// ProjectList implements [Projector]. Like List it holds one page as bytes.
+// ProjectList implements [Projector]. Like List it keeps one page as bytes.
 func (c *Live) ProjectList(ctx context.Context, proto object.Object, view any, o ListOptions) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		p, err := c.projection(verbList, proto, view, o.Kind)
@@ -178,7 +177,7 @@ func (c *Live) ProjectList(ctx context.Context, proto object.Object, view any, o
 	}
 }
 
-// projection compiles a view before anything is asked for.
+// projection compiles a view. It sends nothing.
 func (c *Live) projection(verb string, proto object.Object, view any, asked schema.GroupVersionKind) (*wire.Projection, error) {
 	gvk, err := kindOf(verb, c.scheme, proto, asked)
 	if err != nil {

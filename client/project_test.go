@@ -60,7 +60,7 @@ func TestProject(t *testing.T) {
 	if _, err := Project[corev1.Pod, int](t.Context(), c, key("x")); !is[*wire.TypeError](err) {
 		t.Errorf("no struct: %v", err)
 	}
-	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*UnknownKind](err) {
+	if _, err := Project[unstructured.Unstructured, podView](t.Context(), c, key("x")); !is[*object.UnknownKindError](err) {
 		t.Errorf("no kind: %v", err)
 	}
 	if f.count() != sent {
@@ -70,7 +70,7 @@ func TestProject(t *testing.T) {
 	if got, err := Project[unstructured.Unstructured, text](t.Context(), c, key("w"), OfKind(widgetGVK)); !is[*wire.DecodeError](err) || got != (text{}) {
 		t.Errorf("another type: %+v, %v", got, err)
 	}
-	if _, err := Project[corev1.Pod, podView](t.Context(), c, key("y")); !is[*NotServed](err) {
+	if _, err := Project[corev1.Pod, podView](t.Context(), c, key("y")); !is[*NotServedError](err) {
 		t.Errorf("a route that is not there: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestProjectList(t *testing.T) {
 	}
 }
 
-// built is a reader that only has whole objects.
+// built is a reader that is no Projector.
 type built struct{ objects []object.Object }
 
 func (b built) Get(_ context.Context, key object.Key, into object.Object, _ GetOptions) error {
@@ -169,7 +169,7 @@ func (b built) List(context.Context, object.Object, ListOptions) iter.Seq2[objec
 	}
 }
 
-// Any other reader has views made of its objects.
+// Project reads views from the objects of any other Reader.
 func TestProjectOfBuiltObjects(t *testing.T) {
 	x := viewed("x")
 	x.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}

@@ -32,18 +32,21 @@ func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o Ge
 	return nil
 }
 
-// fetch reads the object that Get is asked for, as it comes.
+// fetch reads the object of a Get and returns its bytes.
 func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o GetOptions) (wire.Raw, error) {
 	gvk, err := kindOf(verbGet, c.scheme, proto, o.Kind)
 	if err != nil {
 		return wire.Raw{}, err
 	}
 	parent := gvk
+	if !o.Parent.Empty() && o.Subresource == "" {
+		return wire.Raw{}, &InvalidOpError{Verb: verbGet, Field: "Parent", Problem: "is for subresources only"}
+	}
 	if !o.Parent.Empty() {
 		parent = o.Parent
 	}
 	if key.Name == "" {
-		return wire.Raw{}, &InvalidKey{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
+		return wire.Raw{}, &InvalidKeyError{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
 	}
 	t, err := c.resolve(ctx, verbGet, parent, key, o.Subresource, false)
 	if err != nil {
@@ -69,12 +72,12 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 	return raw, nil
 }
 
-// wireKind says to package wire what comes.
+// wireKind describes the answer to package wire.
 func (c *Live) wireKind(gvk schema.GroupVersionKind, o object.Object) *wire.Kind {
 	return &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: formOf(o) == metadataForm}
 }
 
-// checkVersion makes sure that the answer to /version is that of an API server.
+// checkVersion returns an error unless the answer to /version is one of an API server.
 func checkVersion(call Call, resp *http.Response) error {
 	defer resp.Body.Close()
 	var v version.Info
@@ -91,8 +94,8 @@ func checkVersion(call Call, resp *http.Response) error {
 	return nil
 }
 
-// selectorQuery is the part of a query that says which objects.
-func selectorQuery(o *ListOptions) url.Values {
+// selectorQuery is the part of a query that selects objects.
+func selectorQuery(o *Selection) url.Values {
 	q := url.Values{}
 	if o.Labels != nil && !o.Labels.Empty() {
 		q.Set("labelSelector", o.Labels.String())
@@ -103,10 +106,10 @@ func selectorQuery(o *ListOptions) url.Values {
 	return q
 }
 
-// selects reports whether any object can match. A selector that none can has no text form: to the
-// server it would be one that matches everything. Labels that were never validated are an
-// *InvalidSelector here: a comma in a value would be another requirement to the server.
-func selects(o *ListOptions) (bool, error) {
+// selects reports whether any object can match. A selector that matches nothing has an empty text, by
+// which the server would select everything. Invalid label keys and values are an
+// *InvalidSelectorError: the server reads a comma in a value as another requirement.
+func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
 	}
@@ -116,7 +119,7 @@ func selects(o *ListOptions) (bool, error) {
 	all, selectable := o.Labels.Requirements()
 	for _, r := range all {
 		if _, err := labels.NewRequirement(r.Key(), r.Operator(), r.ValuesUnsorted()); err != nil {
-			return false, &InvalidSelector{Selector: o.Labels.String(), cause: err}
+			return false, &InvalidSelectorError{Selector: o.Labels.String(), cause: err}
 		}
 	}
 	return selectable, nil
@@ -124,18 +127,18 @@ func selects(o *ListOptions) (bool, error) {
 
 var errNothing = errors.New("matches nothing")
 
-// watchable is an error for a selector that cannot be watched.
-func watchable(o *ListOptions) error {
+// watchable returns an error for a selection that cannot be watched.
+func watchable(o *Selection) error {
 	some, err := selects(o)
 	if err == nil && !some {
-		err = &InvalidSelector{cause: errNothing}
+		err = &InvalidSelectorError{cause: errNothing}
 	}
 	return err
 }
 
 // listQuery is the whole query of one page.
 func listQuery(o *ListOptions) url.Values {
-	q := selectorQuery(o)
+	q := selectorQuery(&o.Selection)
 	if o.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}
@@ -146,9 +149,9 @@ func listQuery(o *ListOptions) url.Values {
 	}
 	if o.ResourceVersion != "" {
 		q.Set("resourceVersion", o.ResourceVersion)
-		if o.Match != "" {
-			q.Set("resourceVersionMatch", string(o.Match))
-		}
+	}
+	if o.Match != "" {
+		q.Set("resourceVersionMatch", string(o.Match)) // the server refuses it without a version
 	}
 	return q
 }

@@ -60,18 +60,18 @@ func TestKindErrors(t *testing.T) {
 	f := newFake(t)
 	c := f.client(Options{})
 	_, err := Get[unstructured.Unstructured](t.Context(), c, key("x"))
-	if !is[*UnknownKind](err) {
+	if !is[*object.UnknownKindError](err) {
 		t.Errorf("no kind: got %v", err)
 	}
 	_, err = Get[corev1.Pod](t.Context(), c, key("x"), OfKind(widgetGVK))
-	if !is[*UnknownKind](err) {
+	if !is[*object.UnknownKindError](err) {
 		t.Errorf("kind of another type: got %v", err)
 	}
 	_, err = Get[unstructured.Unstructured](t.Context(), c, key("x"), OfKind(schema.GroupVersionKind{Group: "nowhere.io", Version: "v1", Kind: "Thing"}))
-	if e, ok := asType[*NotServed](err); !ok || e.GVK.Kind != "Thing" || e.Verb != "get" {
+	if e, ok := asType[*NotServedError](err); !ok || e.GVK.Kind != "Thing" || e.Verb != "get" {
 		t.Errorf("kind that is not served: got %v", err)
 	}
-	if err := c.Get(t.Context(), key("x"), nil, GetOptions{}); !is[*UnknownKind](err) {
+	if err := c.Get(t.Context(), key("x"), nil, GetOptions{}); !is[*object.UnknownKindError](err) {
 		t.Errorf("nil: got %v", err)
 	}
 	if f.count() != 0 {
@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 		"slash": key("a/b"), "dots": key(".."), "percent": key("a%2fb"),
 	} {
 		_, err := Get[corev1.Pod](t.Context(), c, k)
-		if e, ok := asType[*InvalidKey](err); !ok || e.Kind != "Pod" || e.Key != k {
+		if e, ok := asType[*InvalidKeyError](err); !ok || e.Kind != "Pod" || e.Key != k {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Protobuf that is refused is not asked for again.
+// After the server has refused protobuf the client does not ask for it again.
 func TestProtobufFallback(t *testing.T) {
 	for _, code := range []int{http.StatusNotAcceptable, http.StatusUnsupportedMediaType} {
 		f := newFake(t)

@@ -12,20 +12,20 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// recentBytes bounds what recent keeps, and recentCost is what it counts beside the bytes of an object.
+// recentBytes bounds the memory of recent. recentCost is what each object counts beside its bytes.
 const recentBytes, recentCost = 4 << 20, 512
 
-// recent has the objects that were read last as the server sent them, if their Go types do not know
-// all fields: for the update that may come of them. Of those without such fields it has the version
-// only.
+// recent keeps the objects that were read last, as the server sent them, for later updates. It keeps an
+// object only if its Go type has lacked fields of some object before. For an object without unknown
+// fields it keeps only the version.
 type recent struct {
 	mu    sync.Mutex
 	byUID map[recentKey]*list.Element // of *recentObject
-	order list.List                   // the oldest first
+	order list.List                   // oldest first
 	size  int
 }
 
-// recentKey tells objects apart, and a subresource of a kind of its own from its object.
+// recentKey identifies an object. The Go type tells a subresource of another kind from its object.
 type recentKey struct {
 	uid types.UID
 	t   reflect.Type
@@ -39,7 +39,7 @@ type recentObject struct {
 
 func (o *recentObject) size() int { return recentCost + len(o.raw.Bytes) }
 
-// note keeps an object that was decoded into o, if need be.
+// note keeps an object that was decoded into o, if its Go type may lack fields.
 func (r *recent) note(raw wire.Raw, o object.Object) {
 	if formOf(o) != typed || o.GetUID() == "" || o.GetResourceVersion() == "" || !wire.Partial(o) {
 		return
@@ -66,7 +66,7 @@ func (r *recent) note(raw wire.Raw, o object.Object) {
 	}
 }
 
-// empty is an object without unknown fields.
+// empty is the encoding of an object without fields.
 func empty(enc wire.Encoding) []byte {
 	if enc == wire.JSON {
 		return []byte("{}")
@@ -80,7 +80,7 @@ func (r *recent) drop(e *list.Element) {
 	r.size -= o.size()
 }
 
-// find returns a version of an object of o's type.
+// find returns the version of an object of o's type.
 func (r *recent) find(o object.Object, uid types.UID, version string) (wire.Raw, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// No server makes a request wait for longer than the option says, whichever way it asks.
+// A request never waits longer than MaxRetryAfter, in whatever form the server asks.
 func TestRetryAfterIsBounded(t *testing.T) {
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	for name, tt := range map[string]struct {
@@ -56,12 +56,12 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	}
 }
 
-// Feeds learn of the same bound; the error says what the server asked for, and what is done.
+// Feeds have the same bound. The error says what the server asks for and how long to wait.
 func TestRetryAfterOfFeeds(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	_, err := f.client(Options{}).Feed(podGVK, FeedOptions{}).List(t.Context(), ListQuery{})
-	busy, ok := errors.AsType[*TooManyRequests](err)
+	_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
+	busy, ok := errors.AsType[*TooManyRequestsError](err)
 	if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
 		t.Errorf("%v: asked %v", err, busy)
 	}
@@ -71,7 +71,7 @@ func TestRetryAfterOfFeeds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f.on("POST /api/v1/namespaces/web/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequests](err) || ctx.Err() != nil {
+	if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequestsError](err) || ctx.Err() != nil {
 		t.Errorf("a deadline before the end of the wait: %v", err)
 	}
 }

@@ -26,5 +26,5 @@ func TestReviews(t *testing.T) {
 		t.Errorf("got %+v, %v", local, err)
 	}
 	_, err = client.Create(ctx, c, configMap(ns, "", nil))
-	as[*client.InvalidKey](t, err)
+	as[*client.InvalidKeyError](t, err)
 }

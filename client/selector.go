@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// InvalidSelector is the error for a label or field selector that does not parse, or that has keys or
-// values that no label can have. Nothing was sent.
-type InvalidSelector struct {
+// InvalidSelectorError is the error for a label or field selector that does not parse, or whose keys or
+// values no label can have. Nothing was sent.
+type InvalidSelectorError struct {
 	// Selector is the text as it was given.
 	Selector string
 	cause    error
 }
 
-func (e *InvalidSelector) Error() string {
+func (e *InvalidSelectorError) Error() string {
 	return fmt.Sprintf("selector %q: %v", e.Selector, e.cause)
 }
 
-// Unwrap returns what the parser said.
-func (e *InvalidSelector) Unwrap() error { return e.cause }
+// Unwrap returns the error of the parser.
+func (e *InvalidSelectorError) Unwrap() error { return e.cause }
 
 // MatchingLabels matches objects that have all these labels with these values.
 type MatchingLabels map[string]string
@@ -30,7 +30,7 @@ type MatchingLabels map[string]string
 func (m MatchingLabels) ApplyToList(o *ListOptions) error {
 	s, err := labels.ValidatedSelectorFromSet(labels.Set(m))
 	if err != nil {
-		return &InvalidSelector{Selector: labels.Set(m).String(), cause: err}
+		return &InvalidSelectorError{Selector: labels.Set(m).String(), cause: err}
 	}
 	o.Labels = andLabels(o.Labels, s)
 	return nil
@@ -39,15 +39,15 @@ func (m MatchingLabels) ApplyToList(o *ListOptions) error {
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (m MatchingLabels) ApplyToWrite(op *Op) error { return m.ApplyToList(&op.Select) }
 
-// LabelSelector matches objects by a selector in text form, "app=web,tier in (a, b)". One that
-// does not parse makes the call fail with an [InvalidSelector].
+// LabelSelector matches objects by a selector in text form, "app=web,tier in (a, b)". If it does not
+// parse, the call fails with an [InvalidSelectorError].
 type LabelSelector string
 
 // ApplyToList implements [ListOption].
 func (l LabelSelector) ApplyToList(o *ListOptions) error {
 	s, err := labels.Parse(string(l))
 	if err != nil {
-		return &InvalidSelector{Selector: string(l), cause: err}
+		return &InvalidSelectorError{Selector: string(l), cause: err}
 	}
 	o.Labels = andLabels(o.Labels, s)
 	return nil
@@ -82,15 +82,15 @@ func (s SelectorOption) ApplyToList(o *ListOptions) error {
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (s SelectorOption) ApplyToWrite(op *Op) error { return s.ApplyToList(&op.Select) }
 
-// MatchingFields matches objects whose fields have these values: metadata.name and
-// metadata.namespace for every kind, and what else the server, or the indexes of a cache, offer.
+// MatchingFields matches objects whose fields have these values. Every kind has metadata.name and
+// metadata.namespace. The server offers more for some kinds, and a cache offers its indexes.
 type MatchingFields map[string]string
 
 // ApplyToList implements [ListOption].
 func (m MatchingFields) ApplyToList(o *ListOptions) error {
 	for k, v := range m {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
-			return &InvalidSelector{Selector: k + "=" + v, cause: errNotUTF8}
+			return &InvalidSelectorError{Selector: k + "=" + v, cause: errNotUTF8}
 		}
 	}
 	o.Fields = andFields(o.Fields, fields.SelectorFromSet(fields.Set(m)))
@@ -100,8 +100,8 @@ func (m MatchingFields) ApplyToList(o *ListOptions) error {
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (m MatchingFields) ApplyToWrite(op *Op) error { return m.ApplyToList(&op.Select) }
 
-// FieldSelector matches objects by a field selector in text form, "spec.nodeName=a". One that
-// does not parse makes the call fail with an [InvalidSelector].
+// FieldSelector matches objects by a field selector in text form, "spec.nodeName=a". If it does not
+// parse, the call fails with an [InvalidSelectorError].
 type FieldSelector string
 
 // ApplyToList implements [ListOption].
@@ -111,7 +111,7 @@ func (f FieldSelector) ApplyToList(o *ListOptions) error {
 		err = errNotUTF8
 	}
 	if err != nil {
-		return &InvalidSelector{Selector: string(f), cause: err}
+		return &InvalidSelectorError{Selector: string(f), cause: err}
 	}
 	o.Fields = andFields(o.Fields, s)
 	return nil
@@ -120,7 +120,7 @@ func (f FieldSelector) ApplyToList(o *ListOptions) error {
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (f FieldSelector) ApplyToWrite(op *Op) error { return f.ApplyToList(&op.Select) }
 
-// andLabels matches what both selectors match. One that matches nothing stays so.
+// andLabels returns a selector that matches what both match. If one matches nothing, so does the result.
 func andLabels(a, b labels.Selector) labels.Selector {
 	if a == nil {
 		return b

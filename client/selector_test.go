@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selectors that match nothing must not reach the server, to which they would mean everything.
+// A selector that matches nothing is not sent: the server would select everything.
 func TestNothing(t *testing.T) {
 	for name, o := range map[string]SelectorOption{
 		"labels": MatchingSelector(labels.Nothing()), "fields": MatchingFieldSelector(fields.Nothing()),
@@ -22,10 +22,10 @@ func TestNothing(t *testing.T) {
 		if err := DeleteAll[corev1.Pod](t.Context(), c, InNamespace("web"), o); err != nil {
 			t.Errorf("%s: delete: %v", name, err)
 		}
-		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*InvalidSelector](err) {
+		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*InvalidSelectorError](err) {
 			t.Errorf("%s: watch: %v", name, err)
 		}
-		if _, err := c.Feed(podGVK, FeedOptions{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelector](err) {
+		if _, err := c.Feed(podGVK, Selection{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelectorError](err) {
 			t.Errorf("%s: feed: %v", name, err)
 		}
 		if f.count() != 0 {
@@ -34,8 +34,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Labels that nobody has validated are looked at before they are sent: to the server a comma is the end
-// of a value.
+// Label selectors are validated before they are sent: the server ends a value at a comma.
 func TestUnvalidatedLabels(t *testing.T) {
 	sent := 0
 	for name, set := range map[string]labels.Set{
@@ -53,9 +52,9 @@ func TestUnvalidatedLabels(t *testing.T) {
 		if err == nil {
 			w.Stop()
 		}
-		_, listed := c.Feed(podGVK, FeedOptions{Labels: o.labels}).List(t.Context(), ListQuery{})
+		_, listed := c.Feed(podGVK, Selection{Labels: o.labels}).List(t.Context(), ListQuery{})
 		for _, err := range append(errs, err, listed) {
-			if is[*InvalidSelector](err) == (name == "fine") {
+			if is[*InvalidSelectorError](err) == (name == "fine") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -92,10 +91,10 @@ func TestSelectors(t *testing.T) {
 		"fields": MatchingFields{"a": "\xff"}, "field text": FieldSelector("a=\xff"),
 	} {
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}), bad))
-		if len(errs) != 1 || !is[*InvalidSelector](errs[0]) {
+		if len(errs) != 1 || !is[*InvalidSelectorError](errs[0]) {
 			t.Errorf("%s: got %v", name, errs)
 		}
-		if err := DeleteAll[corev1.Pod](t.Context(), f.client(Options{}), bad); !is[*InvalidSelector](err) {
+		if err := DeleteAll[corev1.Pod](t.Context(), f.client(Options{}), bad); !is[*InvalidSelectorError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -111,13 +110,13 @@ func FuzzSelectors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, opt := range []ListOption{LabelSelector(s), FieldSelector(s)} {
 			o, err := NewListOptions(opt)
-			if err != nil && !is[*InvalidSelector](err) {
+			if err != nil && !is[*InvalidSelectorError](err) {
 				t.Fatalf("got %T", err)
 			}
 			if err != nil {
 				continue
 			}
-			if some, err := selects(&o); err != nil || !some {
+			if some, err := selects(&o.Selection); err != nil || !some {
 				t.Fatalf("%q matches nothing: %v", s, err)
 			}
 		}

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Serving is what the discovery of a server says of a kind.
+// Serving says which versions of a kind a server serves, by its discovery.
 type Serving struct {
-	// Version is the version that was asked about, and Here says that it serves the kind.
+	// Version is the version of the question. Here is true if it serves the kind.
 	Version string
 	Here    bool
-	// Elsewhere are the other versions that serve the kind, in the order of the server.
+	// Elsewhere has the other versions that serve the kind, in the order of the server.
 	Elsewhere []string
 }
 
@@ -27,12 +27,14 @@ var (
 	errReset   = errors.New("the mapper was reset meanwhile")
 )
 
-// Served asks the server anew which versions of the kind it serves. An error means that nothing is
-// known. An answer counts only if it is that of a whole API server: a valid discovery document that
-// lists other kinds, core/v1 among them. No version of the kind's own group may be stale or
-// missing. So neither a page, nor a 404, nor a part of an answer can say that a kind is gone.
+// Served runs a discovery and returns which versions of the kind the server serves. With an error
+// nothing is known about the kind.
 //
-// Those who ask at the same time share one discovery, which begins after they asked.
+// An answer without the kind counts only if a whole API server gave it. The discovery document must be
+// valid and list other kinds, core/v1 among them. No version of the kind's group may be stale or
+// missing. So neither a page of a proxy, nor a 404, nor part of an answer can say that a kind is gone.
+//
+// A call returns the result of a discovery that began after it. Concurrent calls share such a discovery.
 func (f *Feed) Served(ctx context.Context) (Serving, error) {
 	all, err := f.c.discoverNow(ctx)
 	if err != nil {
@@ -52,12 +54,12 @@ func (c *Live) discoverNow(ctx context.Context) (*served, error) {
 	return newDiscovery(c.link).all(ctx)
 }
 
-// discoverNow is the answer of a discovery that began after the call.
+// discoverNow returns the result of a discovery that began after the call.
 func (m *Mapper) discoverNow(ctx context.Context) (*served, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	asked := m.begun
-	for m.running != nil && m.begun == asked { // it began before
+	for m.running != nil && m.begun == asked { // it began before the call
 		before := m.running
 		m.mu.Unlock()
 		select {
@@ -80,7 +82,7 @@ func (m *Mapper) discoverNow(ctx context.Context) (*served, error) {
 	return m.known.served, nil
 }
 
-// serving looks a kind up. The error says why it cannot be told.
+// serving looks a kind up. The error says why the answer does not count.
 func (s *served) serving(gvk schema.GroupVersionKind) (Serving, error) {
 	found := Serving{Version: gvk.Version}
 	var unknown error
@@ -115,7 +117,7 @@ func (v *servedVersion) has(kind string) bool {
 	return slices.ContainsFunc(v.resources, func(r servedResource) bool { return r.kind == kind })
 }
 
-// whole reports whether core/v1 is known with another kind than this one.
+// whole reports whether core/v1 is known and has another kind than this one.
 func (s *served) whole(kind string) bool {
 	core := s.version(schema.GroupVersion{Version: "v1"})
 	return core != nil && core.err == nil &&

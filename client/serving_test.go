@@ -12,7 +12,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 )
 
-// Whether a kind is served is told by the discovery of a whole API server only.
+// Only the discovery of a whole API server says whether a kind is served.
 func TestServed(t *testing.T) {
 	widgets := resource("widgets", "Widget", true)
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true)))
@@ -51,7 +51,7 @@ func TestServed(t *testing.T) {
 			f := newFake(t)
 			f.on("GET /api", tt.api)
 			f.on("GET /apis", tt.apis)
-			got, err := f.client(Options{Retries: -1}).Feed(widgetGVK, FeedOptions{}).Served(t.Context())
+			got, err := f.client(Options{Retries: -1}).Feed(widgetGVK, Selection{}).Served(t.Context())
 			if (err != nil) != tt.unknown || got.Here != tt.here || !slices.Equal(got.Elsewhere, tt.elsewhere) {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -59,7 +59,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// A discovery that began before the question does not answer it; those who ask meanwhile share one.
+// A discovery that began before the call does not answer it. Concurrent calls share one discovery.
 func TestServedIsFreshAndShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -72,7 +72,7 @@ func TestServedIsFreshAndShared(t *testing.T) {
 			<-go1
 			inner(w, r)
 		})
-		feed := f.client(Options{}).Feed(widgetGVK, FeedOptions{})
+		feed := f.client(Options{}).Feed(widgetGVK, Selection{})
 		done := make(chan error, 10)
 		ask := func(ctx context.Context) {
 			go func() { _, err := feed.Served(ctx); done <- err }()

@@ -32,7 +32,7 @@ func TestFeed(t *testing.T) {
 	f := newFake(t)
 	var hooked []Call
 	c := f.serve(Options{Hook: func(d Done) { hooked = append(hooked, d.Call) }})
-	feed := c.Feed(podGVK, FeedOptions{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
+	feed := c.Feed(podGVK, Selection{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
 	f.on("GET /api/v1/namespaces/web/pods", podList("5", "", "a", "b"))
 	l, err := feed.List(t.Context(), ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
 	if err != nil {
@@ -96,24 +96,24 @@ func TestFeedAccept(t *testing.T) {
 	f.on("GET /api/v1/pods", text(200, "text/html", ""))
 	for _, tt := range []struct {
 		gvk  schema.GroupVersionKind
-		o    FeedOptions
+		o    Selection
 		want string
 	}{
-		{podGVK, FeedOptions{}, wire.AcceptProtobuf},
-		{widgetGVK, FeedOptions{}, wire.AcceptJSON},
-		{podGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
-		{widgetGVK, FeedOptions{Metadata: true}, wire.AcceptMetadataList},
+		{podGVK, Selection{}, wire.AcceptProtobuf},
+		{widgetGVK, Selection{}, wire.AcceptJSON},
+		{podGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
+		{widgetGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
 	} {
 		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), ListQuery{})
-		if !is[*BadAnswer](err) {
+		if !is[*ResponseError](err) {
 			t.Errorf("HTML: got %v", err)
 		}
 		if a := f.last().header.Get("Accept"); a != tt.want {
 			t.Errorf("%v %+v: Accept %q", tt.gvk.Kind, tt.o, a)
 		}
 	}
-	_, err := c.Feed(podGVK, FeedOptions{Metadata: true}).Watch(t.Context(), WatchQuery{})
-	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*BadAnswer](err) {
+	_, err := c.Feed(podGVK, Selection{MetadataOnly: true}).Watch(t.Context(), WatchQuery{})
+	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*ResponseError](err) {
 		t.Errorf("metadata watch: Accept %q, %v", a, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestWatch(t *testing.T) {
 	if len(errs) != 2 || !is[*wire.DecodeError](errs[0]) {
 		t.Fatalf("errors %v", errs)
 	}
-	if e, ok := asType[*WatchClosed](errs[1]); !ok || e.ResourceVersion != "4" || !errors.Is(errs[1], io.EOF) {
+	if e, ok := asType[*WatchClosedError](errs[1]); !ok || e.ResourceVersion != "4" || !errors.Is(errs[1], io.EOF) {
 		t.Errorf("end: %v", errs[1])
 	}
 	if q := f.last().query; q.Get("resourceVersion") != "1" || q.Get("watch") != "true" || q.Has("limit") || q.Get("timeoutSeconds") == "" {
@@ -156,19 +156,19 @@ func TestWatch(t *testing.T) {
 	if _, _, errs = events(goneFrame); len(errs) != 1 || !IsExpired(errs[0]) {
 		t.Errorf("410: %v", errs)
 	}
-	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*BadAnswer](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
+	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*ResponseError](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
 		t.Errorf("cut: %v", errs)
 	}
-	if _, _, errs = events("{]"); len(errs) != 1 || !is[*BadAnswer](errs[0]) {
+	if _, _, errs = events("{]"); len(errs) != 1 || !is[*ResponseError](errs[0]) {
 		t.Errorf("garbage: %v", errs)
 	}
 	f.on("GET /api/v1/namespaces/web/pods", text(200, "text/html", "<html>"))
-	if _, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web")); !is[*BadAnswer](err) {
+	if _, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web")); !is[*ResponseError](err) {
 		t.Errorf("HTML: %v", err)
 	}
 }
 
-// Stop ends a loop that waits, without an error; the end of ctx does with one.
+// Stop ends a blocked loop without an error; the end of ctx ends it with one.
 func TestWatchStop(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
@@ -209,7 +209,7 @@ func TestWatchStop(t *testing.T) {
 	}
 }
 
-// A watch that the server should have ended, but did not, ends by itself.
+// A watch that the server does not end in time ends with a timeout.
 func TestWatchOfDeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
@@ -220,7 +220,7 @@ func TestWatchOfDeadConnection(t *testing.T) {
 		}
 		start, n := time.Now(), 0
 		for _, err := range w.Events() {
-			if n++; n == 2 && !is[*Timeout](err) {
+			if n++; n == 2 && !is[*TimeoutError](err) {
 				t.Errorf("got %v", err)
 			}
 		}

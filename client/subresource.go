@@ -12,16 +12,34 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// UpdateStatus replaces the status of the object and leaves its spec alone. Some kinds, Pods among
-// them, take changed labels and annotations along. Fields that the Go type does not have stay, as in an
-// [Update].
+// UpdateStatus replaces the status of the object and does not change its spec. Some kinds, such as Pods,
+// also take changed labels and annotations. Fields that the Go type does not have stay, as in [Update].
 func UpdateStatus[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj, Subresource: "status"}, opts)
 }
 
-// PatchStatus changes part of the status of the object and leaves its spec alone.
+// PatchStatus changes part of the status of the object and does not change its spec.
 func PatchStatus[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
+}
+
+// PatchStatusIfChanged writes the status of after if it differs from that of before, the object as it
+// was read. It returns the object as the server then has it. If the status does not differ, it sends
+// nothing and returns after. It never sends other changes of after.
+//
+//	before := g.DeepCopy()
+//	g.Status.Replicas = n
+//	g, err = client.PatchStatusIfChanged(ctx, c, before, g)
+//
+// The write is one merge patch of the differences; see [DiffStatus]. If the object has changed on the
+// server since it was read, the error is a [ConflictError] and nothing is written. A reconciler returns
+// that error and is called again. Package condition does the same for objects with conditions.
+func PatchStatusIfChanged[O object.Object](ctx context.Context, w Writer, before, after O, opts ...WriteOption) (O, error) {
+	patch := DiffStatus(before, after)
+	if patch.Empty() {
+		return after, nil
+	}
+	return PatchStatus(ctx, w, after, patch, opts...)
 }
 
 // ApplyStatus is [Apply] for the status of the object.
@@ -29,9 +47,9 @@ func ApplyStatus[O object.Object](ctx context.Context, w Writer, obj O, owner st
 	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Subresource: "status", Owner: owner}, opts)
 }
 
-// GetSub reads a subresource that is of a kind of its own:
-// GetSub[autoscalingv1.Scale](ctx, c, deployment, "scale"). Of obj only the kind, the namespace
-// and the name count. For one of obj's own kind, [Get] with [Sub] does.
+// GetSub reads a subresource of another kind than obj:
+// GetSub[autoscalingv1.Scale](ctx, c, deployment, "scale"). It reads only the kind, the namespace and
+// the name of obj. For a subresource of obj's kind call [Get] with [Sub].
 func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Object, sub string, opts ...GetOption) (P, error) {
 	o, err := NewGetOptions(opts...)
 	if err != nil {
@@ -49,26 +67,27 @@ func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Ob
 	return p, nil
 }
 
-// CreateSub sends body to a subresource that is of a kind of its own, a TokenRequest or a Binding,
-// and returns the answer: nil where that is a Status, as for a Binding. Of obj only the kind, the namespace and the name count.
+// CreateSub sends body to a subresource of another kind than obj, such as a TokenRequest or a Binding,
+// and returns the answer. The answer is nil if it is a Status, as for a Binding. CreateSub reads only the
+// kind, the namespace and the name of obj.
 func CreateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
 	return write(ctx, w, body, Op{Verb: VerbCreate, Object: obj, Subresource: sub, Body: body}, opts)
 }
 
-// UpdateSub replaces a subresource that is of a kind of its own. Of obj only the kind, the
-// namespace and the name count.
+// UpdateSub replaces a subresource of another kind than obj. It reads only the kind, the namespace and
+// the name of obj.
 func UpdateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
 	return write(ctx, w, body, Op{Verb: VerbUpdate, Object: obj, Subresource: sub, Body: body}, opts)
 }
 
-// GetScale reads the scale of an object: how many replicas it should have and has, and the
-// selector of its Pods. Of obj only the kind, the namespace and the name count.
+// GetScale reads the scale of an object: the desired and the actual number of replicas, and the selector
+// of its Pods. It reads only the kind, the namespace and the name of obj.
 func GetScale(ctx context.Context, c Client, obj object.Object) (*autoscalingv1.Scale, error) {
 	return GetSub[autoscalingv1.Scale](ctx, c, obj, "scale")
 }
 
-// SetScale sets how many replicas the object should have, through its scale subresource, whatever
-// they were before. Of obj only the kind, the namespace and the name count; it does not change.
+// SetScale sets the desired number of replicas by the scale subresource, whatever the number was. It
+// reads only the kind, the namespace and the name of obj, and does not change obj.
 func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, opts ...WriteOption) error {
 	op := Op{
 		Verb: VerbPatch, Object: obj, Subresource: "scale", Body: new(autoscalingv1.Scale),
@@ -81,8 +100,8 @@ func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, 
 	return err
 }
 
-// Evict asks for the Pod to be deleted as its PodDisruptionBudgets allow. A budget that does not
-// allow it now makes a [TooManyRequests]. Preconditions, propagation and grace are options.
+// Evict asks the server to delete the Pod if its PodDisruptionBudgets allow that. If a budget does not,
+// the error is a [TooManyRequestsError]. Preconditions, propagation and grace are options.
 func Evict(ctx context.Context, w Writer, pod *corev1.Pod, opts ...WriteOption) error {
 	op := Op{Verb: VerbCreate, Object: pod, Subresource: "eviction"}
 	if err := op.apply(opts); err != nil {

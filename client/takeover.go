@@ -14,26 +14,28 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// maxTakeOvers is how often an object that changes meanwhile is read again.
+// maxTakeOvers is how often TakeOver reads an object that others change at the same time.
 const maxTakeOvers = 5
 
-// TakeOver gives the fields that managers own by creates, updates and patches to owner, as if it had
-// applied them: the next [Apply] of owner removes those that it does not set. It is for programs that
-// wrote whole objects, under the name of one of managers, and go over to applies; without it what they
-// wrote once stays for ever. changed is false where there was nothing to take.
+// TakeOver gives owner the fields that managers own by creates, updates and patches, as if owner had
+// applied them. The next [Apply] of owner then removes those that it does not set. It is for a program
+// that wrote whole objects, as one of managers, and changes to applies: without it such fields stay for
+// ever. changed is false if there was nothing to take over.
 //
-// Only metadata.managedFields change, in one patch that holds only for the version that was read; after
-// a conflict the object is read again, a few times. Of obj the kind, the key and, if it has one, the
-// uid count: another object of that name is a [Conflict]. Fields of subresources stay with those who own
-// them, and so do fields that were written in another API version than those of owner.
+// TakeOver changes only metadata.managedFields, by one patch for the version that it read. After a
+// conflict it reads the object again, up to five times in all. It reads the kind, the key and the uid of
+// obj. If obj has a uid and the server has another object of that name, the error is a [ConflictError].
+//
+// Fields of subresources keep their owners. So do fields that were written in another API version than
+// those of owner.
 func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, managers ...string) (changed bool, err error) {
 	switch {
 	case isNil(obj):
-		return false, &InvalidOp{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
 	case owner == "":
-		return false, &InvalidOp{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
 	case len(managers) == 0 || slices.Contains(managers, ""):
-		return false, &InvalidOp{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
+		return false, &InvalidOpError{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
 	}
 	gvk, err := kindOf(string(VerbPatch), c.Scheme(), obj, schema.GroupVersionKind{})
 	if err != nil {
@@ -41,7 +43,7 @@ func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, ma
 	}
 	for try := 1; ; try++ {
 		changed, err = takeOver(ctx, c, gvk, obj, owner, managers)
-		if _, conflict := errors.AsType[*Conflict](err); !conflict || try == maxTakeOvers {
+		if _, conflict := errors.AsType[*ConflictError](err); !conflict || try == maxTakeOvers {
 			return changed, err
 		}
 	}
@@ -56,7 +58,7 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 	}
 	if uid := obj.GetUID(); uid != "" && uid != live.GetUID() {
 		s := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object is another one by now"}
-		return false, &Conflict{Failure: Failure{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
+		return false, &ConflictError{RequestError: RequestError{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
 	}
 	entries, changed, err := mergeManagers(live.GetManagedFields(), gvk.GroupVersion().String(), owner, managers)
 	if err != nil || !changed {
@@ -70,8 +72,9 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 	return err == nil, err
 }
 
-// mergeManagers moves the fields of the updates of managers into the apply of owner, and makes one if
-// there is none: of version, or else of the first of them.
+// mergeManagers moves the fields from the update entries of managers into the apply entry of owner. If
+// owner has no entry, it makes one, of version if managers have an entry of that version, else of the
+// version of their first.
 func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, managers []string) ([]metav1.ManagedFieldsEntry, bool, error) {
 	ours := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == owner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
@@ -122,8 +125,8 @@ func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, m
 	return append(out, merged), true, nil
 }
 
-// mergeFields adds the fields of a set, in the form of managedFields, to those of another. A field that
-// is in one as a whole, and in the other by what is below it, is in both ways in the result.
+// mergeFields adds one set of fields, in the form of managedFields, to another. If one set has a field
+// as a whole and the other has fields below it, the result has both.
 func mergeFields(into, from map[string]any) {
 	for k, v := range from {
 		sub, _ := v.(map[string]any)

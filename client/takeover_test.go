@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Updates of the managers named go to the applier; those of others, of subresources and of other
-// versions stay.
+// The applier gets the fields of the updates of the named managers. Fields of other managers, of
+// subresources and of other versions keep their owners.
 func TestMergeManagers(t *testing.T) {
 	entry := func(manager, op, version, sub, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(op), APIVersion: version, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
@@ -15,7 +15,7 @@ func TestMergeManagers(t *testing.T) {
 	const update, apply = "Update", "Apply"
 	for name, tc := range map[string]struct {
 		in     []metav1.ManagedFieldsEntry
-		fields string // of ours afterwards; empty: nothing is taken
+		fields string // ours afterwards; empty: nothing was taken over
 		left   int
 	}{
 		"none":               {nil, "", 0},

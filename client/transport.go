@@ -15,14 +15,15 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// newTransport is the transport of client-go's rest: credentials of every sort, proxies, HTTP/2
-// with pings after 30 s without a frame (15 s for the answer), HTTP/1.1 where the server has no
-// other. In two things it follows files sooner: a token file is read anew after a 401, and a CA
-// file when the server's certificate cannot be verified. And it is not shared with other clients of
-// the process, since it is made for lists: see tune.
+// newTransport makes the transport of client-go's rest. That supports all credentials, proxies, HTTP/2
+// with a ping after 30 s without a frame (15 s for the answer), and HTTP/1.1 for other servers.
+//
+// The transport reads changed files sooner: a token file after a 401, and a CA file when the server's
+// certificate cannot be verified. It is not shared with other clients of the process, because tune sets
+// it up for lists.
 func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
 	cfg = rest.CopyConfig(cfg)
-	if cfg.Transport == nil && rest.IsConfigTransportTLS(*cfg) { // else there is no HTTP/2
+	if cfg.Transport == nil && rest.IsConfigTransportTLS(*cfg) { // HTTP/2 needs TLS
 		own(cfg)
 	}
 	if cfg.BearerTokenFile != "" {
@@ -47,23 +48,23 @@ func newTransport(cfg *rest.Config) (http.RoundTripper, error) {
 	return t, nil
 }
 
-// own has rest make a transport for this configuration alone, and tune it.
+// own makes rest return a new transport for this configuration, and tune it.
 func own(cfg *rest.Config) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	// rest takes configurations for the same that have the same TLS, but none with a dialer.
+	// rest shares transports between configurations with equal TLS, unless they have a dialer.
 	cfg.WrapTransport = transport.Wrappers(tune, cfg.WrapTransport)
 }
 
-// The HTTP/2 of a transport. Larger frames cost less for each object, and what the server may send
-// ahead of the reader is memory.
+// The HTTP/2 settings of a transport. Larger frames cost less CPU for each object. Bytes that the server
+// may send ahead of the reader cost memory.
 const (
 	frameSize = 256 << 10
-	sentAhead = 1 << 20 // for each list or watch
+	sentAhead = 1 << 20 // of each list or watch
 )
 
-// tune sets up a transport that nobody has used.
+// tune sets up a transport before its first use.
 func tune(rt http.RoundTripper) http.RoundTripper {
 	inner := rt
 	for {
@@ -79,12 +80,12 @@ func tune(rt http.RoundTripper) http.RoundTripper {
 	return rt
 }
 
-// caPeriod is how often a CA file is looked at while everything goes well.
+// caPeriod is how often a CA file is read while connections succeed.
 const caPeriod = time.Minute
 
-// rotating builds a new transport when the CA file has new content: found out at once when a
-// certificate cannot be verified, and within caPeriod otherwise. rest alone looks every five
-// minutes only, and a server that changes its certificate is out of reach until then.
+// rotating makes a new transport when the content of the CA file changes. It reads the file at once when
+// a certificate cannot be verified, and every caPeriod otherwise. rest alone reads it every five
+// minutes, and cannot reach a server with a new certificate until then.
 type rotating struct {
 	cfg *rest.Config
 	now func() time.Time
@@ -101,8 +102,8 @@ func (t *rotating) with(ca []byte) (http.RoundTripper, error) {
 	return rest.TransportFor(cfg)
 }
 
-// RoundTrip implements [http.RoundTripper]. A request whose connection failed for the
-// certificate was not sent, and is sent again if the CA file has changed.
+// RoundTrip implements [http.RoundTripper]. If the server's certificate cannot be verified, the request
+// was not sent. RoundTrip then sends it on a new transport if the CA file has changed.
 func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	inner := t.current(false)
 	resp, err := inner.RoundTrip(req)
@@ -124,8 +125,8 @@ func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	return again.RoundTrip(req)
 }
 
-// current returns the transport for what the CA file holds. A file that cannot be read or parsed
-// changes nothing: it may be half written.
+// current returns the transport for the content of the CA file. It ignores a file that cannot be read or
+// parsed: the file may be half written.
 func (t *rotating) current(look bool) http.RoundTripper {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +147,7 @@ func (t *rotating) current(look bool) http.RoundTripper {
 	return next
 }
 
-// WrappedRoundTripper lets others find the transport beneath.
+// WrappedRoundTripper returns the transport inside, for apimachinery's net package.
 func (t *rotating) WrappedRoundTripper() http.RoundTripper {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -49,7 +49,7 @@ func selfSigned(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: priv}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// serveTLS serves the fake with whatever certificate cert holds at the time.
+// serveTLS serves the fake with the current certificate of cert.
 func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(f)
@@ -63,8 +63,8 @@ func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *htt
 	return srv
 }
 
-// A server that changes its authority is reached as soon as the CA file has it, not minutes
-// later; a half-written file changes nothing.
+// A server with a new authority is reached as soon as the CA file has it. A half-written file changes
+// nothing.
 func TestCARotation(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
@@ -89,11 +89,11 @@ func TestCARotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert.Store(&newCert)
-	if err := get(); !is[*BadEndpoint](err) {
+	if err := get(); !is[*EndpointError](err) {
 		t.Fatalf("before the file has it: %v", err)
 	}
 	file(t, ca, string(newCA[:len(newCA)/2]))
-	if err := get(); !is[*BadEndpoint](err) {
+	if err := get(); !is[*EndpointError](err) {
 		t.Fatalf("half written: %v", err)
 	}
 	file(t, ca, string(newCA))
@@ -109,7 +109,7 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// tokenServer takes only the token of the moment.
+// tokenServer accepts only the current token.
 func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
 	var token atomic.Value
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +126,7 @@ func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
 	return srv, &token
 }
 
-// A token that was replaced is read anew at the first 401, and the request is sent once more.
+// After a 401 the client reads the token file again and sends the request once more.
 func TestTokenRotation(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
@@ -147,7 +147,7 @@ func TestTokenRotation(t *testing.T) {
 		file(t, path, tt.file)
 		n := f.count()
 		_, err := Create(t.Context(), c, pod("x"))
-		if tt.ok != (err == nil) || !tt.ok && !is[*Unauthorized](err) {
+		if tt.ok != (err == nil) || !tt.ok && !is[*UnauthorizedError](err) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 		if got := f.count() - n; got != tt.tries {
@@ -186,7 +186,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 }
 
-// Bad starts: a clear error at once, from New or Check.
+// New and Check return a clear error for each wrong configuration.
 func TestBadStarts(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /version", text(200, "application/json", `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
@@ -213,16 +213,16 @@ func TestBadStarts(t *testing.T) {
 		says string
 	}{
 		"works":            {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, func(err error) bool { return err == nil }, ""},
-		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*BadEndpoint], `not for the name "localhost"`},
-		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*BadEndpoint], "authority"},
-		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*BadEndpoint], "does not speak TLS"},
-		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*BadEndpoint], "it speaks TLS"},
-		"no API server":    {rest.Config{Host: html.URL}, is[*BadEndpoint], "Kubernetes API server"},
-		"nobody there":     {rest.Config{Host: closed.URL}, is[*Unavailable], "refused"},
-		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*Unauthorized], "version"},
-		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*BadConfig], "/nonexistent/ca"},
-		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*BadConfig], "root certificates"},
-		"address is wrong": {rest.Config{Host: "https://a b"}, is[*BadConfig], "a b"},
+		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*EndpointError], `not for the name "localhost"`},
+		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*EndpointError], "authority"},
+		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*EndpointError], "does not speak TLS"},
+		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*EndpointError], "it speaks TLS"},
+		"no API server":    {rest.Config{Host: html.URL}, is[*EndpointError], "Kubernetes API server"},
+		"nobody there":     {rest.Config{Host: closed.URL}, is[*UnavailableError], "refused"},
+		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*UnauthorizedError], "version"},
+		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*ConfigError], "/nonexistent/ca"},
+		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*ConfigError], "root certificates"},
+		"address is wrong": {rest.Config{Host: "https://a b"}, is[*ConfigError], "a b"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		c, err := New(&tt.cfg, Options{})
@@ -235,7 +235,7 @@ func TestBadStarts(t *testing.T) {
 		}
 		cancel()
 	}
-	if _, err := New(nil, Options{}); !is[*BadConfig](err) {
+	if _, err := New(nil, Options{}); !is[*ConfigError](err) {
 		t.Errorf("nil: %v", err)
 	}
 }
@@ -291,8 +291,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// What the server is told about HTTP/2 bounds what it sends ahead; other clients of the process
-// with the same configuration are left alone.
+// The HTTP/2 settings bound the bytes that the server sends ahead. Other clients of the process with the
+// same configuration keep their settings.
 func TestHTTP2Settings(t *testing.T) {
 	cert, ca := selfSigned(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})

@@ -12,8 +12,11 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Get returns the object of the key: Get[corev1.Pod](ctx, c, key). The namespace of the key is
-// ignored for a cluster-scoped kind; an empty one is an [InvalidKey] for a namespaced kind.
+// Get returns the object of the key: Get[corev1.Pod](ctx, c, key). The object is nil whenever the error
+// is not, so also if there is no such object: that is a [NotFoundError], see [IgnoreNotFound].
+//
+// The namespace of the key is ignored for a cluster-scoped kind. For a namespaced kind an empty one is
+// an [InvalidKeyError].
 func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (P, error) {
 	o, err := NewGetOptions(opts...)
 	if err != nil {
@@ -27,14 +30,13 @@ func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, 
 	return p, nil
 }
 
-// List yields each matching object: for pod, err := range List[corev1.Pod](ctx, c, opts…). It
-// reads page by page as the loop goes on, so a loop that stops early reads no more. Every object
-// is a new value of the caller's.
+// List yields each matching object: for pod, err := range List[corev1.Pod](ctx, c, opts…). It reads
+// page by page as the loop proceeds, and a loop that stops early reads no further page. Every object is
+// a new value that the caller owns.
 //
-// An object that cannot be decoded is yielded as nil with a [*wire.DecodeError] and the sequence goes
-// on. Any other error is yielded with nil and is the last. When the snapshot expires between two
-// pages that error is a [Gone], for what was yielded cannot be taken back: start over, or give
-// [AllowInconsistent].
+// An object that cannot be decoded is yielded as nil with a [*wire.DecodeError], and the sequence
+// continues. Any other error is yielded with nil and ends the sequence. If the server's snapshot
+// expires between two pages, that error is a [GoneError]: list again, or give [AllowInconsistent].
 func List[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		o, err := NewListOptions(opts...)
@@ -62,12 +64,12 @@ func List[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOpt
 // Page is one page of a list.
 type Page[P object.Object] struct {
 	Items []P
-	// Continue is the token for the next page; empty: this is the last. It expires.
+	// Continue is the token of the next page; empty on the last page. Tokens of the server expire.
 	Continue string
-	// ResourceVersion is the state of the server that the list shows; a watch may start there.
-	// Empty when the reader does not know it.
+	// ResourceVersion is the state of the server that the list shows. A watch may start there. It
+	// is empty if the reader does not know it.
 	ResourceVersion string
-	// Remaining is about how many objects follow on later pages; -1: not known.
+	// Remaining is an estimate of how many objects follow on later pages; -1 if unknown.
 	Remaining int64
 }
 
@@ -77,9 +79,9 @@ type Pager interface {
 	Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error)
 }
 
-// ListPage reads one page of a list: ListPage[corev1.Pod](ctx, c, Limit(100)). A reader that
-// knows no pages answers with all there is. Objects that cannot be decoded are left out, and
-// err then holds a [*wire.DecodeError] for each of them beside the page of the others.
+// ListPage reads one page of a list: ListPage[corev1.Pod](ctx, c, Limit(100)). A reader that is no
+// [Pager] answers with the whole list. The page lacks objects that cannot be decoded; err then joins a
+// [*wire.DecodeError] for each of them, and the page holds the others.
 func ListPage[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) (Page[P], error) {
 	o, err := NewListOptions(opts...)
 	if err != nil {
@@ -107,55 +109,58 @@ func ListPage[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...Lis
 	return page, err
 }
 
-// Create makes the object and returns it as the server has it. Its own obj stays as it is. An
-// empty name with a generateName lets the server choose. Reviews have no name: what is returned has
-// the answer in its status.
+// Create creates the object and returns it as the server has it. With an empty name and a generateName
+// the server chooses the name. Reviews (of tokens, of access) have no name: the object that is returned
+// has the answer in its status.
 func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbCreate, Object: obj}, opts)
 }
 
-// Update replaces the object. With a resourceVersion it fails with a [Conflict] when the server
-// has a newer one; without, it overwrites what there is.
+// Update replaces the object. If obj has a resourceVersion and the server has another one, the error is
+// a [ConflictError]. Without a resourceVersion Update overwrites the object.
 //
-// A typed object that was read, changed and is written as a whole keeps the fields that its Go type
-// does not have: those of a newer server, or of a newer resource definition. They are taken from the
-// version that was read, which obj names by its uid and resourceVersion, and put where they were; see
-// RestoreJSON in package decode for what becomes of them where obj has changed. That version is at
-// hand if obj was got, or is the answer to a write, a short while ago, or if it is in the cache of the
-// manager ([Live.HeldBy]); else the object is read once more. It is looked for only if an object of
-// the type had such fields before, anywhere in this process: otherwise an Update costs nothing more.
+// # Unknown fields
 //
-// Where it cannot be told where the fields belong, or they cannot be read, the error is an
-// [UnknownFields] and nothing is sent; [DropUnknown] sends obj as it is. An object without a uid or a
-// resourceVersion, or that other code than this module's has decoded, is sent as it is. All of that is
-// so for the subresources too: [UpdateStatus], [UpdateSub].
+// A typed object keeps the fields that its Go type does not have: those of a newer server, or of a newer
+// resource definition. Update takes them from the version that was read, which obj names by its uid and
+// resourceVersion, and puts them back in their places. RestoreJSON in package decode says what becomes
+// of them where obj has changed.
+//
+// The client has that version in memory for a short while after a Get or a write. Else it looks in the
+// cache of the manager ([Live.HeldBy]), and then reads the object once more. It does so only if some
+// object of the type had unknown fields before, in this process. Otherwise an Update costs nothing more.
+//
+// If the place of a field is ambiguous, or the fields cannot be read, the error is an
+// [UnknownFieldsError] and nothing is sent. [DropUnknown] sends obj as it is. An object without a uid or
+// a resourceVersion is sent as it is, and so is one that other code than this module has decoded. The
+// same holds for the subresources: [UpdateStatus], [UpdateSub].
 func Update[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj}, opts)
 }
 
-// Patch changes part of the object. Of obj only the kind, the namespace and the name count. A
-// patch that changes nothing is sent all the same; ask [PatchData.Empty] before.
+// Patch changes part of the object. It reads the kind, the namespace and the name of obj and nothing
+// else. A patch that changes nothing is sent, too; ask [PatchData.Empty] before.
 func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Patch: patch}, opts)
 }
 
-// Apply is a server-side apply: owner then owns exactly the fields that obj sets, and what it
-// owned before but does not set any more goes. Fields that others own with other values make a
-// [Conflict] that names them, unless [Force] is given. Unknown fields are refused ([Strict]).
+// Apply is a server-side apply. Afterwards owner owns exactly the fields that obj sets. A field that
+// owner owned before and that obj does not set is removed. If others own a field with another value,
+// the error is a [ConflictError] that names it, unless [Force] is given. Unknown fields are refused
+// ([Strict]).
 //
-// A resourceVersion in obj must be the current one, or the apply is a [Conflict]; leave it empty
-// to apply to whatever is there.
+// A resourceVersion in obj must be the current one; another one is a [ConflictError]. Leave it empty to
+// apply to any version.
 //
-// A typed obj always sets the fields that its Go type writes even if they are zero. The status
-// and the creationTimestamp, where zero, are left out; use unstructured objects where another
-// field of that sort must not be owned. Zero values that a conversion of the kind's own drops come back
-// as changes on each apply.
+// A typed obj also sets the fields that its Go type writes when they are zero, except a zero status and
+// a zero creationTimestamp. Use an unstructured object if another such field must not be owned. If a
+// conversion of the kind drops zero values, each apply of them is a change.
 func Apply[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
 	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Owner: owner}, opts)
 }
 
-// Delete deletes the object. Of obj only the kind, the namespace and the name count; give [IfUID]
-// or [IfVersion] to be sure of which. It answers NotFound when there is none.
+// Delete deletes the object. It reads the kind, the namespace and the name of obj and nothing else;
+// [IfUID] and [IfVersion] are preconditions. If there is no such object, the error is a [NotFoundError].
 func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOption) error {
 	op := Op{Verb: VerbDelete, Object: obj}
 	if err := op.apply(opts); err != nil {
@@ -166,8 +171,8 @@ func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOptio
 }
 
 // DeleteAll deletes every object of the type that matches:
-// DeleteAll[corev1.Pod](ctx, c, InNamespace("web"), MatchingLabels{…}). Without a namespace it
-// deletes in all of them, if the server allows that for the kind.
+// DeleteAll[corev1.Pod](ctx, c, InNamespace("web"), MatchingLabels{…}). Without a namespace it deletes
+// in all namespaces, if the server allows that for the kind.
 func DeleteAll[T any, P object.Ptr[T]](ctx context.Context, w Writer, opts ...WriteOption) error {
 	op := Op{Verb: VerbDeleteAll}
 	if err := op.apply(opts); err != nil {
@@ -190,8 +195,8 @@ func (op *Op) apply(opts []WriteOption) error {
 	return nil
 }
 
-// write sends the op and returns the answer as the type that went in; nil where a subresource of a
-// kind of its own answers with a Status.
+// write sends the op and returns the answer in the type of obj. The answer is nil if a subresource of
+// another kind answers with a Status.
 func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []WriteOption) (O, error) {
 	var none O
 	if err := op.apply(opts); err != nil {
@@ -211,7 +216,7 @@ func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []
 	return out, nil
 }
 
-// setKind gives an object that does not know its kind the one of the options.
+// setKind sets the kind of the options, if they have one.
 func setKind(o object.Object, gvk schema.GroupVersionKind) {
 	if !gvk.Empty() {
 		o.GetObjectKind().SetGroupVersionKind(gvk)

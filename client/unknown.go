@@ -12,25 +12,25 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Holder has objects as they came from the server: a cache.
+// Holder is a cache that has objects as the server sent them.
 type Holder interface {
-	// Held returns the version of an object with all that the server sent, metadata.managedFields
-	// excepted, in memory of the caller's. False: it is not at hand, or not all of it. It must not
-	// block.
+	// Held returns a version of an object with all fields that the server sent, except
+	// metadata.managedFields. The caller owns the bytes. False: the holder lacks that version, or
+	// some of its fields. Held must not block.
 	Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool)
 }
 
-// HeldBy returns a client that asks h for what an [Update] needs of the object as it was read, before
-// it asks the server. Everything else is shared with c, which itself stays as it is. It matters only
-// where the server knows fields that the Go types do not: it saves a request for each update.
+// HeldBy returns a client whose [Update] asks h for the version that was read before it asks the server.
+// It saves a request for each update of an object that has fields which its Go type lacks. The new
+// client shares everything else with c, which does not change.
 func (c *Live) HeldBy(h Holder) *Live {
 	d := *c
 	d.holder = h
 	return &d
 }
 
-// DropUnknown lets an [Update] or [UpdateStatus] remove the fields that the Go type of the object does
-// not have.
+// DropUnknown lets an [Update] or [UpdateStatus] remove the fields that the object's Go type does not
+// have.
 type DropUnknown struct{}
 
 // ApplyToWrite implements [WriteOption].
@@ -39,27 +39,27 @@ func (DropUnknown) ApplyToWrite(op *Op) error {
 	return nil
 }
 
-// UnknownFields is the error for an update that could have removed fields that the Go type of the
-// object does not have. Nothing was sent. A patch of what changed ([Diff]) leaves them alone, and
-// [DropUnknown] lets them go.
-type UnknownFields struct {
+// UnknownFieldsError is the error for an update that could have removed fields which the object's Go
+// type does not have. Nothing was sent. A patch of the changes ([Diff]) keeps such fields, and
+// [DropUnknown] lets the update remove them.
+type UnknownFieldsError struct {
 	Call
-	// cause is a [*decode.PlaceError] where it cannot be told where the fields belong; else why the
-	// object could not be read again.
+	// cause is a [*decode.PlaceError] if the place of the fields is ambiguous, else the error of
+	// reading the object again.
 	cause error
 }
 
-func (e *UnknownFields) Error() string {
+func (e *UnknownFieldsError) Error() string {
 	return fmt.Sprintf("%s: would remove fields that the Go type does not have: %v", e.Call, e.cause)
 }
 
-// Unwrap returns the cause: a [*decode.PlaceError] names the fields, and where they were.
-func (e *UnknownFields) Unwrap() error { return e.cause }
+// Unwrap returns the cause. A [*decode.PlaceError] names the fields and their places.
+func (e *UnknownFieldsError) Unwrap() error { return e.cause }
 
 var errOtherForm = errors.New("the object was read in another encoding")
 
-// building is what makes the requests of a write: those of its plan, with what the Go type of the
-// object does not know.
+// building returns the function that makes the request of a write: that of the plan, with the unknown
+// fields put back into the body.
 func (c *Live) building(ctx context.Context, p *plan) func(plain bool) (*request, error) {
 	if !p.mayLose() {
 		return p.build
@@ -76,16 +76,16 @@ func (c *Live) building(ctx context.Context, p *plan) func(plain bool) (*request
 	}
 }
 
-// mayLose reports whether the write replaces an object that was read by one of a Go type which did not
-// know all fields of all objects so far.
+// mayLose reports whether the write replaces an object that was read, and whose Go type has lacked
+// fields of some object before.
 func (p *plan) mayLose() bool {
 	o := p.answer
 	return p.op.Verb == VerbUpdate && !p.op.DropUnknown && formOf(o) == typed &&
 		o.GetUID() != "" && o.GetResourceVersion() != "" && wire.Partial(o)
 }
 
-// restored is the body of a request with the unknown fields of the version that was read. Where the
-// server has another version by now, or none, it is left as it is: the server refuses it.
+// restored is the body of a request with the unknown fields of the version that was read. If the server
+// has another version by now, or none, the body stays as it is: the server refuses it.
 func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error) {
 	enc, _, err := wire.ParseContentType(r.contentType)
 	if err != nil {
@@ -96,19 +96,19 @@ func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return nil, &UnknownFields{r.call, err}
+		return nil, &UnknownFieldsError{r.call, err}
 	case !ok:
 		return r.body, nil
 	}
 	body, err := wire.Restore(r.body, p.answer, read)
 	if err != nil {
-		return nil, &UnknownFields{r.call, err}
+		return nil, &UnknownFieldsError{r.call, err}
 	}
 	return body, nil
 }
 
-// asRead is the object of an update in the version that the update is of, as the server sent it: what
-// is at hand, or what the server has, if that is it.
+// asRead is the version of the object that the update is based on, as the server sent it. It comes from
+// memory, from the holder, or from the server if that still has this version; else ok is false.
 func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wire.Raw, ok bool, err error) {
 	o, key := p.answer, p.target.call.Key
 	uid, version := o.GetUID(), o.GetResourceVersion()
@@ -125,9 +125,9 @@ func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wir
 		get.Parent, get.Subresource = p.target.gvk, p.op.Subresource
 	}
 	if read, err = c.fetch(ctx, key, o, get); err != nil {
-		_, gone := errors.AsType[*NotFound](err)
-		_, never := errors.AsType[*NotServed](err)
-		if gone || never { // as the update will find out
+		_, gone := errors.AsType[*NotFoundError](err)
+		_, never := errors.AsType[*NotServedError](err)
+		if gone || never { // the update gets the same answer
 			err = nil
 		}
 		return wire.Raw{}, false, err
@@ -144,8 +144,8 @@ func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wir
 	return read, true, nil
 }
 
-// serves reports whether what was read can be put into a body of the encoding: it is in the same one, or
-// there is nothing to be put.
+// serves reports whether unknown fields of read can be put into a body of the encoding: read has the
+// same encoding, or no unknown fields.
 func serves(read wire.Raw, o object.Object, enc wire.Encoding) bool {
 	if read.Encoding == enc {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// oldConfigMap is the type of a ConfigMap as of long ago: it has data and nothing else.
+// oldConfigMap is an old Go type of a ConfigMap: it has data and nothing else.
 type oldConfigMap struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -30,7 +30,7 @@ func (m *oldConfigMap) DeepCopyObject() runtime.Object {
 	return &oldConfigMap{TypeMeta: m.TypeMeta, ObjectMeta: d.ObjectMeta, Data: d.Data}
 }
 
-// What the generated code of a type with a protobuf form has.
+// The methods that generated code of a type with a protobuf form has.
 func (m *oldConfigMap) Size() int { return m.now().Size() }
 func (m *oldConfigMap) MarshalToSizedBuffer(b []byte) (int, error) {
 	return m.now().MarshalToSizedBuffer(b)
@@ -42,8 +42,7 @@ func (m *oldConfigMap) Unmarshal(b []byte) error {
 	return err
 }
 
-// A program that is older than the server, and protobuf: whether the object was got, listed or is the
-// answer to a write, and as JSON where the Go type has no other form.
+// An old Go type keeps unknown fields in protobuf and in JSON, of an object from a get, a list or a write.
 func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	types := runtime.NewScheme()
@@ -69,7 +68,7 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 		m.Data = map[string]string{"k": "3"}
 		must(client.Update(ctx, old, m))(t)
 		_, err = client.Update(ctx, old, m)
-		as[*client.Conflict](t, err)
+		as[*client.ConflictError](t, err)
 	}
 	now := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(in)))(t)
 	if d := cmp.Diff(in.BinaryData, now.BinaryData); d != "" || now.Data["k"] != "3" || now.Labels["l"] != "2" {

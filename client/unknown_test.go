@@ -45,7 +45,7 @@ func (w *partWidget) DeepCopyObject() runtime.Object {
 
 const widgetPath = "/apis/example.com/v1/namespaces/web/widgets/w"
 
-// widgetText is a widget of a version, as a newer server has it.
+// widgetText is a version of a widget with a field that partWidget lacks.
 func widgetText(version int) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"web","uid":"u","resourceVersion":"%d"},"spec":{"size":1,"color":"red","rules":[{"path":"/a","cost":1}]},"status":{"phase":"Done"}}`, version)
 }
@@ -78,13 +78,13 @@ func (f *fake) requests() (all []string) {
 	return all
 }
 
-// wantBody is what an update of size and path to 2 should send.
+// wantBody is the expected body of an update of size and path to 2.
 func wantBody(version int, size int, path, more string) string {
 	return fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w","namespace":"web","uid":"u","resourceVersion":"%d"},"spec":{"size":%d,"rules":[{"path":"%s","cost":1}],"color":"red"},"status":{%s"phase":"Done"}}`+"\n", version, size, path, more)
 }
 
-// What is read, changed and sent as a whole keeps what the Go type does not have; so does what the
-// answer is changed to. That takes no request more.
+// An update of an object that was read keeps its unknown fields, and so does an update of its answer. It
+// costs no further request.
 func TestUpdateKeepsUnknownFields(t *testing.T) {
 	f, c := widgetClient(t)
 	w, err := Get[partWidget](t.Context(), c, key("w"))
@@ -109,7 +109,8 @@ func TestUpdateKeepsUnknownFields(t *testing.T) {
 	equal(t, "requests", f.requests(), []string{"GET /w", "PUT /w", "PUT /w/status"})
 }
 
-// What is not at hand any more is asked for once more, and left alone if it is not the same version.
+// A version that is not in memory is read once more. If the server has another version, the update is
+// sent as it is.
 func TestUpdateReadsAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -120,7 +121,7 @@ func TestUpdateReadsAgain(t *testing.T) {
 		{"as it was", text(200, wire.ContentTypeJSON, widgetText(1)), true, nil},
 		{"changed", text(200, wire.ContentTypeJSON, widgetText(3)), false, nil},
 		{"gone", status(404, metav1.StatusReasonNotFound, ""), false, nil},
-		{"may not be read", status(403, metav1.StatusReasonForbidden, ""), false, new(*Forbidden)},
+		{"may not be read", status(403, metav1.StatusReasonForbidden, ""), false, new(*ForbiddenError)},
 		{"no object", text(200, wire.ContentTypeJSON, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":[]}`), false, new(*wire.DecodeError)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestUpdateReadsAgain(t *testing.T) {
 				w.Spec.Size = 2
 				_, err = Update(t.Context(), c, w)
 				if tt.refused != nil {
-					if _, ok := errors.AsType[*UnknownFields](err); !ok || !errors.As(err, tt.refused) {
+					if _, ok := errors.AsType[*UnknownFieldsError](err); !ok || !errors.As(err, tt.refused) {
 						t.Errorf("error %v", err)
 					}
 					equal(t, "requests", f.requests(), []string{"GET ", "GET /w"})
@@ -175,7 +176,7 @@ func TestUpdateOfWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Where it cannot be told what belongs where, nothing is sent unless the caller says so.
+// If the place of unknown fields is ambiguous, nothing is sent without DropUnknown.
 func TestUpdateThatWouldLose(t *testing.T) {
 	f, c := widgetClient(t)
 	w, err := Get[partWidget](t.Context(), c, key("w"))
@@ -189,7 +190,7 @@ func TestUpdateThatWouldLose(t *testing.T) {
 	if !ok || place.Field != "spec.rules" || !slices.Equal(place.Names, []string{"cost"}) {
 		t.Errorf("error %v", err)
 	}
-	if e, ok := errors.AsType[*UnknownFields](err); !ok || e.Key != key("w") || e.Verb != "update" {
+	if e, ok := errors.AsType[*UnknownFieldsError](err); !ok || e.Key != key("w") || e.Verb != "update" {
 		t.Errorf("error %v", err)
 	}
 	equal(t, "requests", f.requests(), []string{"GET /w"})
@@ -199,7 +200,7 @@ func TestUpdateThatWouldLose(t *testing.T) {
 	if got := f.last().body; strings.Contains(got, "color") {
 		t.Errorf("sent %s", got)
 	}
-	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*InvalidOp)) {
+	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*InvalidOpError)) {
 		t.Error(err)
 	}
 }
@@ -232,8 +233,8 @@ func TestUnknownFieldsStayOut(t *testing.T) {
 	}
 }
 
-// A protobuf kind; and one that the server takes as JSON only, of which no JSON was read. No other test
-// uses the type: what is known of it now would make them ask again, too.
+// Unknown fields of protobuf stay; if the server takes only JSON and no JSON was read, the update fails.
+// Other tests do not use this type: its unknown fields would cost them further requests.
 func TestUpdateKeepsUnknownMessages(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "1"}}
 	node.Spec.Taints = []corev1.Taint{{Key: "a"}}
@@ -266,7 +267,7 @@ func TestUpdateKeepsUnknownMessages(t *testing.T) {
 	}
 }
 
-// A subresource of a kind of its own has fields of its own.
+// A subresource of another kind has its own unknown fields.
 func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/web/deployments/d/scale"
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "web", UID: "u", ResourceVersion: "1"}}
@@ -286,7 +287,7 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.Spec.Replicas = 3
-	c.recent = new(recent) // it is not at hand any more
+	c.recent = new(recent) // the version is not in memory
 	if _, err := UpdateSub(t.Context(), c, deployment(), "scale", got); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +297,7 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 	}
 }
 
-// What was read last is kept, within a bound; an object that is read again replaces its older version.
+// The objects that were read last are kept within a bound. A newer version replaces the older one.
 func TestRecent(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(widgetGVK, &partWidget{})
@@ -343,8 +344,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdate is what an update does beside the request: it encodes the object, and where some object
-// of the type had unknown fields, looks for those of this one, and puts them back.
+// BenchmarkUpdate measures the work of an update beside the request. It encodes the object. If some object
+// of the type had unknown fields, it finds those of this object and puts them back.
 func BenchmarkUpdate(b *testing.B) {
 	w := &partWidget{}
 	for i := range 50 {

@@ -11,34 +11,38 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Event is one event of a [Watcher]. Bookmarks are among them, and carry no object; on a kind
-// without objects one may be the first event.
+// Event is one event of a [Watcher]. A Bookmark has no object; it may be the first event of a kind
+// without objects.
 type Event[P object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark.
 	Type wire.EventType
-	// Object as it is after the event, for Deleted as it last was. It belongs to the caller. nil
-	// for a Bookmark.
+	// Object is the state after the event, or the last state for Deleted. The caller owns it. It is
+	// nil for a Bookmark.
 	Object P
-	// ResourceVersion to start the next watch from.
+	// ResourceVersion is where the next watch may start.
 	ResourceVersion string
 }
 
-// WatchClosed is the end of a watch: the server closed it, as it does after some minutes, or the
-// connection ended between two events. Watch again from ResourceVersion.
-type WatchClosed struct {
+// WatchClosedError is the normal end of a watch: the server closed it, as it does after some minutes,
+// or the connection ended between two events. Watch again from ResourceVersion.
+type WatchClosedError struct {
 	Call
-	// ResourceVersion of the last event; empty: there was none.
+	// ResourceVersion is that of the last event. It is empty if there was none and the watch
+	// began without a version.
 	ResourceVersion string
 }
 
-func (e *WatchClosed) Error() string { return fmt.Sprintf("%s: closed by the server", e.Call) }
+func (e *WatchClosedError) Error() string { return fmt.Sprintf("%s: closed by the server", e.Call) }
 
 // Unwrap returns io.EOF.
-func (e *WatchClosed) Unwrap() error { return io.EOF }
+func (e *WatchClosedError) Unwrap() error { return io.EOF }
 
 // Watcher is a running watch. Events is for one goroutine; Stop may be called by any.
 type Watcher[P object.Object] struct {
@@ -56,19 +60,19 @@ type Watcher[P object.Object] struct {
 
 var errStopped = errors.New("the watch was stopped")
 
-// Watch follows the objects of a type: the bare stream, for those who want no cache.
+// Watch streams the events of a type, without a cache:
 //
 //	w, err := client.Watch[corev1.Pod](ctx, c, client.InNamespace("web"))
 //	…
 //	defer w.Stop()
 //	for ev, err := range w.Events() { … }
 //
-// It begins after the resourceVersion of [AtVersion]; without one the server first sends what
-// there is, as Added events. Limit and Continue have no meaning. The server ends a watch after
-// five to ten minutes; one that it does not end, because the connection is dead, ends half a
-// minute later with a [Timeout].
+// The events start after the resourceVersion of [AtVersion]. Without one the server first sends the
+// objects that exist, as Added events. An option that only a list can honor, such as [Limit], is an
+// [InvalidOpError].
 //
-// Stop must be called, or ctx end, to free the connection.
+// The server ends a watch after five to ten minutes. On a dead connection the watch ends half a minute
+// after that, with a [TimeoutError]. The connection is freed by Stop, or when ctx ends.
 func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOption) (*Watcher[P], error) {
 	o, err := NewListOptions(opts...)
 	if err != nil {
@@ -79,14 +83,14 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	if err != nil {
 		return nil, err
 	}
-	if err := watchable(&o); err != nil {
+	if err := o.watches(proto); err != nil {
 		return nil, err
 	}
 	t, err := c.resolve(ctx, verbWatch, gvk, object.Key{Namespace: o.Namespace}, "", true)
 	if err != nil {
 		return nil, err
 	}
-	o.Limit, o.Continue, o.Match = 0, "", ""
+	o.Match = "" // the API has it for lists only
 	query := listQuery(&o)
 	last := 5*time.Minute + rand.N(5*time.Minute)
 	watchParameters(query, WatchQuery{Timeout: last})
@@ -114,8 +118,24 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	}, nil
 }
 
-// Stop ends the watch; a loop over its events ends without an error. It may be called again, and
-// from another goroutine.
+// watches returns an error for an option that a watch of objects like proto cannot honor.
+func (o *ListOptions) watches(proto object.Object) error {
+	more := *o
+	more.Kind, more.Selection, more.ResourceVersion, more.EvenUnavailable = schema.GroupVersionKind{}, Selection{}, "", false
+	if more.Match == metav1.ResourceVersionMatchNotOlderThan {
+		more.Match = "" // AtVersion sets it for lists
+	}
+	switch {
+	case more != (ListOptions{}):
+		return &InvalidOpError{Verb: verbWatch, Field: "Limit, Continue, Match, Inconsistent", Problem: "have no meaning for a watch"}
+	case o.MetadataOnly && formOf(proto) != metadataForm:
+		return notMetadata(verbWatch)
+	}
+	return watchable(&o.Selection)
+}
+
+// Stop ends the watch. A loop over the events then ends without an error. Stop may be called more than
+// once and from any goroutine.
 func (w *Watcher[P]) Stop() {
 	w.stop.Do(func() {
 		w.guard.Stop()
@@ -124,11 +144,11 @@ func (w *Watcher[P]) Stop() {
 	})
 }
 
-// Events yields the events in the order of the server, and blocks between them. An object that
-// cannot be decoded is yielded as an Event with its type alone and a [*wire.DecodeError], and the
-// sequence goes on. Every other error is the last: [WatchClosed], [Gone] when the version is too
-// old, [Timeout], [Unavailable], [BadAnswer], or the end of ctx. After Stop there is no error.
-// The watch is over when the loop is: Events stops it.
+// Events yields the events in the order of the server, and blocks between them. For an object that
+// cannot be decoded it yields an Event with only a Type, and a [*wire.DecodeError]; the sequence
+// continues. Any other error ends the sequence: [WatchClosedError], [GoneError] if the version is too
+// old, [TimeoutError], [UnavailableError], [ResponseError], or the end of ctx. After Stop there is no
+// error. Events stops the watch when the loop ends.
 func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
 	return func(yield func(Event[P], error) bool) {
 		defer w.Stop()
@@ -150,7 +170,7 @@ func (w *Watcher[P]) next() (Event[P], error) {
 	ev := Event[P]{Type: f.Type}
 	switch {
 	case err == io.EOF:
-		return ev, &WatchClosed{Call: w.call, ResourceVersion: w.version}
+		return ev, &WatchClosedError{Call: w.call, ResourceVersion: w.version}
 	case context.Cause(w.ctx) == errSilent:
 		return ev, connectionError(context.Background(), w.ctx, w.call, nil, err)
 	case err != nil && isDecodeError(err):

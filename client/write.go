@@ -31,7 +31,7 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 		op.Owner = c.owner
 	}
 	if op.Verb == VerbDeleteAll {
-		if some, err := selects(&op.Select); err != nil || !some {
+		if some, err := selects(&op.Select.Selection); err != nil || !some {
 			return nil, err
 		}
 	}
@@ -63,11 +63,11 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	return out, nil
 }
 
-// plan is a write that has been checked and knows where it goes.
+// plan is a write that was checked and has a target.
 type plan struct {
 	op     *Op
 	target *target
-	// answer is the object whose kind and form the answer has: the body, or the object.
+	// answer has the kind and the form of the answer: it is the body, or the object.
 	answer object.Object
 	gvk    schema.GroupVersionKind
 }
@@ -91,11 +91,11 @@ func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 			return nil, fmt.Errorf("%s %s: %w", verb, gvk.Kind, err)
 		}
 		if formOf(p.answer) == metadataForm && op.Verb != VerbApply {
-			return nil, &InvalidOp{Verb: op.Verb, Field: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
+			return nil, &InvalidOpError{Verb: op.Verb, Field: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
 		}
 	}
 	if op.Verb == VerbApply && op.Owner == "" {
-		return nil, &InvalidOp{Verb: op.Verb, Field: "Owner", Problem: "is empty"}
+		return nil, &InvalidOpError{Verb: op.Verb, Field: "Owner", Problem: "is empty"}
 	}
 	key := object.KeyOf(op.Object)
 	all := false
@@ -103,19 +103,19 @@ func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
 	case op.Verb == VerbDeleteAll:
 		key, all = object.Key{Namespace: op.Select.Namespace}, true
 	case key.Name == "" && !(op.Verb == VerbCreate && op.Subresource == "" && (op.Object.GetGenerateName() != "" || isReview(gvk))):
-		return nil, &InvalidKey{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
+		return nil, &InvalidKeyError{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
 	}
 	p.target, err = c.resolve(ctx, verb, gvk, key, op.Subresource, all)
 	return p, err
 }
 
-// isReview reports whether the objects of a kind are questions, which are created to be answered,
-// never stored, and have no name.
+// isReview reports whether the objects of a kind are reviews. The server answers a review, does not
+// store it, and takes it without a name.
 func isReview(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == authenticationv1.GroupName || gvk.Group == authorizationv1.GroupName
 }
 
-// build makes the request; plain asks for JSON both ways.
+// build makes the request. plain is for JSON in both directions.
 func (p *plan) build(plain bool) (*request, error) {
 	op := p.op
 	r := &request{call: p.target.call, path: p.target.path(), query: p.query(), accept: acceptFor(p.answer, plain)}
@@ -156,9 +156,9 @@ func (p *plan) query() url.Values {
 	q := url.Values{}
 	if op.Verb == VerbDelete || op.Verb == VerbDeleteAll {
 		if op.Verb == VerbDeleteAll {
-			q = selectorQuery(&op.Select)
+			q = selectorQuery(&op.Select.Selection)
 		}
-		return q // the rest is in the body
+		return q // the other options are in the body
 	}
 	if op.DryRun {
 		q.Set("dryRun", metav1.DryRunAll)
@@ -190,7 +190,7 @@ func (op *Op) deleteBody() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// deleteOptions are the preconditions, the propagation and the grace of the op; nil: none.
+// deleteOptions has the preconditions, the propagation and the grace of the op; nil if it has none.
 func (op *Op) deleteOptions() *metav1.DeleteOptions {
 	if op.IfUID == nil && op.IfVersion == nil && op.Propagation == "" && op.Grace == nil {
 		return nil
@@ -205,9 +205,9 @@ func (op *Op) deleteOptions() *metav1.DeleteOptions {
 	return o
 }
 
-// applyBody is the object as an apply configuration. What a typed object writes although it says
-// nothing is left out (nulls outside of free JSON, a status that is zero), and so is what an apply may
-// not hold.
+// applyBody is the object as an apply configuration. It lacks managedFields, which an apply may not have.
+// For a typed object it also lacks a zero status, and nulls outside of free JSON: the Go type writes
+// those although nobody set them.
 func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	body, _, err := wire.Encode(o, gvk, wire.JSON)
 	if err != nil {
@@ -231,7 +231,7 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// onlyIfAbsent is the body of an apply that changes no object.
+// onlyIfAbsent is the body of an apply that changes no existing object.
 func onlyIfAbsent(body []byte) ([]byte, error) {
 	m, err := decodeMap(body)
 	if err != nil {

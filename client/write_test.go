@@ -27,8 +27,7 @@ func widget() *unstructured.Unstructured {
 	return u
 }
 
-// Each typed function: what it sends, and that it returns what the server says and leaves what it
-// was given alone.
+// Each typed function sends the expected request, returns the answer, and does not change its arguments.
 func TestWrites(t *testing.T) {
 	meta := meta1("x")
 	zero := GraceSeconds(0)
@@ -36,7 +35,7 @@ func TestWrites(t *testing.T) {
 		name string
 		do   func(c *Live, p *corev1.Pod) (object.Object, error)
 		want string // method, path, query
-		ct   string // content type of what is sent
+		ct   string // content type of the body
 		body string // of a JSON body
 	}{
 		{
@@ -129,7 +128,7 @@ func TestWrites(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
-			// The answer is of the kind that was asked about, and says that the server made it.
+			// The answer has the kind of the request and a field of the server.
 			f.on("DELETE "+podPath, answer(200, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
 			f.on("DELETE /api/v1/namespaces/web/pods", podList("9", "", "x"))
 			f.on("DELETE /apis/example.com/v1/widgets", text(200, "application/json", `{"kind":"WidgetList"}`))
@@ -181,7 +180,7 @@ func decoded(t *testing.T, s string) (v any) {
 	return v
 }
 
-// What the client is told holds for all its writes.
+// The options of a client apply to all its writes.
 func TestClientDefaults(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
@@ -219,7 +218,7 @@ func TestCreateKeys(t *testing.T) {
 		"bad spec":     {ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"", "\xff"}}}}},
 	} {
 		_, err := Create(t.Context(), c, p)
-		if !is[*InvalidKey](err) && !is[*InvalidText](err) {
+		if !is[*InvalidKeyError](err) && !is[*InvalidTextError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -238,7 +237,7 @@ func TestInvalidTextNamesTheField(t *testing.T) {
 		"StringData[\"\\xff\"]":              &corev1.Secret{StringData: map[string]string{"\xff": ""}},
 		"ObjectMeta.OwnerReferences[0].Name": &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Name: "\xff"}}}},
 	} {
-		e, ok := asType[*InvalidText](checkText(o))
+		e, ok := asType[*InvalidTextError](checkText(o))
 		if !ok || e.Field != want {
 			t.Errorf("got %v, want %s", e, want)
 		}
@@ -248,7 +247,7 @@ func TestInvalidTextNamesTheField(t *testing.T) {
 	}
 }
 
-// A Delete that leaves the object, waiting for its finalizers, answers with the object.
+// The answer to a Delete is the object, if that waits for its finalizers.
 func TestDeleteAnswersWithObject(t *testing.T) {
 	f := newFake(t)
 	f.on("DELETE "+podPath, reply(pod("x"), podGVK))
@@ -264,7 +263,7 @@ func TestConflictOfApply(t *testing.T) {
 	s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl"`}}
 	f.on("PATCH /apis/apps/v1/namespaces/web/deployments/d", answer(http.StatusConflict, s))
 	_, err := Apply(t.Context(), f.client(Options{}), deployment(), "me")
-	e, ok := asType[*Conflict](err)
+	e, ok := asType[*ConflictError](err)
 	if !ok || len(e.Fields) != 1 || e.Fields[0].Path != ".spec.replicas" {
 		t.Errorf("got %v", err)
 	}
@@ -280,7 +279,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Options are not lost on a wrapper of the Writer: it sees the whole op.
+// A wrapper of the Writer sees the whole Op with all options.
 func TestWriterSeesOp(t *testing.T) {
 	var seen []Op
 	w := writerFunc(func(op Op) (object.Object, error) {

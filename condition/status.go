@@ -1,23 +1,20 @@
 package condition
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
-// Status is the status of one object while it is being worked out, from [Begin] to
-// [Status.Patch]. It is for one goroutine.
+// Status collects the changes of an object's status, from [Begin] to [Status.Patch]. One goroutine
+// at a time may use it.
 type Status[T any, P object.Ptr[T]] struct {
 	obj        P
 	before     P
@@ -25,8 +22,8 @@ type Status[T any, P object.Ptr[T]] struct {
 	errs       []error
 }
 
-// Begin remembers how the object was read. From then on its status may be changed freely;
-// [Status.Patch] sends what differs. conditions points to a field of the object itself, as
+// Begin records the object as it was read. After that its status may be changed freely;
+// [Status.Patch] sends the difference. conditions must point to a field of the object itself, as
 // &g.Status.Conditions does.
 func Begin[T any, P object.Ptr[T]](obj P, conditions *[]metav1.Condition) *Status[T, P] {
 	s := &Status[T, P]{obj: obj, conditions: conditions}
@@ -49,17 +46,17 @@ func within[T any](obj *T, p *[]metav1.Condition) bool {
 	return at >= begin && at < begin+reflect.TypeFor[T]().Size()
 }
 
-// True sets a condition to True. The message is made as by fmt.Sprintf.
+// True sets a condition to True. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) True(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionTrue, reason, format, args)
 }
 
-// False sets a condition to False. The message is made as by fmt.Sprintf.
+// False sets a condition to False. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) False(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionFalse, reason, format, args)
 }
 
-// Unknown sets a condition to Unknown. The message is made as by fmt.Sprintf.
+// Unknown sets a condition to Unknown. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) Unknown(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionUnknown, reason, format, args)
 }
@@ -68,8 +65,8 @@ func (s *Status[T, P]) put(conditionType string, status metav1.ConditionStatus, 
 	s.Set(metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// Set sets a condition, as observed on the generation of the object as it was read. One that the
-// API would refuse is not set, and makes [Status.Patch] fail.
+// Set sets a condition with the generation of the object as it was read. If the API would reject
+// the condition, Set does not set it, and [Status.Patch] fails.
 func (s *Status[T, P]) Set(c metav1.Condition) {
 	if s.obj == nil {
 		return
@@ -89,16 +86,16 @@ func (s *Status[T, P]) Summarize(conditionType string, of ...string) {
 	}
 }
 
-// Remove takes a condition out.
+// Remove removes a condition.
 func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, conditionType) }
 
-// Patch sends what of the status has changed since Begin, or since the last Patch, in one request;
-// none where nothing has. The object is then as the server answered, and may be changed and patched
-// again. What was changed outside its status is not sent, and lost.
+// Patch sends the changes of the status since Begin, or since the last Patch, in one request. It
+// sends none if nothing has changed. Afterwards the object is as the server answered; it may be
+// changed and patched again. Changes outside its status are not sent, and are lost.
 //
-// Nothing is written when the object has changed on the server since it was read: the error is a
-// *client.Conflict, to be returned from the reconcile, which is then called again. NotFound says
-// that the object is gone. A condition that the API would refuse is an *InvalidError, and then
+// Patch writes nothing if the object has changed on the server since it was read. The error is then
+// a *client.ConflictError: return it from the reconcile, which is called again. A NotFoundError
+// says that the object was deleted. A condition that the API would reject is an *InvalidError, and
 // nothing is sent.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
 	if s.obj == nil {
@@ -107,16 +104,16 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 	if len(s.errs) > 0 {
 		return s.wrap(errors.Join(s.errs...))
 	}
-	patch, err := Diff(s.before, s.obj)
+	patch := client.DiffStatus(s.before, s.obj)
 	switch {
-	case err != nil:
-		return s.wrap(err)
 	case patch.Empty():
 		return nil
+	case s.before.GetResourceVersion() == "":
+		return s.wrap(ErrNotRead)
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
-	if _, conflict := errors.AsType[*client.Conflict](err); conflict {
-		return s.wrap(fmt.Errorf("nothing is written, since the object changed after it was read: %w", err))
+	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
+		return s.wrap(fmt.Errorf("nothing was written: the object changed after it was read: %w", err))
 	}
 	if err != nil {
 		return s.wrap(err)
@@ -128,48 +125,4 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 
 func (s *Status[T, P]) wrap(err error) error {
 	return fmt.Errorf("status of %s %s: %w", reflect.TypeFor[T]().Name(), object.KeyOf(s.before), err)
-}
-
-// Diff is the patch that turns the status of before into that of after, and holds only while the
-// object is as before on the server. It is empty where the two do not differ. Whatever else differs
-// is not in it.
-func Diff(before, after object.Object) (client.PatchData, error) {
-	a, err := statusOnly(before)
-	if err != nil {
-		return client.PatchData{}, err
-	}
-	b, err := statusOnly(after)
-	if err != nil {
-		return client.PatchData{}, err
-	}
-	if p := client.Diff(a, b); p.Empty() || p.Err() != nil {
-		return p, p.Err()
-	}
-	if before.GetResourceVersion() == "" {
-		return client.PatchData{}, ErrNotRead
-	}
-	p := client.DiffWithLock(a, b)
-	return p, p.Err()
-}
-
-// statusOnly is the object without anything but its status and its version.
-func statusOnly(o object.Object) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	var whole struct {
-		Status any `json:"status"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	if err := dec.Decode(&whole); err != nil {
-		return nil, err
-	}
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Status"}}
-	if m, ok := whole.Status.(map[string]any); ok {
-		out.Object["status"] = m
-	}
-	out.SetResourceVersion(o.GetResourceVersion())
-	return out, nil
 }

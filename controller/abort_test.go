@@ -35,7 +35,7 @@ func TestAbort(t *testing.T) {
 					cause, ended = context.Cause(ctx), time.Now()
 					return reconcile.Result{}, cause
 				}}
-				c := newController(t, m, r, controller.Options{}, forDeployments())
+				c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments())
 				ctx, stop := context.WithCancel(t.Context())
 				abort, lose := context.WithCancelCause(context.Background())
 				defer lose(nil)
@@ -60,7 +60,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// instrumented is a manager that asks for what its controllers do.
+// instrumented is a manager whose hooks record their calls.
 type instrumented struct {
 	*manager
 	mu    sync.Mutex
@@ -86,7 +86,7 @@ type observer struct{ f func(string) }
 func (o observer) ObserveWait(time.Duration) { o.f("wait") }
 func (o observer) ObserveWork(time.Duration) { o.f("work") }
 
-// The hooks of the manager are called beside those of the options.
+// The hooks of the manager are called in addition to those of the options.
 func TestHooksOfTheManager(t *testing.T) {
 	for name, own := range map[string]bool{"alone": false, "beside others": true} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestHooksOfTheManager(t *testing.T) {
 					}
 				}
 				o.Priority = func(reconcile.Cause) int { panic("no priority") }
-				c, err := controller.New(m, "test", &recorder{}, o, one(forDeployments())...)
+				c, err := controller.NewWith(m, "test", new(recorder).Reconcile, o, one(forDeployments())...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestHooksOfTheManager(t *testing.T) {
 
 func TestEveryReplica(t *testing.T) {
 	for _, every := range []bool{false, true} {
-		c := newController(t, newManager(), &recorder{}, controller.Options{EveryReplica: every}, one(forDeployments())...)
+		c := newController(t, newManager(), new(recorder).Reconcile, controller.Options{EveryReplica: every}, one(forDeployments())...)
 		if c.EveryReplica() != every {
 			t.Errorf("%v", c.EveryReplica())
 		}

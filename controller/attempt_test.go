@@ -13,12 +13,11 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// A reconcile that went well is a line for who wants to debug, by the level of the logger that is
-// its own.
+// A successful reconcile is logged at level debug. The level is that of the logger of the reconcile.
 func TestReconciledIsLogged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		base   slog.Level
-		own    slog.Leveler // of what LogConstructor makes; nil: there is none
+		own    slog.Leveler // of the logger of LogConstructor; nil: there is no LogConstructor
 		silent bool
 	}{
 		"base":          {base: slog.LevelDebug},
@@ -39,7 +38,7 @@ func TestReconciledIsLogged(t *testing.T) {
 						return slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: tc.own})).With("own", true)
 					}
 				}
-				stop := start(newController(t, m, r, o, forDeployments()))
+				stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 				m.watch("Deployment").set(deployment("a", 1), true)
 				close(m.watch("Deployment").synced)
 				synctest.Wait()
@@ -52,7 +51,7 @@ func TestReconciledIsLogged(t *testing.T) {
 	}
 }
 
-// Several goroutines of a reconcile may ask for its logger, and get the same.
+// All goroutines of a reconcile get the same logger.
 func TestLoggerOfManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
@@ -71,7 +70,7 @@ func TestLoggerOfManyGoroutines(t *testing.T) {
 		}}
 		var outcomes []controller.Outcome
 		o := controller.Options{Hooks: controller.Hooks{Reconciled: func(r controller.Reconciled) { outcomes = append(outcomes, r.Outcome) }}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
 		synctest.Wait()

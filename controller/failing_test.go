@@ -20,13 +20,13 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestSourceFails: a handler that fails on everything for five minutes is in the state of its
-// controller; one that fails on single objects is not, as reconciles that fail are not. Both are counted.
+// A handler that fails on every object for five minutes is in the state of its controller. One that fails
+// on single objects is not. The failures of both are counted.
 func TestSourceFails(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		bad   []string // on which the handler fails; all others are fine
-		first string   // an object that is there at the start; "": none
+		bad   []string // objects on which the handler fails
+		first string   // an object that exists at the start; "": none
 		calls int      // updates of the object "fine", one a minute
 		fails bool
 	}{
@@ -40,13 +40,13 @@ func TestSourceFails(t *testing.T) {
 				m, r := newManager(), &recorder{}
 				cause := errors.New("index not synced")
 				var works atomic.Bool
-				h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+				h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 					if !works.Load() && slices.Contains(tt.bad, p.Name) {
 						return nil, cause
 					}
 					return nil, nil
 				})
-				c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+				c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 				if all := c.SourceFailures(); all != nil {
 					t.Errorf("before it runs: %v", all)
 				}
@@ -97,7 +97,7 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// What waits no more, since its object changed meanwhile, is not counted.
+// A failed event that a later change of its object replaced is not counted.
 func TestFailureThatAChangeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -107,7 +107,7 @@ func TestFailureThatAChangeEnds(t *testing.T) {
 			}
 			return nil
 		}}
-		c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+		c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 		stop := start(c)
 		w := m.watch("Pod")
 		close(w.synced)
@@ -123,14 +123,14 @@ func TestFailureThatAChangeEnds(t *testing.T) {
 	})
 }
 
-// A function that does not return is in the state, too, and so is one of Requests that keeps failing.
+// A handler that does not return is in the state, and so is a function of Requests that keeps failing.
 func TestSourceHangsOrEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		hold := make(chan struct{})
 		var broken atomic.Bool
 		broken.Store(true)
-		h := handler.MapHeader(func(context.Context, *object.Header) []reconcile.Request { <-hold; return nil })
+		h := handler.MapHeader(func(context.Context, *object.Header) ([]reconcile.Request, error) { <-hold; return nil, nil })
 		feed := func(ctx context.Context, _ func(reconcile.Request)) error {
 			if broken.Load() {
 				return errors.New("no broker")
@@ -138,7 +138,7 @@ func TestSourceHangsOrEnds(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}
-		c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h), controller.Requests(feed))
+		c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h), controller.Requests(feed))
 		stop := start(c)
 		w := m.watch("Pod")
 		close(w.synced)

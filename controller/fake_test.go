@@ -37,13 +37,13 @@ var (
 	theScheme = scheme.New()
 )
 
-// manager is a controller.Manager whose watches are played by the test.
+// manager is a controller.Manager. The test makes the changes of its watches.
 type manager struct {
 	grace  time.Duration
 	logger *slog.Logger
 
 	mu      sync.Mutex
-	members map[string]controller.Runner
+	members map[string]controller.Interface
 	watches map[string]*watch // by kind
 	refuse  func(kind string) error
 }
@@ -51,13 +51,16 @@ type manager struct {
 func newManager() *manager {
 	return &manager{
 		grace: 30 * time.Second, logger: slog.New(slog.DiscardHandler),
-		members: map[string]controller.Runner{}, watches: map[string]*watch{},
+		members: map[string]controller.Interface{}, watches: map[string]*watch{},
 	}
 }
 
-func (m *manager) Scheme() *runtime.Scheme    { return theScheme }
-func (m *manager) Logger() *slog.Logger       { return m.logger }
-func (m *manager) GracePeriod() time.Duration { return m.grace }
+func (m *manager) Scheme() *runtime.Scheme     { return theScheme }
+func (m *manager) Logger() *slog.Logger        { return m.logger }
+func (m *manager) GracePeriod() time.Duration  { return m.grace }
+func (m *manager) ResyncPeriod() time.Duration { return 0 }
+
+func (m *manager) ControllerHooks(string, int) controller.Hooks { return controller.Hooks{} }
 
 func (m *manager) Mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -65,13 +68,13 @@ func (m *manager) Mapper() meta.RESTMapper {
 	return mapper
 }
 
-func (m *manager) Add(name string, r controller.Runner) (io.Closer, error) {
+func (m *manager) AddController(c controller.Interface) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.members[name] != nil {
+	if m.members[c.Name()] != nil {
 		return nil, errTaken
 	}
-	m.members[name] = r
+	m.members[c.Name()] = c
 	return nil, nil
 }
 
@@ -92,7 +95,7 @@ func (m *manager) Subscribe(_ context.Context, proto object.Object, _ string, fn
 	return w, nil
 }
 
-// watch is what the controller opened, or is to open, on a kind.
+// watch is the watch of a kind, which the controller may open later.
 func (m *manager) watch(kind string) *watch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +109,7 @@ func (m *manager) watchLocked(kind string) *watch {
 	return m.watches[kind]
 }
 
-// watch hands over changes as a test says, each with the state that the last one left.
+// watch hands over the changes that a test makes. Old is the state after the change before.
 type watch struct {
 	kind   string
 	fn     func(store.Change)
@@ -121,6 +124,8 @@ type watch struct {
 }
 
 func (w *watch) Synced() <-chan struct{} { return w.synced }
+
+func (w *watch) ResyncEvery(time.Duration) {}
 
 func (w *watch) Err() error {
 	w.mu.Lock()
@@ -140,18 +145,18 @@ func (w *watch) Close() {
 	w.closed = true
 }
 
-// set hands over an object that came or changed; initially if it was there at the start.
+// set hands over an object that was created or changed, or, if initially, existed at the start.
 func (w *watch) set(o object.Object, initially bool) {
 	e := entry(o)
 	w.change(object.KeyOf(o), func(c *store.Change) { c.New, c.Initial = e, initially })
 }
 
-// apply hands over an entry that came or changed.
+// apply hands over an entry that was created or changed.
 func (w *watch) apply(key object.Key, e *store.Entry) {
 	w.change(key, func(c *store.Change) { c.New = e })
 }
 
-// remove hands over an object that went.
+// remove hands over the deletion of an object.
 func (w *watch) remove(key object.Key) {
 	w.change(key, func(c *store.Change) { c.Last = c.Old })
 }
@@ -218,7 +223,7 @@ func pod(name string, version int, owner string) *corev1.Pod {
 
 func key(name string) reconcile.Request { return reconcile.Request{Namespace: "web", Name: name} }
 
-// recorder is a reconciler that writes down its calls and answers as the test says.
+// recorder is a reconciler that records its calls. answer, if not nil, makes its result.
 type recorder struct {
 	mu      sync.Mutex
 	begun   []string // "name trigger×count"
@@ -279,7 +284,7 @@ func start[R comparable](c *controller.Controller[R]) (stop func() error) {
 // newController makes one or fails the test.
 func newController[R comparable](t *testing.T, m *manager, r reconcile.Reconciler[R], o controller.Options, sources ...controller.Source[R]) *controller.Controller[R] {
 	t.Helper()
-	c, err := controller.New(m, "test", r, o, sources...)
+	c, err := controller.NewWith(m, "test", r, o, sources...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,9 +295,12 @@ func forDeployments() controller.Source[reconcile.Request] {
 	return controller.For[appsv1.Deployment]()
 }
 
-var podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+var (
+	podGVK  = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	nodeGVK = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+)
 
-// pass lets virtual time pass, and what is due happen.
+// pass lets virtual time pass, and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

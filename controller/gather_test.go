@@ -18,13 +18,13 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// What was there at the start is reconciled when all has synced, none of it lost however many there
-// are, and what changed before that once.
+// Each object that exists at the start is reconciled once when all sources have synced, however many there
+// are, also if it changed before that.
 func TestFirstList(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			m, r := newManager(), &recorder{}
-			stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](handler.Self())))
+			stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](handler.Self())))
 			w := m.watch("Deployment")
 			for i := range n {
 				w.set(deployment(fmt.Sprintf("d%04d", i), 1), true)
@@ -42,7 +42,7 @@ func TestFirstList(t *testing.T) {
 			if len(got) != n+1 || got[0] != "d0000 updated×2" || !slices.Contains(got, "p listed×1") {
 				t.Errorf("%d calls, want %d; the first is %q", len(got), n+1, got[0])
 			}
-			// A late one waits for nobody.
+			// A later object is reconciled at once.
 			w.set(deployment("late", 1), true)
 			synctest.Wait()
 			if got := r.calls(); len(got) != n+2 {
@@ -53,7 +53,7 @@ func TestFirstList(t *testing.T) {
 	}
 }
 
-// An object of the first list on which the handler failed comes before all has synced or after it.
+// An object of the first list on which the handler failed is reconciled before or after the sync.
 func TestFirstListWithAFailure(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestFirstListWithAFailure(t *testing.T) {
 				}
 				return nil
 			}}
-			stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+			stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 			w := m.watch("Pod")
 			w.set(pod("a", 1, ""), true)
 			if early {
@@ -81,7 +81,7 @@ func TestFirstListWithAFailure(t *testing.T) {
 	}
 }
 
-// asking requests what it is told for each object.
+// asking requests the given requests for each object.
 type asking map[object.Key][]any
 
 func (h asking) Handle(_ context.Context, c store.Change, add func(any)) error {
@@ -93,18 +93,17 @@ func (h asking) Handle(_ context.Context, c store.Change, add func(any)) error {
 
 func (h asking) HandleGeneric(context.Context, object.Object, func(any)) error { return nil }
 
-// A request that cannot be compared is the fault of the handler that made it, and takes no other
-// one with it.
+// A request that cannot be compared is an error of its handler. Other requests are queued.
 func TestRequestThatCannotBeCompared(t *testing.T) {
 	for _, initially := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newManager()
 			var got []controller.Problem
 			var seen []any
-			r := reconcile.Func[any](func(_ context.Context, req any) (reconcile.Result, error) {
+			r := func(_ context.Context, req any) (reconcile.Result, error) {
 				seen = append(seen, req)
 				return reconcile.Result{}, nil
-			})
+			}
 			h := asking{
 				key("a"): {1, 1, 2},
 				key("b"): {[]int{3}, 4},

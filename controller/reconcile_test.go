@@ -99,7 +99,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, r := newManager(), &recorder{answer: tc.answer}
 				tc.o.RateLimiter = doubling
-				stop := start(newController(t, m, r, tc.o, forDeployments()))
+				stop := start(newController(t, m, r.Reconcile, tc.o, forDeployments()))
 				close(m.watch("Deployment").synced)
 				m.watch("Deployment").set(deployment("a", 1), false)
 				pass(tc.within)
@@ -117,9 +117,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A failing key is woken by an event every 100 ms. Its backoff grows by its own deadlines only,
-// so the number of failures that are counted is that of a key which nobody wakes; and each of
-// those events, the one that mends the cause too, is looked at without delay.
+// A failing key has an event every 100 ms. Its backoff grows at its own deadlines only: the number of counted
+// failures is that of a key without events. Each event is reconciled without delay, also the one that mends
+// the cause.
 func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, mended := newManager(), false
@@ -136,7 +136,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 		o := controller.Options{RateLimiter: limiter, Hooks: controller.Hooks{
 			Reconciled: func(r controller.Reconciled) { attempts = append(attempts, r.Attempt) },
 		}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		w := m.watch("Deployment")
 		close(w.synced)
 		// Alone, the key would fail at 0, 130, 390, 910, 1950, 4030 ms: six times in 5 s.
@@ -180,7 +180,7 @@ func TestBurst(t *testing.T) {
 			time.Sleep(200 * ms)
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{Workers: 4}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Workers: 4}, forDeployments()))
 		w := m.watch("Deployment")
 		close(w.synced)
 		for version := range 100 {
@@ -198,8 +198,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// A conflict is how a reconcile learns that it decided on an old view: it is told of only if it
-// does not end.
+// A conflict shows that a reconcile read an old version. Only repeated conflicts are logged as warnings.
 func TestConflictsAreQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -207,11 +206,11 @@ func TestConflictsAreQuiet(t *testing.T) {
 		m.logger = slog.New(slog.NewTextHandler(&text, nil))
 		r := &recorder{answer: func(_ context.Context, _ reconcile.Request, n int) (reconcile.Result, error) {
 			if n <= 5 {
-				return reconcile.Result{}, fmt.Errorf("status: %w", &client.Conflict{})
+				return reconcile.Result{}, fmt.Errorf("status: %w", &client.ConflictError{})
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{RateLimiter: doubling}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Minute)
@@ -235,7 +234,7 @@ func TestAttemptAndLogger(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{RateLimiter: doubling}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Second)
@@ -255,7 +254,7 @@ func TestAttemptAndLogger(t *testing.T) {
 func TestCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("p", 7, "a"), false)
@@ -277,7 +276,7 @@ func TestCauses(t *testing.T) {
 func TestChildLeavesItsOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		close(m.watch("Deployment").synced)
 		w := m.watch("Pod")
 		close(w.synced)
@@ -293,12 +292,12 @@ func TestChildLeavesItsOwner(t *testing.T) {
 	})
 }
 
-// The owner was deleted while the program was down: what it owned is there at the start, and
-// brings it back to be looked at.
+// The owner was deleted while the program did not run. A child that exists at the start causes a reconcile of
+// the owner.
 func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		m.watch("Pod").set(pod("child", 1, "gone"), true)
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
@@ -310,11 +309,11 @@ func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 	})
 }
 
-// What did not change is reconciled after what does.
+// Objects of the first list are reconciled after objects that change.
 func TestInitialListYieldsToLiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments()))
 		w := m.watch("Deployment")
 		for _, name := range []string{"a", "b", "c"} {
 			w.set(deployment(name, 1), true)
@@ -335,7 +334,7 @@ func TestPriorityIsAnOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		o := controller.Options{Priority: func(c reconcile.Cause) int { return len(c.Key.Name) }}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		w := m.watch("Deployment")
 		for _, name := range []string{"a", "aaa", "aa"} {
 			w.set(deployment(name, 1), true)
@@ -349,8 +348,7 @@ func TestPriorityIsAnOption(t *testing.T) {
 	})
 }
 
-// What is given as an option or hook may panic, or make no logger: it is reported, and the work
-// goes on by the defaults.
+// An option or hook that panics, or makes no logger, is reported. The defaults stand.
 func TestOptionsThatPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
@@ -375,7 +373,7 @@ func TestOptionsThatPanic(t *testing.T) {
 			},
 		}
 		r := &recorder{}
-		c := newController(t, m, r, o, forDeployments())
+		c := newController(t, m, r.Reconcile, o, forDeployments())
 		close(m.watch("Deployment").synced)
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), false)
@@ -412,7 +410,7 @@ func TestHooks(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Second)

@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// problemList collects what a controller reports.
+// problemList collects the problems that a controller reports.
 type problemList struct {
 	mu   sync.Mutex
 	list []controller.Problem
@@ -50,7 +50,7 @@ func (l *problemList) all() []controller.Problem {
 	return slices.Clone(l.list)
 }
 
-// cached is a manager whose watches of ConfigMaps are those of an informer over a scripted server.
+// cached is a manager that watches ConfigMaps by an informer of a scripted server.
 type cached struct {
 	*manager
 	in *informer.Informer
@@ -66,7 +66,7 @@ type registration struct{ *informer.Registration }
 func (registration) Err() error { return nil }
 func (r registration) Close()   { _ = r.RemoveAndWait(context.Background()) }
 
-// newCached runs an informer until stop.
+// newCached runs an informer until the returned function is called.
 func newCached(t *testing.T, log io.Writer) (cached, *feedtest.Server, func()) {
 	t.Helper()
 	kind := wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: theScheme}
@@ -93,26 +93,26 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
 }
 
-// TestSlowFunction: a function that sleeps for five minutes delays its own controller, and is named
-// after a second. Everything else of the kind goes on: reads, other controllers, the watch.
+// A function that sleeps for five minutes delays its own controller, and is named after a second. Reads of the
+// kind, other controllers and the watch go on.
 func TestSlowFunction(t *testing.T) {
 	slowly := func(name string) {
 		if name == "slow" {
 			time.Sleep(5 * time.Minute)
 		}
 	}
-	byMap := handler.Map(func(_ context.Context, m *corev1.ConfigMap) []reconcile.Request {
+	byMap := handler.Map(func(_ context.Context, m *corev1.ConfigMap) ([]reconcile.Request, error) {
 		slowly(m.Name)
-		return []reconcile.Request{object.KeyOf(m)}
+		return []reconcile.Request{object.KeyOf(m)}, nil
 	})
 	for name, tc := range map[string]struct {
 		part   string
 		source controller.Source[reconcile.Request]
 	}{
 		"handler": {"handler", controller.Watches[corev1.ConfigMap](byMap)},
-		"header": {"handler", controller.Watches[corev1.ConfigMap](handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		"header": {"handler", controller.Watches[corev1.ConfigMap](handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 			slowly(h.Name)
-			return []reconcile.Request{h.Key}
+			return []reconcile.Request{h.Key}, nil
 		}))},
 		"predicate": {"predicate", controller.Watches[corev1.ConfigMap](handler.Self(), predicate.Func(func(c store.Change) bool {
 			slowly(c.Key.Name)
@@ -138,11 +138,11 @@ func TestSlowFunction(t *testing.T) {
 				synctest.Wait()
 				var told problemList
 				slow, other := &recorder{}, &recorder{}
-				one, err := controller.New(m, "slow", slow, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), tc.source)
+				one, err := controller.NewWith(m, "slow", slow.Reconcile, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), tc.source)
 				if err != nil {
 					t.Fatal(err)
 				}
-				two, err := controller.New(m, "other", other, controller.Options{}, controller.For[corev1.ConfigMap]())
+				two, err := controller.New(m, "other", other.Reconcile, controller.For[corev1.ConfigMap]())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -195,8 +195,7 @@ func TestSlowFunction(t *testing.T) {
 	}
 }
 
-// TestSlowAtTheStart: workers start when the handler was called for all that was there, and what keeps
-// the controller is known.
+// Workers start when the handler was called for all existing objects. Until then the state names the slow call.
 func TestSlowAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
@@ -204,10 +203,10 @@ func TestSlowAtTheStart(t *testing.T) {
 		s.Put(configMap("slow"))
 		s.Put(configMap("a"))
 		r := &recorder{}
-		c, err := controller.New(m, "slow", r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
-			handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		c, err := controller.New(m, "slow", r.Reconcile, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
+			handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 				time.Sleep(time.Minute)
-				return []reconcile.Request{h.Key}
+				return []reconcile.Request{h.Key}, nil
 			})))
 		if err != nil {
 			t.Fatal(err)
@@ -228,22 +227,21 @@ func TestSlowAtTheStart(t *testing.T) {
 	})
 }
 
-// TestMapErr: an error of a mapping function, such as that of an index that has not synced, is
-// returned, and the function is called again until it does not fail; other objects go on, and what
-// an object said between is not forgotten.
-func TestMapErr(t *testing.T) {
+// A mapping function that fails, for example on an index that has not synced, is called again until it succeeds.
+// Other objects do not wait for it. It is called for every state of the object in between.
+func TestMapFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var told problemList
 		var synced atomic.Bool
 		failed := errors.New("index not synced")
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !synced.Load() && p.Name == "bad" {
 				return nil, failed
 			}
 			return []reconcile.Request{key("of-" + p.Name + "-" + p.ResourceVersion)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 		w := m.watch("Pod")
 		w.set(pod("bad", 1, ""), true)
 		close(w.synced)
@@ -276,18 +274,18 @@ func TestMapErr(t *testing.T) {
 	})
 }
 
-// A mapping function that fails on one state where the other one is set aside is called again.
-func TestMapErrBesideWhatIsSetAside(t *testing.T) {
+// A mapping function is called again if it fails on one state while the other one is set aside.
+func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var works atomic.Bool
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !works.Load() && p.ResourceVersion == "2" {
 				return nil, errors.New("not yet")
 			}
 			return []reconcile.Request{key("of-" + p.ResourceVersion)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 		w := m.watch("Pod")
 		close(w.synced)
 		w.apply(key("a"), store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage")))
@@ -302,19 +300,19 @@ func TestMapErrBesideWhatIsSetAside(t *testing.T) {
 	})
 }
 
-// An object from outside on which the handler fails is not lost.
+// The handler is called again for an object from outside on which it failed.
 func TestGenericHandlerIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
 		var works atomic.Bool
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !works.Load() && p.Name == "bad" {
 				return nil, errors.New("not yet")
 			}
 			return []reconcile.Request{key(p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Channel(ch, h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Channel(ch, h)))
 		ch <- pod("bad", 1, "")
 		ch <- pod("good", 1, "")
 		pass(time.Hour)
@@ -327,18 +325,18 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 	})
 }
 
-// TestSlowCostsAKeyEach: a function that never returns costs a slot for each key, however much happens.
+// A function that never returns costs one slot for each key, whatever the number of events.
 func TestSlowCostsAKeyEach(t *testing.T) {
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})
-	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) []reconcile.Request {
+	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) ([]reconcile.Request, error) {
 		select {
 		case <-hold:
 		case <-ctx.Done():
 		}
-		return nil
+		return nil, nil
 	})
-	c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+	c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

@@ -37,7 +37,7 @@ func TestPredicatesFilter(t *testing.T) {
 		even := predicate.New(predicate.Funcs[*corev1.Pod]{
 			Update: func(_, new *corev1.Pod) bool { return (new.ResourceVersion[0]-'0')%2 == 0 },
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.For[corev1.Pod](predicate.InNamespace("web"), even)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.For[corev1.Pod](predicate.InNamespace("web"), even)))
 		w := m.watch("Pod")
 		close(w.synced)
 		for version := range 4 {
@@ -59,7 +59,7 @@ func TestPredicateFails(t *testing.T) {
 		panics := predicate.Func(func(c store.Change) bool { panic("oops") })
 		no := predicate.Func(func(c store.Change) bool { return false })
 		decodes := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			controller.For[corev1.Pod](panics, decodes),
 			controller.Watches[corev1.Node](handler.Self(), panics, no)))
 		close(m.watch("Pod").synced)
@@ -80,8 +80,8 @@ func TestPredicateFails(t *testing.T) {
 	})
 }
 
-// A handler that fails is called again with backoff, with what happened since merged in; the
-// other sources and objects go on.
+// A handler that fails is called again with backoff, also for the events since. Other sources and objects do not
+// wait for it.
 func TestHandlerFails(t *testing.T) {
 	for name, fail := range map[string]func(){
 		"panic": func() { panic("oops") },
@@ -100,7 +100,7 @@ func TestHandlerFails(t *testing.T) {
 					}
 					return nil
 				}}
-				stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+				stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 					forDeployments(), controller.Watches[corev1.Pod](h)))
 				close(m.watch("Deployment").synced)
 				close(m.watch("Pod").synced)
@@ -127,17 +127,17 @@ func TestHandlerFails(t *testing.T) {
 	}
 }
 
-// What a child said between two failures of the handler still reaches the owner it had then.
+// The owner that a child had between two failures of the handler is reconciled, too.
 func TestHandlerFailsTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var broken atomic.Bool
 		broken.Store(true)
-		owners := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		owners := handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 			if len(h.Owners) == 0 {
-				return nil
+				return nil, nil
 			}
-			return []reconcile.Request{key(h.Owners[0].Name)}
+			return []reconcile.Request{key(h.Owners[0].Name)}, nil
 		})
 		h := mapping{owners, func() error {
 			if broken.Load() {
@@ -145,7 +145,7 @@ func TestHandlerFailsTwice(t *testing.T) {
 			}
 			return nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		for version, owner := range []string{"p1", "p2", "p3"} {
@@ -163,7 +163,7 @@ func TestHandlerFailsTwice(t *testing.T) {
 	})
 }
 
-// mapping is a handler that may fail before it does anything.
+// mapping is a handler that may fail before it adds anything.
 type mapping struct {
 	handler.Handler[reconcile.Request]
 	fails func() error
@@ -176,7 +176,7 @@ func (m mapping) Handle(ctx context.Context, c store.Change, add func(reconcile.
 	return m.Handler.Handle(ctx, c, add)
 }
 
-// A handler that fails is called again for as long as that lasts, every five minutes at last.
+// A handler that fails is called again until it succeeds, with five minutes between calls in the end.
 func TestHandlerIsNotGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -188,7 +188,7 @@ func TestHandlerIsNotGivenUp(t *testing.T) {
 			}
 			return errors.New("not yet")
 		}}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("a", 1, ""), false)
@@ -220,15 +220,15 @@ func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 	return errors.New("not for this")
 }
 
-// What cannot be decoded is for the informer to report; a mapping function gets the other state.
+// The informer reports an object that cannot be decoded. A mapping function is called for its other state.
 func TestHandlerOfWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
-			return []reconcile.Request{key("of-" + p.Name)}
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("of-" + p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("a", 1, ""), false)
@@ -244,16 +244,16 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 	})
 }
 
-// An object whose header can be read, and nothing else, is reported once for each of its versions:
-// calling the handler again would not help.
+// An object of which only the header can be read is reported once for each version. The handler is not called
+// again for it.
 func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
-			return []reconcile.Request{key("of-" + p.Name)}
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("of-" + p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		e, err := store.NewEntry(wire.Raw{
@@ -283,7 +283,7 @@ func TestChannel(t *testing.T) {
 		ch := make(chan *corev1.Pod)
 		var got []controller.Problem
 		named := predicate.New(predicate.Funcs[*corev1.Pod]{Generic: func(p *corev1.Pod) bool { return p.Name != "filtered" }})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			controller.WithoutFor(),
 			controller.Channel(ch, handler.Self(), named),
 			controller.Channel(make(chan *corev1.Pod), handler.Self())))
@@ -310,7 +310,7 @@ func TestGenericHandlerFails(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
 		var got []controller.Problem
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			forDeployments(), controller.Channel(ch, failing{})))
 		close(m.watch("Deployment").synced)
 		ch <- pod("a", 1, "")
@@ -322,22 +322,22 @@ func TestGenericHandlerFails(t *testing.T) {
 	})
 }
 
-// shard is a request of a program's own.
+// shard is a request of another type.
 type shard struct {
 	Tenant string
 	Number int
 }
 
-// Requests may be anything comparable, and come from a function that is called again if it fails.
+// Requests may be of any comparable type. Their function is called again if it fails.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var got []controller.Problem
 		var seen []shard
-		r := reconcile.Func[shard](func(_ context.Context, s shard) (reconcile.Result, error) {
+		r := func(_ context.Context, s shard) (reconcile.Result, error) {
 			seen = append(seen, s)
 			return reconcile.Result{}, nil
-		})
+		}
 		rounds := 0
 		feed := func(ctx context.Context, add func(shard)) error {
 			add(shard{"acme", rounds})
@@ -350,7 +350,7 @@ func TestRequests(t *testing.T) {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
-		byName := handler.MapHeader(func(_ context.Context, h *object.Header) []shard { return []shard{{h.Name, -1}} })
+		byName := handler.MapHeader(func(_ context.Context, h *object.Header) ([]shard, error) { return []shard{{h.Name, -1}}, nil })
 		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
 			controller.Requests(feed), controller.Watches[corev1.Pod](byName)))
 		close(m.watch("Pod").synced)
@@ -369,15 +369,14 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// One change counts once for a request, whatever the handler says of its two states, and for each
-// request that it leads to.
+// One change counts once for each request that it causes, also if both of its states cause the request.
 func TestOneChangeCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		h := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
-			return []reconcile.Request{key("a"), key("v" + h.ResourceVersion), key("b"), key("a"), key("b")}
+		h := handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("a"), key("v" + h.ResourceVersion), key("b"), key("a"), key("b")}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		pass(time.Second)

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// An error is logged once for each source. A server that is busy for a moment is none.
+// An error is logged once for each source. A server that is busy for a moment is not logged.
 func TestReportsDue(t *testing.T) {
 	busy, down := fmt.Errorf("list: %w", apierrors.NewTooManyRequests("storage is (re)initializing", 1)), errors.New("connection refused")
 	check := func(name string, r reports, err error, checks int, want int) {
@@ -27,8 +27,8 @@ func TestReportsDue(t *testing.T) {
 	check("down", r, down, 1, 1)
 	check("down", r, down, 100, 0)
 	check("down", r, busy, 100, 0)
-	check("busy for a moment", r, busy, shortPause, 0)
+	check("busy for a moment", r, busy, busyChecks, 0)
 	check("busy for a moment", r, down, 1, 1)
-	check("busy for long", r, busy, shortPause+1, 1)
+	check("busy for long", r, busy, busyChecks+1, 1)
 	check("busy for long", r, busy, 100, 0)
 }

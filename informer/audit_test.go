@@ -202,7 +202,7 @@ func TestAuditsListOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := newCluster().connection()
 		var listing, together, lists atomic.Int32
-		conn.Source = func(schema.GroupVersionKind, informer.Selection) reflector.Source {
+		conn.Source = func(schema.GroupVersionKind, client.Selection) reflector.Source {
 			server := newServer()
 			for i := range 100 {
 				server.Put(configMap(fmt.Sprint("a", i), "1"))
@@ -224,7 +224,7 @@ func TestAuditsListOneAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, of := range []string{"a", "b", "c", "d"} {
-			if _, err := f.OpenKind(configMaps, informer.Selection{Labels: labels.SelectorFromSet(labels.Set{"of": of})}); err != nil {
+			if _, err := f.OpenKind(configMaps, client.Selection{Labels: labels.SelectorFromSet(labels.Set{"of": of})}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -368,7 +368,7 @@ func TestAuditOfWhatCannotBeMended(t *testing.T) {
 		}}
 		var log bytes.Buffer
 		in, err := informer.New(other, informer.Options{
-			Kind: configMaps, Selection: informer.Selection{Namespace: "ns"}, Scheme: types, Audit: time.Hour,
+			Kind: configMaps, Selection: client.Selection{Namespace: "ns"}, Scheme: types, Audit: time.Hour,
 			Logger:    slog.New(slog.NewTextHandler(&log, nil)),
 			Transform: informer.Transform(func(o *corev1.ConfigMap) error { o.Data = nil; return nil }),
 		})

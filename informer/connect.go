@@ -21,7 +21,7 @@ type Connection struct {
 	// meta.IsNoMatchError holds, is watched all the same: it may come.
 	Mapping func(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// Source is the list and watch of a selection. It does not talk to the server.
-	Source func(gvk schema.GroupVersionKind, sel Selection) reflector.Source
+	Source func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source
 }
 
 // Connect is the connection of a client.
@@ -34,10 +34,8 @@ func Connect(c *client.Live) Connection {
 			}
 			return c.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		},
-		Source: func(gvk schema.GroupVersionKind, sel Selection) reflector.Source {
-			return c.Feed(gvk, client.FeedOptions{
-				Namespace: sel.Namespace, Labels: sel.Labels, Fields: sel.Fields, Metadata: sel.MetadataOnly,
-			})
+		Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
+			return c.Feed(gvk, sel)
 		},
 	}
 }

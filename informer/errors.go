@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -14,8 +15,6 @@ var (
 	// ErrStopped says that an informer has run and stopped, or stops: nothing can be added to it any
 	// more.
 	ErrStopped = errors.New("informer has stopped")
-	// ErrRunTwice says that Run was called again.
-	ErrRunTwice = errors.New("informer was run before")
 	// ErrClosed is the cause with which an informer ends whose last share was closed.
 	ErrClosed = errors.New("last share is closed")
 )
@@ -25,7 +24,7 @@ var (
 // what keeps it. It is an [object.ErrNoAnswer].
 type NotSyncedError struct {
 	Kind      schema.GroupVersionKind
-	Selection Selection
+	Selection client.Selection
 	State     State
 }
 

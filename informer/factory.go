@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -17,15 +19,12 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// ErrFactoryRuns says that Run was called while the factory was running.
-var ErrFactoryRuns = errors.New("factory runs already")
-
 // FactoryOptions says how a Factory makes its informers. The zero value works: everything of
 // each kind, no resync. They are read by NewFactory.
 type FactoryOptions struct {
 	// Selection is what is watched of each kind that is opened without a selection of its own:
 	// one namespace, label and field selectors.
-	Selection Selection
+	Selection client.Selection
 	// Resync is the period of handlers that do not name their own. Zero or negative: never.
 	Resync time.Duration
 	// Audit is how often each informer looks for events that its watch has lost; see [Options]. Zero:
@@ -104,7 +103,7 @@ func Open[T any, P object.Ptr[T]](ctx context.Context, f *Factory) (*Typed[T], e
 }
 
 // OpenKind returns a share of the informer of a kind and selection.
-func (f *Factory) OpenKind(kind Kind, sel Selection) (*Share, error) {
+func (f *Factory) OpenKind(kind Kind, sel client.Selection) (*Share, error) {
 	if kind.ClusterScoped {
 		sel.Namespace = ""
 	}
@@ -128,12 +127,12 @@ func (f *Factory) OpenKind(kind Kind, sel Selection) (*Share, error) {
 
 // Run runs the informers that are open, and those that are opened meanwhile, until ctx ends. It
 // returns when every goroutine of theirs has ended, with the cause. After that it may be called
-// again; while it runs that is ErrFactoryRuns.
+// again; while it runs that is a run.ErrRunning.
 func (f *Factory) Run(ctx context.Context) error {
 	f.mu.Lock()
 	if f.group != nil {
 		f.mu.Unlock()
-		return ErrFactoryRuns
+		return fmt.Errorf("factory: %w", run.ErrRunning)
 	}
 	group, ctx := run.New(ctx)
 	f.group, f.ctx = group, ctx

@@ -190,7 +190,7 @@ func TestEndsOfUndecodable(t *testing.T) {
 // to be told of the end of what it made: by a source, and by a handler.
 func TestLiveEndsOfIncarnations(t *testing.T) {
 	c, ns := newClient(t)
-	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Selection: informer.Selection{Namespace: ns}})
+	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Selection: client.Selection{Namespace: ns}})
 	if err != nil {
 		t.Fatal(err)
 	}

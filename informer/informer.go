@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
@@ -25,7 +26,7 @@ import (
 type Options struct {
 	Kind Kind
 	// Selection is what the feed was told to watch.
-	Selection Selection
+	Selection client.Selection
 	// Scheme knows the Go types of typed kinds. Nil is fine for kinds without one.
 	Scheme *runtime.Scheme
 	// Indexes are there from the start, by their names; see Index for others. Nil: none.
@@ -188,17 +189,17 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 func (in *Informer) Kind() Kind { return in.o.Kind }
 
 // Selection is the part of the kind that the informer watches.
-func (in *Informer) Selection() Selection { return in.o.Selection }
+func (in *Informer) Selection() client.Selection { return in.o.Selection }
 
 // Run watches until ctx ends, and returns when every goroutine of the informer has ended, with
 // the cause. A callback or index function that is running then is waited for, however long it takes; what waits in
-// backlogs is dropped. A second call returns ErrRunTwice. Once stopped, reads go on answering from
+// backlogs is dropped. A second call is a run.ErrRunning. Once stopped, reads go on answering from
 // the last state.
 func (in *Informer) Run(ctx context.Context) error {
 	in.mu.Lock()
 	if in.phase != idle {
 		in.mu.Unlock()
-		return ErrRunTwice
+		return fmt.Errorf("informer of %s: %w, or has run before", in.o.Kind.GVK.Kind, run.ErrRunning)
 	}
 	in.phase = running
 	group, ctx := run.New(ctx)

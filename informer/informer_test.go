@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -247,11 +248,11 @@ func TestAfterTheEnd(t *testing.T) {
 		reg := handle(t, in, &story{})
 		stop := start(t, in)
 		synctest.Wait()
-		if err := in.Run(t.Context()); !errors.Is(err, informer.ErrRunTwice) {
+		if err := in.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("second Run = %v", err)
 		}
 		_ = stop()
-		if err := in.Run(t.Context()); !errors.Is(err, informer.ErrRunTwice) {
+		if err := in.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run after the end = %v", err)
 		}
 		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {

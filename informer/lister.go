@@ -47,7 +47,7 @@ func newLister[T any, P object.Ptr[T]](in func() *Informer) Lister[T] {
 }
 
 // Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
-// error is a *client.NotFound if there is none, a *store.SetAsideError if it cannot be used, and a
+// error is a *client.NotFoundError if there is none, a *store.SetAsideError if it cannot be used, and a
 // *NamespaceError if the informer does not watch the namespace.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
 	in := l.informer()

@@ -41,7 +41,7 @@ func newClient(t *testing.T) (*client.Live, string) {
 func TestLiveNothingLost(t *testing.T) {
 	c, ns := newClient(t)
 	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{
-		Selection: informer.Selection{Namespace: ns},
+		Selection: client.Selection{Namespace: ns},
 		Configure: func(o *informer.Options) {
 			if !o.Selection.MetadataOnly {
 				o.Transform = informer.Transform(func(m *corev1.ConfigMap) error {
@@ -82,7 +82,7 @@ func TestLiveNothingLost(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	light, err := f.OpenKind(whole.Informer().Kind(), informer.Selection{Namespace: ns, MetadataOnly: true})
+	light, err := f.OpenKind(whole.Informer().Kind(), client.Selection{Namespace: ns, MetadataOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (in *Informer) Snapshot(opts ...ReadOption) (*store.Snapshot, error) {
 
 // Entry returns the present entry of a key. The namespace of the key is ignored for a
 // cluster-scoped kind. Errors: *NotSyncedError, *UnavailableError, *NamespaceError,
-// *client.NotFound, *store.SetAsideError.
+// *client.NotFoundError, *store.SetAsideError.
 func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, error) {
 	if err := in.answers(key, even(opts)); err != nil {
 		return nil, err

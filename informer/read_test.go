@@ -142,7 +142,7 @@ func TestLister(t *testing.T) {
 		}
 
 		_, err = l.Get(key("x"))
-		var missing *client.NotFound
+		var missing *client.NotFoundError
 		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource != configMaps.Resource ||
 			missing.Key != key("x") || err.Error() != `get configmaps ns/x: configmaps "x" not found` {
 			t.Errorf("Get of nothing = %v", err)

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
 )
 
 // Kind is what an informer watches, and how the server names it.
@@ -19,43 +20,6 @@ type Kind struct {
 	ClusterScoped bool
 }
 
-// Selection is the part of a kind that is watched. The zero value is all of it, with whole
-// objects.
-type Selection struct {
-	// Namespace restricts to one namespace; empty means all.
-	Namespace string
-	// Labels and Fields restrict to what matches; nil means everything.
-	Labels labels.Selector
-	Fields fields.Selector
-	// MetadataOnly asks the server for the metadata of the objects and nothing else.
-	MetadataOnly bool
-}
-
-// String is a short form for people, empty for the zero Selection.
-func (s Selection) String() string {
-	var text string
-	add := func(part string) {
-		if text != "" {
-			text += " "
-		}
-		text += part
-	}
-	if s.Namespace != "" {
-		add("namespace=" + s.Namespace)
-	}
-	const nothing = "<nothing>" // its own text is empty
-	if s.Labels != nil && !s.Labels.Empty() {
-		add("labels=" + cmp.Or(s.Labels.String(), nothing))
-	}
-	if s.Fields != nil && !s.Fields.Empty() {
-		add("fields=" + cmp.Or(s.Fields.String(), nothing))
-	}
-	if s.MetadataOnly {
-		add("metadata-only")
-	}
-	return text
-}
-
 // shareKey tells informers apart: two selections with one key mean the same.
 type shareKey struct {
 	gvk                       schema.GroupVersionKind
@@ -63,7 +27,7 @@ type shareKey struct {
 	metadataOnly              bool
 }
 
-func keyOf(gvk schema.GroupVersionKind, sel Selection) shareKey {
+func keyOf(gvk schema.GroupVersionKind, sel client.Selection) shareKey {
 	return shareKey{
 		gvk: gvk, namespace: sel.Namespace, metadataOnly: sel.MetadataOnly,
 		labels: labelsKey(sel.Labels), fields: fieldsKey(sel.Fields),

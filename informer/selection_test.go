@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 )
 
@@ -21,7 +22,7 @@ func requirement(key string, op selection.Operator, values ...string) labels.Sel
 
 // Selections share an informer only if they mean the same, whatever their text is.
 func TestSharedBySelectionsThatMeanTheSame(t *testing.T) {
-	type sel = informer.Selection
+	type sel = client.Selection
 	for name, test := range map[string]struct {
 		a, b sel
 		same bool
@@ -65,7 +66,7 @@ func TestSharedBySelectionsThatMeanTheSame(t *testing.T) {
 }
 
 func TestSelectionOfNothingSaysSo(t *testing.T) {
-	for _, s := range []informer.Selection{{Labels: labels.Nothing()}, {Fields: fields.Nothing()}} {
+	for _, s := range []client.Selection{{Labels: labels.Nothing()}, {Fields: fields.Nothing()}} {
 		if got := s.String(); got != "labels=<nothing>" && got != "fields=<nothing>" {
 			t.Errorf("%#v is %q", s, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
@@ -14,7 +15,7 @@ type shared struct {
 	f    *Factory
 	key  shareKey
 	kind Kind
-	sel  Selection
+	sel  client.Selection
 	gone chan struct{} // closed with the last share
 
 	users    int

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/reflector"
 )
 
@@ -17,7 +18,7 @@ import (
 // kind is listed again. EvenUnavailable reads what is held all the same.
 type UnavailableError struct {
 	Kind      schema.GroupVersionKind
-	Selection Selection
+	Selection client.Selection
 	// Since is when the kind became unavailable.
 	Since time.Time
 	// Served are the versions that serve the kind, if the server serves it in others than Kind.Version.

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// A write that has left and is not answered ends when the lease is lost, and when it is released:
-// also one whose ctx lives on, and that the work has left behind.
+// A write without an answer ends when the lease is lost, and when it is released. That includes a
+// write whose ctx has not ended, and one that the work has abandoned.
 func TestWritesOnTheirWayAreCutOff(t *testing.T) {
 	for name, end := range map[string]func(s *server, cancel func()){
 		"lost": func(s *server, _ func()) {
@@ -61,7 +61,7 @@ func TestWritesOnTheirWayAreCutOff(t *testing.T) {
 				end(s, cancel)
 				if err := <-wrote; err == nil || !cut.Equal(ended) {
 					t.Errorf("the write ended after %v: %v", cut.Sub(ended), err)
-				} else if _, ok := errors.AsType[*client.Unavailable](err); !ok {
+				} else if _, ok := errors.AsType[*client.UnavailableError](err); !ok {
 					t.Errorf("the write: %v (%T)", err, err)
 				}
 				cancel()

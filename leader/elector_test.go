@@ -18,19 +18,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
-// untilEnd is work that ends when it is told to, and says why.
+// untilEnd is work that waits for the end of its ctx and returns the cause.
 func untilEnd(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// start runs an elector; what Run returns comes out of the channel.
+// start runs an elector. The channel receives the result of Run.
 func start(ctx context.Context, e *Elector, lead func(context.Context) error) <-chan error {
 	out := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a test that fails must end
+	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a failed test must end
 	go func() {
 		defer cancel()
 		out <- e.Run(ctx, lead)
@@ -118,7 +119,7 @@ func TestStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 	})
 }
 
-// A leader that reaches nothing any more is out before another is in.
+// A leader that reaches no server stops writing before another leads.
 func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -129,7 +130,7 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 		outA := start(t.Context(), a, func(ctx context.Context) error {
 			<-ctx.Done()
 			lost = time.Now()
-			<-wake // it takes its time
+			<-wake // the work takes its time
 			return errTest
 		})
 		synctest.Wait()
@@ -188,7 +189,7 @@ func e(err error) error {
 	return lost
 }
 
-// The machine was suspended: no timer has fired, but the clock knows.
+// The machine was suspended. No timer has fired, but the clock has advanced.
 func TestFenceAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -232,7 +233,7 @@ func TestLeaseLostByHand(t *testing.T) {
 					s.edit(tc.edit)
 					<-ctx.Done()
 					_, err := client.Create(context.WithoutCancel(ctx), c, cm)
-					if _, ok := errors.AsType[*client.Fenced](err); !ok || !errors.Is(err, context.Cause(ctx)) {
+					if _, ok := errors.AsType[*client.FencedError](err); !ok || !errors.Is(err, context.Cause(ctx)) {
 						t.Errorf("after the loss: %v", err)
 					}
 					return context.Cause(ctx)
@@ -247,7 +248,7 @@ func TestLeaseLostByHand(t *testing.T) {
 	}
 }
 
-// Metadata and what we do not know of are left alone.
+// A renewal keeps metadata and unknown fields.
 func TestRenewalKeepsWhatOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -279,7 +280,7 @@ func TestForbiddenIsVisible(t *testing.T) {
 				out := start(ctx, el, func(context.Context) error { return nil })
 				time.Sleep(time.Minute)
 				err := el.State().Err
-				if _, ok := errors.AsType[*client.Forbidden](err); !ok || !strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
+				if _, ok := errors.AsType[*client.ForbiddenError](err); !ok || !strings.Contains(err.Error(), verb+" leases.coordination.k8s.io") {
 					t.Errorf("Err: %v", err)
 				}
 				if n := s.count(verb); n < 20 || n > 32 {
@@ -295,7 +296,7 @@ func TestForbiddenIsVisible(t *testing.T) {
 	}
 }
 
-func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
+func TestStandbyReadsIfItMayNotWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.put("bob")
@@ -317,8 +318,8 @@ func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
 	})
 }
 
-// A stranger that never gives a sign of life is waited for, reported, and replaced.
-func TestLeaseOfAStranger(t *testing.T) {
+// A holder that gives no sign of life is waited for, reported, and replaced.
+func TestSilentHolderIsReportedAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.mu.Lock()
@@ -380,11 +381,11 @@ func TestRunOnStandbyEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := start(ctx, el, untilEnd)
 		synctest.Wait()
-		if err := el.Run(ctx, untilEnd); err != ErrRunning {
+		if err := el.Run(ctx, untilEnd); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("a second Run: %v", err)
 		}
 		err := el.Fence()(client.Call{})
-		if want := `"a" may not hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
+		if want := `"a" does not surely hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		cancel()
@@ -394,7 +395,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 	})
 }
 
-func TestKeepOnStop(t *testing.T) {
+func TestKeepOnStopDoesNotRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{KeepOnStop: true})
@@ -407,8 +408,8 @@ func TestKeepOnStop(t *testing.T) {
 	})
 }
 
-// The server is away for less than the deadline: nobody is the wiser.
-func TestServerAwayForAWhile(t *testing.T) {
+// The server is away for less than the deadline. The leader keeps the lease.
+func TestShortOutageKeepsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{})
@@ -430,7 +431,7 @@ func TestServerAwayForAWhile(t *testing.T) {
 	})
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsAreDefaultedAndValidated(t *testing.T) {
 	c := newServer().client(t, nil)
 	good := Options{Namespace: "shop", Name: "operator"}
 	el, err := New(c, good)
@@ -464,7 +465,7 @@ func TestOptions(t *testing.T) {
 		o := good
 		change(&o)
 		_, err := New(c, o)
-		if e, ok := errors.AsType[*OptionError](err); !ok || e.Field != strings.TrimSpace(field) {
+		if e, ok := errors.AsType[*option.Error](err); !ok || e.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}
@@ -473,7 +474,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestClockGoesOn(t *testing.T) {
+func TestClockCountsSuspension(t *testing.T) {
 	c := newClock()
 	for last, i := c.now(), 0; i < 1000; i++ {
 		now := c.now()

@@ -47,7 +47,7 @@ func ExampleElector_Fence() {
 	_, not := errors.AsType[*leader.NotLeadingError](err)
 	fmt.Println(not, err)
 	// Output:
-	// true "replica-1" may not hold the lease shop/shop-operator
+	// true "replica-1" does not surely hold the lease shop/shop-operator
 }
 
 // Which durations may I choose?
@@ -62,7 +62,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// leader: RenewDeadline: 20s is not less than the LeaseDuration, 15s
+	// leader.Options: RenewDeadline: 20s is not less than the LeaseDuration, 15s
 }
 
 // How does the election decide? Step by step, without a clock or a server.

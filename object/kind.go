@@ -18,7 +18,13 @@ type UnknownKindError struct {
 	Err  error
 }
 
-func (e *UnknownKindError) Error() string { return fmt.Sprintf("kind of %s: %v", e.Type, e.Err) }
+func (e *UnknownKindError) Error() string {
+	s := fmt.Sprintf("kind of %s: %v", e.Type, e.Err)
+	if runtime.IsNotRegisteredError(e.Err) {
+		s += "; add the type to the scheme by AddToScheme of its package"
+	}
+	return s
+}
 
 func (e *UnknownKindError) Unwrap() error { return e.Err }
 

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,5 +43,16 @@ func TestKindOfUsesTheTypeOrTheName(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// A type that nobody registered is the first mistake with a kind of one's own: the error says what to do.
+func TestUnregisteredTypeIsToldWhatToDo(t *testing.T) {
+	_, err := object.KindOf(runtime.NewScheme(), &corev1.Pod{})
+	if err == nil || !strings.Contains(err.Error(), "no kind is registered") || !strings.Contains(err.Error(), "AddToScheme") {
+		t.Errorf("got %v", err)
+	}
+	if _, err = object.KindOf(nil, &corev1.Pod{}); err == nil || strings.Contains(err.Error(), "AddToScheme") {
+		t.Errorf("without a scheme: got %v", err)
 	}
 }

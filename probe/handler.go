@@ -20,18 +20,18 @@ import (
 //
 //	/readyz                  200 and "ok", or 503 and the list of all checks
 //	/readyz?verbose          the list in any case
-//	/readyz?exclude=NAME     without a check; may be repeated. A name that is none is told of
+//	/readyz?exclude=NAME     without a check; may be repeated. An unknown name is reported
 //	/readyz/NAME             one check: 200 and "ok", 503 and the reason, 404 if there is none
 //
-// A check that is not in order and excused does not fail: the list says so, and why. Answers have the
-// names of the checks. They have reasons of failures, verbose or not, unless
-// Options.Withhold is set: the log then has them. They may be as old as Options.MaxAge.
+// An excused check does not fail; the list shows it with its reason. Answers contain the names of
+// the checks. They contain the reasons of failures, verbose or not, unless Options.Withhold is set;
+// the log has the reasons then. Answers may be as old as Options.MaxAge.
 //
-// A kubelet takes 503 as it takes every other code from 400 on. Give it both paths, "/readyz" and
-// "/readyz/", or call Mount.
+// A kubelet treats 503 as it treats every other code from 400 on. Serve both paths, "/readyz" and
+// "/readyz/", or call [Set.Mount].
 func (s *Set) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// Mount puts the Handler where it belongs.
+// Mount registers the Handler at its two paths, "/NAME" and "/NAME/".
 func (s *Set) Mount(mux *http.ServeMux) {
 	mux.Handle("/"+s.name, s.Handler())
 	mux.Handle("/"+s.name+"/", s.Handler())
@@ -61,7 +61,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	leaveOut := nameSet(query["exclude"])
 	results := s.results(r.Context(), s.o.MaxAge, leaveOut)
-	without, unknown := s.known(r.Context(), leaveOut)
+	without, unknown := s.partition(r.Context(), leaveOut)
 	bad := slices.ContainsFunc(results, func(r Result) bool { return r.Err != nil })
 	if _, verbose := query["verbose"]; !bad && !verbose && len(unknown) == 0 {
 		reply(w, http.StatusOK, "ok")
@@ -69,13 +69,13 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	}
 	var b strings.Builder
 	for _, r := range results {
-		s.line(&b, r)
+		s.writeLine(&b, r)
 	}
 	for _, name := range without {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(&b, "warn: there are no checks to exclude of the names %s\n", quoted(unknown))
+		fmt.Fprintf(&b, "warn: no checks to exclude have the names %s\n", quoted(unknown))
 	}
 	if bad {
 		fmt.Fprintf(&b, "%s check failed\n", s.name)
@@ -86,8 +86,9 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, b.String())
 }
 
-// known tells the names of checks from others. Names in groups are told by their last answers.
-func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown []string) {
+// partition separates the names of existing checks from others. The names in groups are those of
+// their last answers.
+func (s *Set) partition(ctx context.Context, names map[string]bool) (known, unknown []string) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -115,7 +116,7 @@ func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown 
 }
 
 func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
-	result, ok := s.one(r.Context(), name)
+	result, ok := s.find(r.Context(), name)
 	if !ok {
 		reply(w, http.StatusNotFound, fmt.Sprintf("there is no check %s\n", quoted([]string{name})))
 		return
@@ -126,7 +127,7 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	var b strings.Builder
-	s.line(&b, result)
+	s.writeLine(&b, result)
 	code := http.StatusOK
 	if result.Err != nil {
 		code = http.StatusServiceUnavailable
@@ -134,8 +135,8 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 	reply(w, code, b.String())
 }
 
-// one asks one check, or the groups for it.
-func (s *Set) one(ctx context.Context, name string) (Result, bool) {
+// find runs one check, or the groups if no check has the name.
+func (s *Set) find(ctx context.Context, name string) (Result, bool) {
 	asked := s.all()
 	if i := slices.IndexFunc(asked, func(c *check) bool { return !c.group && c.name == name }); i >= 0 {
 		asked = asked[i : i+1]
@@ -152,7 +153,7 @@ func (s *Set) one(ctx context.Context, name string) (Result, bool) {
 	return Result{}, false
 }
 
-func (s *Set) line(b *strings.Builder, r Result) {
+func (s *Set) writeLine(b *strings.Builder, r Result) {
 	switch {
 	case r.Excused != nil && s.o.Withhold:
 		fmt.Fprintf(b, "[+]%s excused: reason withheld\n", r.Name)
@@ -169,20 +170,21 @@ func (s *Set) line(b *strings.Builder, r Result) {
 
 func reply(w http.ResponseWriter, code int, text string) {
 	w.WriteHeader(code)
-	// An error is one of the connection.
+	// A write error is one of the connection.
 	_, _ = w.Write([]byte(text))
 }
 
-const longest = 512
+const maxReason = 512
 
-// secret is a pattern, and what is shown in its place.
+// secret is a pattern, and its replacement.
 type secret struct {
-	what *regexp.Regexp
-	with string
+	pattern     *regexp.Regexp
+	replacement string
 }
 
-// secrets are what reasons may hold without anybody having meant to: credentials in an address, the
-// query of one, tokens. Programs that have nothing to withhold do without the patterns.
+// secrets match confidential data that errors contain by accident: credentials and queries in URLs,
+// and tokens. The patterns are compiled on first use, so programs without reasons do not pay for
+// them.
 var secrets = sync.OnceValue(func() []secret {
 	return []secret{
 		{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]*@`), "$1…@"},
@@ -194,27 +196,27 @@ var secrets = sync.OnceValue(func() []secret {
 	}
 })
 
-// Reason is an error as answers show it: one line of at most 512 bytes, without what looks like
-// credentials, and of a panic no more than that it was one.
+// Reason returns the text of an error for an answer: one line of at most 512 bytes. Text that looks
+// like credentials is removed. A panic is only "panicked".
 func Reason(err error) string {
 	if _, ok := errors.AsType[*run.PanicError](err); ok {
 		return "panicked"
 	}
 	text := err.Error()
-	if len(text) > 16*longest {
-		text = text[:16*longest]
+	if len(text) > 16*maxReason {
+		text = text[:16*maxReason]
 	}
 	for _, s := range secrets() {
-		text = s.what.ReplaceAllString(text, s.with)
+		text = s.pattern.ReplaceAllString(text, s.replacement)
 	}
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}
 	return text
 }
 
-// quoted shows names that somebody made up, bounded.
+// quoted quotes names from a request, with bounded length.
 func quoted(names []string) string {
 	const most = 10
 	var out []string

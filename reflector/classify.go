@@ -63,7 +63,7 @@ func classify(err error) (cause, time.Duration) {
 	case s.Code == http.StatusNotFound || s.Reason == metav1.StatusReasonNotFound,
 		s.Code == http.StatusMethodNotAllowed || s.Reason == metav1.StatusReasonMethodNotAllowed:
 		return notFound, 0
-	case s.Code >= 300 && s.Code < 500 && is[*client.BadAnswer](err):
+	case s.Code >= 300 && s.Code < 500 && is[*client.ResponseError](err):
 		return stranger, wait
 	case s.Code == http.StatusUnauthorized || s.Code == http.StatusRequestTimeout:
 		return server, wait
@@ -89,10 +89,10 @@ func statusOf(err error) (metav1.Status, bool) {
 // cut reports that no server said so: no connection could be made, or it broke. A stream that
 // breaks says nothing about its version, however often it does.
 func cut(err error) bool {
-	if e, ok := errors.AsType[*client.Unavailable](err); ok {
+	if e, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return e.Unsent || e.Unwrap() != nil
 	}
-	e, ok := errors.AsType[*client.Timeout](err)
+	e, ok := errors.AsType[*client.TimeoutError](err)
 	return ok && e.Unwrap() != nil
 }
 

@@ -131,7 +131,7 @@ func (c *Core) stopStreaming(at moment, unknown bool) {
 
 // unreached reports whether no connection was made.
 func unreached(err error) bool {
-	if e, ok := errors.AsType[*client.Unavailable](err); ok {
+	if e, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return e.Unsent && e.RetryAfter == 0
 	}
 	e, ok := errors.AsType[*net.OpError](err)

@@ -94,7 +94,7 @@ func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace
 	t.Helper()
 	sink := newCopied()
 	cfg.Resource = gvk.Kind
-	r, err := reflector.New(c.Feed(gvk, client.FeedOptions{Namespace: namespace}), sink, reflector.Options{
+	r, err := reflector.New(c.Feed(gvk, client.Selection{Namespace: namespace}), sink, reflector.Options{
 		Config: cfg, Logger: slog.New(slog.DiscardHandler), OnState: func(reflector.State) { sink.change(func() {}) },
 	})
 	if err != nil {

@@ -13,12 +13,10 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
 )
-
-// ErrRunTwice says that Run was called again.
-var ErrRunTwice = errors.New("reflector was already run")
 
 // Source is where one kind, or a selection of it, is listed and watched; a client.Feed is one.
 // The ctx of a call is that of the list or watch it returns: when it ends, so does reading. It
@@ -130,10 +128,10 @@ func (r *Reflector) State() State {
 }
 
 // Run lists and watches until ctx ends, and returns its cause. No failure of the server ends it.
-// A second call is ErrRunTwice.
+// A second call is a run.ErrRunning.
 func (r *Reflector) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
-		return ErrRunTwice
+		return fmt.Errorf("reflector of %s: %w, or has run before", r.o.Resource, run.ErrRunning)
 	}
 	s := &session{r: r, ctx: ctx}
 	defer s.close()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/wire"
 )
 
@@ -566,7 +567,7 @@ func TestNew(t *testing.T) {
 	if err := r.Run(ctx); err != errEnough {
 		t.Errorf("Run under an ended ctx: %v", err)
 	}
-	if err := r.Run(t.Context()); err != ErrRunTwice {
+	if err := r.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 		t.Errorf("second Run: %v", err)
 	}
 }

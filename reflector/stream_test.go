@@ -83,7 +83,7 @@ func statusJSON(code int, reason string) string {
 func TestStreamingListThatIsKeptOut(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		"unsent":  &client.Unavailable{Unsent: true},
+		"unsent":  &client.UnavailableError{Unsent: true},
 		"429":     status("429"), "410": status("410"), "too large": status("504", "type"),
 	} {
 		t.Run(name, func(t *testing.T) {

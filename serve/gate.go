@@ -9,46 +9,47 @@ import (
 	"sync"
 )
 
-// gate bounds the connections of a listener and knows when all is over. A request that is being
-// answered makes its connection busy; of the others the one that has waited longest makes room.
+// gate bounds the connections of a listener, and waits until all have ended. A connection is busy
+// while a handler answers a request on it. A new connection over the bound evicts the oldest
+// connection that is not busy.
 //
 //	Accept ──► fresh ──begin──► busy ──end──► idle
 //	             └───── evicted, oldest first ──┘
 type gate struct {
 	net.Listener
 	max int
-	// turned is told of each connection that was closed for want of room, problem of each failure to
-	// accept one.
+	// turned is called for each connection that is closed because of the bound. problem is called
+	// for each failure to accept one.
 	turned  func()
 	problem func(error)
 
-	mu    sync.Mutex
-	quiet sync.Cond // signalled when live and handlers are both zero
-	fresh list.List // of *conn that wait and never were busy
-	idle  list.List // of *conn that wait
-	held  int       // connections that are open
+	mu     sync.Mutex
+	ended  sync.Cond // signalled when live and handlers are both zero
+	fresh  list.List // of *conn that are not busy and never were
+	idle   list.List // of *conn that are not busy
+	opened int       // number of open connections
 
-	live     int // goroutines of net/http with a connection
-	handlers int // handlers that run
+	live     int // number of connections that net/http serves
+	handlers int // number of running handlers
 }
 
-// conn is a connection behind a gate. Its fields are under the mutex of the gate.
+// conn is a connection of a gate. The gate's mutex guards its fields.
 type conn struct {
 	net.Conn
-	gate  *gate
-	in    *list.List // where it waits; nil: it is busy, or gone
-	place *list.Element
-	busy  int
-	gone  bool
+	gate    *gate
+	list    *list.List // the list that it waits in; nil if it is busy or closed
+	element *list.Element
+	busy    int
+	closed  bool
 }
 
 func newGate(l net.Listener, max int, turned func(), problem func(error)) *gate {
 	g := &gate{Listener: l, max: max, turned: turned, problem: problem}
-	g.quiet.L = &g.mu
+	g.ended.L = &g.mu
 	return g
 }
 
-// Accept waits for a connection for which there is room.
+// Accept returns the next connection that is within the bound.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
@@ -62,21 +63,22 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes a connection in, in the place of another one if need be; nil: it was closed.
+// admit registers a connection, and evicts another one if necessary. It returns nil if it has
+// closed the connection.
 func (g *gate) admit(raw net.Conn) *conn {
 	c := &conn{Conn: raw, gate: g}
 	var victim *conn
 	g.mu.Lock()
-	if g.held >= g.max {
+	if g.opened >= g.max {
 		if victim = g.oldestLocked(); victim == nil {
 			g.mu.Unlock()
 			_ = raw.Close()
 			g.turned()
 			return nil
 		}
-		victim.leaveLocked()
+		victim.removeLocked()
 	}
-	g.held++
+	g.opened++
 	c.waitLocked(&g.fresh)
 	g.mu.Unlock()
 	if victim != nil {
@@ -95,19 +97,19 @@ func (g *gate) oldestLocked() *conn {
 	return nil
 }
 
-func (c *conn) waitLocked(in *list.List) { c.in, c.place = in, in.PushBack(c) }
+func (c *conn) waitLocked(in *list.List) { c.list, c.element = in, in.PushBack(c) }
 
 func (c *conn) stopWaitLocked() {
-	if c.in != nil {
-		c.in.Remove(c.place)
-		c.in, c.place = nil, nil
+	if c.list != nil {
+		c.list.Remove(c.element)
+		c.list, c.element = nil, nil
 	}
 }
 
-func (c *conn) leaveLocked() {
-	if !c.gone {
-		c.gone = true
-		c.gate.held--
+func (c *conn) removeLocked() {
+	if !c.closed {
+		c.closed = true
+		c.gate.opened--
 		c.stopWaitLocked()
 	}
 }
@@ -115,14 +117,14 @@ func (c *conn) leaveLocked() {
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.gate.mu.Lock()
-	c.leaveLocked()
+	c.removeLocked()
 	c.gate.mu.Unlock()
 	return c.Conn.Close()
 }
 
 type connKey struct{}
 
-// connContext lets handlers find their connection.
+// connContext puts the connection into the ctx of its handlers.
 func connContext(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -130,7 +132,7 @@ func connContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// begin says that a handler runs, and returns what is to be called when it has returned.
+// begin marks a handler as running. The caller calls end when the handler has returned.
 func (g *gate) begin(ctx context.Context) (end func()) {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	g.mu.Lock()
@@ -144,12 +146,12 @@ func (g *gate) begin(ctx context.Context) (end func()) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if c != nil {
-			if c.busy--; c.busy == 0 && !c.gone {
+			if c.busy--; c.busy == 0 && !c.closed {
 				c.waitLocked(&g.idle)
 			}
 		}
 		g.handlers--
-		g.quietLocked()
+		g.signalLocked()
 	}
 }
 
@@ -162,33 +164,32 @@ func (g *gate) state(_ net.Conn, s http.ConnState) {
 		g.live++
 	case http.StateClosed:
 		g.live--
-		g.quietLocked()
+		g.signalLocked()
 	}
 }
 
-func (g *gate) quietLocked() {
+func (g *gate) signalLocked() {
 	if g.live == 0 && g.handlers == 0 {
-		g.quiet.Broadcast()
+		g.ended.Broadcast()
 	}
 }
 
-// wait returns when no connection is served and no handler runs any more. The listener must be
-// closed.
+// wait returns when no connection is served and no handler runs. The listener must be closed.
 func (g *gate) wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.live != 0 || g.handlers != 0 {
-		g.quiet.Wait()
+		g.ended.Wait()
 	}
 }
 
-// drop closes the connections on which nothing was ever asked.
-func (g *gate) drop() {
+// closeFresh closes the connections that never had a request.
+func (g *gate) closeFresh() {
 	g.mu.Lock()
 	var all []*conn
 	for g.fresh.Len() > 0 {
 		c := g.fresh.Front().Value.(*conn)
-		c.leaveLocked()
+		c.removeLocked()
 		all = append(all, c)
 	}
 	g.mu.Unlock()
@@ -200,5 +201,5 @@ func (g *gate) drop() {
 func (g *gate) open() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.held
+	return g.opened
 }

@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
-// Server serves one handler on one address. All methods may be called from any goroutine.
+// Server serves one handler on one address. All methods are safe for concurrent use.
 type Server struct {
 	o Options
 
@@ -24,21 +25,22 @@ type Server struct {
 	listening chan struct{} // of this run or the next one
 
 	requests, panics, timeouts, turned atomic.Uint64
-	panicLog, netLog, acceptLog        quietly
+	panicLog, netLog, acceptLog        throttledLog
 }
 
-// Stats counts what a server has done since it was made.
+// Stats holds counters of a server since New, over all runs.
 type Stats struct {
 	// Open is the number of connections that are open now.
 	Open int
-	// Requests is how many came to the handler, Panics how often it panicked, and Timeouts how often
-	// it took longer than it may.
+	// Requests counts the calls of the handler, Panics its panics, and Timeouts the calls that
+	// exceeded HandlerTimeout.
 	Requests, Panics, Timeouts uint64
-	// Turned is how many connections were closed because there were too many.
+	// Turned counts the connections that were closed because of MaxConnections.
 	Turned uint64
 }
 
-// New checks the options; the error is an *OptionError. It starts nothing and opens no port.
+// New returns a server. It starts no goroutine and opens no port. An invalid option is an
+// *option.Error.
 func New(o Options) (*Server, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -46,17 +48,17 @@ func New(o Options) (*Server, error) {
 	}
 	return &Server{
 		o: o, listening: make(chan struct{}),
-		panicLog: quietly{every: time.Minute}, netLog: quietly{every: time.Second}, acceptLog: quietly{every: 10 * time.Second},
+		panicLog: throttledLog{interval: time.Minute}, netLog: throttledLog{interval: time.Second}, acceptLog: throttledLog{interval: 10 * time.Second},
 	}, nil
 }
 
-// Name is the name that the server was given.
+// Name returns the name of the server.
 func (s *Server) Name() string { return s.o.Name }
 
-// TLS reports whether the server talks TLS.
+// TLS reports whether the server uses TLS.
 func (s *Server) TLS() bool { return s.o.TLS != nil }
 
-// Addr is where the server listens; nil while it does not.
+// Addr returns the address that the server listens on, or nil if it does not listen.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,15 +68,15 @@ func (s *Server) Addr() net.Addr {
 	return s.gate.Addr()
 }
 
-// Listening is closed once connections are accepted, in this run or, if the server does not run,
-// in the next one.
+// Listening returns a channel that is closed once the server accepts connections, in this run or
+// else in the next one.
 func (s *Server) Listening() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listening
 }
 
-// Stats returns the present figures.
+// Stats returns the current figures.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.requests.Load(), Panics: s.panics.Load(), Timeouts: s.timeouts.Load(), Turned: s.turned.Load()}
 	s.mu.Lock()
@@ -85,18 +87,22 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
-// Run listens and serves until ctx ends. Then it accepts no more, waits for what is being answered
-// as long as Options.StopTimeout says, ends the ctx of what is left with ErrStopped, closes the
-// connections, and returns when every goroutine has ended, those of handlers included. It may be
-// called again afterwards.
+// Run listens and serves until ctx ends. It then accepts no more connections and waits up to
+// Options.StopTimeout for running requests. After that it ends the ctx of the remaining requests
+// with ErrStopped and closes the connections. It returns when every goroutine has ended, including
+// those of handlers. It may be called again afterwards.
 //
-// The error is nil when ctx was the reason; otherwise a *ListenError, ErrRunning, an *OptionError
-// where a name turned out not to be loopback, or why no connection could be accepted any more.
+// The error is nil if ctx ended the run. Otherwise it is one of these:
+//
+//   - a *ListenError
+//   - run.ErrRunning
+//   - an *option.Error, if a host name resolved to an address other than loopback
+//   - the reason why no connection could be accepted any more
 func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	if s.running {
 		s.mu.Unlock()
-		return fmt.Errorf("server %q: %w", s.o.Name, ErrRunning)
+		return fmt.Errorf("server %q: %w", s.o.Name, run.ErrRunning)
 	}
 	s.running = true
 	s.mu.Unlock()
@@ -122,7 +128,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); s.o.TLS == nil && !s.o.Insecure && (!ok || !at.IP.IsLoopback()) {
 		_ = l.Close()
-		return nil, &OptionError{Server: s.o.Name, Field: "Addr", Err: fmt.Errorf("%s is %s: %w", s.o.Addr, l.Addr(), ErrPlain)}
+		return nil, &option.Error{Of: fmt.Sprintf("server %q", s.o.Name), Field: "Addr", Err: fmt.Errorf("%s is %s: %w", s.o.Addr, l.Addr(), ErrPlain)}
 	}
 	return l, nil
 }
@@ -133,7 +139,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 			s.acceptLog.log(s.o.Logger, slog.LevelWarn, "cannot accept connections", func() []any { return []any{"err", err} })
 		}
 	})
-	// Requests outlive ctx: to take no more is not to drop what is there.
+	// Requests outlive ctx: the end of ctx stops the intake only.
 	work, drop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer drop(ErrStopped)
 	h := s.http(g, work)
@@ -169,22 +175,22 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("server %q: %w", s.o.Name, err)
 }
 
-// unasked is how long, once the server stops, a connection may still bring its first request:
-// clients keep connections in store, for which net/http would wait 5 s.
-const unasked = 500 * time.Millisecond
+// freshTimeout is how long a stopping server waits for the first request of a connection. Clients
+// keep unused connections in their pools. net/http would wait 5 s for them.
+const freshTimeout = 500 * time.Millisecond
 
-// stop ends the intake, then waits, then ends the rest.
+// stop ends the intake, waits for running requests, and then ends the remaining ones.
 func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 	if s.o.StopTimeout > 0 {
 		bound, cancel := context.WithTimeout(context.Background(), s.o.StopTimeout)
-		late := time.AfterFunc(unasked, g.drop)
+		late := time.AfterFunc(freshTimeout, g.closeFresh)
 		err := h.Shutdown(bound)
 		late.Stop()
 		cancel()
 		if err == nil {
 			return
 		}
-		s.o.Logger.Warn("requests were cut off by the end of the server", "waited", s.o.StopTimeout)
+		s.o.Logger.Warn("requests were still running after the stop timeout and were cut off", "waited", s.o.StopTimeout)
 	}
 	drop(ErrStopped)
 	_ = h.Close()
@@ -207,7 +213,7 @@ func (s *Server) http(g *gate, work context.Context) *http.Server {
 		ErrorLog:          log.New(errorLog{s}, "", 0),
 		Protocols:         &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100},
-		// What is not meant for the handler is no exception to the guard.
+		// The guard applies to general OPTIONS requests, too.
 		DisableGeneralOptionsHandler: true,
 	}
 	if s.o.TLS != nil {

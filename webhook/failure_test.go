@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
 
-// TestNoAnswerIsNoVerdict: where a handler could not find out, the API server is told so, and does
-// what the failurePolicy says.
+// TestNoAnswerIsNoVerdict: a handler that lacks an answer from the API server gives no verdict, so
+// that the failurePolicy applies.
 func TestNoAnswerIsNoVerdict(t *testing.T) {
 	gr := schema.GroupResource{Resource: "things"}
 	at := field.NewPath("spec", "text")
@@ -31,20 +31,20 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		err     error
-		verdict int32 // the code of the denial; zero: there is none
+		verdict int32 // the code of the denial; zero means a failure
 	}{
-		{"no connection", &client.Unavailable{}, 0},
-		{"no answer in time", &client.Timeout{}, 0},
-		{"a server that is broken", &client.Broken{}, 0},
-		{"too many requests", &client.TooManyRequests{}, 0},
-		{"a page of a proxy", &client.BadAnswer{}, 0},
-		{"a read that this program may not do", &client.Forbidden{}, 0},
-		{"credentials that are not accepted", &client.Unauthorized{}, 0},
-		{"a kind that is not served", &client.NotServed{}, 0},
-		{"a write that was kept back", &client.Fenced{Err: errors.New("not leading")}, 0},
-		{"wrapped", fmt.Errorf("look up the quota: %w", &client.Unavailable{}), 0},
-		{"with a reason of the handler", fmt.Errorf("%w: %w", errors.New("quota unknown"), &client.Timeout{}), 0},
-		{"joined with a plain error", errors.Join(errors.New("no"), &client.Timeout{}), 0},
+		{"no connection", &client.UnavailableError{}, 0},
+		{"no answer in time", &client.TimeoutError{}, 0},
+		{"a server that is broken", &client.InternalError{}, 0},
+		{"too many requests", &client.TooManyRequestsError{}, 0},
+		{"a page of a proxy", &client.ResponseError{}, 0},
+		{"a read that this program may not do", &client.ForbiddenError{}, 0},
+		{"credentials that are not accepted", &client.UnauthorizedError{}, 0},
+		{"a kind that is not served", &client.NotServedError{}, 0},
+		{"a write that was kept back", &client.FencedError{Err: errors.New("not leading")}, 0},
+		{"wrapped", fmt.Errorf("look up the quota: %w", &client.UnavailableError{}), 0},
+		{"with a reason of the handler", fmt.Errorf("%w: %w", errors.New("quota unknown"), &client.TimeoutError{}), 0},
+		{"joined with a plain error", errors.Join(errors.New("no"), &client.TimeoutError{}), 0},
 		{"of another client: 500", apierrors.NewInternalError(errors.New("etcd")), 0},
 		{"of another client: 503", apierrors.NewServiceUnavailable("later"), 0},
 		{"of another client: 504", apierrors.NewServerTimeout(gr, "get", 1), 0},
@@ -61,10 +61,10 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 		{"an internal field error", field.InternalError(at, errors.New("no database")), 0},
 		{"a field error marked as none", Failed(field.Required(at, "")), 0},
 
-		{"a field error beside it", errors.Join(field.Required(at, ""), &client.Unavailable{}), 422},
+		{"a field error beside it", errors.Join(field.Required(at, ""), &client.UnavailableError{}), 422},
 		{"a field error that wraps nothing", field.Required(at, ""), 422},
 		{"plain", errors.New("no"), 403},
-		{"an object that is not there", &client.NotFound{}, 403},
+		{"an object that is not there", &client.NotFoundError{}, 403},
 		{"of another client: 403", apierrors.NewForbidden(gr, "x", errors.New("no")), 403},
 		{"of another client: 404", apierrors.NewNotFound(gr, "x"), 404},
 		{"of another client: 409", apierrors.NewConflict(gr, "x", errors.New("no")), 409},
@@ -83,7 +83,7 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 			for _, e := range []*Endpoint{v, d} {
 				res, err := webhooktest.Create(ctx, e, newThing("a"))
 				if tt.verdict == 0 {
-					if no, ok := errors.AsType[*webhooktest.NoVerdict](err); !ok || no.Code != http.StatusInternalServerError {
+					if no, ok := errors.AsType[*webhooktest.NoVerdictError](err); !ok || no.Code != http.StatusInternalServerError {
 						t.Errorf("%s: %+v, %v, want 500 and no verdict", e.Path(), res, err)
 					}
 				} else if err != nil || res.Allowed || res.Status.Code != tt.verdict {

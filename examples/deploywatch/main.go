@@ -37,7 +37,7 @@ func main() {
 	ctx := flyball.SignalContext()
 	c, err := client.Dial(ctx, client.ConfigOptions{Kubeconfig: *kubeconfig}, client.Options{})
 	if err == nil {
-		err = watch(ctx, c, informer.Selection{Namespace: *namespace, Labels: selector}, os.Stdout)
+		err = watch(ctx, c, client.Selection{Namespace: *namespace, Labels: selector}, os.Stdout)
 	}
 	if err != nil && !errors.Is(err, context.Cause(ctx)) {
 		fmt.Fprintln(os.Stderr, "deploywatch:", err)
@@ -46,7 +46,7 @@ func main() {
 }
 
 // watch prints what happens to the Deployments of a selection until ctx ends, and returns why.
-func watch(ctx context.Context, c *client.Live, what informer.Selection, out io.Writer) error {
+func watch(ctx context.Context, c *client.Live, what client.Selection, out io.Writer) error {
 	factory, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Selection: what})
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func keep(ctx context.Context, c *client.Live, namespace string) (err error) {
 // and has f called for whatever happens to an object.
 func follow[T any, P object.Ptr[T]](ctx context.Context, c *client.Live, namespace, label string, l *informer.Lister[T], f func(*T)) (*informer.Factory, error) {
 	factory, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{
-		Selection: informer.Selection{Namespace: namespace, Labels: labels.Set{label: "true"}.AsSelector()},
+		Selection: client.Selection{Namespace: namespace, Labels: labels.Set{label: "true"}.AsSelector()},
 	})
 	if err != nil {
 		return nil, err

@@ -157,7 +157,7 @@ func causeOf(ctx context.Context, err error) error {
 		return cause
 	}
 	var other *wire.KindError
-	rejected, ok := errors.AsType[*client.Rejected](err)
+	rejected, ok := errors.AsType[*client.RejectedError](err)
 	if ok && rejected.Status().Code == http.StatusNotAcceptable || errors.As(err, &other) {
 		return errors.Join(ErrNoMetadata, err)
 	}

@@ -49,7 +49,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // run audits Pods with a client.
-func run(t *testing.T, s *server, o client.FeedOptions, h held) (audit.Action, *turn, *client.Feed) {
+func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *turn, *client.Feed) {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -90,7 +90,7 @@ func TestRunListsTheSelectionInPages(t *testing.T) {
 		io.WriteString(w, head+`},"items":[{"metadata":{"namespace":"ns","name":"odd","uid":"3","resourceVersion":"5","labels":7}},
 			{"metadata":{"namespace":"ns","name":"b","uid":"4","resourceVersion":"6"}}]}`)
 	}}
-	a, turns, _ := run(t, s, client.FeedOptions{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
+	a, turns, _ := run(t, s, client.Selection{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
 		{Namespace: "ns", Name: "a"}:   {There: true, UID: "1", Version: "3"},
 		{Namespace: "ns", Name: "odd"}: {There: true, Named: true},
 		{Namespace: "ns", Name: "c"}:   {There: true, UID: "5", Version: "7"},
@@ -137,7 +137,7 @@ func TestRunTellsUnfitServersFromFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: tt.answer}
-			a, _, feed := run(t, s, client.FeedOptions{}, held{})
+			a, _, feed := run(t, s, client.Selection{}, held{})
 			if a.Do != audit.Done || a.Err == nil || audit.Unfit(a.Err) != tt.unfit || audit.Void(a.Err) {
 				t.Errorf("%+v", a)
 			}
@@ -169,7 +169,7 @@ func TestRunEndsWithTheContext(t *testing.T) {
 	}
 	began := time.Now()
 	a := audit.Run(ctx, audit.Options{
-		Core: &audit.Core{}, Source: c.Feed(gvk, client.FeedOptions{}),
+		Core: &audit.Core{}, Source: c.Feed(gvk, client.Selection{}),
 		Acquire: func(context.Context) (audit.Turn, error) { return &turn{}, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, true },
 		Held:    held{}.State, Observe: func() (audit.Watch, audit.Holding) { return audit.Watch{Good: true}, held{} },

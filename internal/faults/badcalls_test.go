@@ -22,8 +22,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// What a program asks for and cannot have is an error at the call that asks, of a type, with the
-// name of what is wrong; and nothing that works is touched.
+// A call that asks for something impossible returns a typed error that names the fault. Everything
+// else continues.
 func TestBadCalls(t *testing.T) {
 	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
 	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
@@ -31,9 +31,9 @@ func TestBadCalls(t *testing.T) {
 	}})
 	ctx, mgr := t.Context(), r.mgr
 	c := mgr.Client()
-	good := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	good := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
-	})
+	}
 	forMaps := controller.For[corev1.ConfigMap]()
 	listed := func(from client.Reader, opts ...client.ListOption) error {
 		for _, err := range client.List[corev1.ConfigMap](ctx, from, append(opts, client.InNamespace(r.ns))...) {
@@ -48,7 +48,7 @@ func TestBadCalls(t *testing.T) {
 	created := func(o *corev1.ConfigMap) error { _, err := client.Create(ctx, c, o); return err }
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.ns, Name: name} }
 	add := func(name string, rec reconcile.Reconciler[reconcile.Request], sources ...controller.Source[reconcile.Request]) error {
-		_, err := controller.New(mgr, name, rec, controller.Options{}, sources...)
+		_, err := controller.New(mgr, name, rec, sources...)
 		return err
 	}
 	for _, tc := range []struct {
@@ -58,7 +58,6 @@ func TestBadCalls(t *testing.T) {
 		says []string
 	}{
 		{"no reconciler", add("orders", nil, forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
-		{"a nil function", add("orders", reconcile.Func[reconcile.Request](nil), forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
 		{"no name", add("", good, forMaps), isError(controller.ErrNoName), nil},
 		{"a name that is taken", add("rig", good, forMaps), is[*flyball.DuplicateNameError], []string{`"rig"`}},
 		{"no For", add("orders", good, controller.Owns[corev1.Pod]()), isError(controller.ErrNoFor), []string{`"orders"`}},
@@ -66,19 +65,19 @@ func TestBadCalls(t *testing.T) {
 		{"two For", add("orders", good, forMaps, controller.For[corev1.Pod]()), isError(controller.ErrTwoFor), []string{`"orders"`, "Pod"}},
 		{"an index added twice", cache.IndexField(mgr.Cache(), "value", byValue), is[*store.IndexExistsError], []string{`"value"`}},
 		{"an index that is unknown", listed(c, client.MatchingFields{"size": "1"}), is[*store.UnknownIndexError], []string{`"size"`}},
-		{"a label selector that does not parse", listed(c, client.LabelSelector("a in (")), is[*client.InvalidSelector], []string{"a in ("}},
-		{"the same, live", listed(mgr.Live(), client.LabelSelector("a in (")), is[*client.InvalidSelector], []string{"a in ("}},
-		{"a field selector that does not parse", listed(c, client.FieldSelector("a~b")), is[*client.InvalidSelector], []string{"a~b"}},
+		{"a label selector that does not parse", listed(c, client.LabelSelector("a in (")), is[*client.InvalidSelectorError], []string{"a in ("}},
+		{"the same, live", listed(mgr.Live(), client.LabelSelector("a in (")), is[*client.InvalidSelectorError], []string{"a in ("}},
+		{"a field selector that does not parse", listed(c, client.FieldSelector("a~b")), is[*client.InvalidSelectorError], []string{"a~b"}},
 		{"a field selector that is not exact", listed(c, client.FieldSelector("value!=1")), func(err error) bool { return err != nil }, []string{"value"}},
 		{"an empty key", got(c, r.ns, ""), func(err error) bool { return err != nil }, nil},
-		{"an empty key, live", got(mgr.Live(), r.ns, ""), is[*client.InvalidKey], []string{"ConfigMap"}},
-		{"a name that is no UTF-8, live", got(mgr.Live(), r.ns, "x\xff"), is[*client.InvalidKey], []string{`\xff`}},
-		{"a name with a slash, live", got(mgr.Live(), r.ns, "../secrets/s"), is[*client.InvalidKey], []string{"../secrets/s"}},
+		{"an empty key, live", got(mgr.Live(), r.ns, ""), is[*client.InvalidKeyError], []string{"ConfigMap"}},
+		{"a name that is no UTF-8, live", got(mgr.Live(), r.ns, "x\xff"), is[*client.InvalidKeyError], []string{`\xff`}},
+		{"a name with a slash, live", got(mgr.Live(), r.ns, "../secrets/s"), is[*client.InvalidKeyError], []string{"../secrets/s"}},
 		{"another namespace than the cache has", got(c, "elsewhere", "x"), is[*informer.NamespaceError], []string{"elsewhere"}},
 		{"a label that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "x", Labels: map[string]string{"a": "\xff"}}}),
-			is[*client.InvalidText], []string{"Labels[a]"}},
+			is[*client.InvalidTextError], []string{"Labels[a]"}},
 		{"a body that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: named("x"), Data: map[string]string{"a": "\xff"}}),
-			is[*client.InvalidText], []string{"Data[a]"}},
+			is[*client.InvalidTextError], []string{"Data[a]"}},
 		{"a kind that nobody knows", openErr(ctx, mgr), is[*object.UnknownKindError], []string{"Gauge"}},
 		{"nil", created(nil), func(err error) bool { return err != nil }, nil},
 	} {
@@ -93,22 +92,23 @@ func TestBadCalls(t *testing.T) {
 			}
 		})
 	}
-	// A kind that nobody opened is an error of the cache, and read from the server by the client.
+	// A read of a kind that is not open is an error of the cache; the client reads it from the
+	// server.
 	_, err := client.Get[appsv1.Deployment](ctx, mgr.Cache(), object.Key{Namespace: r.ns, Name: "d"})
 	if _, ok := errors.AsType[*cache.UndeclaredError](err); !ok || !strings.Contains(err.Error(), "Deployment") {
 		t.Errorf("%v", err)
 	}
-	// Before the first run nothing is there to read, and that is not an empty answer.
+	// Before the first run, a read is an error, not an empty answer.
 	idle, err := flyball.New(flyball.Options{Config: planetest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
 	must(t, err)
 	defer idle.Live().Close()
-	_, err = controller.New(idle, "c", good, controller.Options{}, forMaps)
+	_, err = controller.New(idle, "c", good, forMaps)
 	must(t, err)
 	r.churn(20)
 	r.nothingLost()
 }
 
 func openErr(ctx context.Context, mgr *flyball.Manager) error {
-	_, err := mgr.Cache().Open(ctx, &Gauge{}, informer.Selection{})
+	_, err := mgr.Cache().Open(ctx, &Gauge{}, client.Selection{})
 	return err
 }

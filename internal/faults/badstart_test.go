@@ -29,7 +29,8 @@ contexts: [{name: one, context: {cluster: c}}, {name: two, context: {cluster: c}
 current-context: one
 `
 
-// What cannot work is said at once, in words that name the cause, and nothing is started.
+// A program that cannot work returns an error at once. The error names the cause, and nothing is
+// started.
 func TestFault33BadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -66,19 +67,19 @@ func TestFault33BadStart(t *testing.T) {
 		is   func(error) bool
 		says []string
 	}{
-		{"no configuration", flyball.Options{}, is[*client.NoConfig], []string{"KUBECONFIG"}},
-		{"missing file", flyball.Options{Kubeconfig: "/nonexistent/config"}, is[*client.BadConfig], []string{"/nonexistent/config"}},
-		{"empty file", flyball.Options{Kubeconfig: file("")}, is[*client.BadConfig], []string{"empty"}},
-		{"not YAML", flyball.Options{Kubeconfig: file("\x00\xff{")}, is[*client.BadConfig], []string{"kubeconfig"}},
-		{"wrong context", flyball.Options{Kubeconfig: file(twoContexts), Context: "three"}, is[*client.BadConfig], []string{`"three"`, "one", "two"}},
+		{"no configuration", flyball.Options{}, is[*client.NoConfigError], []string{"KUBECONFIG"}},
+		{"missing file", flyball.Options{Kubeconfig: "/nonexistent/config"}, is[*client.ConfigError], []string{"/nonexistent/config"}},
+		{"empty file", flyball.Options{Kubeconfig: file("")}, is[*client.ConfigError], []string{"empty"}},
+		{"not YAML", flyball.Options{Kubeconfig: file("\x00\xff{")}, is[*client.ConfigError], []string{"kubeconfig"}},
+		{"wrong context", flyball.Options{Kubeconfig: file(twoContexts), Context: "three"}, is[*client.ConfigError], []string{`"three"`, "one", "two"}},
 		{"certificate for another name", flyball.Options{Config: &rest.Config{
 			Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: "elsewhere.test"},
-		}}, is[*client.BadEndpoint], []string{"elsewhere.test", secure.URL}},
-		{"certificate of an unknown authority", flyball.Options{Config: &rest.Config{Host: secure.URL}}, is[*client.BadEndpoint], []string{"authority", secure.URL}},
-		{"HTTPS to a port for HTTP", flyball.Options{Config: &rest.Config{Host: "https://" + plain.Listener.Addr().String()}}, is[*client.BadEndpoint], []string{"TLS"}},
-		{"HTTP to a port for HTTPS", flyball.Options{Config: &rest.Config{Host: "http://" + secure.Listener.Addr().String()}}, is[*client.BadEndpoint], []string{"TLS"}},
-		{"nobody there", flyball.Options{Config: &rest.Config{Host: "https://" + nobody.Addr().String()}}, is[*client.Unavailable], []string{"refused"}},
-		{"a page to sign in", flyball.Options{Config: &rest.Config{Host: page.URL}}, is[*client.Unauthorized], []string{"401"}},
+		}}, is[*client.EndpointError], []string{"elsewhere.test", secure.URL}},
+		{"certificate of an unknown authority", flyball.Options{Config: &rest.Config{Host: secure.URL}}, is[*client.EndpointError], []string{"authority", secure.URL}},
+		{"HTTPS to a port for HTTP", flyball.Options{Config: &rest.Config{Host: "https://" + plain.Listener.Addr().String()}}, is[*client.EndpointError], []string{"TLS"}},
+		{"HTTP to a port for HTTPS", flyball.Options{Config: &rest.Config{Host: "http://" + secure.Listener.Addr().String()}}, is[*client.EndpointError], []string{"TLS"}},
+		{"nobody there", flyball.Options{Config: &rest.Config{Host: "https://" + nobody.Addr().String()}}, is[*client.UnavailableError], []string{"refused"}},
+		{"a page to sign in", flyball.Options{Config: &rest.Config{Host: page.URL}}, is[*client.UnauthorizedError], []string{"401"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.o.Logger = slog.New(slog.DiscardHandler)
@@ -87,7 +88,7 @@ func TestFault33BadStart(t *testing.T) {
 			began := false
 			m, err := flyball.New(tc.o)
 			if err == nil {
-				_, err = m.Add("work", runner(func(context.Context) error { began = true; return nil }))
+				_, err = m.Add(flyball.Lead, "work", func(context.Context) error { began = true; return nil })
 				must(t, err)
 				err = m.Run(ctx)
 			}
@@ -117,10 +118,6 @@ func TestFault33BadStart(t *testing.T) {
 		}
 	})
 }
-
-type runner func(context.Context) error
-
-func (f runner) Run(ctx context.Context) error { return f(ctx) }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -27,6 +27,7 @@ var floors = []map[string]string{
 	{ // 0: knows nothing of the product
 		"object":  "what everything talks about",
 		"run":     "who owns a goroutine",
+		"option":  "what is wrong with an option",
 		"backoff": "delays as values",
 		"scheme":  "the built-in kinds",
 		"decode":  "bytes into Go values",

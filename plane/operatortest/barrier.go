@@ -18,18 +18,19 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// nowhere is where nobody answers.
+// nowhere is a URL without a server.
 const nowhere = "https://127.0.0.1:1/"
 
 // barrier returns when the API server has seen the webhook configurations that were applied before,
-// with the CA that was written into them: it learns of them one after the other, and says to nobody
-// when. So one more is made, which refuses one ConfigMap, and that is tried until it is refused.
+// with their CA. The API server learns of them one after the other and does not announce it. So
+// barrier adds a further configuration that rejects one ConfigMap, and tries to create that until
+// it is rejected.
 func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error {
 	seen := map[string]bool{}
 	for _, o := range calls {
 		kind := o.GetKind()
 		if manifest.IsCRD(o) {
-			if err := op.converted(ctx, o); err != nil {
+			if err := op.awaitConversion(ctx, o); err != nil {
 				return fmt.Errorf("%s: the API server cannot convert: %w", manifest.Name(o), err)
 			}
 			continue
@@ -38,17 +39,17 @@ func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error 
 			continue
 		}
 		seen[kind] = true
-		if err := op.seen(ctx, kind); err != nil {
+		if err := op.awaitSeen(ctx, kind); err != nil {
 			return fmt.Errorf("%s: the API server does not see it: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-// converted returns when the API server has seen a CRD with the CA in it: when objects in the versions
-// that are not stored, samples where there are some, can be tried without an internal error. What
-// else is wrong with them is not asked here.
-func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
+// awaitConversion returns when the API server has seen a CRD with its CA. It tries objects in the
+// versions that are not stored, samples if there are any, until none causes an internal error.
+// Other errors of these objects are ignored.
+func (op *Operator) awaitConversion(ctx context.Context, crd manifest.Object) error {
 	samples, err := op.read("samples")
 	if err != nil {
 		return err
@@ -69,10 +70,10 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 		}
 		probe.SetGroupVersionKind(gvk)
 		probe.SetName("operatortest-" + op.Namespace)
-		op.place(probe)
+		op.setNamespace(probe)
 		err := until(ctx, func() error {
 			_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
-			if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+			if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
 				return err
 			}
 			return nil
@@ -84,10 +85,10 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 	return nil
 }
 
-var errAllowed = errors.New("what it should refuse is allowed")
+var errAllowed = errors.New("the webhook allows an object that it must reject")
 
-// seen makes one more configuration of a kind, and returns when it is in force.
-func (op *Operator) seen(ctx context.Context, kind string) error {
+// awaitSeen adds a further configuration of a kind, and returns when it is in force.
+func (op *Operator) awaitSeen(ctx context.Context, kind string) error {
 	name := "operatortest-" + op.Namespace
 	url, fail, none, scope := nowhere, admissionv1.Fail, admissionv1.SideEffectClassNone, admissionv1.NamespacedScope
 	call := admissionv1.WebhookClientConfig{URL: &url}
@@ -117,7 +118,7 @@ func (op *Operator) seen(ctx context.Context, kind string) error {
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "operatortest-", Namespace: op.Namespace, Labels: named.MatchLabels}}
 	err := until(ctx, func() error {
 		_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
-		if broken := (*client.Broken)(nil); errors.As(err, &broken) {
+		if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
 			return nil
 		}
 		if err == nil {

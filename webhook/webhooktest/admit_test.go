@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A handler of another make sees what the API server would send, and what it answers comes back.
-func TestAnyHandler(t *testing.T) {
+// A handler that is not from this package gets the request that an API server would send, and its
+// answer is returned.
+func TestAnyHandlerIsCalledAsByTheAPIServer(t *testing.T) {
 	var seen admissionv1.AdmissionRequest
 	patch := ""
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +59,7 @@ func TestAnyHandler(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	_, err = Create(ctx, http.NotFoundHandler(), now, kind)
-	if no, ok := errors.AsType[*NoVerdict](err); !ok || no.Code != 404 {
+	if no, ok := errors.AsType[*NoVerdictError](err); !ok || no.Code != 404 {
 		t.Errorf("%v", err)
 	}
 }

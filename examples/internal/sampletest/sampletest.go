@@ -154,7 +154,7 @@ type Problems struct {
 
 // Hook is for [client.Options].
 func (p *Problems) Hook(d client.Done) {
-	if _, ok := errors.AsType[*client.Forbidden](d.Err); ok {
+	if _, ok := errors.AsType[*client.ForbiddenError](d.Err); ok {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.seen = append(p.seen, d.Err)

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// keep is the size above which a buffer goes to the garbage collector rather than to the next
-// request.
-const keep = 64 << 10
+// maxReuse is the largest buffer in bytes that is reused for the next request.
+const maxReuse = 64 << 10
 
-// check refuses a request by its header, before anything of the body has been read.
-func check(r *http.Request, limit int64) *Refusal {
+// check refuses a request by its header, before any byte of the body is read.
+func check(r *http.Request, limit int64) *RefusalError {
 	if r.Method != http.MethodPost {
-		return &Refusal{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
+		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
 	}
 	if ct := r.Header.Get("Content-Type"); !isJSON(ct) {
-		return &Refusal{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", clip(ct))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", clip(ct))}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return &Refusal{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", clip(e))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", clip(e))}
 	}
 	if r.ContentLength > limit {
 		return tooLarge(limit)
@@ -38,15 +37,15 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/json")
 }
 
-func tooLarge(limit int64) *Refusal {
-	return &Refusal{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", limit)}
+func tooLarge(limit int64) *RefusalError {
+	return &RefusalError{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", limit)}
 }
 
-func busy(what string) *Refusal {
-	return &Refusal{Code: http.StatusTooManyRequests, Message: what}
+func busy(what string) *RefusalError {
+	return &RefusalError{Code: http.StatusTooManyRequests, Message: what}
 }
 
-// clip keeps what a stranger sent from filling logs and answers.
+// clip bounds text from the caller in logs and answers.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
@@ -54,9 +53,9 @@ func clip(s string) string {
 	return s
 }
 
-// read appends the body to b, which is empty. It grows as bytes arrive, whatever length the header
-// promised, and holds in h what the memory costs, also after an error.
-func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *Refusal) {
+// read appends the body to b, which is empty. The buffer grows as bytes arrive, whatever length the
+// header announces. h holds the cost of the memory, also after an error.
+func read(r *http.Request, b []byte, limit int64, all *Budget, h *reservation) ([]byte, *RefusalError) {
 	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
 		return nil, refusal(err)
 	}
@@ -67,7 +66,7 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 			}
 			size := max(2*int64(cap(b)), 8<<10)
 			if l := r.ContentLength; l > 0 && l <= limit {
-				size = max(min(size, l+512), int64(cap(b))+512) // and the end is seen without another one
+				size = max(min(size, l+512), int64(cap(b))+512) // and the end of the body is seen without another buffer
 			}
 			if size > limit {
 				size = limit + 1
@@ -91,11 +90,11 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 			}
 			return b, nil
 		case err != nil && all.arrived(h) != nil:
-			return b, refusal(errGaveWay)
+			return b, refusal(errEvicted)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return b, &Refusal{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
+			return b, &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:
-			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // its bound is the lower one
+			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // the server's limit is the lower one
 				return b, tooLarge(server.Limit)
 			}
 			return b, Bad("", "the body cannot be read", err)

@@ -10,34 +10,37 @@ import (
 )
 
 const (
-	// patience is how long a body may take to come in before it gives way to others that need its
-	// bytes: API servers send theirs within milliseconds.
-	patience = time.Second
-	// roomWait is how long a request waits for room.
-	roomWait = 2 * time.Second
-	// small is what a request may hold of the reserve, the last quarter of a budget: most are no
-	// larger, and large ones must not keep them out.
-	small = 64 << 10
+	// minEvictAge is the age from which an unfinished body may be evicted for other requests. API
+	// servers send their bodies within milliseconds.
+	minEvictAge = time.Second
+	// maxWait is the longest wait of a request for memory.
+	maxWait = 2 * time.Second
+	// smallRequest is the most bytes that a request may hold and still use the reserve, the last
+	// quarter of a budget. Most requests are smaller. The reserve keeps large ones from blocking
+	// them.
+	smallRequest = 64 << 10
 )
 
-// Budget bounds the memory that the bodies of all requests to some webhooks hold together: those that
-// come in, those in work, and answers of conversion. Bytes count once there is memory for them, not
-// when a header promises them. Where there is no room, bodies give way that have been coming in for
-// more than a second, the oldest first, with 429; a request that finds none waits for two seconds and
-// is then refused with 429 and a Retry-After. Endpoints share a budget by having the same one.
+// Budget bounds the memory that the requests to some endpoints hold together: bodies that are
+// arriving, bodies in work, and answers of conversion. Bytes count when their memory is allocated,
+// not when a header announces them.
+//
+// When the budget is exhausted, bodies that have been arriving for more than a second are evicted
+// with 429, the oldest first. A request that finds no victim waits for two seconds, and is then
+// refused with 429 and a Retry-After. Endpoints share a budget through the same pointer.
 type Budget struct {
 	limit int64
 
 	mu         sync.Mutex
 	used       int64
-	unfinished list.List // of *hold, oldest first
+	unfinished list.List // of *reservation, oldest first
 	waiting    int
-	changed    chan struct{} // closed, for those who wait, when bytes were given back or somebody gives way
+	changed    chan struct{} // closed when bytes are returned or a body is evicted, for waiting requests
 }
 
-// NewBudget makes one of so many bytes. Zero: a quarter of the memory that the process may use, by
-// GOMEMLIMIT and the cgroup, whichever is less, at least 8 MiB and at most 256 MiB; 256 MiB where
-// there is no limit. Negative: no bound.
+// NewBudget returns a budget of the given size in bytes. Zero means a quarter of the memory that
+// the process may use, at least 8 MiB and at most 256 MiB. The memory limit is the lower of
+// GOMEMLIMIT and the cgroup's; without a limit the budget is 256 MiB. Negative means no bound.
 func NewBudget(bytes int64) *Budget {
 	if bytes == 0 {
 		bytes = share(memoryLimit())
@@ -45,66 +48,67 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{limit: bytes, changed: make(chan struct{})}
 }
 
-// Bytes is the size of the budget; negative: there is no bound.
+// Bytes returns the size of the budget. Negative means no bound.
 func (b *Budget) Bytes() int64 { return b.limit }
 
-// hold is what one request holds. Its fields are under the mutex of the budget.
-type hold struct {
-	bytes  int64
-	began  time.Time
-	place  *list.Element // in unfinished; nil: the body is there
-	evict  func()        // has the body fail that comes in
-	gaveUp bool          // evict was called
+// reservation is the share of one request. The budget's mutex guards its fields.
+type reservation struct {
+	bytes   int64
+	began   time.Time
+	element *list.Element // in unfinished; nil once the body has arrived
+	evict   func()        // makes reading the body fail
+	evicted bool          // evict was called
 }
 
 var (
-	errGaveWay = errors.New("the body came in too slowly, and others needed the memory")
-	errNoRoom  = errors.New("too many bytes wait to be answered")
-	errNever   = errors.New("the body is larger than the memory for all bodies")
+	errEvicted   = errors.New("the body arrived too slowly, and other requests needed the memory")
+	errExhausted = errors.New("the memory for request bodies is exhausted")
+	errTooLarge  = errors.New("the body is larger than the memory for all request bodies")
 )
 
-// begin says that a body comes in.
-func (b *Budget) begin(h *hold, evict func(), now time.Time) {
+// begin registers a body that starts to arrive.
+func (b *Budget) begin(h *reservation, evict func(), now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	*h = hold{began: now, evict: evict}
-	h.place = b.unfinished.PushBack(h)
+	*h = reservation{began: now, evict: evict}
+	h.element = b.unfinished.PushBack(h)
 }
 
-// arrived says that the body is there: it gives way to nobody any more, unless it was told to.
-func (b *Budget) arrived(h *hold) error {
+// arrived marks the body as complete: it can no longer be evicted. It fails if the body was evicted
+// before.
+func (b *Budget) arrived(h *reservation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.finishLocked(h)
-	if h.gaveUp {
-		return errGaveWay
+	if h.evicted {
+		return errEvicted
 	}
 	return nil
 }
 
-func (b *Budget) finishLocked(h *hold) {
-	if h.place != nil {
-		b.unfinished.Remove(h.place)
-		h.place = nil
+func (b *Budget) finishLocked(h *reservation) {
+	if h.element != nil {
+		b.unfinished.Remove(h.element)
+		h.element = nil
 	}
 }
 
-// release gives all back.
-func (b *Budget) release(h *hold) {
+// release returns all bytes of h.
+func (b *Budget) release(h *reservation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.finishLocked(h)
 	b.giveLocked(h, h.bytes)
 }
 
-// give gives some bytes back.
-func (b *Budget) give(h *hold, n int64) {
+// give returns n bytes of h.
+func (b *Budget) give(h *reservation, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.giveLocked(h, n)
 }
 
-func (b *Budget) giveLocked(h *hold, n int64) {
+func (b *Budget) giveLocked(h *reservation, n int64) {
 	if n != 0 {
 		h.bytes -= n
 		b.used -= n
@@ -119,8 +123,8 @@ func (b *Budget) changedLocked() {
 	}
 }
 
-// take takes n bytes, and waits for them if need be.
-func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
+// take takes n bytes, and waits for them if necessary.
+func (b *Budget) take(ctx context.Context, h *reservation, n int64) error {
 	var until time.Time
 	for {
 		now := time.Now()
@@ -138,12 +142,12 @@ func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
 			return s.err
 		}
 		if until.IsZero() {
-			until = now.Add(roomWait)
+			until = now.Add(maxWait)
 		}
 		if !now.Before(until) {
-			return errNoRoom
+			return errExhausted
 		}
-		wait := min(until.Sub(now), max(s.again, time.Millisecond))
+		wait := min(until.Sub(now), max(s.wait, time.Millisecond))
 		t := time.NewTimer(wait)
 		select {
 		case <-changed:
@@ -156,57 +160,57 @@ func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
 	}
 }
 
-// step is what comes of one try to take bytes.
+// step is the outcome of one attempt to take bytes.
 type step struct {
 	done   bool
 	err    error
-	victim func()        // to be called: somebody has to give way
-	again  time.Duration // when the next may have to
+	victim func()        // evicts a body; to be called without the lock
+	wait   time.Duration // the delay before the next attempt
 }
 
-// stepLocked decides. It has no clock.
-func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
+// stepLocked decides on one attempt. It reads no clock.
+func (b *Budget) stepLocked(h *reservation, n int64, now time.Time) step {
 	limit := b.limit
-	if limit >= 0 && h.bytes+n > small {
+	if limit >= 0 && h.bytes+n > smallRequest {
 		limit -= limit / 4
 	}
 	switch {
-	case h.gaveUp && h.place != nil:
-		return step{done: true, err: errGaveWay}
+	case h.evicted && h.element != nil:
+		return step{done: true, err: errEvicted}
 	case limit < 0 || b.used+n <= limit:
 		b.used += n
 		h.bytes += n
 		return step{done: true}
 	case h.bytes+n > limit:
-		return step{done: true, err: errNever}
+		return step{done: true, err: errTooLarge}
 	}
-	pending := int64(0) // what comes back from those that were told to give way
+	pending := int64(0) // bytes that evicted bodies will return
 	for e := b.unfinished.Front(); e != nil; e = e.Next() {
-		other := e.Value.(*hold)
+		other := e.Value.(*reservation)
 		switch age := now.Sub(other.began); {
 		case other == h:
-		case other.gaveUp:
+		case other.evicted:
 			pending += other.bytes
 		case b.used-pending+n <= limit:
-			return step{again: roomWait}
-		case age < patience:
-			return step{again: patience - age}
+			return step{wait: maxWait}
+		case age < minEvictAge:
+			return step{wait: minEvictAge - age}
 		default:
-			other.gaveUp = true
-			b.changedLocked() // it may itself wait for room
-			return step{victim: other.evict, again: 0}
+			other.evicted = true
+			b.changedLocked() // the evicted request may itself be waiting
+			return step{victim: other.evict, wait: 0}
 		}
 	}
-	return step{again: roomWait}
+	return step{wait: maxWait}
 }
 
-// refusal is the answer to a request for which there is no room.
-func refusal(err error) *Refusal {
+// refusal returns the answer to a request that got no memory.
+func refusal(err error) *RefusalError {
 	switch err {
-	case errNever:
-		return &Refusal{Code: http.StatusRequestEntityTooLarge, Message: err.Error()}
-	case errNoRoom, errGaveWay:
+	case errTooLarge:
+		return &RefusalError{Code: http.StatusRequestEntityTooLarge, Message: err.Error()}
+	case errExhausted, errEvicted:
 		return busy(err.Error())
 	}
-	return &Refusal{Code: http.StatusServiceUnavailable, Message: "the caller has gone"}
+	return &RefusalError{Code: http.StatusServiceUnavailable, Message: "the caller has disconnected"}
 }

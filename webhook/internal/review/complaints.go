@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// quietFor is how long nothing more is said after a complaint: a webhook that fails does so at
-// every request.
-const quietFor = time.Second
+// logInterval is the interval between two log entries: a broken webhook fails at every request.
+const logInterval = time.Second
 
-// complaints are what a person must see, not more than one in quietFor.
+// complaints logs problems that a person must see, one in logInterval at most.
 type complaints struct {
 	mu      sync.Mutex
 	until   time.Time
 	skipped int
 }
 
-// log says it, together with how many were left out since the last.
+// log logs msg, with the number of messages suppressed since the last.
 func (c *complaints) log(l *slog.Logger, msg string, args ...any) {
 	c.mu.Lock()
 	now := time.Now()
@@ -26,7 +25,7 @@ func (c *complaints) log(l *slog.Logger, msg string, args ...any) {
 		c.mu.Unlock()
 		return
 	}
-	c.until = now.Add(quietFor)
+	c.until = now.Add(logInterval)
 	skipped := c.skipped
 	c.skipped = 0
 	c.mu.Unlock()

@@ -100,7 +100,7 @@ func testRefused(t *testing.T, op *operatortest.Operator) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := client.Patch(t.Context(), op.Client, tc.obj, client.MergePatch(tc.patch), client.DryRun{})
-			invalid, ok := errors.AsType[*client.Invalid](err)
+			invalid, ok := errors.AsType[*client.InvalidError](err)
 			if !ok || !slices.ContainsFunc(invalid.Fields, func(p client.FieldProblem) bool {
 				return p.Path == tc.field && strings.Contains(err.Error(), tc.says)
 			}) {
@@ -109,7 +109,7 @@ func testRefused(t *testing.T, op *operatortest.Operator) {
 		})
 	}
 	_, err := client.Create(t.Context(), op.Client, &webappv1.Guestbook{ObjectMeta: metav1.ObjectMeta{Name: "9.lives", Namespace: op.Namespace}})
-	if invalid, ok := errors.AsType[*client.Invalid](err); !ok || invalid.Fields[0].Path != "metadata.name" {
+	if invalid, ok := errors.AsType[*client.InvalidError](err); !ok || invalid.Fields[0].Path != "metadata.name" {
 		t.Errorf("a name that no Service can have: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func testProtected(t *testing.T, op *operatortest.Operator) {
 		t.Fatal(err)
 	}
 	err := client.Delete(t.Context(), op.Client, g)
-	if _, ok := errors.AsType[*client.Invalid](err); !ok || !strings.Contains(err.Error(), "the Guestbook is protected") {
+	if _, ok := errors.AsType[*client.InvalidError](err); !ok || !strings.Contains(err.Error(), "the Guestbook is protected") {
 		t.Errorf("deleted: %v", err)
 	}
 	// In v2, which asks the same webhook, and in bulk.

@@ -63,7 +63,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 
 	d, err := r.ensure(ctx, g)
 	if err != nil {
-		if isTaken(err) { // a person must choose another name
+		if child.IsTaken(err) { // a person must choose another name
 			r.Events.Event(g, event.Warning, "NameTaken", "Deploy", "%v", err)
 			status.False("Ready", "NameTaken", "%v", err)
 			err = errors.Join(err, status.Patch(ctx, r.Client))
@@ -112,13 +112,6 @@ func deployed(d *appsv1.Deployment) bool {
 	return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == want && s.ReadyReplicas == want && s.Replicas == want
 }
 
-// isTaken reports whether something that is not ours has the name of a child.
-func isTaken(err error) bool {
-	_, unowned := errors.AsType[*child.UnownedError](err)
-	owned, ok := errors.AsType[*child.OwnedError](err)
-	return unowned || ok && !owned.Earlier // an earlier Guestbook's children go by themselves
-}
-
 func (r *GuestbookReconciler) deleteService(ctx context.Context, g *webappv1.Guestbook) error {
 	return deleteChildren[corev1.Service](ctx, r.Client, g)
 }
@@ -146,7 +139,7 @@ func AddGuestbook(mgr *flyball.Manager) error {
 	if err := mgr.Metrics().Register(r.Writes); err != nil {
 		return fmt.Errorf("metrics of the guestbook: %w", err)
 	}
-	_, err := controller.New(mgr, "guestbook", r, controller.Options{},
+	_, err := controller.New(mgr, "guestbook", r.Reconcile,
 		controller.For[webappv1.Guestbook](),
 		controller.Owns[appsv1.Deployment](),
 		controller.Owns[corev1.Service](),

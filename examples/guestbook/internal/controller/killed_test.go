@@ -145,7 +145,7 @@ func (c *churn) step(ctx context.Context, name string) error {
 	}
 	g.Spec = spec
 	_, err := client.Create(ctx, c.op.Client, g)
-	if _, ok := errors.AsType[*client.AlreadyExists](err); ok {
+	if _, ok := errors.AsType[*client.AlreadyExistsError](err); ok {
 		return nil // it is still being deleted
 	}
 	c.want[name] = spec

@@ -1,0 +1,31 @@
+// Package option has the one error for options that cannot be used.
+//
+// Every New of this module checks its options before it starts anything, and returns an [*Error]
+// for the first that is wrong. The error says which options struct or constructor, which field, and
+// what is wrong with it:
+//
+//	_, err := leader.New(c, leader.Options{Namespace: "shop"})
+//	fmt.Println(err) // leader.Options: Name: is empty
+//	bad, ok := errors.AsType[*option.Error](err)
+//	fmt.Println(ok, bad.Field) // true Name
+package option
+
+import "fmt"
+
+// Error says that an option, or an argument of a constructor, cannot be used. It is a mistake in the
+// program or its flags: the same call fails again.
+type Error struct {
+	// Of is the options struct or the constructor, "leader.Options" or "leader.New"; where the thing
+	// to be made has a name, it is that: `controller "pods"`.
+	Of string
+	// Field of the options, with dots where it is nested ("Webhooks.CertDir"), or an argument of the
+	// constructor: "client", "Watches(*v1.Pod)".
+	Field string
+	// Err is what is wrong with it. It is never nil.
+	Err error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %v", e.Of, e.Field, e.Err) }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
