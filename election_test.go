@@ -106,7 +106,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// FAULT 17: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
+// Fault 17 of docs/faults.md: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
 // further writes are refused, and Run returns the cause.
 func TestLeaseEditedByHand(t *testing.T) {
 	p := planetest.Shared(t)

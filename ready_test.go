@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// FAULTS 11 and 26: readyz shows the failing kind and its cause, check by check. All other checks pass.
+// Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyTellsWhatIsNot(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))

@@ -261,7 +261,7 @@ func TestHandlerThatEndsWithItsContextIsAnswered(t *testing.T) {
 	})
 }
 
-// FAULTS 31: handlers that never end do not pile up.
+// Fault 31 of docs/faults.md: handlers that never end do not pile up.
 func TestAbandonedHandlersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
