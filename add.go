@@ -1,91 +1,88 @@
 package flyball
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
 
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/metrics"
-	"github.com/flyball-io/flyball/object"
 )
 
-// What a runner may tell about itself; controllers do.
-type (
-	everyReplica interface{ EveryReplica() bool }
-	kinds        interface{ Kinds() []object.Object }
-	stateful     interface{ State() controller.State }
-)
-
-// Add has r run whenever the manager runs, in the phase [Lead], or in [Always] if it has a method
-// EveryReplica that returns true; from now on if that phase runs already. If r fails, the manager
-// stops and Run returns the error; if it returns nil early, the others go on. Closing what Add
-// returns stops r, waits until it has ended, and makes the name free; not to be called from r
-// itself, which would wait for itself.
+// Add runs a function in a phase whenever the manager runs; at once, if that phase runs already. run
+// works until ctx ends, and returns when all its goroutines have ended. If it returns an error of its
+// own, the manager stops and Run returns that error. If it returns nil early, the others go on.
 //
-// A runner that has a method State() controller.State has a check in [Manager.Ready], and one that
-// has a method Kinds() []object.Object has these kinds kept in the cache while it waits for the
-// lease. Controllers have all of these.
+// Closing the result stops the function, waits until it has returned, and frees the name. The function
+// must not close itself: it would wait for itself.
 //
-// The errors are [ErrNoName], [ErrNilRunner] and *[DuplicateNameError], and a *metrics.TakenError
-// for a controller that says its name is that of another one.
-func (m *Manager) Add(name string, r controller.Runner) (io.Closer, error) {
-	p := Lead
-	if e, ok := r.(everyReplica); ok && e.EveryReplica() {
-		p = Always
-	}
-	return m.AddTo(p, name, r)
-}
-
-// AddTo is [Manager.Add] to a phase; [ErrNoPhase] is an error more.
-func (m *Manager) AddTo(p Phase, name string, r controller.Runner) (io.Closer, error) {
-	own, err := m.life.add(p, name, r)
+// The errors are [ErrNoName], [ErrNilRunner], [ErrNoPhase] and *[DuplicateNameError].
+func (m *Manager) Add(phase Phase, name string, run func(context.Context) error) (io.Closer, error) {
+	added, err := m.life.add(phase, name, run)
 	if err != nil {
 		return nil, err
 	}
-	all := closers{closer(m.changed), own}
-	if k, ok := r.(kinds); ok && p == Lead && m.elector != nil {
-		warm, err := m.life.add(Always, name+" on standby", &standby{kinds: k.Kinds, cache: m.cache, logger: m.logger})
+	m.changed()
+	return closers{closer(m.changed), added}, nil
+}
+
+// AddController runs a controller in the phase [Lead], or in [Always] if its EveryReplica is true.
+// controller.New calls it. It is [Manager.Add] with three things beside: a check in [Manager.Ready], the
+// metrics, and, with Options.Leader, the kinds of the controller in the caches of standbys.
+//
+// The errors are those of Add, and a *metrics.TakenError for a name that is another controller's in the
+// metrics.
+func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
+	if c == nil {
+		return nil, ErrNilRunner
+	}
+	phase := Lead
+	if c.EveryReplica() {
+		phase = Always
+	}
+	added, err := m.life.add(phase, c.Name(), c.Run)
+	if err != nil {
+		return nil, err
+	}
+	all := closers{closer(m.changed), added}
+	if phase == Lead && m.elector != nil {
+		s := &standby{kinds: c.Kinds, cache: m.cache, logger: m.logger}
+		warm, err := m.life.add(Always, c.Name()+" on standby", s.Run)
 		if err != nil {
-			return nil, errors.Join(err, own.Close())
+			return nil, errors.Join(err, added.Close())
 		}
 		all = append(all, warm)
 	}
-	if s, ok := r.(stateful); ok {
-		all = append(all, m.watchState(name, s))
-	}
+	all = append(all, m.checked(c))
 	m.changed()
-	if w, ok := r.(metrics.Working); ok {
-		remove, err := m.metrics.AddController(w)
-		if err != nil {
-			return nil, errors.Join(err, all.Close())
-		}
-		all = append(all, closer(remove))
+	remove, err := m.metrics.AddController(c)
+	if err != nil {
+		return nil, errors.Join(err, all.Close())
 	}
-	return all, nil
+	return append(all, closer(remove)), nil
 }
 
-// watchState has a controller looked at by the readiness checks.
-func (m *Manager) watchState(name string, s stateful) closer {
+// checked adds the state of a controller to the readiness checks and to the debug pages.
+func (m *Manager) checked(c controller.Interface) closer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.states[name] = s
+	m.controllers[c.Name()] = c
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.states, name)
+		delete(m.controllers, c.Name())
 	}
 }
 
-// closers are closed one after the other, the last one first: what is known of a member goes before
+// closers close one after the other, the last one first. So the checks and metrics of a member end before
 // its name is free again.
 type closers []io.Closer
 
 // Close implements io.Closer.
 func (c closers) Close() error {
 	var errs []error
-	for _, own := range slices.Backward(c) {
-		errs = append(errs, own.Close())
+	for _, one := range slices.Backward(c) {
+		errs = append(errs, one.Close())
 	}
 	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) == 1 {
 		return errs[0]
@@ -93,7 +90,7 @@ func (c closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// closer is a function that is called to close something; twice is fine.
+// closer is a function that closes something. It may be called twice.
 type closer func()
 
 // Close implements io.Closer.

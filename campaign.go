@@ -7,29 +7,29 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// campaigning is the name of the election where it does not end.
+// campaigning is the name of the election in a *StopTimeoutError.
 const campaigning = "leader election"
 
-// campaign is the phase Lead of a life with an election, in one run: its members run while this
-// process leads. The lease is given back when the last of them has ended, and not before.
+// campaign is the phase Lead of one run with an election. Its members run while this process leads. The
+// lease is released when the last of them has ended, and not before.
 type campaign struct {
 	life   *life
-	fail   context.CancelCauseFunc // of this run
+	fail   context.CancelCauseFunc // stops the run
 	stop   context.CancelCauseFunc
 	abort  context.Context // ends when the lease is lost
 	lose   context.CancelCauseFunc
 	ended  chan struct{}
-	result error // once ended
+	result error // valid when ended is closed
 }
 
-// campaign begins one on a goroutine of its own.
+// campaign starts one on a goroutine of its own.
 func (l *life) campaign(ctx context.Context, fail context.CancelCauseFunc) *campaign {
 	ctx = context.WithoutCancel(ctx)
 	elected, stop := context.WithCancelCause(ctx)
 	c := &campaign{life: l, fail: fail, stop: stop, ended: make(chan struct{})}
 	c.abort, c.lose = context.WithCancelCause(ctx)
 	l.mu.Lock()
-	l.now = c
+	l.term = c
 	l.mu.Unlock()
 	go func() {
 		defer close(c.ended)
@@ -43,25 +43,25 @@ func (l *life) campaign(ctx context.Context, fail context.CancelCauseFunc) *camp
 	return c
 }
 
-// lead runs the members while ctx lasts. It waits for them however long they take: whoever waits
-// for the campaign has a bound.
+// lead runs the members until ctx ends, and waits until all have ended, without a bound. The callers that
+// wait for the campaign have one.
 func (c *campaign) lead(ctx context.Context) error {
 	group, _ := run.New(controller.WithAbort(context.WithoutCancel(ctx), c.abort))
 	c.life.start(Lead, group)
 	<-ctx.Done()
 	cause := context.Cause(ctx)
-	c.fail(cause) // the cause of the run, unless it is that already
+	c.fail(cause) // no effect if the run stops already
 	c.life.shut(Lead)
 	group.Stop(cause)
 	group.Wait()
 	return nil
 }
 
-// lost has reconciles cancelled that run under the lease. It is called before the ctx of lead ends,
-// and also when that has ended already, as the run stops.
+// lost cancels the reconciles that run under the lease. It is called before the ctx of lead ends, and also
+// when that has ended already because the run stops.
 func (l *life) lost(err error) {
 	l.mu.Lock()
-	c := l.now
+	c := l.term
 	l.mu.Unlock()
 	if c != nil {
 		c.lose(err)

@@ -2,7 +2,6 @@ package flyball
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -12,47 +11,24 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-// A kind that this program converts may be listed only while its own conversion webhook answers, and
-// the Service of the webhooks leads to Pods that are ready. So such a kind must not keep the Pod from
-// being ready for long: all replicas would wait for each other. See ADR 17.
+// A kind that this program converts can be listed only while its own conversion webhook answers. The
+// Service of the webhooks leads to ready Pods alone. So such a kind must not keep the Pod from being ready
+// for long: all replicas would wait for each other. See ADR 17.
 
-// convertedWait is how long a kind that this program converts is waited for while nothing is known to
-// keep it: most often the list comes at once, from a replica of before or an API server's cache.
+// convertedWait is how long readiness waits for a converted kind without a known error. Mostly the list
+// succeeds at once: a running replica converts, or the API server answers from its cache.
 const convertedWait = 10 * time.Second
 
-// converter is a handler that says what it converts: *convert.Endpoint.
-type converter interface{ Converts() []schema.GroupKind }
-
-// convertsLocked notes what a handler converts. One at convert.Path that does not say so may convert
-// everything.
-func (w *webhooks) convertsLocked(path string, h http.Handler) {
-	if c, ok := h.(converter); ok {
-		for _, kind := range c.Converts() {
-			w.converted[kind] = true
-		}
-	} else if path == convert.Path {
-		w.convertsAll = true
-	}
-}
-
-// converts reports whether this program converts a kind.
-func (w *webhooks) converts(kind schema.GroupKind) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.convertsAll && kind.Group != "" || w.converted[kind]
-}
-
-// Why a check is excused.
+// The reasons of excused checks.
 const (
 	whyConversion = "it may wait for the conversion webhook of this program"
 	whyWebhooks   = "the webhooks of this program work without it"
 )
 
-// excused reports whether a watch that does not work as it should waits, as far as anybody can tell,
-// for the webhooks of this program, which are served.
+// excused reports whether a watch that is not in order may wait for the webhooks of this program, which
+// are served.
 func (m *Manager) excused(kind schema.GroupKind, s informer.State, now time.Time) bool {
 	return m.servesWebhooks() && m.webhooks.converts(kind) && waitsForConversion(s.Err, s.Watch.Since, now)
 }
@@ -62,7 +38,7 @@ func (m *Manager) servesWebhooks() bool {
 	return server != nil && server.Addr() != nil
 }
 
-// excusedKinds are those of the watches that are excused.
+// excusedKinds are the kinds of the excused watches.
 func (m *Manager) excusedKinds(now time.Time) map[schema.GroupKind]bool {
 	all := map[schema.GroupKind]bool{}
 	for _, w := range m.cache.Watches() {
@@ -73,17 +49,17 @@ func (m *Manager) excusedKinds(now time.Time) map[schema.GroupKind]bool {
 	return all
 }
 
-// whyExcused says why a controller that is not in order is excused: it waits for kinds that are, or
-// its sources fail beside webhooks. What else it waits for fails a check of its own.
-func (m *Manager) whyExcused(c stateful, s controller.State, excused map[schema.GroupKind]bool) string {
+// whyExcused is why a controller that is not in order is excused, empty if it is not. It is excused while it
+// waits for excused kinds, and while its sources fail in a program that serves webhooks. Whatever else it
+// waits for fails a check of its own.
+func (m *Manager) whyExcused(c controller.Interface, s controller.State, excused map[schema.GroupKind]bool) string {
 	if _, fails := errors.AsType[*controller.FailingError](s.Err); fails && m.servesWebhooks() {
 		return whyWebhooks
 	}
-	k, ok := c.(kinds)
-	if !ok || len(excused) == 0 || s.Phase != controller.Syncing {
+	if len(excused) == 0 || s.Phase != controller.Syncing {
 		return ""
 	}
-	if slices.ContainsFunc(k.Kinds(), func(o object.Object) bool {
+	if slices.ContainsFunc(c.Kinds(), func(o object.Object) bool {
 		kind, err := object.KindOf(m.Scheme(), o)
 		return err == nil && excused[kind.GroupKind()]
 	}) {
@@ -92,8 +68,8 @@ func (m *Manager) whyExcused(c stateful, s controller.State, excused map[schema.
 	return ""
 }
 
-// waitsForConversion is the rule: what the API server refuses for other reasons is not excused, nor is
-// what began a moment ago.
+// waitsForConversion reports whether the state of a watch may be due to a missing conversion. What the API
+// server refuses for other reasons is not, nor a wait that began less than convertedWait ago.
 func waitsForConversion(err error, since, now time.Time) bool {
 	if err == nil {
 		return !since.IsZero() && now.Sub(since) >= convertedWait

@@ -38,29 +38,26 @@ func TestWaitsForConversion(t *testing.T) {
 	}
 }
 
-type converting []schema.GroupKind
-
-func (c converting) Converts() []schema.GroupKind                 { return c }
-func (c converting) ServeHTTP(http.ResponseWriter, *http.Request) {}
-
-func TestConvertedKinds(t *testing.T) {
+func TestConvertedKindsAreThoseOfHandleConversion(t *testing.T) {
 	order, pod := schema.GroupKind{Group: "shop.example.com", Kind: "Order"}, schema.GroupKind{Kind: "Pod"}
+	other := schema.GroupKind{Group: "shop.example.com", Kind: "Other"}
+	h := http.NotFoundHandler()
 	for _, tt := range []struct {
 		name        string
-		path        string
-		h           http.Handler
+		serve       func(*Manager) error
 		order, pods bool
 	}{
-		{"of another kind", "/convert", converting{{Group: "shop.example.com", Kind: "Other"}}, false, false},
-		{"of the kind", "/x", converting{order}, true, false},
-		{"one that does not say", "/convert", http.NotFoundHandler(), true, false},
-		{"no conversion", "/validate", http.NotFoundHandler(), false, false},
+		{"another kind", func(m *Manager) error { return m.HandleConversion("/convert", h, other) }, false, false},
+		{"the kind", func(m *Manager) error { return m.HandleConversion("/x", h, other, order) }, true, false},
+		{"no kind: every custom kind", func(m *Manager) error { return m.HandleConversion("/convert", h) }, true, false},
+		{"a path that says nothing", func(m *Manager) error { return m.Handle("/convert", h) }, false, false},
+		{"refused", func(m *Manager) error { _ = m.HandleConversion("convert", h, order); return nil }, false, false},
 	} {
-		w := newWebhooks()
-		if err := w.handle(tt.path, tt.h); err != nil {
+		m := newAPI(t).manager(t, Options{})
+		if err := tt.serve(m); err != nil {
 			t.Fatal(err)
 		}
-		if o, p := w.converts(order), w.converts(pod); o != tt.order || p != tt.pods {
+		if o, p := m.webhooks.converts(order), m.webhooks.converts(pod); o != tt.order || p != tt.pods {
 			t.Errorf("%s: orders %v, pods %v", tt.name, o, p)
 		}
 	}

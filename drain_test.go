@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/webhook"
 )
@@ -82,7 +81,7 @@ func TestWebhooksAreDrained(t *testing.T) {
 // addRunner adds something that acts.
 func (m *Manager) addRunner(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
-	_, err := m.Add("acts", controller.Runner(runnerFunc(f)))
+	_, err := m.Add(Lead, "acts", f)
 	return err
 }
 

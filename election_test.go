@@ -45,11 +45,11 @@ func newReplica(t *testing.T, ns, identity string) *replica {
 	r := &replica{Manager: m, leads: make(chan string, 1000), always: make(chan string, 1000)}
 	for name, every := range map[string]bool{"leads": false, "always": true} {
 		seen := map[bool]chan string{false: r.leads, true: r.always}[every]
-		f := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+		f := func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 			seen <- req.Name
 			return reconcile.Result{}, nil
-		})
-		if _, err := controller.New(m, name, f, controller.Options{EveryReplica: every}, controller.For[corev1.ConfigMap]()); err != nil {
+		}
+		if _, err := controller.NewWith(m, name, f, controller.Options{EveryReplica: every}, controller.For[corev1.ConfigMap]()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	working, ended := make(chan struct{}, 1), make(chan [2]error, 1)
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "orders" {
 			return reconcile.Result{}, nil
 		}
@@ -128,8 +128,8 @@ func TestLeaseEditedByHand(t *testing.T) {
 		_, err := client.Create(context.WithoutCancel(ctx), m.Client(), configMap(ns, "too-late"))
 		ended <- [2]error{context.Cause(ctx), err}
 		return reconcile.Result{}, err
-	})
-	if _, err := controller.New(m, "orders", r, controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+	}
+	if _, err := controller.New(m, "orders", r, controller.For[corev1.ConfigMap]()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Create(t.Context(), m.Unfenced(), configMap(ns, "orders")); err != nil {

@@ -28,8 +28,7 @@ func Example_first() {
 		_, err = client.Patch(ctx, mgr.Client(), pod, client.Diff(before, pod))
 		return reconcile.Result{}, err // an error comes back, with growing delay
 	}
-	if _, err := controller.New(mgr, "label", reconcile.Func[reconcile.Request](label),
-		controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.New(mgr, "label", label, controller.For[corev1.Pod]()); err != nil {
 		log.Fatal(err)
 	}
 	if err := mgr.Run(flyball.SignalContext()); err != nil {

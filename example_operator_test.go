@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http/httptest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -36,8 +37,7 @@ func Example_operator() {
 		_, err := client.Get[corev1.ConfigMap](ctx, mgr.Client(), req)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, err := controller.New(mgr, "orders", reconcile.Func[reconcile.Request](orders),
-		controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+	if _, err := controller.New(mgr, "orders", orders, controller.For[corev1.ConfigMap]()); err != nil {
 		log.Fatal(err)
 	}
 	named := webhook.ValidatorFuncs[corev1.ConfigMap]{
@@ -74,8 +74,42 @@ func Example_everyReplica() {
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, err := controller.New(mgr, "prices", reconcile.Func[reconcile.Request](learn),
-		controller.Options{EveryReplica: true}, controller.For[corev1.ConfigMap]()); err != nil {
+	if _, err := controller.NewWith(mgr, "prices", learn, controller.Options{EveryReplica: true},
+		controller.For[corev1.ConfigMap]()); err != nil {
+		log.Fatal(err)
+	}
+	if err := mgr.Run(flyball.SignalContext()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Functions that run beside the controllers: one on every replica, and one on the leader alone.
+func ExampleManager_Add() {
+	mgr, err := flyball.New(flyball.Options{Name: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	every := func(ctx context.Context, d time.Duration, f func()) error {
+		for t := time.NewTicker(d); ; {
+			select {
+			case <-t.C:
+				f()
+			case <-ctx.Done():
+				t.Stop()
+				return nil
+			}
+		}
+	}
+	_, err = mgr.Add(flyball.Always, "heartbeat", func(ctx context.Context) error {
+		return every(ctx, time.Minute, func() { log.Print("alive") })
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = mgr.Add(flyball.Lead, "report", func(ctx context.Context) error {
+		return every(ctx, time.Hour, func() { log.Print("report") })
+	})
+	if err != nil {
 		log.Fatal(err)
 	}
 	if err := mgr.Run(flyball.SignalContext()); err != nil {

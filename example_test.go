@@ -43,8 +43,8 @@ func (c *Counter) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return reconcile.Result{}, err
 }
 
-func ofApp(_ context.Context, pod *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}
+func ofApp(_ context.Context, pod *corev1.Pod) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}, nil
 }
 
 func main() {
@@ -52,7 +52,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := controller.New(mgr, "counter", &Counter{mgr.Client()}, controller.Options{Workers: 2},
+	c := &Counter{mgr.Client()}
+	if _, err := controller.New(mgr, "counter", c.Reconcile,
 		controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(ofApp))); err != nil {
 		log.Fatal(err)
 	}

@@ -10,28 +10,28 @@ import (
 	"github.com/flyball-io/flyball/leader"
 )
 
-// Bind makes flags of the options that are set where a program is deployed, with what the options
-// say as their defaults. Parse the flags before [New].
+// Bind adds flags for the options that depend on the deployment. Their defaults are the present values of
+// o. Parse the flags before [New].
 func (o *Options) Bind(flags *flag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` that says where the cluster is (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` with the address and the credentials of the cluster (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
 	flags.StringVar(&o.Context, "context", o.Context, "`name` of the context in it (empty: its current one)")
 
-	flags.StringVar(&o.Metrics.Addr, "metrics-addr", o.Metrics.Addr, "`host:port` of the metrics, such as :8443; beyond loopback with TLS, and for those only whom the API server allows /metrics (empty: off)")
-	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", o.Metrics.CertDir, "`folder` with tls.crt and tls.key of the metrics (empty: a certificate that nobody has signed)")
+	flags.StringVar(&o.Metrics.Addr, "metrics-addr", o.Metrics.Addr, "`host:port` of the metrics, such as :8443; beyond loopback with TLS, and only for users whom the API server allows /metrics (empty: off)")
+	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", o.Metrics.CertDir, "`folder` with tls.crt and tls.key of the metrics (empty: a self-signed certificate)")
 	flags.BoolVar(&o.Metrics.Insecure, "metrics-insecure", o.Metrics.Insecure, "serve the metrics to everybody, over plain HTTP")
 	flags.BoolVar(&o.Debug, "debug", o.Debug, "serve profiles and other pages below /debug/, beside the metrics")
 	flags.StringVar(&o.Probes.Addr, "probe-addr", o.Probes.Addr, "`host:port` of /healthz, /livez and /readyz, such as :8081 (empty: off)")
 	flags.StringVar(&o.Probes.CertDir, "probe-cert-dir", o.Probes.CertDir, "`folder` with tls.crt and tls.key of the probes (empty: plain HTTP)")
-	flags.Var(&o.ProbeReasons, "probe-reasons", "`whom` the probes tell why a check fails: loopback (nobody, where they are served beyond it), shown or withheld")
+	flags.Var(&o.ProbeReasons, "probe-reasons", "to `whom` the probes show why a check fails: loopback (everybody if they are served on loopback, else nobody), shown or withheld")
 
 	flags.StringVar(&o.Webhooks.Addr, "webhook-addr", o.Webhooks.Addr, "`host:port` of the webhooks, such as :9443 (empty: off)")
-	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: they are made and rotated here, and kept in a Secret)")
-	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` that the webhooks go on to be served when the program is told to stop (0: 5s, none on loopback; negative: none)")
-	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, that the bodies of all requests to webhooks may hold together (0: a quarter of the memory limit; negative: no bound)")
+	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: the program makes and rotates them, and keeps them in a Secret)")
+	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` for which the webhooks are served after the program was told to stop (0: 5s, none on loopback; negative: none)")
+	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, for the bodies of all requests to webhooks together (0: a quarter of the memory limit; negative: no bound)")
 	managed := &o.Webhooks.Managed
 	flags.StringVar(&managed.Namespace, "webhook-namespace", managed.Namespace, "`namespace` of that Secret and of the Service (empty: that of the Pod)")
-	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: made of that of the program)")
-	flags.StringVar(&managed.Service, "webhook-service", managed.Service, "`name` of the Service that the webhooks are called by")
+	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: derived from that of the program)")
+	flags.StringVar(&managed.Service, "webhook-service", managed.Service, "`name` of the Service of the webhooks")
 	flags.Var((*names)(&managed.Mutating), "webhook-mutating", "`names` of MutatingWebhookConfigurations that the CA is written into, with commas between")
 	flags.Var((*names)(&managed.Validating), "webhook-validating", "`names` of ValidatingWebhookConfigurations that the CA is written into")
 	flags.Var((*names)(&managed.CRDs), "webhook-crds", "`names` of CustomResourceDefinitions whose conversion the CA is written into")
@@ -40,7 +40,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	if elect == nil {
 		elect = &leader.Options{}
 	}
-	flags.BoolFunc("leader-elect", "elect one of several replicas, which alone acts"+map[bool]string{true: " (default true)"}[o.Leader != nil], func(s string) error {
+	flags.BoolFunc("leader-elect", "elect a leader among the replicas; it alone acts"+map[bool]string{true: " (default true)"}[o.Leader != nil], func(s string) error {
 		on, err := strconv.ParseBool(s)
 		if o.Leader = nil; on {
 			o.Leader = elect
@@ -49,10 +49,10 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	})
 	flags.StringVar(&elect.Namespace, "leader-elect-namespace", elect.Namespace, "`namespace` of the Lease (empty: that of the Pod)")
 	flags.StringVar(&elect.Name, "leader-elect-name", elect.Name, "`name` of the Lease (empty: that of the program)")
-	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` that running reconciles have to finish when the program is told to stop (0: 30s; negative: none)")
+	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` for running reconciles to finish after the program was told to stop (0: 30s; negative: none)")
 }
 
-// byteCount is a flag that is a number of bytes, as Kubernetes writes them.
+// byteCount is a flag of a number of bytes, written as a Kubernetes quantity.
 type byteCount int64
 
 func (b *byteCount) String() string { return strconv.FormatInt(int64(*b), 10) }
@@ -67,7 +67,7 @@ func (b *byteCount) Set(s string) error {
 	return nil
 }
 
-// names is a flag that is a list.
+// names is a flag of a list, with commas between its elements.
 type names []string
 
 func (n *names) String() string { return strings.Join(*n, ",") }

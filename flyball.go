@@ -1,22 +1,24 @@
-// Package flyball is the front door of the framework: a [Manager] holds what the controllers of
-// one program share, starts everything in order and stops it in reverse.
+// Package flyball runs controllers. A [Manager] holds the clients, the cache and the servers of one
+// program. It starts everything in order and stops it in reverse.
 //
-//	mgr, err := flyball.New(flyball.Options{})       reads the configuration, starts nothing
-//	controller.New(mgr, "name", reconciler, …)       checks, and joins the manager
-//	err = mgr.Run(flyball.SignalContext())
+//	mgr, err := flyball.New(flyball.Options{})                          // reads the configuration, starts nothing
+//	c, err := controller.New(mgr, "label", label, controller.For[corev1.Pod]())
+//	err = mgr.Run(flyball.SignalContext())                              // returns when all has ended
 //
-//	  Serve ──────► Sync ──────► Always ─────► Lead           ctx ends, something fails,
-//	  webhooks,     caches       on every      controllers,   or the lease is lost
-//	  probes,                    replica       other runners:        │
-//	  metrics                                  on the leader         ▼
-//	  stops last ◄── third ◄──── second ◄───── stops first: no new work, running reconciles
-//	                                           finish within the grace period, the lease is released
+// A reconciler reads and writes by [Manager.Client]. Run returns nil after SIGTERM, and otherwise the cause
+// of its end.
 //
-// Each phase has a bound on how long it may take to stop. Webhooks that are served beyond loopback go
-// on to be for a while, with the caches; see Webhooks.Drain.
+//	Serve ──────► Sync ──────► Always ─────► Lead           ctx ends, something fails,
+//	webhooks,     caches       on every      controllers,   or the lease is lost
+//	probes,                    replica       other runners:        │
+//	metrics                                  on the leader         ▼
+//	stops last ◄── third ◄──── second ◄───── stops first: no new work, running reconciles
+//	                                         finish within the grace period, the lease is released
 //
-// Nothing is global: a program may have several managers, for several clusters too, and each may
-// run again after it stopped.
+// Each [Phase] has a bound on its stop. Webhooks beyond loopback are served for a while after the stop, and
+// the caches with them; see Webhooks.Drain.
+//
+// A program may have several managers, also for several clusters. Each may run again after it stopped.
 package flyball
 
 import (
@@ -29,6 +31,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/cache"
@@ -40,16 +43,17 @@ import (
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/webhook"
+	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-// Manager holds what the controllers of a program share, and runs them. All methods may be called
-// from any goroutine.
+// Manager runs the controllers of a program, and holds the clients, the cache and the servers that they
+// share. All methods may be called from any goroutine.
 type Manager struct {
 	o        Options
 	logger   *slog.Logger
-	bare     *client.Live // what the manager itself sends: no fence, no limit
-	paced    *client.Live // under the limit of Options.Client
-	live     *client.Live // the same, behind a fence if there is an election
+	bare     *client.Live // for the manager itself: no fence, no rate limit
+	paced    *client.Live // rate limited by Options.Client
+	live     *client.Live // paced, and fenced if there is an election
 	cache    *cache.Cache
 	client   client.Client
 	unfenced client.Client
@@ -63,19 +67,18 @@ type Manager struct {
 
 	life life
 
-	mu     sync.Mutex
-	states map[string]stateful // controllers, by name
+	mu          sync.Mutex
+	controllers map[string]controller.Interface // by name
 }
 
 var (
-	_ controller.Manager      = (*Manager)(nil)
-	_ controller.Instrumented = (*Manager)(nil)
-	_ webhook.Manager         = (*Manager)(nil)
+	_ controller.Manager = (*Manager)(nil)
+	_ webhook.Manager    = (*Manager)(nil)
+	_ convert.Manager    = (*Manager)(nil)
 )
 
-// New makes a manager. It reads the configuration but does not talk to the server, which Run
-// does first. Errors are an *[option.Error], or those of client.Config, client.New, cache.New and
-// event.New.
+// New makes a manager. It reads the configuration and sends nothing to the server: Run checks the server
+// first. Errors are an *[option.Error], or those of client.Config, client.New, cache.New and event.New.
 func New(o Options) (*Manager, error) {
 	o, err := o.resolved()
 	if err != nil {
@@ -83,7 +86,8 @@ func New(o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}),
-		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), budget: webhook.NewBudget(o.Webhooks.Memory), states: map[string]stateful{},
+		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(),
+		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{},
 	}
 	if err := m.connect(); err != nil {
 		return nil, err
@@ -97,18 +101,18 @@ func New(o Options) (*Manager, error) {
 	if err := m.newServers(); err != nil {
 		return nil, err
 	}
-	// Controllers write events until their last reconcile has ended, so the recorder outlives them.
-	if _, err := m.life.add(Serve, "event recorder", m.events); err != nil {
+	// Reconciles record events until the last one has ended, so the recorder is in the phase that stops last.
+	if _, err := m.life.add(Serve, "event recorder", m.events.Run); err != nil {
 		return nil, err
 	}
-	if _, err := m.life.add(Sync, "cache", m.cache); err != nil {
+	if _, err := m.life.add(Sync, "cache", m.cache.Run); err != nil {
 		return nil, err
 	}
 	m.life.settled, m.life.drained = m.settled, m.drained
 	return m, nil
 }
 
-// connect makes what talks to the server.
+// connect makes the clients without a fence, the cache and the recorder of events.
 func (m *Manager) connect() (err error) {
 	o := m.o
 	o.Client.Hook = both(m.metrics.ClientHook(hostOf(o.Config)), o.Client.Hook)
@@ -120,7 +124,7 @@ func (m *Manager) connect() (err error) {
 		return err
 	}
 	m.paced = m.bare.HeldBy(m.cache)
-	// Neither the lease nor an event waits behind the writes of reconcilers: they have paces of their own.
+	// The lease and the events do not wait behind the writes of reconcilers.
 	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
 	err = m.metrics.Registerer().Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -138,9 +142,9 @@ func (m *Manager) connect() (err error) {
 	return nil
 }
 
-// elect makes the clients, with a fence if there is an election.
+// elect makes the clients of the program, fenced if there is an election, and the elector.
 func (m *Manager) elect() (err error) {
-	onLive := both(m.metrics.LiveRead, m.o.Hooks.LiveRead)
+	onLive := both(both(m.metrics.LiveRead, m.logLiveReads()), m.o.Hooks.LiveRead)
 	m.unfenced = &reads{Client: m.paced, live: m.paced, cache: m.cache, onLive: onLive}
 	m.client = m.unfenced
 	if m.o.Leader == nil {
@@ -162,7 +166,17 @@ func (m *Manager) elect() (err error) {
 	return err
 }
 
-// both calls first, then second, which may be nil.
+// logLiveReads logs the first read of each kind that the server answers in the place of the cache.
+func (m *Manager) logLiveReads() func(schema.GroupVersionKind) {
+	var logged sync.Map
+	return func(gvk schema.GroupVersionKind) {
+		if _, again := logged.LoadOrStore(gvk, true); !again {
+			m.logger.Info("the server answers reads of a kind that the cache does not hold", "kind", gvk)
+		}
+	}
+}
+
+// both calls first, then second unless it is nil.
 func both[T any](first, second func(T)) func(T) {
 	if second == nil {
 		return first
@@ -181,71 +195,74 @@ func hostOf(c *rest.Config) string {
 	return c.Host
 }
 
-// Client reads from the cache what is cached, that is the kinds that controllers watch and those
-// that were opened in [Manager.Cache], and everything else from the server. It writes to the
-// server. A read of a kind that has not synced yet is an error, never an empty answer; but one
-// that the cache may not list, or that is not served, and that has never synced, is read from the
-// server: that somebody opened it in vain takes nothing from those who may get single objects.
-// What Options.Cache restricts by selectors is never read so, nor all of it by a cache of some
-// namespaces.
+// Client reads from the cache or from the server, and writes to the server.
 //
-// With Options.Leader it writes only while this process surely leads: other writes are a
-// *client.FencedError, with a *leader.NotLeadingError in it, and nothing is sent.
+// The cache answers a read of a kind that it holds: a kind that a controller watches, or that was opened in
+// [Manager.Cache]. The server answers a read of any other kind, one request for each. Such reads are counted
+// (flyball_live_reads_total, Hooks.LiveRead), and the first of each kind is logged. To read them from the
+// cache, watch the kind or open it. [Manager.Cache] itself answers them with a *cache.UndeclaredError.
+//
+// No read is an empty answer for lack of knowledge. A kind that is held and has not synced is an error,
+// and so is a namespace that Options.Cache leaves out. A kind counts as not held if the cache may not list
+// it, or the server does not serve it, and it has never synced. The server does not answer a question in
+// the place of a cache that was restricted: to selectors, or, about all namespaces, to some of them.
+//
+// With Options.Leader a write is sent only while this process surely leads. Any other write is a
+// *client.FencedError that wraps a *leader.NotLeadingError.
 func (m *Manager) Client() client.Client { return m.client }
 
-// Live reads from and writes to the server. With Options.Leader its writes are those of
+// Live reads from the server and writes to it. With Options.Leader its writes are fenced as those of
 // [Manager.Client].
 func (m *Manager) Live() *client.Live { return m.live }
 
-// Unfenced is [Manager.Client] for what runs on every replica: it writes whether this process leads
-// or not. Without Options.Leader it is the same.
+// Unfenced is [Manager.Client] without the fence, for controllers on every replica: it writes whether this
+// process leads or not. Without Options.Leader it is the same.
 func (m *Manager) Unfenced() client.Client { return m.unfenced }
 
-// Cache is where kinds are opened and indexes are declared. It runs while the manager does.
+// Cache opens kinds and declares indexes. It runs while the manager runs.
 func (m *Manager) Cache() *cache.Cache { return m.cache }
 
-// Events records Kubernetes Events, for people to read; it never blocks. They are sent while the
-// manager runs, by whoever records them: a standby, too.
+// Events records Kubernetes Events, for people to read. It never blocks. Events are sent while the manager
+// runs, on a standby too.
 func (m *Manager) Events() *event.Recorder { return m.events }
 
 // Scheme knows the Go types of the kinds.
 func (m *Manager) Scheme() *runtime.Scheme { return m.bare.Scheme() }
 
-// Mapper knows which resource serves a kind.
+// Mapper tells which resource serves a kind. It may ask the server.
 func (m *Manager) Mapper() meta.RESTMapper { return m.bare.Mapper() }
 
-// Logger is where controllers log that have no logger of their own.
+// Logger is the base of the logs of controllers without a logger of their own.
 func (m *Manager) Logger() *slog.Logger { return m.logger }
 
-// GracePeriod is how long running reconciles may go on after Run was told to stop: what is left of
-// it, once that has happened.
+// GracePeriod is how long running reconciles may go on after Run was told to stop. After the stop it is the
+// rest of that time.
 func (m *Manager) GracePeriod() time.Duration {
 	return max(0, m.o.GracePeriod-m.life.stopping())
 }
 
-// ResyncPeriod implements controller.Resyncing: it is Options.Cache.Resync.
+// ResyncPeriod is Options.Cache.Resync, for controllers that do not name their own.
 func (m *Manager) ResyncPeriod() time.Duration { return m.o.Cache.Resync }
 
 // Name is the name of the program.
 func (m *Manager) Name() string { return m.o.Name }
 
-// Leading reports whether this process surely leads at this moment. Without Options.Leader it
-// always does.
+// Leading reports whether this process surely leads now. Without Options.Leader it is always true.
 func (m *Manager) Leading() bool { return m.elector == nil || m.elector.State().Leading }
 
-// Metrics is where a program registers metrics of its own, which are served with the others. The
-// registry belongs to this manager alone. A collector that panics ends the process.
+// Metrics registers metrics of the program, which are served with the others. The registry belongs to this
+// manager alone. A collector that panics ends the process.
 func (m *Manager) Metrics() prometheus.Registerer { return m.metrics.Registerer() }
 
-// Gatherer yields all metrics, for those who read them otherwise than over HTTP.
+// Gatherer yields all metrics, for readers in the process.
 func (m *Manager) Gatherer() prometheus.Gatherer { return m.metrics.Gatherer() }
 
-// ControllerHooks implements controller.Instrumented.
+// ControllerHooks returns the hooks by which a controller is counted; see controller.Manager.
 func (m *Manager) ControllerHooks(name string, workers int) controller.Hooks {
 	return m.metrics.Controller(name, workers)
 }
 
-// WebhookHooks are the hooks by which webhooks are counted.
+// WebhookHooks are the hooks by which webhooks are counted; see webhook.Manager.
 func (m *Manager) WebhookHooks() webhook.Hooks { return m.metrics.Webhooks() }
 
 // WebhookBudget bounds the memory for the bodies of all requests to webhooks; see Webhooks.Memory.

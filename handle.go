@@ -19,7 +19,7 @@ type PathError struct {
 
 func (e *PathError) Error() string { return fmt.Sprintf("webhook path %q: %s", e.Path, e.Err) }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the cause: [ErrPath], [ErrPathTaken] or [ErrNoHandler].
 func (e *PathError) Unwrap() error { return e.Err }
 
 var (
@@ -31,35 +31,44 @@ var (
 	ErrNoHandler = errors.New("handler is nil")
 )
 
-// webhooks are the handlers that a manager was given.
+// webhooks are the handlers of the webhook server.
 type webhooks struct {
 	mux *http.ServeMux
 
 	mu          sync.Mutex
 	paths       map[string]bool
 	converted   map[schema.GroupKind]bool
-	convertsAll bool
+	convertsAll bool // every custom kind
 }
 
 func newWebhooks() *webhooks {
 	return &webhooks{mux: http.NewServeMux(), paths: map[string]bool{}, converted: map[schema.GroupKind]bool{}}
 }
 
-// Handle serves h at a path of the webhook server, "/validate-shop-example-com-v1-order"; see
+// Handle serves h at a path of the webhook server, such as "/validate-shop-example-com-v1-order"; see
 // Options.Webhooks. It may be called while the manager runs. The error is a *[PathError].
 //
-// A handler of conversion has a method Converts() []schema.GroupKind, as *convert.Endpoint does:
-// these kinds do not keep the manager from being ready while they cannot be listed, see
-// [Manager.Ready]. One at /convert that has no such method counts as one for all custom kinds.
+// A webhook that converts is served by [Manager.HandleConversion].
 func (m *Manager) Handle(path string, h http.Handler) error {
-	if err := m.webhooks.handle(path, h); err != nil {
+	return m.serveWebhook(path, h, false, nil)
+}
+
+// HandleConversion is [Manager.Handle] for a webhook that converts between the versions of kinds. The kinds
+// do not keep the manager from being ready while they cannot be listed; see [Manager.Ready]. Without kinds
+// that holds for every custom kind. convert.Serve calls it.
+func (m *Manager) HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error {
+	return m.serveWebhook(path, h, len(kinds) == 0, kinds)
+}
+
+func (m *Manager) serveWebhook(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
+	if err := m.webhooks.handle(path, h, convertsAll, converts); err != nil {
 		return &PathError{path, err}
 	}
 	m.metrics.Webhook(path)
 	return nil
 }
 
-func (w *webhooks) handle(path string, h http.Handler) error {
+func (w *webhooks) handle(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -71,14 +80,24 @@ func (w *webhooks) handle(path string, h http.Handler) error {
 		return ErrPathTaken
 	}
 	w.paths[path] = true
-	w.convertsLocked(path, h)
+	w.convertsAll = w.convertsAll || convertsAll
+	for _, kind := range converts {
+		w.converted[kind] = true
+	}
 	w.mux.Handle(path, h)
 	return nil
 }
 
-// validPath reports whether a path means itself to a mux.
+// validPath reports whether a mux takes the path literally.
 func validPath(p string) bool {
 	return strings.HasPrefix(p, "/") && p != "/" && path.Clean(p) == p && !strings.ContainsAny(p, "{} ")
+}
+
+// converts reports whether this program converts a kind.
+func (w *webhooks) converts(kind schema.GroupKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.convertsAll && kind.Group != "" || w.converted[kind]
 }
 
 // count is the number of paths that have a handler.

@@ -12,36 +12,37 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// life starts and stops what was added to it, phase by phase.
+// life starts and stops its members, phase by phase. The hooks are set before the first run; a nil one is
+// skipped.
 type life struct {
 	logger *slog.Logger
-	// settled is called when the members of a phase have been started, and holds up the next
-	// phase until it returns. ctx ends when the phases are to stop. Nil: nothing is waited for.
+	// settled is called when the members of a phase have been started. The next phase starts when it
+	// returns. ctx ends when the phases are to stop.
 	settled func(ctx context.Context, p Phase)
 	// elect waits until this process leads, runs lead, and returns after it; see leader.Elector.
 	// Nil: it always leads.
 	elect func(ctx context.Context, lead func(context.Context) error) error
-	// drained is called with the time of the stop when all but the caches and servers has ended, and
-	// holds up their end until it returns. Nil: nothing does.
+	// drained is called with the time of the stop when Lead and Always have ended. The caches and servers
+	// end when it returns.
 	drained func(stopped time.Time)
-	// changed is called when a phase has started, and when they are told to stop. Nil: nobody is told.
+	// changed is called when a phase has started, when the phases are told to stop, and after a run.
 	changed func()
-	// bounds are how long each phase may take to stop. Zero: as long as it takes.
+	// bounds are how long each phase may take to stop. Zero: for ever.
 	bounds [phaseCount]time.Duration
 
 	mu      sync.Mutex
 	running bool
-	at      Phase                   // the last that was started; phaseCount: all have been
+	at      Phase                   // the last phase that was started; phaseCount: all have been
 	stopped time.Time               // when the phases were told to stop; zero: they were not
-	fail    context.CancelCauseFunc // stops the run, while there is one
-	now     *campaign               // of the run, or of the last one
-	stages  [phaseCount]*run.Group  // those that have started and have not been told to stop
+	fail    context.CancelCauseFunc // stops the present run
+	term    *campaign               // of the present run, or of the last one
+	groups  [phaseCount]*run.Group  // of the phases that have started and were not told to stop
 	members map[string]*member
-	order   []*member // as added
+	order   []*member // in the order in which they were added
 }
 
-// run works until ctx ends or a member fails, and returns why, joined with what went wrong while
-// the phases stopped; nil for an end in good order.
+// run works until ctx ends or a member fails. It returns the cause, joined with what failed while the
+// phases stopped; nil for an end in good order.
 func (l *life) run(ctx context.Context) error {
 	stop, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -67,7 +68,7 @@ func (l *life) run(ctx context.Context) error {
 	<-stop.Done()
 	cause := context.Cause(stop)
 	stopped := time.Now()
-	l.told(stopped)
+	l.setStopped(stopped)
 	l.logger.Info("manager stops", "cause", cause)
 	var late []error
 	for i := len(groups) - 1; i >= 0; i-- {
@@ -82,21 +83,21 @@ func (l *life) run(ctx context.Context) error {
 	return l.result(cause, late)
 }
 
-// begin makes sure that there is one run at a time, and that nothing is left of the last one.
+// begin refuses a second run beside the first, and a run while members of the last one have not ended.
 func (l *life) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running {
 		return fmt.Errorf("manager: %w", run.ErrRunning)
 	}
-	var left []string
+	var names []string
 	for p := range Phase(phaseCount) {
-		left = append(left, l.leftLocked(p)...)
+		names = append(names, l.unendedLocked(p)...)
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("manager: %w: not ended since the last time: %s", run.ErrRunning, strings.Join(left, ", "))
+	if len(names) > 0 {
+		return fmt.Errorf("manager: %w: not ended since the last time: %s", run.ErrRunning, strings.Join(names, ", "))
 	}
-	l.running, l.stopped, l.now = true, time.Time{}, nil
+	l.running, l.stopped, l.term = true, time.Time{}, nil
 	for _, b := range l.order {
 		b.err = nil
 	}
@@ -107,25 +108,26 @@ func (l *life) finish() {
 	l.mu.Lock()
 	l.running, l.stopped = false, time.Time{}
 	l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
+// reached records that a phase starts; phaseCount: all have started.
 func (l *life) reached(p Phase) {
 	l.mu.Lock()
 	l.at = p
 	l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
-// told notes that the phases are told to stop.
-func (l *life) told(stopped time.Time) {
+// setStopped records that the phases are told to stop.
+func (l *life) setStopped(stopped time.Time) {
 	l.mu.Lock()
 	l.stopped = stopped
 	l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
-func (l *life) tell() {
+func (l *life) notify() {
 	if l.changed != nil {
 		l.changed()
 	}
@@ -146,7 +148,7 @@ func (l *life) ready() error {
 	return nil
 }
 
-// stopping is for how long the phases have been told to stop; zero: they have not.
+// stopping is the time since the phases were told to stop; zero if they were not.
 func (l *life) stopping() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,11 +158,11 @@ func (l *life) stopping() time.Duration {
 	return time.Since(l.stopped)
 }
 
-// start runs the members of a phase, and from now on those that are added to it.
+// start runs the members of a phase. Members that are added to it later start at once, until shut.
 func (l *life) start(p Phase, group *run.Group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stages[p] = group
+	l.groups[p] = group
 	for _, b := range l.order {
 		if b.phase == p {
 			b.startLocked(group)
@@ -168,35 +170,35 @@ func (l *life) start(p Phase, group *run.Group) {
 	}
 }
 
-// shut starts nothing more in a phase.
+// shut ends the start of further members in a phase.
 func (l *life) shut(p Phase) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stages[p] = nil
+	l.groups[p] = nil
 }
 
-// end stops a phase, and returns when all of it has ended, or with an error when the time for that
-// is over. A phase without a group is that of the campaign.
+// end stops a phase and waits until its members have ended. It returns a *StopTimeoutError when its bound
+// passes first. A nil group stands for the phase of the campaign.
 func (l *life) end(p Phase, group *run.Group, cause error) error {
 	l.shut(p)
 	l.mu.Lock()
 	var waits []<-chan struct{}
 	for _, b := range l.order {
-		if b.phase == p && !b.over() {
+		if b.phase == p && !b.endedLocked() {
 			waits = append(waits, b.ended)
 		}
 	}
-	c := l.now
+	c := l.term
 	l.mu.Unlock()
 	if group != nil {
 		group.Stop(cause)
 	} else {
 		c.stop(cause)
-		waits = append(waits, c.ended) // which waits for its members, too
+		waits = append(waits, c.ended) // after its members
 	}
 	if !await(waits, l.bounds[p]) {
-		if left := l.left(p); len(left) > 0 {
-			return &StopTimeoutError{Phase: p, After: l.bounds[p], Names: left}
+		if names := l.unended(p); len(names) > 0 {
+			return &StopTimeoutError{Phase: p, After: l.bounds[p], Names: names}
 		}
 	}
 	if group != nil {
@@ -205,8 +207,7 @@ func (l *life) end(p Phase, group *run.Group, cause error) error {
 	return nil
 }
 
-// await returns true when everything has ended, and false when the time for that is over. Zero:
-// it never is.
+// await reports whether all channels were closed within bound. Zero: it waits for ever.
 func await(ends []<-chan struct{}, bound time.Duration) bool {
 	var over <-chan time.Time
 	if bound > 0 {
@@ -224,20 +225,21 @@ func await(ends []<-chan struct{}, bound time.Duration) bool {
 	return true
 }
 
-// left names what runs of a phase: the election only if nothing else does, for it waits for all.
-func (l *life) left(p Phase) (names []string) {
+// unended names the members of a phase that have not ended. The election waits for all members, so it is
+// named only when it alone has not ended.
+func (l *life) unended(p Phase) (names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.leftLocked(p)
+	return l.unendedLocked(p)
 }
 
-func (l *life) leftLocked(p Phase) (names []string) {
+func (l *life) unendedLocked(p Phase) (names []string) {
 	for _, b := range l.order {
-		if b.phase == p && !b.over() {
+		if b.phase == p && !b.endedLocked() {
 			names = append(names, b.name)
 		}
 	}
-	if p == Lead && len(names) == 0 && l.now != nil && !isClosed(l.now.ended) {
+	if p == Lead && len(names) == 0 && l.term != nil && !isClosed(l.term.ended) {
 		names = append(names, campaigning)
 	}
 	return names
@@ -256,8 +258,8 @@ func (l *life) result(cause error, late []error) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.now != nil && isClosed(l.now.ended) {
-		add(l.now.result)
+	if l.term != nil && isClosed(l.term.ended) {
+		add(l.term.result)
 	}
 	for _, b := range l.order {
 		add(b.err)

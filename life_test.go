@@ -56,7 +56,7 @@ func newLife() *life { return &life{logger: slog.New(slog.DiscardHandler)} }
 
 func (l *life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
 	t.Helper()
-	c, err := l.add(p, r.name, r)
+	c, err := l.add(p, r.name, r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestMembersComeAndGoWhileItRuns(t *testing.T) {
 		}})
 		synctest.Wait()
 		var duplicate *DuplicateNameError
-		if _, err := l.add(Sync, "during", &runner{}); !errors.As(err, &duplicate) || duplicate.Name != "during" {
+		if _, err := l.add(Sync, "during", new(runner).Run); !errors.As(err, &duplicate) || duplicate.Name != "during" {
 			t.Errorf("the same name again: %v", err)
 		}
 		for range 2 {
@@ -274,7 +274,7 @@ func TestAddRefuses(t *testing.T) {
 		if tc.r == nil {
 			_, err = l.add(tc.phase, tc.name, nil)
 		} else {
-			_, err = l.add(tc.phase, tc.name, tc.r)
+			_, err = l.add(tc.phase, tc.name, tc.r.Run)
 		}
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
@@ -293,7 +293,7 @@ func TestMembersUnderLoad(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range 8 {
 			wait.Go(func() {
-				c, err := l.add(Phase(i%phaseCount), fmt.Sprint(i), &runner{"x", &journal{}, nil})
+				c, err := l.add(Phase(i%phaseCount), fmt.Sprint(i), (&runner{"x", &journal{}, nil}).Run)
 				if err != nil {
 					t.Error(err)
 					return
@@ -314,7 +314,7 @@ func TestMembersUnderLoad(t *testing.T) {
 		l.finish()
 		wait.Wait()
 	}
-	if len(l.order) != 0 || slices.ContainsFunc(l.stages[:], func(g *run.Group) bool { return g != nil }) {
+	if len(l.order) != 0 || slices.ContainsFunc(l.groups[:], func(g *run.Group) bool { return g != nil }) {
 		t.Errorf("%d members stay", len(l.order))
 	}
 }

@@ -168,7 +168,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 				}
 				polls.lose <- lost
 				synctest.Wait()
-				if cause := context.Cause(l.now.abort); cause != lost {
+				if cause := context.Cause(l.term.abort); cause != lost {
 					t.Errorf("reconciles were cancelled for %v", cause)
 				}
 				if err := <-result; err != lost {

@@ -127,7 +127,7 @@ func (p plan) live(t *testing.T) []string {
 
 // join adds a member and, in time, closes it.
 func (p plan) join(t *testing.T, l *life, tr *trace, i int, m part, wait *sync.WaitGroup) {
-	c, err := l.add(m.phase, fmt.Sprint("member ", i), runnerFunc(func(ctx context.Context) error { return m.live(ctx, tr, p.elects) }))
+	c, err := l.add(m.phase, fmt.Sprint("member ", i), func(ctx context.Context) error { return m.live(ctx, tr, p.elects) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestLogTakesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			leads, cut := make(chan struct{}), make(chan time.Time, 1)
-			if _, err := m.Add("work", runnerFunc(func(ctx context.Context) error {
+			if _, err := m.Add(Lead, "work", func(ctx context.Context) error {
 				close(leads)
 				<-ctx.Done()
 				cut <- time.Now()
@@ -134,7 +134,7 @@ func TestLogTakesNothing(t *testing.T) {
 					m.Logger().Error("I am told to stop")
 				}
 				return nil
-			})); err != nil {
+			}); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())

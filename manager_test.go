@@ -49,13 +49,13 @@ func ran(t *testing.T, m *Manager) (stop func() error) {
 // calls is a reconciler that tells the test of each of its calls.
 func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error)) (reconcile.Reconciler[reconcile.Request], <-chan T) {
 	ch := make(chan T, 10_000)
-	return reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		v, err := f(ctx, req)
 		if err == nil {
 			ch <- v
 		}
 		return reconcile.Result{}, err
-	}), ch
+	}, ch
 }
 
 // until takes from ch until a value is as wanted.
@@ -75,8 +75,8 @@ func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	}
 }
 
-func byApp(_ context.Context, p *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
 
 // The whole of it: watches, reads from the cache that show what caused the reconcile, and reads
@@ -112,7 +112,7 @@ func TestManagerRunsAController(t *testing.T) {
 		}
 		return n, nil
 	})
-	_, err := controller.New(m, "counter", r, controller.Options{},
+	_, err := controller.New(m, "counter", r,
 		controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(byApp)))
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestManagerRunsAgain(t *testing.T) {
 		}
 		return d.Name, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"shop", "bar", "mill"} {
@@ -183,10 +183,10 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
 	good, seen := calls(name)
 	bad, secrets := calls(name)
-	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +239,11 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 			}
 			defer h.Close()
 			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add("reader", runnerFunc(func(ctx context.Context) error { // starts when the kind is known to be kept
+			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the kind is known to be kept
 				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
 				read <- err
 				return nil
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	stop := ran(t, m)
 	for range 3 {
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestTwoManagers(t *testing.T) {
 	for server, want := range map[*api]string{a: "in-a", b: "in-b"} {
 		m := server.manager(t, Options{})
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		if _, err := controller.New(m, "same", r, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+		if _, err := controller.New(m, "same", r, controller.For[appsv1.Deployment]()); err != nil {
 			t.Fatal(err)
 		}
 		ran(t, m)
@@ -311,7 +311,7 @@ func TestDuplicateNames(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	r, _ := calls(func(context.Context, reconcile.Request) (int, error) { return 0, nil })
 	for _, want := range []bool{true, false} {
-		_, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment]())
+		_, err := controller.New(m, "c", r, controller.For[appsv1.Deployment]())
 		var duplicate *DuplicateNameError
 		if want != (err == nil) || !want && !errors.As(err, &duplicate) {
 			t.Errorf("%v", err)
@@ -336,12 +336,12 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 		t.Error("a cache that does not run answers")
 	}
 	result := make(chan error, 1)
-	_, err := m.Add("runner", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
 		_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
 		result <- err
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +356,6 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	}
 	stop()
 }
-
-type runnerFunc func(context.Context) error
-
-func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
 func TestIndexes(t *testing.T) {
 	a := newAPI(t)
@@ -385,7 +381,7 @@ func TestIndexes(t *testing.T) {
 		}
 		return n, nil
 	})
-	if _, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	ran(t, m)
@@ -413,7 +409,7 @@ func TestBadStart(t *testing.T) {
 	a.mu.Unlock()
 	began := false
 	m := a.manager(t, Options{})
-	m.Add("runner", runnerFunc(func(context.Context) error { began = true; return nil }))
+	m.Add(Lead, "runner", func(context.Context) error { began = true; return nil })
 	if err := m.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "checking the server") || began {
 		t.Errorf("a server that is down: %v, started %v", err, began)
 	}
@@ -430,7 +426,7 @@ func TestThousandCycles(t *testing.T) {
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	cycle := func(i int) {

@@ -7,29 +7,28 @@ import (
 	"io"
 	"slices"
 
-	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/run"
 )
 
-// member is something that was added.
+// member is a function that was added to a life.
 type member struct {
-	life   *life
-	name   string
-	phase  Phase
-	runner controller.Runner
+	life  *life
+	name  string
+	phase Phase
+	run   func(context.Context) error
 
-	// These are under the lock of life.
-	gone   bool
-	cancel context.CancelCauseFunc // while it runs
+	// The lock of life guards these.
+	closed bool
+	cancel context.CancelCauseFunc // nil while it does not run
 	ended  chan struct{}           // closed when the last start has ended; nil before the first
-	err    error                   // what went wrong in the last run
+	err    error                   // of the last run
 }
 
-func (l *life) add(p Phase, name string, r controller.Runner) (io.Closer, error) {
+func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Closer, error) {
 	switch {
 	case name == "":
 		return nil, ErrNoName
-	case r == nil:
+	case run == nil:
 		return nil, fmt.Errorf("%s: %w", name, ErrNilRunner)
 	case p < 0 || p >= phaseCount:
 		return nil, fmt.Errorf("%s: %w: %d", name, ErrNoPhase, int(p))
@@ -39,13 +38,13 @@ func (l *life) add(p Phase, name string, r controller.Runner) (io.Closer, error)
 	if l.members[name] != nil {
 		return nil, &DuplicateNameError{name}
 	}
-	b := &member{life: l, name: name, phase: p, runner: r}
+	b := &member{life: l, name: name, phase: p, run: run}
 	if l.members == nil {
 		l.members = map[string]*member{}
 	}
 	l.members[name] = b
 	l.order = append(l.order, b)
-	if group := l.stages[p]; group != nil {
+	if group := l.groups[p]; group != nil {
 		b.startLocked(group)
 	}
 	return b, nil
@@ -60,34 +59,35 @@ func (b *member) startLocked(group *run.Group) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if b.begin(cancel) {
-			b.end(ctx, run.Safely("", func() error { return b.runner.Run(ctx) }))
+			b.end(ctx, run.Safely("", func() error { return b.run(ctx) }))
 		}
 		return nil
 	})
 }
 
-// over reports whether nothing of the member runs.
-func (b *member) over() bool { return b.ended == nil || isClosed(b.ended) }
+// endedLocked reports whether the member does not run.
+func (b *member) endedLocked() bool { return b.ended == nil || isClosed(b.ended) }
 
+// begin reports false for a member that was closed before its goroutine ran.
 func (b *member) begin(cancel context.CancelCauseFunc) bool {
 	b.life.mu.Lock()
 	defer b.life.mu.Unlock()
 	b.cancel = cancel
-	return !b.gone
+	return !b.closed
 }
 
-// end says what becomes of the others when Run has returned err: an error ends them all, unless
-// the member had been told to stop; then it is only kept.
+// end records the error of a run. An error stops the manager, unless the member was told to stop before.
+// The cause of ctx is no error.
 func (b *member) end(ctx context.Context, err error) {
 	b.life.mu.Lock()
 	defer b.life.mu.Unlock()
 	b.cancel = nil
-	told := done(ctx)
-	if err == nil || told && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
+	stopped := done(ctx)
+	if err == nil || stopped && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
 		return
 	}
 	b.err = fmt.Errorf("%s: %w", b.name, err)
-	if !told {
+	if !stopped {
 		b.life.fail(b.err)
 	}
 }
@@ -96,8 +96,8 @@ func (b *member) end(ctx context.Context, err error) {
 func (b *member) Close() error {
 	l := b.life
 	l.mu.Lock()
-	if !b.gone {
-		b.gone = true
+	if !b.closed {
+		b.closed = true
 		delete(l.members, b.name)
 		if b.cancel != nil {
 			b.cancel(ErrClosed)

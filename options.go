@@ -24,75 +24,72 @@ import (
 
 const defaultGrace = 30 * time.Second
 
-// Options say how a manager is made. The zero value works wherever kubectl or a Pod with a
-// service account works; it listens nowhere and elects nobody. They are read by [New], once.
-// [Options.Bind] makes flags of them.
+// Options configure a manager. The zero value works wherever kubectl or a Pod with a service account works:
+// it listens nowhere and elects no leader. [New] reads them once. [Options.Bind] makes flags of them.
 type Options struct {
-	// Name of the program, as the owner of the fields it sets and the reporter of its events: a
-	// name, with or without a domain before it, such as "example.org/podscaler". Empty: the name
-	// of the executable.
+	// Name of the program. It owns the fields that the program sets, and reports its events. It is a name
+	// with or without a domain, such as "example.org/podscaler". Empty: the name of the executable.
 	Name string
-	// Config of the cluster, with credentials. Nil: what Kubeconfig and Context name.
+	// Config of the cluster, with credentials. Nil: the one that Kubeconfig and Context name.
 	Config *rest.Config
-	// Kubeconfig and Context say where the configuration is. Empty: $KUBECONFIG, ~/.kube/config,
-	// or the service account of the Pod, the first that is there; and its current context.
+	// Kubeconfig and Context locate the configuration. Empty: the first of $KUBECONFIG, ~/.kube/config and
+	// the service account of the Pod, and its current context.
 	Kubeconfig, Context string
-	// Scheme knows the Go types. Nil: a new one with the built-in kinds in their stable versions; see
-	// package scheme. It must not change after New.
+	// Scheme has the Go types. It must not change after New. Nil: a new one with the stable versions of the
+	// built-in kinds; see package scheme.
 	Scheme *runtime.Scheme
-	// Cache are options of the cache: the namespaces that are watched, selections and transforms
-	// of single kinds. Logger is filled in where it is empty.
+	// Cache are options of the cache: watched namespaces, and selections and transforms of single kinds. An
+	// empty Logger is set.
 	Cache cache.Options
-	// Client are options of the client. Scheme, UserAgent, FieldOwner and Logger are filled in
-	// where they are empty. Its QPS limits what Manager.Client, Live and Unfenced send. What the
-	// manager itself sends does not wait for it: lists and watches, the lease, events, certificates.
-	// Reviews of who may read the metrics have the same limit once more, for themselves.
+	// Client are options of the client. Empty Scheme, UserAgent, FieldOwner and Logger are set. QPS limits
+	// the requests of Manager.Client, Live and Unfenced. The manager's own requests do not wait for it: lists
+	// and watches, the lease, events, certificates. Reviews of metrics readers have a limit of the same
+	// size for themselves.
 	Client client.Options
 
-	// Leader has the replicas of the program elect one of them, on which alone what is in the
-	// phase Lead runs. The others keep the caches of its controllers warm, and take over within a
-	// second of its end in good order. The clients of the manager then refuse to write unless this
-	// process surely leads; see [Manager.Unfenced]. Name is that of Options, Namespace that of the
-	// Pod, and Logger is filled in, where they are empty. Nil: no election.
+	// Leader has the replicas of the program elect a leader. The phase Lead runs there alone. The standbys
+	// keep the kinds of its controllers in their caches, and take over within a second of its end in good
+	// order. The clients of the manager refuse to write unless this process surely leads; see
+	// [Manager.Unfenced]. An empty Name is that of Options, an empty Namespace that of the Pod, and an empty
+	// Logger is set. Nil: no election.
 	Leader *leader.Options
-	// Metrics serves /metrics; and, with Debug, /debug/.
+	// Metrics serves /metrics and, with Debug, /debug/.
 	Metrics Endpoint
-	// Probes serves /healthz, /livez and /readyz. It talks plain HTTP, as kubelets ask, unless
-	// CertDir is set: what it tells is bounded, and has no credentials in it.
+	// Probes serves /healthz, /livez and /readyz. It talks plain HTTP unless CertDir is set, as kubelets ask.
+	// Its answers are bounded, and contain no credentials.
 	Probes Endpoint
-	// ProbeReasons says whom the probes tell why a check fails. Zero: nobody beyond loopback.
+	// ProbeReasons says to whom the probes show why a check fails. Zero: to nobody beyond loopback.
 	ProbeReasons Reasons
-	// Debug serves the pages of runtime/pprof, and those that show caches and controllers, beside
-	// the metrics and behind the same filter.
+	// Debug serves the pages of runtime/pprof, and pages of the caches and controllers. They are beside the
+	// metrics, behind the same authorization.
 	Debug bool
-	// Webhooks serves what [Manager.Handle] was given.
+	// Webhooks serves the handlers of [Manager.Handle] and [Manager.HandleConversion].
 	Webhooks Webhooks
 
-	// GracePeriod is how long reconciles may go on after the program was told to stop. Zero:
-	// 30 s, as long as a Pod has by default. Negative: none.
+	// GracePeriod is how long running reconciles may go on after the program was told to stop. Zero: 30 s,
+	// the default of a Pod. Negative: none.
 	GracePeriod time.Duration
 	// Stop bounds how long each phase may take to stop.
 	Stop Bounds
-	// SyncTimeout is how long Run waits, before it starts controllers and other runners, for the
-	// kinds that were opened in the cache before it. Zero: 2 minutes. Negative: not at all. It
-	// does not wait for a kind that something is known to keep, and never for the kinds of
-	// controllers, each of which waits for its own.
+	// SyncTimeout is how long Run waits for the kinds that were opened in the cache before it, until it starts
+	// the phase Always. Zero: 2 minutes. Negative: not at all. It does not wait for kinds with a known error,
+	// nor for the kinds of controllers: each controller waits for its own.
 	SyncTimeout time.Duration
-	// Events bound what the recorder of events sends. The zero value means its defaults.
+	// Events bound the requests of the recorder of events. Zero fields: its defaults.
 	Events event.Limits
-	// Logger is where a person is told. A log that takes nothing holds nobody up for more than a
-	// second: further lines are dropped and counted, in the metric flyball_log_dropped_total. That
-	// holds for [Manager.Logger], for what gets its logger from there, such as reconcilers, and for
-	// the loggers of Cache, Client, Leader and Webhooks.Managed. Nil: slog.Default().
+	// Logger takes the log. One that blocks delays nobody for more than a second: further lines are dropped
+	// and counted in the metric flyball_log_dropped_total. That holds for [Manager.Logger], for the loggers
+	// derived from it, such as those of reconcilers, and for the loggers of Cache, Client, Leader and
+	// Webhooks.Managed. Nil: slog.Default().
 	Logger *slog.Logger
-	// Hooks let others count what happens.
+	// Hooks observe the manager.
 	Hooks Hooks
 }
 
-// Hooks are called as things happen; nil ones are skipped. They must not block.
+// Hooks are functions that observe the manager. Nil ones are skipped. They must not block.
 type Hooks struct {
-	// LiveRead is called when [Manager.Client] reads from the server since the cache has nothing to
-	// answer from: nobody has opened the kind there, or it was never let see it.
+	// LiveRead is called when the server answers a read in the place of the cache: the cache does not hold
+	// the kind; see [Manager.Client].
 	LiveRead func(schema.GroupVersionKind)
 }
 
@@ -148,7 +145,7 @@ func (o Options) resolved() (Options, error) {
 	return o, nil
 }
 
-// loggerOr is l, guarded, or that of the options.
+// loggerOr is l, guarded against a handler that blocks; nil: the logger of the options.
 func (o Options) loggerOr(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return o.Logger
@@ -156,7 +153,7 @@ func (o Options) loggerOr(l *slog.Logger) *slog.Logger {
 	return logguard.Logger(l)
 }
 
-// objectName makes the name of a program one that objects may have: "podscaler.example.org" of
+// objectName makes a name for objects of the name of a program: "podscaler.example.org" of
 // "example.org/podscaler".
 func objectName(program string) string {
 	domain, name, found := strings.Cut(program, "/")
@@ -171,7 +168,7 @@ func objectName(program string) string {
 	}, strings.ToLower(program))
 }
 
-// namespaceFile is where the kubelet tells a Pod its namespace.
+// namespaceFile is the file in which the kubelet writes the namespace of a Pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // podNamespace is the namespace of the Pod that this process runs in.
@@ -183,7 +180,7 @@ func podNamespace() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// executable is the name of the program, cut down to what a field owner and reporter may be.
+// executable is the name of the executable, trimmed to a valid name of a field owner and reporter.
 func executable() string {
 	name := strings.TrimFunc(filepath.Base(os.Args[0]), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')

@@ -8,10 +8,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/flyball-io/flyball/serve"
-	"github.com/flyball-io/flyball/workqueue"
 )
 
-// pages are those for who looks into the program, beside the profiles.
+// pages are the debug pages of the manager, beside the profiles.
 func (m *Manager) pages() []serve.Page {
 	return []serve.Page{
 		{Path: "/debug/caches", About: "the kinds in the cache, and where their watches stand", Handler: http.HandlerFunc(m.cachesPage)},
@@ -26,20 +25,15 @@ func (m *Manager) cachesPage(w http.ResponseWriter, _ *http.Request) {
 		s, held := watches[name].State, watches[name].Figures.Store
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", name, s, s.Objects, s.SetAside, held.Bytes, held.Held, s.Watch.ResourceVersion)
 	}
-	// An error is one of the connection.
-	_ = t.Flush()
+	_ = t.Flush() // an error is one of the connection
 }
 
 func (m *Manager) controllersPage(w http.ResponseWriter, _ *http.Request) {
 	t := table(w, "CONTROLLER", "STATE", "READY", "DELAYED", "IN FLIGHT", "WHY")
-	controllers := m.stateful()
+	controllers := m.controllerSet()
 	for _, name := range slices.Sorted(maps.Keys(controllers)) {
 		c := controllers[name]
-		var q workqueue.Stats
-		if s, ok := c.(interface{ QueueStats() workqueue.Stats }); ok {
-			q = s.QueueStats()
-		}
-		state, why := c.State(), ""
+		q, state, why := c.QueueStats(), c.State(), ""
 		if state.Err != nil {
 			why = state.Err.Error()
 		}

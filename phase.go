@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Phase is when something runs: phases start in this order and stop in reverse, each when the one
-// before it has ended, or when its time is over.
+// Phase is a part of the life of a manager. The phases start in this order and stop in reverse. In the
+// stop each one begins when the one before it has ended, or when the bound of that has passed; see [Bounds].
 type Phase int
 
 const (
-	// Serve is for servers that others need first, such as webhooks and probes.
+	// Serve is for servers that the other phases need: webhooks, probes, metrics.
 	Serve Phase = iota
-	// Sync is for caches. That of the manager runs here.
+	// Sync is for caches. The cache of the manager runs here.
 	Sync
-	// Always is for what runs on every replica, once the caches are there.
+	// Always is for functions and controllers on every replica. It starts when the caches have synced.
 	Always
-	// Lead is for what acts: controllers and other runners. With Options.Leader it runs on one
-	// replica, the leader.
+	// Lead is for functions and controllers that act. With Options.Leader they run on the leader alone.
 	Lead
 
 	phaseCount = iota
@@ -33,33 +32,33 @@ func (p Phase) String() string {
 }
 
 var (
-	// ErrNilRunner says that Add was given nothing to run.
+	// ErrNilRunner says that Add was given a nil function, or AddController a nil controller.
 	ErrNilRunner = errors.New("runner is nil")
 	// ErrNoName says that Add was given no name.
 	ErrNoName = errors.New("name is empty")
-	// ErrNoPhase says that AddTo was given a phase that there is not.
+	// ErrNoPhase says that Add was given a value that is no phase.
 	ErrNoPhase = errors.New("no such phase")
-	// ErrLogBlocked is in the error of Run if a line has been in the handler of Options.Logger for
-	// more than a second as Run returns: a goroutine is left, which waits for it.
+	// ErrLogBlocked is in the error of Run if the handler of Options.Logger has not returned for more than
+	// a second. One goroutine lives on and waits for it.
 	ErrLogBlocked = errors.New("the log takes nothing: a goroutine waits for it")
-	// ErrClosed is the cause with which something that was added is stopped by its Close.
+	// ErrClosed is the cause with which Close stops a member.
 	ErrClosed = errors.New("closed")
 )
 
-// DuplicateNameError says that something of this name is part of the manager already.
+// DuplicateNameError says that a member of the manager has this name already.
 type DuplicateNameError struct{ Name string }
 
 func (e *DuplicateNameError) Error() string {
 	return fmt.Sprintf("the manager has something named %q already", e.Name)
 }
 
-// StopTimeoutError says that parts of a phase had not ended when its time to stop was over. Their
-// goroutines may still live: end the process.
+// StopTimeoutError says that members of a phase had not ended when its bound passed. Their goroutines may
+// still run: end the process.
 type StopTimeoutError struct {
 	Phase Phase
-	// After is the time that the phase had; see [Options].Stop.
+	// After is the bound of the phase; see [Options].Stop.
 	After time.Duration
-	// Names are those of the parts, as they were added.
+	// Names are the names of these members, in the order in which they were added.
 	Names []string
 }
 
@@ -67,22 +66,22 @@ func (e *StopTimeoutError) Error() string {
 	return fmt.Sprintf("phase %s: not ended %v after it was told to stop: %s", e.Phase, e.After, strings.Join(e.Names, ", "))
 }
 
-// Bounds are how long the phases may take to stop before Run goes on without what has not ended,
-// which is then named in its error. Zero: a default; negative: as long as it takes.
+// Bounds are how long the phases may take to stop. Run then goes on with the next phase, and its error
+// names the members that have not ended. Zero: the default; negative: no bound.
 type Bounds struct {
-	// Lead: what acts. Zero: the grace period and 15 s more, in which the lease is released, too.
+	// Lead: zero is the grace period and 15 s more. The lease is released within it.
 	Lead time.Duration
-	// Always: what runs on every replica. Zero: the grace period and 15 s more. The grace period
-	// itself is one for all: it is counted from when Run was told to stop.
+	// Always: zero is the grace period and 15 s more. There is one grace period for Lead and Always: it
+	// begins when Run is told to stop.
 	Always time.Duration
-	// Sync: the caches. Zero: 15 s.
+	// Sync, the caches: zero is 15 s.
 	Sync time.Duration
-	// Serve: the servers, and the recorder of events. Zero: 20 s. The time for which webhooks are
-	// drained lies before it; see Webhooks.Drain.
+	// Serve, the servers and the recorder of events: zero is 20 s. It begins after the drain; see
+	// Webhooks.Drain.
 	Serve time.Duration
 }
 
-// resolved are the bounds by phase; zero: none.
+// resolved are the bounds by phase. Zero: no bound.
 func (b Bounds) resolved(grace time.Duration) [phaseCount]time.Duration {
 	own := [phaseCount]time.Duration{Serve: b.Serve, Sync: b.Sync, Always: b.Always, Lead: b.Lead}
 	for p, d := range [phaseCount]time.Duration{Serve: 20 * time.Second, Sync: 15 * time.Second, Always: grace + 15*time.Second, Lead: grace + 15*time.Second} {

@@ -14,11 +14,10 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// reads is a client that reads from the cache what is cached, and from the server what is not:
-// kinds that nobody has opened, or that the cache was never let see, subresources, and what must
-// not be older than a version or come from the server.
+// reads implements Manager.Client. The cache answers reads of the kinds that it holds. The server answers
+// reads of other kinds, of subresources, of the state at or after a version, and live reads.
 type reads struct {
-	client.Client // the live one, for all but reads
+	client.Client // live, for all but reads
 	live          *client.Live
 	cache         *cache.Cache
 	onLive        func(schema.GroupVersionKind)
@@ -45,7 +44,7 @@ func (r *reads) List(ctx context.Context, proto object.Object, o client.ListOpti
 	}
 	return func(yield func(object.Object, error) bool) {
 		for obj, err := range r.cache.List(ctx, proto, o) {
-			if r.uncached(err, o.Namespace) { // the first of the sequence, and its last
+			if r.uncached(err, o.Namespace) { // such an error comes first and alone
 				r.live.List(ctx, proto, o)(yield)
 				return
 			}
@@ -68,8 +67,8 @@ func (r *reads) Page(ctx context.Context, proto object.Object, o client.ListOpti
 	return page, err
 }
 
-// uncached reports whether err says that the server is to be asked for what is in namespace, and
-// has the read counted: nobody has opened the kind, or who did could never see it.
+// uncached reports whether the server answers a read of namespace that the cache answered with err: the
+// cache does not hold the kind, or was never able to list it. It counts the read.
 func (r *reads) uncached(err error, namespace string) bool {
 	var kind schema.GroupVersionKind
 	if undeclared, ok := errors.AsType[*cache.UndeclaredError](err); ok {
@@ -85,14 +84,14 @@ func (r *reads) uncached(err error, namespace string) bool {
 	return true
 }
 
-// barred reports whether the cache has never seen what it would answer from, since it may not list
-// it or the server does not serve it, and the server would answer the same question: not one about
-// more namespaces, or other objects, than the cache was to hold.
+// barred reports whether the cache was never able to list the kind: it is forbidden, or not served. It is
+// false for a cache that is restricted to selectors or to another namespace. The server would answer
+// another question than the cache.
 func barred(e *informer.NotSyncedError, namespace string) bool {
 	p, sel := e.State.Watch.Phase, e.Selection
 	return (p == reflector.Forbidden || p == reflector.NotFound) && !e.State.Synced &&
 		sel.Labels == nil && sel.Fields == nil && (sel.Namespace == "" || sel.Namespace == namespace)
 }
 
-// isVersion tells a version that an answer must have reached from those that allow any.
+// isVersion reports whether v is a version that the answer must have reached; "" and "0" allow any.
 func isVersion(v string) bool { return v != "" && v != "0" }

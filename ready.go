@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,22 +15,22 @@ import (
 	"github.com/flyball-io/flyball/probe"
 )
 
-// Reasons say whom the probes tell why a check fails. The names of the checks, and which of them
-// fail, are told to everybody; the log has every reason.
+// Reasons say to whom the probes show why a check fails. Everybody sees the names of the checks and which of
+// them fail. The log has every reason.
 type Reasons int
 
 const (
-	// ReasonsOnLoopback tells them where the probes are served on loopback alone.
+	// ReasonsOnLoopback shows them if the probes are served on loopback alone.
 	ReasonsOnLoopback Reasons = iota
-	// ReasonsShown tells them to everybody who can reach the probes.
+	// ReasonsShown shows them to everybody who can reach the probes.
 	ReasonsShown
-	// ReasonsWithheld keeps them to the log.
+	// ReasonsWithheld writes them to the log only.
 	ReasonsWithheld
 )
 
 var reasonsNames = [...]string{"loopback", "shown", "withheld"}
 
-// String is the value of the flag: "loopback", "shown", "withheld".
+// String is the value of the flag --probe-reasons: "loopback", "shown" or "withheld".
 func (r Reasons) String() string {
 	if r < 0 || int(r) >= len(reasonsNames) {
 		return fmt.Sprintf("reasons %d", int(r))
@@ -47,17 +48,17 @@ func (r *Reasons) Set(s string) error {
 	return nil
 }
 
-// withheld reports whether probes at an address keep the reasons to themselves. Those that are served
-// nowhere are served by the program, which knows where.
+// withheld reports whether probes at an address hide the reasons. Without an address the program may serve
+// them itself, and they are shown.
 func (r Reasons) withheld(addr string) bool {
 	return r == ReasonsWithheld || r == ReasonsOnLoopback && addr != "" && !isLoopback(addr)
 }
 
-// probeAge is how long the probes repeat an answer: whoever may ask costs no more than one answer a
-// second. What a person must see at once is forgotten earlier; see Manager.changed.
+// probeAge is how long the probes repeat an answer, so that requests cost one answer a second at most. A
+// change of the phases or controllers ends it early; see Manager.changed.
 const probeAge = time.Second
 
-// probes are the checks of a manager.
+// probes are the checks behind /healthz and /readyz.
 type probes struct{ health, ready *probe.Set }
 
 func (m *Manager) newProbes() (err error) {
@@ -87,36 +88,35 @@ func (m *Manager) newProbes() (err error) {
 	return nil
 }
 
-// changed has the next probe look anew.
+// changed drops the repeated answer: the next probe runs the checks.
 func (m *Manager) changed() { m.probes.ready.Forget() }
 
-// checkLease is in order on the leader, and on a standby that can read the lease.
+// checkLease passes on the leader, and on a standby that can read the lease.
 func (m *Manager) checkLease(context.Context) error { return m.elector.State().Err }
 
-// Health is what /healthz and /livez check: whether the process must be started anew. At first that
-// is nothing but that it answers; add what no waiting will mend.
+// Health has the checks of /healthz and /livez: a failure means that the process must be restarted. It is
+// empty at first, and passes if the process answers. Add checks for failures that do not end by waiting.
 func (m *Manager) Health() *probe.Set { return m.probes.health }
 
-// Ready is what /readyz checks: add what else this program needs to do its work. There are
+// Ready has the checks of /readyz. Add the other conditions under which this program can work. At first it has
 //
 //	manager                  all phases have started, and none was told to stop
 //	lease                    the lease can be read and renewed; a standby is ready, too
-//	certificate:SERVER       it is valid, and can be kept so
-//	cache:RESOURCE.GROUP     the kind has synced, and follows the server; behind it, where that
-//	                         needs to be told, :NAMESPACE, :metadata, :2
-//	controller:NAME          its sources have synced, where it is to run; a standby waits. Then: none
+//	certificate:SERVER       the certificate is valid, and can be renewed or reloaded
+//	cache:RESOURCE.GROUP     the kind has synced and follows the server; :NAMESPACE, :metadata or :2
+//	                         is appended where several watches need to be told apart
+//	controller:NAME          the sources of a controller that runs here have synced, and none of them
 //	                         has failed for five minutes; see controller.FailingError
 //
-// A check is excused, which the verbose answer says, where readiness would keep the webhooks of this
-// program from being called: API servers call replicas that are ready alone. A kind that the webhooks
-// of this program convert, and a controller that waits for it, are excused while the API server cannot
-// list the kind: it may need the conversion. What it refuses for lack of permission is not; see
-// convert.Endpoint.Converts. A controller whose sources fail is excused where this program serves
-// webhooks: they work without it. Reconciles that fail do not touch readiness.
+// Some failures are excused, since API servers call the webhooks of ready replicas only; the verbose answer
+// names them. A kind that the webhooks of this program convert is excused while the API server cannot list
+// it, since the list may need the conversion, and so is a controller that waits for it. A refusal for lack
+// of permission is not excused; see [Manager.HandleConversion]. A controller whose sources fail is excused
+// if this program serves webhooks: they work without it. Failing reconciles do not affect readiness.
 //
-// Those of caches and controllers come and go; a check of the program that has the name of one takes
-// its place. The names "caches" and "controllers" stand for all of them where checks are excluded.
-// Over HTTP an answer is repeated for a second, unless a phase or a controller begins or ends.
+// The checks of caches and controllers come and go with them. A check that the program adds replaces one of
+// the same name. The names "caches" and "controllers" exclude all of them. Over HTTP an answer is repeated
+// for a second, or until a phase or a controller starts or ends.
 func (m *Manager) Ready() *probe.Set { return m.probes.ready }
 
 func (m *Manager) checkCaches(context.Context) map[string]error {
@@ -133,10 +133,10 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 
 func (m *Manager) checkControllers(context.Context) map[string]error {
 	all, excused := map[string]error{}, m.excusedKinds(time.Now())
-	for name, s := range m.stateful() {
-		state := s.State()
+	for name, c := range m.controllerSet() {
+		state := c.State()
 		err := checkController(state)
-		if why := m.whyExcused(s, state, excused); err != nil && why != "" {
+		if why := m.whyExcused(c, state, excused); err != nil && why != "" {
 			err = &probe.ExcusedError{Why: why, Err: err}
 		}
 		all[checkName("controller:"+name)] = err
@@ -144,17 +144,15 @@ func (m *Manager) checkControllers(context.Context) map[string]error {
 	return all
 }
 
-func (m *Manager) stateful() map[string]stateful {
+// controllerSet is a copy of the controllers by name.
+func (m *Manager) controllerSet() map[string]controller.Interface {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := map[string]stateful{}
-	for name, s := range m.states {
-		all[name] = s
-	}
-	return all
+	return maps.Clone(m.controllers)
 }
 
-// watchNames names the watches of a cache, those of one name in the order of the cache.
+// watchNames maps distinct names to the watches of a cache. Watches of the same name are numbered in the
+// order of the cache.
 func watchNames(watches []cache.Watch) map[string]cache.Watch {
 	all := make(map[string]cache.Watch, len(watches))
 	same := map[string]int{}
@@ -171,7 +169,7 @@ func watchNames(watches []cache.Watch) map[string]cache.Watch {
 			if same[name]++; same[name] > 1 {
 				own = fmt.Sprintf("%s:%d", name, same[name])
 			}
-			if _, taken := all[own]; !taken { // by a namespace that is a number
+			if _, taken := all[own]; !taken { // a namespace may be a number
 				break
 			}
 		}
@@ -204,7 +202,7 @@ func checkController(s controller.State) error {
 	return nil
 }
 
-// checkName makes a name one that checks may have.
+// checkName replaces the characters that a name of a check may not have, and cuts it to 128 bytes.
 func checkName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r) {
@@ -219,7 +217,7 @@ func checkName(s string) string {
 func (p *probes) handler() http.Handler {
 	mux := http.NewServeMux()
 	p.health.Mount(mux)
-	for _, path := range []string{"/livez", "/livez/"} { // another name of the same
+	for _, path := range []string{"/livez", "/livez/"} { // an alias of /healthz
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			r2 := r.Clone(r.Context())
 			r2.URL.Path = "/healthz" + strings.TrimPrefix(r.URL.Path, "/livez")

@@ -47,10 +47,10 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
 	good, seen := calls(name)
 	bad, _ := calls(name)
-	if _, err := controller.New(m, "good", good, controller.Options{}, controller.For[appsv1.Deployment]()); err != nil {
+	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(m, "bad", bad, controller.Options{}, controller.For[corev1.Secret]())
+	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,12 @@ func TestNotReadyWhileItStops(t *testing.T) {
 	a.put("pods", pod("p", "shop"))
 	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	working, let := make(chan struct{}), make(chan struct{})
-	r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	r := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		close(working)
 		<-let
 		return reconcile.Result{}, nil
-	})
-	if _, err := controller.New(m, "slow", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	}
+	if _, err := controller.New(m, "slow", r, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	stop := up(t, m)
@@ -183,7 +183,7 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Leader: &leader.Options{Namespace: "web", Name: "shop"}})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	c, err := controller.New(m, "c", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())
+	c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestSourcesThatFail(t *testing.T) {
 			o.Webhooks = Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}
 		}
 		m := newAPI(t).manager(t, o)
-		defer m.watchState("orders", failingController{})()
+		defer m.checked(failingController{})()
 		up(t, m)
 		eventually(t, "the manager has started", func() bool { return m.life.ready() == nil })
 		code, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
@@ -238,8 +238,10 @@ func TestSourcesThatFail(t *testing.T) {
 	}
 }
 
-type failingController struct{}
+// failingController has a name and a state, as much as readiness asks for.
+type failingController struct{ controller.Interface }
 
+func (failingController) Name() string { return "orders" }
 func (failingController) State() controller.State {
 	return controller.State{Phase: controller.Working, Err: &controller.FailingError{Controller: "orders", Sources: []controller.SourceFailure{
 		{Source: "Watches(Pod)", Objects: 2, Since: time.Now().Add(-time.Hour), Err: errors.New("no index")},

@@ -14,21 +14,19 @@ import (
 
 var errSyncTimeout = errors.New("not synced in time")
 
-// Run checks that the server answers, starts everything in the order of the phases, and works
-// until ctx ends, something that was added fails, or the lease is lost. It then stops the phases in
-// reverse: controllers take no new work and let running reconciles finish within the grace period
-// (at once, where the lease is lost), the lease is released, then the caches and the servers end.
-// When Run returns, everything that it started has ended, but for what a *[StopTimeoutError] in its
-// error names.
+// Run checks that the server answers, and starts the phases in their order. It works until ctx ends, a
+// member fails, or the lease is lost. Then it stops the phases in reverse. Controllers take no new work and
+// let running reconciles finish within the grace period; a lost lease cancels them at once. Then the lease
+// is released, and the caches and the servers end. When Run returns, everything that it started has ended,
+// except for the members that a *[StopTimeoutError] in its error names.
 //
-// The error is the cause. It is nil for an end in good order: when ctx was cancelled without a
-// cause, or by a signal (see [SignalContext]), and everything ended without an error. Other causes
-// of ctx, the failure that stopped the manager, a *leader.LostError, and what went wrong while it
-// stopped are all in the error.
+// Run returns nil for an end in good order: ctx was cancelled without a cause or by a signal (see
+// [SignalContext]), and everything ended without an error. Otherwise the error joins the cause of ctx, the
+// failure that stopped the manager, a *leader.LostError, and the failures of the stop. A log that blocks is
+// in it as [ErrLogBlocked].
 //
-// A log that takes nothing is in the error as [ErrLogBlocked].
-//
-// Run may be called again after it returned and all has ended; before that it is [run.ErrRunning].
+// Run may be called again after it has returned and everything has ended. Before that it returns
+// [run.ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.life.begin(); err != nil {
 		return err
@@ -36,7 +34,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer m.life.finish()
 	defer m.bare.Close()
 	err := m.bare.Check(ctx)
-	_, forbidden := errors.AsType[*client.ForbiddenError](err) // then it is there, and knows who we are
+	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
 	case err == nil || forbidden:
 	case done(ctx):
@@ -51,10 +49,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// settleCheck is how often a manager that waits for its cache looks for what keeps it.
+// settleCheck is how often a manager that waits for its cache looks for errors of the watches.
 const settleCheck = time.Second
 
-// settled holds up the caches until the servers answer, and what acts until the caches are filled.
+// settled returns after the phase Serve when the servers answer, and after Sync when the caches have synced.
 func (m *Manager) settled(ctx context.Context, p Phase) {
 	switch {
 	case p == Serve:
@@ -64,8 +62,8 @@ func (m *Manager) settled(ctx context.Context, p Phase) {
 	}
 }
 
-// synced waits until the kinds that were opened in the cache are there, except for those that
-// something is known to keep: they are reported, and come when they can.
+// synced waits until the kinds that were opened in the cache have synced, for Options.SyncTimeout at most. It
+// returns early when each of the missing kinds has a known error. They are logged, and may sync later.
 func (m *Manager) synced(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.o.SyncTimeout, errSyncTimeout)
 	defer cancel()
@@ -83,8 +81,7 @@ func (m *Manager) synced(ctx context.Context) {
 	}
 }
 
-// kept reports whether all that is missing has a cause that is known, or may wait for the webhooks of
-// this program.
+// kept reports whether every missing kind has a known error, or may wait for the webhooks of this program.
 func (m *Manager) kept(e *informer.SyncError) bool {
 	now := time.Now()
 	return !slices.ContainsFunc(e.Missing, func(n *informer.NotSyncedError) bool {

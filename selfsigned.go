@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// selfSigned makes certificates that nobody has signed, for a server whose clients do not look at
-// them: they keep strangers from reading along. One is made at the first handshake, and another
-// when that is old.
+// selfSigned makes self-signed certificates, for a server whose clients do not verify it. They encrypt, and
+// prove nothing. The first handshake makes one, and a handshake selfSignedRenew later the next one.
 type selfSigned struct {
 	mu   sync.Mutex
 	pair *tls.Certificate
 	made time.Time
 }
 
-// Lives of these certificates.
+// Validity of a self-signed certificate, and the age at which it is replaced.
 const (
 	selfSignedFor   = 90 * 24 * time.Hour
 	selfSignedRenew = 60 * 24 * time.Hour

@@ -11,51 +11,50 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// Endpoint says where something is served over HTTP. The zero value: nowhere.
+// Endpoint is an HTTP server of the manager. The zero value serves nothing.
 //
-// On loopback it talks plain HTTP to everybody on the machine. On any other address it talks TLS,
-// and lets in those only whom the API server knows and allows the path; see serve.Authorized. Probes
+// On loopback it talks plain HTTP to everybody on the machine. On any other address it talks TLS, and
+// answers only users whom the API server authenticates and allows the path; see serve.Authorized. Probes
 // are the exception: see Options.Probes.
 type Endpoint struct {
-	// Addr is host:port: "127.0.0.1:8080", or ":8443" for all addresses of the machine. Empty:
-	// nothing is served.
+	// Addr is host:port: "127.0.0.1:8080", or ":8443" for all addresses of the machine. Empty: nothing is
+	// served.
 	Addr string
-	// CertDir has tls.crt and tls.key, which are read again when they change. Empty: where TLS is
-	// needed, a certificate that nobody has signed, made anew by each process.
+	// CertDir has tls.crt and tls.key. They are read again when they change. Empty: each process makes a
+	// self-signed certificate where TLS is needed.
 	CertDir string
 	// Insecure serves everybody, over plain HTTP, also beyond loopback.
 	Insecure bool
 }
 
-// Webhooks say where what [Manager.Handle] was given is served, and with which certificate. The
-// zero value: nowhere. API servers call over TLS only, with HTTP/1.1.
+// Webhooks configure the server of the webhooks. The zero value serves nothing. API servers call over TLS
+// only, with HTTP/1.1.
 type Webhooks struct {
 	// Addr is host:port, such as ":9443". Empty: nothing is served.
 	Addr string
-	// CertDir has tls.crt and tls.key, which are read again when they change.
+	// CertDir has tls.crt and tls.key. They are read again when they change.
 	CertDir string
-	// Drain is how long the webhooks go on to be served, from when the manager is told to stop, or
-	// fails: it is not ready from then on, but API servers need a while to hear of it. The caches stay
-	// for as long. It passes beside the grace period, and is part of no bound in Options.Stop. Each
-	// answer closes its connection, so that the next request finds another replica. Zero: 5 s, and
-	// none where Addr is on loopback. Negative: none.
+	// Drain is how long the webhooks are served after the manager was told to stop or has failed. The manager
+	// is not ready from then on, but API servers hear of it later. The caches run for as long. Each answer
+	// closes its connection, so that the next request reaches another replica. The drain passes beside the
+	// grace period, and is part of no bound in Options.Stop. Zero: 5 s, and none on loopback. Negative: none.
 	Drain time.Duration
-	// Memory bounds what the bodies of all requests to webhooks hold together, in bytes, answers of
-	// conversion included. A body that does not fit waits for a moment and is refused then, and one that
-	// comes in slowly gives way; see webhook.Budget. Zero: a quarter of the memory that the process may
-	// use, by GOMEMLIMIT and its cgroup, from 8 to 256 MiB; 256 MiB without a limit. Negative: no bound.
+	// Memory bounds the bytes of the bodies of all requests to webhooks together, with the answers of
+	// conversion. A body that does not fit waits for a moment and is refused then, and one that comes in
+	// slowly gives way; see webhook.Budget. Zero: a quarter of the memory limit of the process, by
+	// GOMEMLIMIT and its cgroup, from 8 to 256 MiB; 256 MiB without a limit. Negative: no bound.
 	Memory int64
-	// Managed has Flyball make the certificate, and keep it in a Secret that the replicas share,
-	// if CertDir is empty. Namespace is that of the Pod, Name that of Options with
-	// "-webhook-cert", and Logger is filled in, where they are empty. It needs a Service, DNSNames
-	// or IPs; on loopback 127.0.0.1, ::1 and localhost are what it is for if there are none.
+	// Managed makes the certificate, if CertDir is empty, and keeps it in a Secret that the replicas share. An
+	// empty Namespace is that of the Pod, an empty Name that of Options with "-webhook-cert", and an empty
+	// Logger is set. It needs a Service, DNSNames or IPs; without them, on loopback, it is for 127.0.0.1, ::1
+	// and localhost.
 	Managed cert.ManagedOptions
 }
 
-// Addrs are the addresses that a manager listens on; nil where it does not.
+// Addrs are the addresses that a manager listens on, nil for a server that does not listen.
 type Addrs struct{ Metrics, Probes, Webhooks net.Addr }
 
-// servers are those of a manager; nil where there is none.
+// servers are the servers of a manager, nil for those that are off.
 type servers struct {
 	metrics, probes, webhooks *serve.Server
 	certs                     []named
@@ -67,7 +66,7 @@ type named struct {
 	source cert.Source
 }
 
-// newServers makes the servers and puts them into the phase Serve.
+// newServers makes the servers and adds them to the phase Serve.
 func (m *Manager) newServers() error {
 	s := &m.servers
 	if m.o.Metrics.Addr != "" {
@@ -93,13 +92,13 @@ func (m *Manager) newServers() error {
 			return err
 		}
 		s.certs = append(s.certs, named{"webhooks", source})
-		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.leaving(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger})
+		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.closing(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger})
 		if err != nil {
 			return badOption("Webhooks", err)
 		}
 	}
 	for _, c := range s.certs {
-		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source); err != nil {
+		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddCertificate(c.name, c.source); err != nil {
@@ -110,7 +109,7 @@ func (m *Manager) newServers() error {
 		}
 	}
 	for _, server := range s.all() {
-		if _, err := m.life.add(Serve, "server of "+server.Name(), server); err != nil {
+		if _, err := m.life.add(Serve, "server of "+server.Name(), server.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddServer(server); err != nil {
@@ -129,8 +128,7 @@ func (s *servers) all() (all []*serve.Server) {
 	return all
 }
 
-// metricsHandler serves the metrics and, if they are asked for, the pages for those who look into
-// the program.
+// metricsHandler serves the metrics and, with Options.Debug, the debug pages.
 func (m *Manager) metricsHandler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.metrics.Handler())
@@ -148,11 +146,11 @@ func (m *Manager) metricsHandler() (http.Handler, error) {
 	return mux, nil
 }
 
-// endpoint makes the server of one.
+// endpoint makes the server of an Endpoint; field is its field of Options.
 func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*serve.Server, error) {
 	o := serve.Options{Name: name, Addr: e.Addr, Handler: h, Insecure: e.Insecure, Logger: m.logger}
 	if name == "metrics" {
-		o.HandlerTimeout = 2 * time.Minute // profiles take as long as they are asked to
+		o.HandlerTimeout = 2 * time.Minute // a profile takes as long as its request says
 	}
 	switch {
 	case e.CertDir != "":
@@ -172,10 +170,10 @@ func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*ser
 	return s, nil
 }
 
-// defaultDrain is some time longer than API servers and proxies need to hear that a Pod is not ready.
+// defaultDrain is longer than API servers and proxies usually need to hear that a Pod is not ready.
 const defaultDrain = 5 * time.Second
 
-// drain is how long the webhooks are to be served after the stop.
+// drain is how long the webhooks are served after the stop.
 func (w Webhooks) drain() time.Duration {
 	switch {
 	case w.Addr == "" || w.Drain < 0 || w.Drain == 0 && isLoopback(w.Addr):
@@ -186,22 +184,23 @@ func (w Webhooks) drain() time.Duration {
 	return w.Drain
 }
 
-// drained returns at the end of the drain: at once where the webhooks were never served.
+// drained returns at the end of the drain; at once, if the webhooks were never served.
 func (m *Manager) drained(stopped time.Time) {
 	s := m.servers.webhooks
 	if s == nil || s.Addr() == nil {
 		return
 	}
-	if left := time.Until(stopped.Add(m.o.Webhooks.drain())); left > 0 {
-		m.logger.Info("webhooks are served on, for those who have not heard of the stop", "for", left.Round(time.Millisecond))
-		t := time.NewTimer(left)
+	if rest := time.Until(stopped.Add(m.o.Webhooks.drain())); rest > 0 {
+		m.logger.Info("webhooks are served on, for those who have not heard of the stop", "for", rest.Round(time.Millisecond))
+		t := time.NewTimer(rest)
 		defer t.Stop()
 		<-t.C
 	}
 }
 
-// leaving has callers open new connections from when the manager stops, which lead to others.
-func (m *Manager) leaving(h http.Handler) http.Handler {
+// closing closes the connection after each answer once the manager stops. New connections lead to other
+// replicas.
+func (m *Manager) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.life.stopping() > 0 {
 			w.Header().Set("Connection", "close")
@@ -241,8 +240,8 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 	return source, nil
 }
 
-// isLoopback reports whether an address is one of the machine alone, by what it says. serve looks
-// again at what it stands for.
+// isLoopback reports whether an address is literally one of loopback. Package serve checks again what its
+// name resolves to.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -252,14 +251,14 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// serveCheck is how long the caches wait for a certificate that is not there: what needs no webhook
+// serveCheck is how long the caches wait for a missing certificate. Then everything that needs no webhook
 // goes on without it.
 const serveCheck = 30 * time.Second
 
 var errNoCertificate = errors.New("no certificate in time")
 
-// serving returns when all servers listen and have their certificates: the API server may call a
-// webhook for the first list of a kind.
+// serving returns when all servers listen and have their certificates. The API server may call a webhook
+// for the first list of a kind.
 func (m *Manager) serving(ctx context.Context) {
 	if m.servers.webhooks == nil {
 		if n := m.webhooks.count(); n > 0 {
@@ -269,7 +268,7 @@ func (m *Manager) serving(ctx context.Context) {
 	for _, s := range m.servers.all() {
 		select {
 		case <-s.Listening():
-		case <-ctx.Done(): // also when one could not
+		case <-ctx.Done(): // also when a server fails
 			return
 		}
 	}
@@ -287,7 +286,7 @@ func (m *Manager) serving(ctx context.Context) {
 	}
 }
 
-// Addrs says where the manager listens.
+// Addrs are the addresses that the manager listens on now.
 func (m *Manager) Addrs() Addrs {
 	addr := func(s *serve.Server) net.Addr {
 		if s == nil {

@@ -35,11 +35,11 @@ import (
 func up(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	started := make(chan struct{}, 1)
-	_, err := m.AddTo(Always, "of the test", runnerFunc(func(ctx context.Context) error {
+	_, err := m.Add(Always, "of the test", func(ctx context.Context) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestServesOnLoopback(t *testing.T) {
 		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
 	})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.NewWith(m, "pods", r, controller.Options{Workers: 3}, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	own := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total"})
@@ -254,7 +254,7 @@ func TestHandleRefuses(t *testing.T) {
 func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 	a := newAPI(t)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
-	if err := m.Handle("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
+	if err := m.HandleConversion("/convert", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
 		t.Fatal(err)
 	}
 	answers := make(chan int, 100)
@@ -264,7 +264,7 @@ func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 		}
 	}
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", r, controller.Options{}, controller.For[corev1.Pod]()); err != nil {
+	if _, err := controller.New(m, "pods", r, controller.For[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
 	a.put("pods", pod("p", "shop"))

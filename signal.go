@@ -13,13 +13,11 @@ type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
 
-// SignalContext returns a context that ends with the first SIGINT or SIGTERM, with a *SignalError
-// as its cause: [Manager.Run] then takes no new work, lets running reconciles finish within the
-// grace period, and returns nil. A second signal ends the process at once, with the exit code
-// that shells give to that signal: 130 or 143.
+// SignalContext returns a context that ends with the first SIGINT or SIGTERM. Its cause is a *SignalError:
+// [Manager.Run] then takes no new work, lets running reconciles finish within the grace period, and returns
+// nil. A second signal ends the process at once, with the exit code of that signal in shells: 130 or 143.
 //
-// It is for the main function, which calls it once: from then on the process handles these two
-// signals in this way.
+// The main function calls it once. From then on the process handles these two signals in this way.
 func SignalContext() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

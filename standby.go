@@ -11,18 +11,18 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// standby keeps the kinds of a controller in the cache, on every replica, so that the one that
-// takes over begins with what is there.
+// standby keeps the kinds of a controller in the cache on every replica. A replica that takes over begins
+// with a cache that has synced.
 type standby struct {
 	kinds  func() []object.Object
 	cache  *cache.Cache
 	logger *slog.Logger
 }
 
-// openAgain is after how long a kind that could not be opened is tried again.
-const openAgain = 5 * time.Second
+// reopenAfter is the wait before a kind that could not be opened is tried again.
+const reopenAfter = 5 * time.Second
 
-// Run holds the kinds until ctx ends.
+// Run holds the kinds open until ctx ends.
 func (s *standby) Run(ctx context.Context) error {
 	var held []*cache.Handle
 	defer func() {
@@ -30,8 +30,8 @@ func (s *standby) Run(ctx context.Context) error {
 			h.Close()
 		}
 	}()
-	said := false
-	for wanted := s.kinds(); !done(ctx); run.Sleep(ctx, openAgain) {
+	logged := false
+	for wanted := s.kinds(); !done(ctx); run.Sleep(ctx, reopenAfter) {
 		var missing []object.Object
 		for _, kind := range wanted {
 			h, err := s.cache.Open(ctx, kind, client.Selection{})
@@ -40,8 +40,8 @@ func (s *standby) Run(ctx context.Context) error {
 				continue
 			}
 			missing = append(missing, kind)
-			if !said && !done(ctx) {
-				said = true
+			if !logged && !done(ctx) {
+				logged = true
 				s.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", kind.GetObjectKind().GroupVersionKind(), "err", err)
 			}
 		}

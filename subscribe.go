@@ -10,9 +10,9 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Subscribe opens a kind in the cache and calls fn with every change of it, on the goroutine that
-// applied the change; see [controller.Manager]. The watch is shared with all others of the kind,
-// and ends when the last of them is closed.
+// Subscribe opens a kind in the cache and calls fn with every change of it, on the goroutine that applied
+// the change; see [controller.Manager]. All users of a kind share one watch. It ends when the last of them
+// is closed.
 func (m *Manager) Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (controller.Subscription, error) {
 	h, err := m.cache.Open(ctx, proto, client.Selection{})
 	if err != nil {
@@ -26,7 +26,7 @@ func (m *Manager) Subscribe(ctx context.Context, proto object.Object, name strin
 	return subscription{s, h}, nil
 }
 
-// subscription is a subscription with the share in the kind that it needs.
+// subscription is a subscription with the handle that keeps its kind open.
 type subscription struct {
 	*cache.Subscription
 	handle *cache.Handle

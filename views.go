@@ -10,7 +10,7 @@ import (
 
 var _ client.Projector = (*reads)(nil)
 
-// Project implements client.Projector, from where Get reads.
+// Project implements client.Projector. It reads where Get does.
 func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
 	if o.Live || o.Subresource != "" || isVersion(o.ResourceVersion) {
 		return r.live.Project(ctx, key, proto, view, o)
@@ -22,14 +22,14 @@ func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object
 	return err
 }
 
-// ProjectList implements client.Projector, from where List reads.
+// ProjectList implements client.Projector. It reads where List does.
 func (r *reads) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
 	if isVersion(o.ResourceVersion) {
 		return r.live.ProjectList(ctx, proto, view, o)
 	}
 	return func(yield func(error) bool) {
 		for err := range r.cache.ProjectList(ctx, proto, view, o) {
-			if r.uncached(err, o.Namespace) { // the first of the sequence, and its last
+			if r.uncached(err, o.Namespace) { // such an error comes first and alone
 				r.live.ProjectList(ctx, proto, view, o)(yield)
 				return
 			}

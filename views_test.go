@@ -65,7 +65,7 @@ func TestViewsFromWhereObjectsAreRead(t *testing.T) {
 		live.Store(0)
 		return n, nil
 	})
-	if _, err := controller.New(m, "counter", r, controller.Options{}, controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(byApp))); err != nil {
+	if _, err := controller.New(m, "counter", r, controller.For[appsv1.Deployment](), controller.Watches[corev1.Pod](handler.Map(byApp))); err != nil {
 		t.Fatal(err)
 	}
 	stop := ran(t, m)

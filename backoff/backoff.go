@@ -1,9 +1,13 @@
-// Package backoff says how long to wait: after the n-th failure in a row (Policy, Backoff), and
-// for the next token of a rate (Bucket).
+// Package backoff computes waits: after the n-th failure in a row ([Policy], [Backoff]), and for
+// the next token of a rate ([Bucket]).
 //
-// Nothing here sleeps, locks or reads a clock. Time is an argument and randomness is injected, so
-// a run can be replayed; the types are small values, copied freely, and whoever holds one guards
-// it.
+// [Policy.Delay] maps a number of failures to a delay. [Backoff] counts the failures as well:
+// [Backoff.Fail] returns the next delay, [Backoff.Reset] follows a success. [Bucket.Reserve]
+// returns the wait for a token.
+//
+// Nothing here sleeps, locks or reads a clock. Time is an argument and randomness is injected, so a
+// run can be replayed. The types are small values and may be copied. They are not safe for
+// concurrent use: the owner guards them.
 package backoff
 
 import (
@@ -14,44 +18,45 @@ import (
 
 // Policy is an exponential delay. The zero value never waits.
 type Policy struct {
-	// Base is the delay after the first failure, before jitter. Zero or negative: no delay, ever.
+	// Base is the delay after the first failure, before jitter. Zero or negative means no delay,
+	// ever.
 	Base time.Duration
-	// Factor is what each further failure multiplies the delay by. Zero: 2. Below 1: 1, a
+	// Factor multiplies the delay with each further failure. Zero means 2. Below 1 means 1, a
 	// constant delay.
 	Factor float64
-	// Max is the longest delay, jitter included. Zero or negative: none. Below Base, it wins.
+	// Max is the longest delay, jitter included. Zero or negative means no bound. A Max below Base
+	// wins.
 	Max time.Duration
-	// Jitter is the share of the delay that is drawn at random: a delay of d becomes one between
-	// d·(1-Jitter) and d, both included. Zero: the exact delay. 1 or more: full jitter, anything
-	// from 0 to d.
+	// Jitter is the random share of the delay: a delay d becomes one between d·(1-Jitter) and d,
+	// both included. Zero means the exact delay. 1 or more means full jitter, from 0 to d.
 	Jitter float64
-	// ResetAfter is how long all must have gone well, counted from the end of the last delay, for
-	// the next failure to count as the first. Zero or negative: only Reset does that. Read by
-	// Backoff alone.
+	// ResetAfter is the time without failure after which the next failure counts as the first. It
+	// starts at the end of the last delay. Zero or negative means that only Reset does that. Only
+	// Backoff reads it.
 	ResetAfter time.Duration
 }
 
-// Delay is the delay after failures failures in a row; zero or fewer is no failure and no delay.
-// random is drawn from [0, 1) and matters only with jitter.
+// Delay returns the delay after that many failures in a row. Zero or fewer failures mean no delay.
+// random is drawn from [0, 1); only jitter uses it.
 func (p Policy) Delay(failures int, random float64) time.Duration {
 	if failures <= 0 || p.Base <= 0 {
 		return 0
 	}
-	most := time.Duration(math.MaxInt64)
+	limit := time.Duration(math.MaxInt64)
 	if p.Max > 0 {
-		most = p.Max
+		limit = p.Max
 	}
 	factor := p.Factor
 	if factor == 0 {
 		factor = 2
 	}
 	d := float64(p.Base) * math.Pow(max(factor, 1), float64(failures-1))
-	d = min(d, float64(most))
+	d = min(d, float64(limit))
 	if p.Jitter > 0 {
 		d *= 1 - min(p.Jitter, 1)*random
 	}
-	if !(d < float64(most)) { // a float64 may be rounded up, and a factor may be NaN
-		return most
+	if !(d < float64(limit)) { // a float64 may round up, and a factor may be NaN
+		return limit
 	}
 	return time.Duration(d)
 }
@@ -59,14 +64,14 @@ func (p Policy) Delay(failures int, random float64) time.Duration {
 // Backoff counts failures under a Policy. A Backoff with only its Policy set is ready to use.
 type Backoff struct {
 	Policy Policy
-	// Rand draws from [0, 1). Nil: math/rand/v2.
+	// Rand draws from [0, 1). Nil means math/rand/v2.
 	Rand func() float64
 
 	failures int
-	until    time.Time // when the last delay ends
+	until    time.Time // end of the last delay
 }
 
-// Fail records a failure at now and returns how long to wait from then.
+// Fail records a failure at now and returns the wait from then on.
 func (b *Backoff) Fail(now time.Time) time.Duration {
 	if b.failures > 0 && b.Policy.ResetAfter > 0 && now.Sub(b.until) >= b.Policy.ResetAfter {
 		b.failures = 0
@@ -87,8 +92,8 @@ func (b *Backoff) Fail(now time.Time) time.Duration {
 	return d
 }
 
-// Failures is the number of failures in a row.
+// Failures returns the number of failures in a row.
 func (b *Backoff) Failures() int { return b.failures }
 
-// Reset forgets the failures: the next one is the first.
+// Reset forgets the failures: the next one counts as the first.
 func (b *Backoff) Reset() { b.failures, b.until = 0, time.Time{} }

@@ -13,7 +13,7 @@ import (
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestDelay(t *testing.T) {
+func TestDelayIsExponentialAndBounded(t *testing.T) {
 	const ms = time.Millisecond
 	watch := backoff.Policy{Base: 800 * ms, Max: 30 * time.Second, Jitter: 1}
 	for _, tc := range []struct {
@@ -67,7 +67,7 @@ func TestDelayStaysWithinBounds(t *testing.T) {
 	})
 }
 
-func TestBackoffCountsAndHeals(t *testing.T) {
+func TestBackoffCountsAndResets(t *testing.T) {
 	b := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 8 * time.Second, ResetAfter: time.Minute}}
 	now := epoch
 	fail := func(after, want time.Duration) {
@@ -76,14 +76,14 @@ func TestBackoffCountsAndHeals(t *testing.T) {
 		if got := b.Fail(now); got != want {
 			t.Errorf("after %v: %v, want %v (failures %d)", after, got, want, b.Failures())
 		}
-		now = now.Add(want) // the delay is waited out
+		now = now.Add(want) // wait for the whole delay
 	}
 	fail(0, time.Second)
 	fail(0, 2*time.Second)
 	fail(59*time.Second, 4*time.Second)
 	fail(59*time.Second, 8*time.Second)
 	fail(0, 8*time.Second)
-	fail(time.Minute, time.Second) // a minute of health, the delay itself not counted
+	fail(time.Minute, time.Second) // a minute without failure, after the delay
 	fail(0, 2*time.Second)
 	b.Reset()
 	if b.Failures() != 0 {
@@ -109,7 +109,7 @@ func TestBackoffDrawsOnlyWithJitter(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
+func TestBucketWaits(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tc := range []struct {
 		name string
@@ -159,7 +159,7 @@ func TestBucketTinyRateDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Whatever the calls, no window of length T sees more than Burst + Rate·T tokens become usable.
+// In every window of length T, at most Burst + Rate·T tokens become usable.
 func TestBucketKeepsItsRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.IntRange(1, 1000).Draw(t, "rate")
@@ -182,7 +182,7 @@ func TestBucketKeepsItsRate(t *testing.T) {
 	})
 }
 
-func TestTryTake(t *testing.T) {
+func TestTryTakeTakesOnlyAvailableTokens(t *testing.T) {
 	b := backoff.Bucket{Rate: 1, Burst: 2}
 	for i, want := range []bool{true, true, false, false} {
 		if got := b.TryTake(epoch); got != want {
@@ -198,7 +198,7 @@ func TestTryTake(t *testing.T) {
 	}
 }
 
-// How long does a watch that keeps failing wait, and when is it well again?
+// How long does a watch wait that keeps failing, and when does its backoff reset?
 func ExampleBackoff() {
 	b := backoff.Backoff{
 		Policy: backoff.Policy{Base: 800 * time.Millisecond, Max: 30 * time.Second, Jitter: 1, ResetAfter: 2 * time.Minute},

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// Bucket is a token bucket: Rate tokens a second, of which up to Burst are kept for later. It
-// starts full. A Bucket with only its fields set is ready to use; the zero value limits nothing.
+// Bucket is a token bucket: it gains Rate tokens a second and holds up to Burst. It starts full. A
+// Bucket with only its fields set is ready to use. The zero value limits nothing.
 //
-// It keeps one point in time and no count, so that it neither drifts nor needs refilling.
+// It stores one point in time and no count: it does not drift and needs no refills.
 type Bucket struct {
-	// Rate is in tokens a second. Zero, negative or infinite: no limit.
+	// Rate is in tokens a second. Zero, negative or infinite means no limit.
 	Rate float64
-	// Burst is how many tokens may be taken at once. Below 1: 1.
+	// Burst is the number of tokens that may be taken at once. Below 1 means 1.
 	Burst int
 
-	full time.Time // when the bucket will be full again
+	full time.Time // when the bucket will be full
 }
 
-// Reserve takes one token and returns how long to wait from now until it may be used: zero while
-// the bucket has some, then always longer, by 1/Rate each. It never refuses and cannot be undone.
-// A now before that of an earlier call takes from the same bucket and waits accordingly longer.
+// Reserve takes one token and returns the wait from now until it may be used. The wait is zero
+// while the bucket has tokens; then each call adds 1/Rate. Reserve never refuses and cannot be
+// undone. A now before that of an earlier call takes from the same bucket and waits longer
+// accordingly.
 func (b *Bucket) Reserve(now time.Time) time.Duration {
 	if !b.limits() {
 		return 0
@@ -33,7 +34,7 @@ func (b *Bucket) Reserve(now time.Time) time.Duration {
 	return wait
 }
 
-// TryTake takes a token if there is one now, and reports whether there was.
+// TryTake takes a token if one is available now, and reports whether it did.
 func (b *Bucket) TryTake(now time.Time) bool {
 	if b.limits() && b.wait(now) > 0 {
 		return false
@@ -42,8 +43,8 @@ func (b *Bucket) TryTake(now time.Time) bool {
 	return true
 }
 
-// Until returns how long from now the n-th token comes that nobody has taken, and takes none: zero if
-// there are n now. Below 1, n is 1.
+// Until returns the wait from now until n tokens are available, and takes none. It is zero if n are
+// available now. An n below 1 means 1.
 func (b *Bucket) Until(now time.Time, n int) time.Duration {
 	if !b.limits() {
 		return 0
@@ -53,8 +54,8 @@ func (b *Bucket) Until(now time.Time, n int) time.Duration {
 		later.full = now
 	}
 	ahead := float64(b.interval()) * float64(max(n, 1)-1)
-	if ahead > float64(longest) {
-		return longest
+	if ahead > float64(maxInterval) {
+		return maxInterval
 	}
 	later.full = later.full.Add(time.Duration(ahead))
 	return later.wait(now)
@@ -62,9 +63,9 @@ func (b *Bucket) Until(now time.Time, n int) time.Duration {
 
 func (b *Bucket) limits() bool { return b.Rate > 0 && !math.IsInf(b.Rate, 1) }
 
-// wait is how long from now until a token is there.
+// wait returns the wait from now for one token.
 func (b *Bucket) wait(now time.Time) time.Duration {
-	missing := b.full.Sub(now) // the time it takes to fill up
+	missing := b.full.Sub(now) // time until full
 	slack := float64(b.interval()) * float64(max(b.Burst, 1)-1)
 	if float64(missing) <= slack {
 		return 0
@@ -72,10 +73,10 @@ func (b *Bucket) wait(now time.Time) time.Duration {
 	return missing - time.Duration(slack)
 }
 
-// longest is a hundred years.
-const longest = 100 * 365 * 24 * time.Hour
+// maxInterval is a hundred years.
+const maxInterval = 100 * 365 * 24 * time.Hour
 
-// interval is the time one token takes; a hundred years at most.
+// interval returns the time to gain one token, at most a hundred years.
 func (b *Bucket) interval() time.Duration {
-	return time.Duration(min(float64(time.Second)/b.Rate, float64(longest)))
+	return time.Duration(min(float64(time.Second)/b.Rate, float64(maxInterval)))
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Audits are on by default, each watch has its own, and both the options and those of a kind say how
-// often.
-func TestAudit(t *testing.T) {
+// Audits are on by default. Each watch has its own. Options and KindOptions set their interval.
+func TestAuditIntervalsComeFromTheOptions(t *testing.T) {
 	podGVK := corev1.SchemeGroupVersion.WithKind("Pod")
 	for name, tt := range map[string]struct {
 		o           cache.Options
@@ -54,8 +53,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Audits of many watches never list together, and are spread.
-func TestAuditsAreNoHerd(t *testing.T) {
+// Audits of many watches never list at the same time, and are spread.
+func TestAuditsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		var names []string

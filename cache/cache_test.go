@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// names joins the keys of a list, or the error that ended it.
+// names joins the keys of a list, or returns the error that ended it.
 func names[P object.Object](all iter.Seq2[P, error]) string {
 	var found []string
 	for o, err := range all {
@@ -45,7 +45,7 @@ func open(t *testing.T, c *cache.Cache, proto object.Object) *cache.Handle {
 	return h
 }
 
-func TestReads(t *testing.T) {
+func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -146,7 +146,7 @@ func TestReads(t *testing.T) {
 	})
 }
 
-// like compares with a pattern in which * stands for any text without a following space and slash.
+// like matches a pattern in which * stands for any text without a space or slash behind it.
 func like(got, want string) bool {
 	before, after, star := strings.Cut(want, "*")
 	if !star {
@@ -155,7 +155,7 @@ func like(got, want string) bool {
 	return strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
 }
 
-func TestPages(t *testing.T) {
+func TestPagesCoverAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -243,7 +243,7 @@ func TestUndeclaredKindsStartNothing(t *testing.T) {
 	})
 }
 
-func TestOpenOnRead(t *testing.T) {
+func TestFirstReadOpensAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -271,7 +271,7 @@ func TestOpenOnRead(t *testing.T) {
 }
 
 // TestMetadataIsReadWhereItIsWatched opens a kind as metadata, then as whole objects, which do not
-// sync: whoever watches metadata reads what that watch has brought.
+// sync. Reads of metadata use the watch of metadata.
 func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
@@ -297,8 +297,8 @@ func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	})
 }
 
-// TestTransformAndMetadata opens a kind that has a transform on its Go type as metadata only.
-func TestTransformAndMetadata(t *testing.T) {
+// TestMetadataIsNotTransformed opens a kind with a transform on its Go type as metadata only.
+func TestMetadataIsNotTransformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
@@ -320,7 +320,7 @@ func TestTransformAndMetadata(t *testing.T) {
 	})
 }
 
-func TestNamespaces(t *testing.T) {
+func TestOnlyHeldNamespacesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -388,8 +388,8 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
-// A subscription that nobody closes keeps nothing alive: the bubble ends only when every goroutine
-// in it has.
+// A subscription that is never closed ends with the cache: the bubble ends only when every
+// goroutine in it has ended.
 func TestSubscriptionsEndWithTheCache(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one": nil, "two": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -403,7 +403,7 @@ func TestSubscriptionsEndWithTheCache(t *testing.T) {
 				}
 				<-sub.Synced()
 				_ = stop()
-				// Never run, never synced, and given up.
+				// The cache never runs and never syncs; the subscription is dropped.
 				if _, err := h.Subscribe("y", func(store.Change) {}); err != nil {
 					t.Fatal(err)
 				}
@@ -448,7 +448,7 @@ func TestCacheRunsAgain(t *testing.T) {
 	})
 }
 
-func TestWaitForSyncSaysWhatAndWhy(t *testing.T) {
+func TestWaitForSyncNamesKindsAndReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "").Refuse(apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no")))
@@ -472,7 +472,7 @@ func TestWaitForSyncSaysWhatAndWhy(t *testing.T) {
 	})
 }
 
-func TestSelectionsOfOneKind(t *testing.T) {
+func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -509,7 +509,7 @@ func TestSelectionsOfOneKind(t *testing.T) {
 	})
 }
 
-func TestNewAndIndexesSayWhatIsWrong(t *testing.T) {
+func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	cl := newCluster()
 	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !errors.Is(err, cache.ErrDuplicateKind) {
 		t.Errorf("a kind twice: %v", err)

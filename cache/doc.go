@@ -1,14 +1,19 @@
-// Package cache answers reads from memory: informers by kind and selection, behind one
-// client.Reader.
+// Package cache answers reads from memory. It shares the informers of a program, by kind and
+// selection, behind one client.Reader.
+//
+// [New] makes a cache. [Cache.Open] declares a kind and returns a [Handle] to it; [Cache.Run] runs
+// the informers. [Cache.WaitForSync] waits until all open kinds can be read. [Cache.Get] and
+// [Cache.List] then return decoded objects, which belong to the caller.
 //
 //	Open ─► Handle ─┐                      ┌─► informer of Pods ───────┐
 //	                ├─ counts ─► factory ──┼─► informer of Deployments ├─► Get, List: decoded for
 //	Open ─► Handle ─┘                      └─► … in each namespace ────┘    the caller, who owns it
 //
-// Only what someone opened is held. A read of any other kind is an *UndeclaredError and starts
-// nothing, unless the options say of that kind, by its name, that the first read opens it: a
-// program that reads one Secret does not want to watch all of them. A read before the kind has
-// synced is an *informer.NotSyncedError, never an empty answer. One of a kind that the server seems
-// not to serve any more, without its discovery having said so, is an *informer.UnavailableError;
-// client.EvenUnavailable reads what is held all the same.
+// The cache holds only open kinds. A read of any other kind starts nothing and returns an
+// *UndeclaredError. KindOptions.OpenOnRead makes the first read open a kind. There is no such
+// default: a program that reads one Secret does not want to watch all of them.
+//
+// A read of a kind that has not synced returns an *informer.NotSyncedError, never an empty answer.
+// A kind that the server seems to serve no longer, without its discovery having said so, returns an
+// *informer.UnavailableError. client.EvenUnavailable then reads the held objects all the same.
 package cache

@@ -10,25 +10,25 @@ import (
 // ErrDuplicateKind says that Options.Kinds has a kind twice.
 var ErrDuplicateKind = errors.New("kind is given twice")
 
-// UndeclaredError says that a kind was read that nobody has opened. Nothing was started. Read it
-// live from the server, or open it.
+// UndeclaredError says that a read is of a kind that is not open. The read started nothing. Read
+// the object live from the server, or open the kind.
 type UndeclaredError struct {
 	Kind schema.GroupVersionKind
-	// MetadataOnly says that the kind is open, but holds metadata only.
+	// MetadataOnly reports that the kind is open for metadata only.
 	MetadataOnly bool
 }
 
 func (e *UndeclaredError) Error() string {
 	if e.MetadataOnly {
-		return fmt.Sprintf("cache: only the metadata of %s is held", e.Kind)
+		return fmt.Sprintf("cache: %s is open for metadata only", e.Kind)
 	}
-	return fmt.Sprintf("cache: %s is not held: nobody has opened it", e.Kind)
+	return fmt.Sprintf("cache: %s is not open: open it, or read it live", e.Kind)
 }
 
-// UnsupportedError says that a read asks for what only the server can answer.
+// UnsupportedError says that only the server can answer a read.
 type UnsupportedError struct {
 	Kind schema.GroupVersionKind
-	// Option is what was asked for.
+	// Option is the option that the cache does not support.
 	Option string
 	// Reason is for a person.
 	Reason string
@@ -42,7 +42,7 @@ func (e *UnsupportedError) Error() string {
 // Unwrap returns [client.ErrNotLive] for a live read and a read at a version, else nil.
 func (e *UnsupportedError) Unwrap() error { return e.cause }
 
-// ContinueError says that a continue token is not one of this cache.
+// ContinueError says that a continue token is not from this cache.
 type ContinueError struct {
 	Token string
 }

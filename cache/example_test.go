@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Read what was opened, by a field too. A program makes the cache by
+// Read open kinds, also by a field. A program makes the cache with
 //
 //	c, err := cache.New(informer.Connect(client), cache.Options{})
 func Example() {
@@ -49,10 +49,10 @@ func Example() {
 	// Output:
 	// synced: true
 	// two <nil>
-	// cache: /v1, Kind=Secret is not held: nobody has opened it
+	// cache: /v1, Kind=Secret is not open: open it, or read it live
 }
 
-// How much memory the cache takes for what, and whether that is more than was meant.
+// How much memory does the cache take for each kind, and is that over its budget?
 func ExampleCache_Stats() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

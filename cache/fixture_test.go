@@ -42,7 +42,7 @@ func coreScheme() *runtime.Scheme {
 
 func kind(name string) schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(name) }
 
-// cluster has a server for each kind and selection that is asked for.
+// cluster has a server for each kind and selection that is requested.
 type cluster struct {
 	mu      sync.Mutex
 	servers map[string]*feedtest.Server
@@ -64,7 +64,7 @@ func (c *cluster) server(kindName, selection string) *feedtest.Server {
 	return s
 }
 
-// watches counts the watches that are open.
+// watches returns the number of open watches.
 func (c *cluster) watches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +106,7 @@ func newCache(t *testing.T, c *cluster, o cache.Options) *cache.Cache {
 	return made
 }
 
-// start runs a cache until stop is called, which returns what Run returned.
+// start runs a cache until stop is called. stop returns the result of Run.
 func start(c *cache.Cache) (stop func() error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
@@ -126,7 +126,7 @@ func pod(namespace, name, node string, labels ...string) *corev1.Pod {
 	return p
 }
 
-// mapAny serves every kind, namespaced.
+// mapAny maps every kind to a namespaced resource.
 func mapAny(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
 	return &meta.RESTMapping{Resource: resource, GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil

@@ -10,19 +10,18 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handle is one user's share of what is held of a kind. All methods may be called from any
-// goroutine.
+// Handle is one user's share of an open kind. Any goroutine may call its methods.
 type Handle struct {
 	shares  []*informer.Share
 	release func()
 	once    sync.Once
 }
 
-// Informer is the informer as of now: a cache that ran and stopped makes a new one. Of a kind that
-// is held in several namespaces it is that of the first; see Informers.
+// Informer returns the current informer: a cache that ran and stopped makes a new one. For a kind
+// with several namespaces it is the informer of the first; see Informers.
 func (h *Handle) Informer() *informer.Informer { return h.shares[0].Informer() }
 
-// Informers are the informers as of now, one for each namespace that is watched by itself.
+// Informers returns the current informers, one for each namespace with a watch of its own.
 func (h *Handle) Informers() []*informer.Informer {
 	all := make([]*informer.Informer, len(h.shares))
 	for i, s := range h.shares {
@@ -31,12 +30,12 @@ func (h *Handle) Informers() []*informer.Informer {
 	return all
 }
 
-// Close gives the share back. The last one ends the watch. Closing twice is fine.
+// Close releases the share. The last one ends the watch. Later calls do nothing.
 func (h *Handle) Close() { h.once.Do(h.release) }
 
-// Subscribe adds a source to every informer of the handle; see [informer.Informer.Subscribe]. The
-// calls of different informers are made one after another, too. A subscription ends with the
-// informers, or earlier with Close.
+// Subscribe adds a source to every informer of the handle; see [informer.Informer.Subscribe]. Calls
+// of different informers do not overlap. A subscription ends with the informers, or earlier with
+// Close.
 func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription, error) {
 	s := &Subscription{informers: h.Informers(), closed: make(chan struct{})}
 	one := call
@@ -69,14 +68,14 @@ func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription,
 // Subscription is a source on all informers of a handle.
 type Subscription struct {
 	informers []*informer.Informer
-	regs      []*informer.Registration // of the informers, in their order
+	regs      []*informer.Registration // one for each of informers, in their order
 	synced    <-chan struct{}
 	once      sync.Once
 	closed    chan struct{}
 	wait      sync.WaitGroup
 }
 
-// ResyncEvery has every object shown again once in each period; see
+// ResyncEvery reports every object again once in each period; see
 // [informer.Registration.ResyncEvery].
 func (s *Subscription) ResyncEvery(period time.Duration) {
 	for _, r := range s.regs {
@@ -84,7 +83,8 @@ func (s *Subscription) ResyncEvery(period time.Duration) {
 	}
 }
 
-// await closes synced when every registration has synced. It ends as well when one never will.
+// await closes synced when every registration has synced. It returns without that if one never
+// will.
 func (s *Subscription) await(synced chan<- struct{}) {
 	for i, r := range s.regs {
 		select {
@@ -98,11 +98,11 @@ func (s *Subscription) await(synced chan<- struct{}) {
 	close(synced)
 }
 
-// Synced is closed when the calls for everything that existed at the start have returned. It stays
-// open if the subscription is closed, or an informer stops, before that.
+// Synced is closed when the calls for all initial objects have returned. It stays open if the
+// subscription is closed, or an informer stops, before that.
 func (s *Subscription) Synced() <-chan struct{} { return s.synced }
 
-// Err is what keeps the watches from working at present; nil if nothing is known to.
+// Err returns what currently prevents the watches from working, or nil.
 func (s *Subscription) Err() error {
 	var all []error
 	for _, in := range s.informers {
@@ -111,12 +111,12 @@ func (s *Subscription) Err() error {
 	return errors.Join(all...)
 }
 
-// Close ends the calls and returns when the last one has. Closing twice is fine; from within a
-// call it would wait for itself.
+// Close ends the calls and returns when the last one has returned. Later calls do nothing. A call
+// that closes its own subscription waits for itself.
 func (s *Subscription) Close() {
 	s.once.Do(func() { close(s.closed) })
 	for _, r := range s.regs {
-		_ = r.RemoveAndWait(context.Background()) // this ctx does not end
+		_ = r.RemoveAndWait(context.Background()) // this ctx never ends
 	}
 	s.wait.Wait()
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Header returns the metadata of the object of the key, and decodes nothing. It is the
-// caller's. Errors are those of Get.
+// Header returns the metadata of the object with that key, and decodes nothing. The header belongs
+// to the caller. Errors are those of Get.
 func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Key, opts ...client.GetOption) (*object.Header, error) {
 	o, err := client.NewGetOptions(opts...)
 	if err != nil {
@@ -19,17 +19,17 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 	if err != nil {
 		return nil, err
 	}
-	h, err := in.Header(key, reading(o.EvenUnavailable)...)
-	return h, held.missed(key, err)
+	h, err := in.Header(key, readOptions(o.EvenUnavailable)...)
+	return h, held.explainMissing(key, err)
 }
 
-// Headers yields the metadata of what a List with these options yields, in the same order, and
-// decodes nothing. So it is cheap enough for handlers, which are called with every change:
+// Headers yields the metadata of the objects that a List with these options yields, in the same
+// order. It decodes nothing, so handlers may call it at every change:
 //
 //	for d, err := range cache.Headers[appsv1.Deployment](ctx, c, client.InNamespace(pod.Namespace)) { … }
 //
-// Objects that were set aside are among them, if no field is asked for. The headers are
-// the caller's. Errors are those of List, and the last.
+// It includes quarantined objects, unless a field selector is set. The headers belong to the
+// caller. Errors are those of List, and end the sequence.
 func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...client.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		o, err := client.NewListOptions(opts...)

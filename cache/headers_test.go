@@ -13,8 +13,9 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Headers are those of the objects that a List yields, and are there where nothing can be decoded.
-func TestHeaders(t *testing.T) {
+// Headers yields the headers of the objects that a List yields, and of those that cannot be
+// decoded.
+func TestHeadersMatchTheObjectsOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")
@@ -61,8 +62,8 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// What a read has found out of a Go type is forgotten with the kind.
-func TestReadsFollowWhatIsOpen(t *testing.T) {
+// The resolved read of a Go type is dropped when its kind is closed.
+func TestClosedKindIsNoLongerRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")

@@ -14,9 +14,9 @@ import (
 
 var errUntyped = errors.New("an index by a function needs the Go type of the kind; use IndexPath")
 
-// IndexField declares an index of a kind by a function of its Go type, before or while the cache
-// runs, and before or after the kind is opened. Its name is what the field selector of a List
-// names.
+// IndexField declares an index of a kind by a function of its Go type. It may be called before or
+// while the cache runs, and before or after the kind is opened. A List uses the index through a
+// field selector with its name.
 //
 //	cache.IndexField(c, "spec.nodeName", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 //
@@ -36,7 +36,7 @@ func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(P) []strin
 	return c.index(gvk, name, informer.IndexFunc(f))
 }
 
-// IndexPath declares an index of a kind by a field path, which is also its name; see
+// IndexPath declares an index of a kind by a field path, which is also its name. See
 // [informer.Informer.IndexPath].
 func (c *Cache) IndexPath(gvk schema.GroupVersionKind, path string) error {
 	var t reflect.Type
@@ -66,7 +66,7 @@ func (c *Cache) index(gvk schema.GroupVersionKind, name string, by store.Indexer
 	return nil
 }
 
-// declare notes an index for what is opened from now on, and returns what is open already.
+// declare records an index for informers opened later, and returns those that are open.
 func (c *Cache) declare(gvk schema.GroupVersionKind, name string, by store.Indexer) ([]*informer.Share, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

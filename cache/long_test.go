@@ -19,10 +19,10 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// A long list, which several goroutines decode, has what Get has of each key, in the order of the
-// keys; each object that cannot be used is an error in its place. Whoever leaves it leaves nothing
-// running, which the bubble would notice.
-func TestLongLists(t *testing.T) {
+// A long list, which several goroutines decode, yields the objects that Get returns, in the order
+// of the keys. An object that cannot be decoded is an error in its place. A loop that ends early
+// leaves no goroutine, which the bubble would notice.
+func TestLongListsEqualGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 		cl := newCluster()
@@ -96,7 +96,8 @@ func TestLongLists(t *testing.T) {
 	})
 }
 
-// paged yields the objects of all pages, and the errors of each in the places where objects are missing.
+// paged yields the objects of all pages, and the errors of each page in place of the missing
+// objects.
 func paged(ctx context.Context, c *cache.Cache, limit int64) iter.Seq2[*corev1.Pod, error] {
 	return func(yield func(*corev1.Pod, error) bool) {
 		i, token := 0, ""

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// managed is what the object has in managedFields, by the names of those who set it.
+// managed returns the managedFields of an object, by manager.
 func managed(o object.Object) map[string]string {
 	found := map[string]string{}
 	for _, f := range o.GetManagedFields() {
@@ -27,12 +27,12 @@ func managed(o object.Object) map[string]string {
 	return found
 }
 
-// managedFields are cut, but for what somebody asked for.
-func TestManagedFields(t *testing.T) {
+// managedFields are removed, unless an option keeps them.
+func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    cache.Options
-		want string // what has them: whole Pods, metadata of Pods, Nodes
+		want string // keeps them: whole Pods, metadata of Pods, Nodes
 	}{
 		{"by default", cache.Options{}, ""},
 		{"all kept", cache.Options{KeepManagedFields: true}, "pod metadata node"},
@@ -87,9 +87,9 @@ func TestManagedFields(t *testing.T) {
 	}
 }
 
-// What is written back after it was read without managedFields leaves those of others on the server
-// as they are, and our own are added: by an update, by that of the status, by a patch of what
-// changed and by an apply.
+// A write of an object that was read without managedFields leaves those of others on the server
+// unchanged, and adds our own. That holds for an update, an update of the status, a patch of the
+// changes, and an apply.
 func TestLiveWritesLeaveManagedFields(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -164,7 +164,7 @@ func TestLiveWritesLeaveManagedFields(t *testing.T) {
 	}
 }
 
-// shown waits until the cache shows this state of an object.
+// shown waits until the cache has this state of an object.
 func shown(t *testing.T, c *cache.Cache, h *cache.Handle, o *corev1.Service) *corev1.Service {
 	t.Helper()
 	came := make(chan struct{}, 1)

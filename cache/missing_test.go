@@ -25,13 +25,14 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// apiServer answers discovery, lists and watches of ConfigMaps and of widgets.example.com, of which
-// each version shows the same objects. Its address is http://api.test. In front of it may be a fault.
+// apiServer answers discovery, lists and watches of ConfigMaps and of widgets.example.com. All
+// versions of the latter have the same objects. Its address is http://api.test. A fault may stand
+// in front of it.
 type apiServer struct {
 	mu       sync.Mutex
-	fault    func(r *http.Request) *http.Response // nil: passed on
+	fault    func(r *http.Request) *http.Response // nil: the request is passed on
 	versions []string                             // of the widgets; empty: the group is not served
-	stale    bool                                 // so says discovery of the group
+	stale    bool                                 // discovery reports the group as stale
 	requests []string
 	bodies   []io.Closer // of watches
 }
@@ -87,7 +88,7 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response(200, "application/json", fmt.Sprintf(`{%sList","metadata":{"resourceVersion":"10"},"items":[%s]}`, kind, strings.Join(items, ","))), nil
 }
 
-// document is aggregated discovery.
+// document returns aggregated discovery.
 func (a *apiServer) document(path string) string {
 	version := func(v, resources string) string {
 		fresh := "Current"
@@ -139,7 +140,7 @@ var (
 	configMapGVK = kind("ConfigMap")
 )
 
-// watched is a cache of a kind of an apiServer that has synced, and what was told of deletes.
+// watched is a synced cache of one kind of an apiServer, and the deletions that it reported.
 type watched struct {
 	t      *testing.T
 	server *apiServer
@@ -198,7 +199,7 @@ func (w *watched) deleted() int {
 	return w.deletes
 }
 
-// read reads one object and all, and says what came of it.
+// read gets one object and lists all, and returns the results.
 func (w *watched) read(name string, opts ...client.ListOption) (get error, listed int, list error) {
 	_, get = client.Get[unstructured.Unstructured](w.t.Context(), w.cache, object.Key{Namespace: "ns", Name: name}, client.OfKind(w.gvk))
 	for _, err := range client.List[unstructured.Unstructured](w.t.Context(), w.cache, append(opts, client.OfKind(w.gvk))...) {
@@ -210,8 +211,7 @@ func (w *watched) read(name string, opts ...client.ListOption) (get error, liste
 	return get, listed, nil
 }
 
-// neverGone checks, for some minutes, that the cache says neither that there is nothing nor that
-// something was deleted.
+// neverGone checks for some minutes that the cache reports neither absence nor a deletion.
 func (w *watched) neverGone(name string) {
 	w.t.Helper()
 	for range 30 {
@@ -229,8 +229,8 @@ func page(code int, contentType, body string) func(*http.Request) *http.Response
 
 const notFoundStatus = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`
 
-// No answer but that of discovery takes objects out of a cache: not a page of a load balancer, in
-// whatever form, for all paths or for one, and not that their version is no longer served.
+// Only discovery can remove a kind's objects from a cache. A 404 page of a load balancer cannot, in
+// any form, for all paths or for one. Nor can the end of their version.
 func TestA404IsNoDelete(t *testing.T) {
 	only := func(path string, f func(*http.Request) *http.Response) func(*http.Request) *http.Response {
 		return func(r *http.Request) *http.Response {
@@ -295,7 +295,7 @@ func forbidDiscovery(r *http.Request, then func(*http.Request) *http.Response) *
 	return then(r)
 }
 
-// otherDiscovery is that of an API server without core/v1, such as an aggregated one.
+// otherDiscovery answers as an API server without core/v1, such as an aggregated one.
 func otherDiscovery(r *http.Request, then func(*http.Request) *http.Response) *http.Response {
 	switch r.URL.Path {
 	case "/api":
@@ -313,8 +313,8 @@ func emptyDiscovery(r *http.Request, then func(*http.Request) *http.Response) *h
 	return then(r)
 }
 
-// A kind that discovery has in no version, twice, is gone: deletes are told, and when it comes back
-// it is followed again.
+// A kind that discovery lacks in all versions, twice, is gone: its deletions are reported. When it
+// comes back, it is watched again.
 func TestAKindThatIsGoneIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &apiServer{versions: []string{"v1"}}

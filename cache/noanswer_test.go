@@ -12,8 +12,9 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestNoAnswer: what a read can fail with says whether it is an answer.
-func TestNoAnswer(t *testing.T) {
+// TestErrorsTellWhetherTheCacheCouldAnswer: the error of a read tells whether the cache could
+// answer.
+func TestErrorsTellWhetherTheCacheCouldAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		err      error
 		noAnswer bool

@@ -11,10 +11,11 @@ import (
 
 var _ client.Holder = (*Cache)(nil)
 
-// Held implements client.Holder. A kind that goes through a transform is not held as it came.
+// Held implements client.Holder. It reports false for a kind with a transform, because that is not
+// held as received.
 func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool) {
-	h := c.held(kind, false)
-	if _, other := c.changed.Load(kind); h == nil || other {
+	h := c.lookUp(kind, false)
+	if _, other := c.transformed.Load(kind); h == nil || other {
 		return wire.Raw{}, false
 	}
 	shares, err := h.in(key.Namespace)

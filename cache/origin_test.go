@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// What an update needs of an object is found by its version, in whole objects that nothing transforms.
-func TestHeld(t *testing.T) {
+// Held returns the object of that version, from whole objects without a transform.
+func TestHeldReturnsThatVersionOnly(t *testing.T) {
 	transform := func(object.Object) error { return nil }
 	for _, tt := range []struct {
 		name string

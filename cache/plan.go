@@ -21,9 +21,10 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// plan says where to look for what a list asks for, and for what; nowhere if nothing can match.
+// plan returns the informers that a list reads, and the query. It returns no informers if nothing
+// can match.
 func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOptions) ([]*informer.Informer, informer.Query, error) {
-	h, err := c.reads(ctx, proto, o.Kind)
+	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
 		return nil, informer.Query{}, err
 	}
@@ -37,7 +38,7 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 	if q.After, err = after(o.Continue); err != nil {
 		return nil, q, err
 	}
-	some, err := selectFields(&q, h.kind.GVK, o.Fields)
+	possible, err := selectFields(&q, h.kind.GVK, o.Fields)
 	if err != nil {
 		return nil, q, err
 	}
@@ -53,18 +54,18 @@ func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOpti
 		if err := informers[i].Fits(proto); err != nil {
 			return nil, q, err
 		}
-		if _, err := informers[i].Snapshot(reading(o.EvenUnavailable)...); err != nil {
+		if _, err := informers[i].Snapshot(readOptions(o.EvenUnavailable)...); err != nil {
 			return nil, q, err
 		}
 	}
-	if !some {
+	if !possible {
 		return nil, q, nil
 	}
 	return informers, q, nil
 }
 
 // honors returns an error for options of a list that a cache cannot honor.
-func (h *held) honors(proto object.Object, o client.ListOptions) error {
+func (h *openKind) honors(proto object.Object, o client.ListOptions) error {
 	_, metadata := proto.(*metav1.PartialObjectMetadata)
 	switch {
 	case o.MetadataOnly && !metadata:
@@ -76,21 +77,21 @@ func (h *held) honors(proto object.Object, o client.ListOptions) error {
 }
 
 // atVersion returns an error for a read at a version. Only "0" allows an answer of any age.
-func (h *held) atVersion(version string) error {
+func (h *openKind) atVersion(version string) error {
 	if version == "" || version == "0" {
 		return nil
 	}
 	return &UnsupportedError{Kind: h.kind.GVK, Option: "resourceVersion " + version, Reason: "only the server can be asked for a version", cause: client.ErrNotLive}
 }
 
-// selectFields puts the requirements of a field selector into a query. some is false if nothing
+// selectFields adds the requirements of a field selector to a query. possible is false if no object
 // can meet them.
-func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Selector) (some bool, err error) {
+func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Selector) (possible bool, err error) {
 	if sel == nil || sel.Empty() {
 		return true, nil
 	}
 	var conds []store.Cond
-	some = len(sel.Requirements()) > 0
+	possible = len(sel.Requirements()) > 0
 	for _, r := range sel.Requirements() {
 		if r.Operator != selection.Equals && r.Operator != selection.DoubleEquals {
 			return false, &UnsupportedError{
@@ -99,10 +100,10 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 		}
 		switch r.Field {
 		case metav1.ObjectNameField:
-			some = some && (q.Name == "" || q.Name == r.Value)
+			possible = possible && (q.Name == "" || q.Name == r.Value)
 			q.Name = r.Value
 		case "metadata.namespace":
-			some = some && (q.Namespace == "" || q.Namespace == r.Value)
+			possible = possible && (q.Namespace == "" || q.Namespace == r.Value)
 			q.Namespace = r.Value
 		default:
 			conds = append(conds, store.Is(r.Field, r.Value))
@@ -111,13 +112,13 @@ func selectFields(q *informer.Query, gvk schema.GroupVersionKind, sel fields.Sel
 	if len(conds) > 0 {
 		q.Where = store.And(conds...)
 	}
-	return some, nil
+	return possible, nil
 }
 
-// reads returns what reads of an object's kind are answered from.
-func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*held, error) {
-	if h, ok := c.types.Load(reflect.TypeOf(o)); ok && (gvk.Empty() || gvk == h.(*held).kind.GVK) {
-		return h.(*held), nil
+// resolve returns the open kind that answers reads of o.
+func (c *Cache) resolve(ctx context.Context, o object.Object, gvk schema.GroupVersionKind) (*openKind, error) {
+	if h, ok := c.types.Load(reflect.TypeOf(o)); ok && (gvk.Empty() || gvk == h.(*openKind).kind.GVK) {
+		return h.(*openKind), nil
 	}
 	named, err := object.KindOf(c.conn.Scheme, o)
 	switch {
@@ -129,19 +130,20 @@ func (c *Cache) reads(ctx context.Context, o object.Object, gvk schema.GroupVers
 		return nil, err
 	}
 	_, metadata := o.(*metav1.PartialObjectMetadata)
-	h := c.held(gvk, metadata)
-	if c.special[gvk].OpenOnRead {
+	h := c.lookUp(gvk, metadata)
+	if c.overrides[gvk].OpenOnRead {
 		return c.openForRead(ctx, h, gvk, metadata)
 	}
 	if h == nil {
-		return nil, &UndeclaredError{Kind: gvk, MetadataOnly: !metadata && c.held(gvk, true) != nil}
+		return nil, &UndeclaredError{Kind: gvk, MetadataOnly: !metadata && c.lookUp(gvk, true) != nil}
 	}
-	c.note(o, gvk, h)
+	c.rememberType(o, gvk, h)
 	return h, nil
 }
 
-// note notes what reads into a Go type are answered from, if that says which kind is meant.
-func (c *Cache) note(o object.Object, gvk schema.GroupVersionKind, h *held) {
+// rememberType records the kind that answers reads into the Go type of o, if that type has one kind
+// only.
+func (c *Cache) rememberType(o object.Object, gvk schema.GroupVersionKind, h *openKind) {
 	if object.Untyped(o) {
 		return
 	}
@@ -155,14 +157,14 @@ func (c *Cache) note(o object.Object, gvk schema.GroupVersionKind, h *held) {
 	}
 }
 
-func (c *Cache) held(gvk schema.GroupVersionKind, metadata bool) *held {
+func (c *Cache) lookUp(gvk schema.GroupVersionKind, metadata bool) *openKind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.heldAs(gvk, metadata)[gvk]
+	return c.mapOf(gvk, metadata)[gvk]
 }
 
-// openForRead opens a kind that may be opened by a read, and waits until it has synced.
-func (c *Cache) openForRead(ctx context.Context, h *held, gvk schema.GroupVersionKind, metadata bool) (*held, error) {
+// openForRead opens a kind with OpenOnRead, and waits until it has synced.
+func (c *Cache) openForRead(ctx context.Context, h *openKind, gvk schema.GroupVersionKind, metadata bool) (*openKind, error) {
 	if h == nil {
 		named := &unstructured.Unstructured{}
 		named.SetGroupVersionKind(gvk)
@@ -170,10 +172,10 @@ func (c *Cache) openForRead(ctx context.Context, h *held, gvk schema.GroupVersio
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.open(kind, metadata); err != nil { // the handle is the cache's, for good
+		if _, err := c.open(kind, metadata); err != nil { // the cache keeps the handle open
 			return nil, err
 		}
-		h = c.held(gvk, metadata)
+		h = c.lookUp(gvk, metadata)
 	}
 	for _, s := range h.shares {
 		in := s.Informer()
@@ -188,7 +190,7 @@ func (c *Cache) openForRead(ctx context.Context, h *held, gvk schema.GroupVersio
 }
 
 // in returns the informers that hold a namespace.
-func (h *held) in(namespace string) ([]*informer.Share, error) {
+func (h *openKind) in(namespace string) ([]*informer.Share, error) {
 	if h.namespaces[0] == metav1.NamespaceAll {
 		return h.shares, nil
 	}
@@ -200,12 +202,12 @@ func (h *held) in(namespace string) ([]*informer.Share, error) {
 
 const tokenPrefix = "cache."
 
-// token names the key behind which a page ended.
+// token returns the continue token of a page that ends with the key last.
 func token(last object.Key) string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(last.Namespace+"/"+last.Name))
 }
 
-// after reads a token; an empty one is the start.
+// after parses a token. An empty one is the start.
 func after(token string) (object.Key, error) {
 	if token == "" {
 		return object.Key{}, nil

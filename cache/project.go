@@ -17,9 +17,9 @@ import (
 
 var _ client.Projector = (*Cache)(nil)
 
-// Project implements client.Projector: the fields are read from the bytes, no object is built.
-// Errors are those of Get, and *wire.ProjectionError; *wire.DecodeError where a kind without a Go
-// type does not hold what the view expects.
+// Project implements client.Projector. It reads the fields from the stored bytes and builds no
+// object. Errors are those of Get, and *wire.ProjectionError. A kind without a Go type may also
+// return *wire.DecodeError, if a field does not have the type that the view expects.
 func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, proto, o)
 	if err != nil {
@@ -29,11 +29,11 @@ func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object
 	if err != nil {
 		return err
 	}
-	return h.missed(key, in.ProjectKey(key, p, view, reading(o.EvenUnavailable)...))
+	return h.explainMissing(key, in.ProjectKey(key, p, view, readOptions(o.EvenUnavailable)...))
 }
 
-// projection is that of the informers of a kind.
-func (h *held) projection(in *informer.Informer, view any) (*wire.Projection, error) {
+// projection returns the projection onto view, from the cache if possible.
+func (h *openKind) projection(in *informer.Informer, view any) (*wire.Projection, error) {
 	if p, ok := h.views.Load(reflect.TypeOf(view)); ok {
 		return p.(*wire.Projection), nil
 	}
@@ -47,7 +47,7 @@ func (h *held) projection(in *informer.Informer, view any) (*wire.Projection, er
 // ProjectList implements client.Projector. Errors are those of List, and *wire.ProjectionError.
 func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
 	return func(yield func(error) bool) {
-		h, err := c.reads(ctx, proto, o.Kind)
+		h, err := c.resolve(ctx, proto, o.Kind)
 		if err != nil {
 			yield(err)
 			return
@@ -68,8 +68,8 @@ func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, 
 	}
 }
 
-// IndexView declares an index of a kind by a function of a view, like IndexField, but without
-// building objects; see [client.Project]. The kind need not have a Go type.
+// IndexView declares an index of a kind by a function of a view. It is like IndexField, but builds
+// no objects; see [client.Project]. The kind needs no Go type.
 //
 //	cache.IndexView(c, podKind, "image", func(p *podImages) []string { … })
 //
@@ -85,7 +85,7 @@ func IndexView[V any](c *Cache, gvk schema.GroupVersionKind, name string, f func
 	return c.index(gvk, name, index)
 }
 
-// goType is the Go type that the scheme has for a kind, or nil.
+// goType returns the Go type that the scheme has for a kind, or nil.
 func (c *Cache) goType(gvk schema.GroupVersionKind) reflect.Type {
 	if c.conn.Scheme == nil {
 		return nil

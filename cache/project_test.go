@@ -28,7 +28,7 @@ type podView struct {
 
 type wrongView struct{ Spec struct{ NodName string } }
 
-// views joins the views that a list yields, or the error that ended it.
+// views joins the views that a list yields, or returns the error that ended it.
 func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	var found []string
 	for v, err := range client.ProjectList[corev1.Pod, podView](t.Context(), c, opts...) {
@@ -43,7 +43,7 @@ func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	return strings.Join(found, " ")
 }
 
-func TestProject(t *testing.T) {
+func TestViewsEqualDecodedFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
@@ -133,7 +133,7 @@ func TestProject(t *testing.T) {
 			t.Errorf("header of what is not there: %v %v", h, err)
 		}
 
-		// Of metadata there are views of the metadata.
+		// Metadata-only kinds have views of their metadata.
 		meta := client.OfKind(kind("Node"))
 		if h, err := cache.Header[metav1.PartialObjectMetadata](ctx, c, object.Key{Name: "n1"}, meta); err != nil || h.Name != "n1" {
 			t.Errorf("header: %v %v", h, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// BenchmarkRead has what a read of a small Pod costs: as a view, and whole.
+// BenchmarkRead measures a read of a small Pod, as a view and as a whole.
 func BenchmarkRead(b *testing.B) {
 	cl := newCluster()
 	cl.server("Pod", "").Put(pod("a", "p1", "n1", "app=web"))

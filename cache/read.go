@@ -13,34 +13,35 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Get implements client.Reader. The answer is what the cache holds now.
+// Get implements client.Reader. The answer is the state that the cache holds now.
 //
-// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live read
-// or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError, *informer.TypeMismatchError,
+// Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live
+// read or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError,
+// *informer.TypeMismatchError,
 // *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
 		return err
 	}
-	e, err := in.Entry(key, reading(o.EvenUnavailable)...)
+	e, err := in.Entry(key, readOptions(o.EvenUnavailable)...)
 	if err != nil {
-		return h.missed(key, err)
+		return h.explainMissing(key, err)
 	}
 	return in.Decode(e, into)
 }
 
-// reading are the options for an informer.
-func reading(evenUnavailable bool) []informer.ReadOption {
+// readOptions returns the read options of an informer.
+func readOptions(evenUnavailable bool) []informer.ReadOption {
 	if evenUnavailable {
 		return []informer.ReadOption{informer.EvenUnavailable}
 	}
 	return nil
 }
 
-// holder finds the informer that holds what Get is asked for.
-func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *held, error) {
-	h, err := c.reads(ctx, proto, o.Kind)
+// holder returns the informer and the open kind that answer a Get.
+func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object, o client.GetOptions) (*informer.Informer, *openKind, error) {
+	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,8 +62,8 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	return in, h, in.Fits(proto)
 }
 
-// missed makes the error of a read by key say when there can be no object of that key.
-func (h *held) missed(key object.Key, err error) error {
+// explainMissing replaces a NotFound by an InvalidKey if no object can have that key.
+func (h *openKind) explainMissing(key object.Key, err error) error {
 	if _, absent := errors.AsType[*client.NotFoundError](err); absent {
 		if problem := h.problem(key); problem != "" {
 			return &client.InvalidKeyError{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
@@ -71,8 +72,8 @@ func (h *held) missed(key object.Key, err error) error {
 	return err
 }
 
-// problem says why there can be no object under a key, or "".
-func (h *held) problem(key object.Key) string {
+// problem says why no object can have a key, or "".
+func (h *openKind) problem(key object.Key) string {
 	switch {
 	case key.Name == "":
 		return "name is empty"
@@ -82,19 +83,19 @@ func (h *held) problem(key object.Key) string {
 	return ""
 }
 
-// List implements client.Reader: each namespace is read from one snapshot, and labels are matched
-// without decoding. Fields are matched by the index of that name, or if they are metadata.name and
-// metadata.namespace; requirements must be of the form a=b, and all of them have to be met.
+// List implements client.Reader. It reads each namespace from one snapshot, and matches labels
+// without decoding. A field matches by the index of its name; metadata.name and metadata.namespace
+// need no index. Field requirements must have the form a=b, and an object must meet all of them.
 //
-// Objects are decoded by several goroutines once there are many, see [run.Ahead]: of a loop that is
-// left early up to 64, or 1 MiB of them, are decoded for nothing.
+// Several goroutines decode the objects of a long list; see [run.Ahead]. A loop that ends early has
+// decoded up to 64 objects, or 1 MiB, in vain.
 //
-// Limit does not bound it; Continue starts it behind the page whose token that is.
+// Limit does not bound the list. Continue starts it behind the page with that token.
 //
-// Errors end the sequence, but for *store.SetAsideError: those of Get, *store.UnknownIndexError,
+// Errors end the sequence, except *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	return decoded(proto, func(yield func(found) bool) {
+	return decoded(proto, func(yield func(match) bool) {
 		for f, err := range c.find(ctx, proto, o) {
 			f.err = err
 			if !yield(f) {
@@ -104,15 +105,15 @@ func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOpti
 	})
 }
 
-// Page implements client.Pager. The token of a page names its last key: the next page is read
-// from the state as of then, so that tokens never expire, and a page may show what changed since
-// the one before. A Limit of zero or less puts everything into one page. What cannot be decoded counts
-// as well: a page may have fewer items than its Limit.
+// Page implements client.Pager. The token of a page names its last key. The next page is read from
+// the state at that time: tokens never expire, and a page may show changes since the one before. A
+// Limit of zero or less puts everything into one page. Objects that cannot be decoded count as
+// well: a page may have fewer items than its Limit.
 func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
 	page := client.Page[object.Object]{}
 	var bad []error
 	var failed error
-	matches := func(yield func(found) bool) {
+	matches := func(yield func(match) bool) {
 		n := int64(0)
 		var last object.Key
 		for f, err := range c.find(ctx, proto, o) {
@@ -144,17 +145,17 @@ func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOpti
 	return page, errors.Join(bad...)
 }
 
-// found is an entry that matches, or an error instead.
-type found struct {
+// match is an entry that matches, or an error.
+type match struct {
 	in    *informer.Informer
 	entry *store.Entry
 	err   error
 }
 
-// decoded yields the objects of what was found, which are of the type of proto. Those of a long list
-// are decoded some ahead.
-func decoded(proto object.Object, all iter.Seq[found]) iter.Seq2[object.Object, error] {
-	return run.Ahead(all, found.size, func(f found) (object.Object, error) {
+// decoded yields the decoded entries, with the type of proto. It decodes some entries of a long
+// list ahead.
+func decoded(proto object.Object, all iter.Seq[match]) iter.Seq2[object.Object, error] {
+	return run.Ahead(all, match.size, func(f match) (object.Object, error) {
 		if f.err != nil {
 			return nil, f.err
 		}
@@ -166,29 +167,29 @@ func decoded(proto object.Object, all iter.Seq[found]) iter.Seq2[object.Object, 
 	})
 }
 
-func (f found) size() int {
+func (f match) size() int {
 	if f.err != nil {
 		return 0
 	}
 	return f.entry.Size()
 }
 
-// find yields what a list matches. An error is the last.
-func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
+// find yields the entries that a list matches. It ends after an error.
+func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[match, error] {
+	return func(yield func(match, error) bool) {
 		informers, q, err := c.plan(ctx, proto, o)
 		if err != nil {
-			yield(found{}, err)
+			yield(match{}, err)
 			return
 		}
 		for _, in := range informers {
 			entries, err := in.Entries(q)
 			if err != nil {
-				yield(found{}, err)
+				yield(match{}, err)
 				return
 			}
 			for e := range entries {
-				if !yield(found{in: in, entry: e}, nil) {
+				if !yield(match{in: in, entry: e}, nil) {
 					return
 				}
 			}

@@ -37,7 +37,7 @@ func (hanging) Watch(ctx context.Context, _ client.WatchQuery) (*wire.Watch, err
 	return nil, context.Cause(ctx)
 }
 
-// counted notes when lists begin.
+// counted records when lists begin.
 type counted struct {
 	*feedtest.Server
 	note func(time.Time)
@@ -52,7 +52,7 @@ func custom(i int) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: fmt.Sprintf("Kind%d", i)}
 }
 
-// Kinds whose lists hang cost themselves only, however many of them come first.
+// Kinds whose lists hang delay no other kind, however many of them come first.
 func TestHungListsHoldUpNobody(t *testing.T) {
 	for _, test := range []struct{ kinds, hung int }{{15, 5}, {15, 12}, {60, 50}} {
 		t.Run(fmt.Sprintf("%d of %d", test.hung, test.kinds), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 				began := time.Now()
 				for i := range test.kinds {
 					if i == test.hung {
-						time.Sleep(time.Millisecond) // the hung ones are first
+						time.Sleep(time.Millisecond) // the hanging ones come first
 					}
 					proto := &unstructured.Unstructured{}
 					proto.SetGroupVersionKind(custom(i))
@@ -104,8 +104,8 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// Two thousand namespaces sync in less than 20 s from a server that costs nothing, and at no time
-// more than a hundred lists begin within a second.
+// Two thousand namespaces sync in less than 20 s from a server without latency. No more than a
+// hundred lists begin within any second.
 func TestTwoThousandNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -6,38 +6,39 @@ import (
 	"github.com/flyball-io/flyball/informer"
 )
 
-// Stats says how much a cache holds.
+// Stats is the size of a cache.
 type Stats struct {
-	// Kinds are those that are open, sorted by group, version and kind.
+	// Kinds are the open kinds, sorted by group, version and kind.
 	Kinds []KindStats
-	// Total is the sum of them.
+	// Total is the sum over Kinds.
 	Total Memory
 }
 
-// KindStats says how much is held of one kind: by all of its watches together, those of single
-// namespaces, of metadata and of other selections.
+// KindStats is the size of one kind in all of its watches: of single namespaces, of metadata and of
+// other selections.
 type KindStats struct {
 	Kind schema.GroupVersionKind
 	Memory
-	// Budget says how what is held compares to the memory budget of the kind; zero: it has none.
+	// Budget is the state of the kind's memory budget. Zero means that it has none.
 	Budget informer.BudgetState
 }
 
-// Memory is what is held, and what it takes.
+// Memory is the number and the size of the held objects.
 type Memory struct {
-	// Objects is how many there are, and SetAside how many of them cannot be used at present.
+	// Objects is the number of objects. SetAside is the number of those that are quarantined,
+	// because they cannot be used at present.
 	Objects, SetAside int
-	// WireBytes is the length of the objects as they came over the wire, without what was cut.
+	// WireBytes is the length of the objects as received, without the removed parts.
 	WireBytes int64
-	// HeldBytes is the memory that holds them, with their keys and indexes, on and off the heap of
-	// the Go runtime. What is on it is an estimate.
+	// HeldBytes is the memory of the objects, their keys and indexes, on and off the heap of the Go
+	// runtime. The part on the heap is an estimate.
 	HeldBytes int64
-	// OffHeapBytes is the part of HeldBytes that is outside the heap of the Go runtime: GOMEMLIMIT and
-	// GOGC do not count it, and the limit of a container does. Set GOMEMLIMIT to what the container
-	// may have, less this and a tenth. Chunks that nobody has any more are in it until the next
-	// collection: up to 16 MiB, or a quarter of all memory if that is more. See Options.GoHeap.
+	// OffHeapBytes is the part of HeldBytes outside the heap of the Go runtime. GOMEMLIMIT and GOGC
+	// do not count it, but the limit of a container does. Set GOMEMLIMIT to the limit of the
+	// container, less this and a tenth. It includes unused chunks until the next collection: up to
+	// 16 MiB, or a quarter of all memory if that is more. See Options.GoHeap.
 	OffHeapBytes int64
-	// Templates is how many objects others are stored as a difference from.
+	// Templates is the number of objects from which others are stored as a difference.
 	Templates int
 }
 
@@ -50,7 +51,8 @@ func (m *Memory) add(o Memory) {
 	m.Templates += o.Templates
 }
 
-// Stats says how much is held now, kind by kind. The kinds are looked at one after another.
+// Stats returns the current size, kind by kind. The kinds are read one after another, not as one
+// snapshot.
 func (c *Cache) Stats() Stats {
 	var s Stats
 	for _, in := range c.factory.Informers() {
@@ -72,9 +74,9 @@ func (c *Cache) Stats() Stats {
 	return s
 }
 
-// budget is that of a kind, one for all of its watches; nil if it has none.
+// budget returns the budget of a kind, shared by all of its watches, or nil.
 func (c *Cache) budget(gvk schema.GroupVersionKind) *informer.Budget {
-	bytes := c.special[gvk].MemoryBudget
+	bytes := c.overrides[gvk].MemoryBudget
 	if bytes == 0 {
 		bytes = c.o.MemoryBudget
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// The watches of a kind are added up: of several namespaces, of metadata, of other selections.
-func TestStats(t *testing.T) {
+// Stats adds up the watches of a kind: of several namespaces, of metadata, of other selections.
+func TestStatsAddUpWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		cl.server("Pod", "namespace=a").Put(pod("a", "p1", "n"))
@@ -69,8 +69,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A kind over its budget says so once, whatever else comes, and answers as before.
-func TestMemoryBudget(t *testing.T) {
+// A kind over its budget reports that once, whatever else arrives, and answers as before.
+func TestBudgetIsReportedOnceAndDropsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    cache.Options

@@ -23,8 +23,8 @@ type widgetView struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// doors are all ways to read a kind, by name: each returns how many objects it found.
-func (w *watched) doors(name string, even bool) map[string]func() (int, error) {
+// readers returns all ways to read a kind, by name. Each returns the number of objects found.
+func (w *watched) readers(name string, even bool) map[string]func() (int, error) {
 	ctx, key := w.t.Context(), object.Key{Namespace: "ns", Name: name}
 	get := []client.GetOption{client.OfKind(w.gvk)}
 	list := []client.ListOption{client.OfKind(w.gvk)}
@@ -134,8 +134,8 @@ func (w *watched) doors(name string, even bool) map[string]func() (int, error) {
 	}
 }
 
-// While a kind is unavailable every read is an error that says since when and why, but for those
-// that ask for what is held; the state says so; and it ends by itself.
+// While a kind is unavailable, every read returns an error with the start and the reason. Only
+// reads with EvenUnavailable answer. The state reports it, and it ends by itself.
 func TestUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &apiServer{versions: []string{"v1", "v2"}}
@@ -147,7 +147,7 @@ func TestUnavailable(t *testing.T) {
 		began := time.Now()
 		s.change(func() { s.versions = []string{"v2"} })
 		time.Sleep(time.Minute)
-		for name, read := range w.doors("widget-1", false) {
+		for name, read := range w.readers("widget-1", false) {
 			n, err := read()
 			var u *informer.UnavailableError
 			if n != 0 || !errors.As(err, &u) || !errors.Is(err, object.ErrNoAnswer) {
@@ -159,7 +159,7 @@ func TestUnavailable(t *testing.T) {
 				t.Errorf("%s: %v (since %v)", name, err, u.Since.Sub(began))
 			}
 		}
-		for name, read := range w.doors("widget-1", true) {
+		for name, read := range w.readers("widget-1", true) {
 			if n, err := read(); n != 3 || err != nil {
 				t.Errorf("%s of what is held: %d, %v", name, n, err)
 			}
@@ -170,12 +170,12 @@ func TestUnavailable(t *testing.T) {
 		}
 		s.change(func() { s.fault = page(503, "text/plain", "later") })
 		time.Sleep(time.Minute)
-		if _, err := w.doors("widget-1", false)["Get"](); !errors.Is(err, object.ErrNoAnswer) {
+		if _, err := w.readers("widget-1", false)["Get"](); !errors.Is(err, object.ErrNoAnswer) {
 			t.Errorf("while the server is away: %v", err)
 		}
 		s.change(func() { s.fault, s.versions = nil, []string{"v1", "v2"} })
 		time.Sleep(time.Minute)
-		for name, read := range w.doors("widget-1", false) {
+		for name, read := range w.readers("widget-1", false) {
 			if n, err := read(); n != 3 || err != nil {
 				t.Errorf("%s, served again: %d, %v", name, n, err)
 			}
@@ -186,8 +186,9 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// A kind that is not served at the start says why it has not synced, and comes by itself.
-func TestNotServedAtTheStart(t *testing.T) {
+// A kind that is not served at the start reports why it has not synced. Once it is served, it syncs
+// by itself.
+func TestUnservedKindTellsWhyAndSyncsLater(t *testing.T) {
 	html := page(404, "text/html", "<html>nginx</html>")
 	for name, test := range map[string]struct {
 		server *apiServer

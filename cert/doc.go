@@ -1,5 +1,9 @@
-// Package cert keeps the TLS certificate of a server: given as files and read again when they
-// change, or made and rotated here, with the clients told whom to trust.
+// Package cert provides the TLS certificate of a server. [Files] reads it from files and reloads
+// them when they change. [Managed] makes and rotates it, and writes the CA bundle into its clients.
+//
+// [NewFiles] and [NewManaged] make a [Source]; [TLS] makes the tls.Config of a server from it.
+// [Source.Run] keeps the certificate up to date until its ctx ends. [Source.Ready] is closed once
+// there is a certificate. [Source.Check] returns what is wrong.
 //
 //	Files      tls.crt, tls.key ──read every 2 s──► same twice? parses? matches? ──┐
 //	                                                                               ├─► GetCertificate
@@ -7,22 +11,21 @@
 //	                                                  │
 //	                                                  └──caBundle──► webhook configurations, CRDs
 //
-// Both are a [Source]; [TLS] makes the tls.Config of a server from one. A certificate that serves
-// is replaced by a better one only: whatever is wrong with what should come next, the old one goes
-// on, and [Source.Check] says what is wrong.
+// A serving certificate is replaced only by a better one. If its successor cannot be used, the old
+// one continues to serve, and [Source.Check] returns the reason.
 //
-// # Rotation without a moment of distrust
+// # Rotation without loss of trust
 //
-// The Secret is the state of [Managed]; the keepers of all replicas read it, decide by one pure
-// function, and write with optimistic locking, so that any of them can go on where another
-// stopped. A new authority goes through four steps, each seen done before the next:
+// The Secret is the state of [Managed]. The keepers of all replicas read it, decide by one
+// pure function, and write with optimistic locking. So any keeper can continue where another
+// stopped. A new authority takes four steps; each must be seen to be complete before the next:
 //
-//	1 join     the new CA is put beside the old one into the bundle (Secret: ca.crt)
+//	1 join     the new CA joins the old one in the bundle (Secret: ca.crt)
 //	2 inject   the bundle is written into every target
-//	3 promote  when every target had it for the settling time, the new CA signs the serving
-//	           certificate, which every replica loads; the key of the old CA is gone
-//	4 drop     when the last certificate of the old CA has expired, it leaves the bundle
+//	3 promote  once every target has had it for the settling time, the new CA signs the serving
+//	           certificate, which every replica loads; the key of the old CA is deleted
+//	4 drop     once the last certificate of the old CA has expired, it leaves the bundle
 //
-// A target is read before the Secret is, and written only if it did not change since: so a replica
-// that lags never puts an older bundle over a newer one.
+// A keeper reads a target before it reads the Secret, and writes the target only if it has not
+// changed since. So a replica that lags never overwrites a newer bundle with an older one.
 package cert

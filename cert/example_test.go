@@ -14,7 +14,8 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// A server whose certificate is mounted from a Secret, and that needs no restart when it changes.
+// A server with a certificate that is mounted from a Secret. It needs no restart when the Secret
+// changes.
 func ExampleNewFiles() {
 	dir, err := os.MkdirTemp("", "certs")
 	if err != nil {
@@ -36,8 +37,8 @@ func ExampleNewFiles() {
 	// true
 }
 
-// A webhook server that makes its own certificate, shares it with its replicas, and tells the API
-// server to trust it.
+// A webhook server that makes its own certificate, shares it with its replicas, and makes the API
+// server trust it.
 func ExampleNewManaged() {
 	serve := func(ctx context.Context, c *client.Live, handler http.Handler) error {
 		source, err := cert.NewManaged(c, cert.ManagedOptions{
@@ -65,7 +66,7 @@ func ExampleNewManaged() {
 	_ = serve
 }
 
-// The permissions that go into a Role and a ClusterRole.
+// The permissions of a Role and a ClusterRole.
 func ExampleManagedOptions_Rules() {
 	o := cert.ManagedOptions{Namespace: "shop", Name: "shop-webhook-cert", Service: "shop-webhook", CRDs: []string{"orders.shop.example.com"}}
 	role, clusterRole := o.Rules()

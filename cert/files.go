@@ -17,19 +17,20 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// FilesOptions say where a certificate and its key are. They are read by NewFiles.
+// FilesOptions name the files of a certificate and its key. NewFiles reads them once.
 type FilesOptions struct {
-	// Dir is where relative names of Cert and Key begin. Empty: the working directory.
+	// Dir is the base of relative names in Cert and Key. Empty means the working directory.
 	Dir string
-	// Cert is a file with the certificate and what else belongs to its chain, in PEM form, that of
-	// the server first. Empty: tls.crt in Dir, as a mounted Secret has it.
+	// Cert is a PEM file with the certificate chain, the certificate of the server first. Empty
+	// means tls.crt in Dir, as in a mounted Secret.
 	Cert string
-	// Key is a file with the private key: PEM, not encrypted. Empty: tls.key in Dir.
+	// Key is a PEM file with the private key, not encrypted. Empty means tls.key in Dir.
 	Key string
-	// Interval between two reads. Zero or negative: 2 s. A change serves after two reads at most
-	// half a second or one Interval apart, whichever is shorter.
+	// Interval is the time between two reads. Zero or negative means 2 s. A change serves after two
+	// equal reads, half a second or one Interval apart, whichever is shorter.
 	Interval time.Duration
-	// Logger is told what was loaded, and once of each problem. Nil: slog.Default().
+	// Logger receives each certificate that is loaded, and each problem once. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -39,10 +40,12 @@ const (
 	maxFile         = 1 << 20
 )
 
-// Files is a certificate and its key in two files. It reads them every Interval and compares all
-// they hold, so that it does not matter how they are replaced: written over, deleted and created,
-// renamed, by a link that changes, or only in what follows the first certificate. What was read
-// twice alike, parses, matches and is not worse in time than what serves, is served.
+// Files is a certificate and its key in two files. It reads both every Interval and compares their
+// whole content. So any way to replace them works: overwrite, delete and create, rename, a changed
+// link, a change behind the first certificate.
+//
+// A pair serves once two reads were equal, it parses, and the key matches. A pair that is expired
+// or not valid yet does not replace a valid one.
 type Files struct {
 	service
 	o    FilesOptions
@@ -53,9 +56,9 @@ type Files struct {
 	stats Stats
 }
 
-// NewFiles reads the files and serves them. It starts nothing. An error names the file and what is
-// wrong with it: fs.ErrNotExist, a [FormatError] or a [MismatchError] lies beneath. A pair that
-// has expired or is not valid yet is no error here, but one of Check.
+// NewFiles reads the files and serves them. It starts no goroutine. An error names the file and
+// wraps fs.ErrNotExist, a [FormatError] or a [MismatchError]. A pair that has expired or is not
+// valid yet is no error here; Check reports it.
 func NewFiles(o FilesOptions) (*Files, error) {
 	if o.Dir == "" && (o.Cert == "" || o.Key == "") {
 		if o.Cert == "" {
@@ -63,7 +66,7 @@ func NewFiles(o FilesOptions) (*Files, error) {
 		}
 		return nil, errors.New("cert: Key: empty, and so is Dir")
 	}
-	o.Cert, o.Key = within(o.Dir, o.Cert, "tls.crt"), within(o.Dir, o.Key, "tls.key")
+	o.Cert, o.Key = resolvePath(o.Dir, o.Cert, "tls.crt"), resolvePath(o.Dir, o.Key, "tls.key")
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
@@ -76,9 +79,9 @@ func NewFiles(o FilesOptions) (*Files, error) {
 	return f, nil
 }
 
-func within(dir, name, otherwise string) string {
+func resolvePath(dir, name, defaultName string) string {
 	if name == "" {
-		name = otherwise
+		name = defaultName
 	}
 	if filepath.IsAbs(name) {
 		return name
@@ -92,23 +95,23 @@ func (f *Files) Run(ctx context.Context) error {
 		return fmt.Errorf("certificate source: %w", run.ErrRunning)
 	}
 	defer f.runs.Store(false)
-	told := ""
+	logged := ""
 	for wait := time.Duration(0); run.Sleep(ctx, wait) == nil; {
 		var err error
 		wait, err = f.read(time.Now())
 		switch {
-		case err == nil && told != "":
+		case err == nil && logged != "":
 			f.o.Logger.Info("certificate files are in order again", "cert", f.o.Cert)
-			told = ""
-		case err != nil && err.Error() != told:
-			f.o.Logger.Error("certificate files cannot be used; the certificate before them still serves", "err", err)
-			told = err.Error()
+			logged = ""
+		case err != nil && err.Error() != logged:
+			f.o.Logger.Error("certificate files cannot be used; the previous certificate still serves", "err", err)
+			logged = err.Error()
 		}
 	}
 	return context.Cause(ctx)
 }
 
-// read is one look at the files. The error is that of the core.
+// read reads both files once. The error is that of the core.
 func (f *Files) read(now time.Time) (time.Duration, error) {
 	cert, err := readFile(f.o.Cert)
 	var key []byte
@@ -168,34 +171,34 @@ func readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// filesCore decides what serves. It has no goroutine, lock or clock.
+// filesCore decides which pair serves. It has no goroutine, lock or clock.
 type filesCore struct {
 	cert, key string
 	interval  time.Duration
 
 	serving *pair
-	problem error // with what was last read and had settled
-	last    look
-	seen    bool // there was a look
+	problem error // of the last settled read
+	last    fileRead
+	seen    bool // there was a read
 }
 
-// look is what one read of the two files gave.
-type look struct {
+// fileRead is the result of one read of the two files.
+type fileRead struct {
 	cert, key []byte
 	problem   string
 }
 
-func (l look) equal(m look) bool {
+func (l fileRead) equal(m fileRead) bool {
 	return l.problem == m.problem && bytes.Equal(l.cert, m.cert) && bytes.Equal(l.key, m.key)
 }
 
-// step takes what was read and returns the pair that is to serve from now on, nil if nothing
-// changes, and how long to wait for the next look. What is new is believed only when it was read
-// twice, since a file may be half written; the first look of all is believed at once.
+// step takes the result of a read. It returns the pair to serve from now on, or nil if nothing
+// changes, and the wait until the next read. It accepts a change only when two reads were equal,
+// because a file may be half written. It accepts the very first read at once.
 func (c *filesCore) step(now time.Time, cert, key []byte, err error) (*pair, time.Duration) {
-	l := look{cert: cert, key: key}
+	l := fileRead{cert: cert, key: key}
 	if err != nil {
-		l = look{problem: err.Error()}
+		l = fileRead{problem: err.Error()}
 	}
 	settled := !c.seen || l.equal(c.last)
 	c.last, c.seen = l, true
@@ -212,7 +215,7 @@ func (c *filesCore) step(now time.Time, cert, key []byte, err error) (*pair, tim
 	}
 	p, err := parsePair(c.cert, cert, c.key, key)
 	if err == nil && c.serving != nil && c.serving.validity(c.cert, now) == nil {
-		err = p.validity(c.cert, now) // one that is valid is not replaced by one that is not
+		err = p.validity(c.cert, now) // an invalid pair does not replace a valid one
 	}
 	c.problem = err
 	if err != nil {

@@ -29,8 +29,8 @@ func writePair(t testing.TB, dir string, p pemPair) {
 	write(t, filepath.Join(dir, "tls.key"), p.key)
 }
 
-// kubelet puts the pair where the kubelet would: a folder of its own, the link ..data to it, moved
-// into place by a rename, and links to the files through it.
+// kubelet writes the pair as the kubelet does: into a new folder, with the link ..data to it
+// replaced by a rename, and links to the files through ..data.
 func kubelet(t testing.TB, dir, version string, p pemPair) {
 	t.Helper()
 	must := func(err error) {
@@ -68,15 +68,15 @@ func serving(t testing.TB, s Source) []byte {
 	return out
 }
 
-// TestReplaced is fault 28: whatever is done to the files, the old pair serves until the new one
-// parses, and 10 s after that the new one does.
+// TestReplaced is fault 28 of docs/faults. However the files change, the old pair serves until the
+// new one parses. Ten seconds later the new one serves.
 func TestReplaced(t *testing.T) {
 	const life = 1000 * time.Hour
 	type move struct {
 		do func(t *testing.T, dir string, next pemPair)
-		// says is in what Check says 10 s later; empty: all is in order.
+		// says is a part of the error of Check after 10 s. Empty means no error.
 		says string
-		// then what serves is the new pair.
+		// then reports whether the new pair serves in the end.
 		then bool
 	}
 	file := func(name string, data func(p pemPair) []byte) func(*testing.T, string, pemPair) {
@@ -103,7 +103,7 @@ func TestReplaced(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		links bool
-		chain bool // old and new differ in what follows the leaf only
+		chain bool // old and new differ only behind the leaf
 		moves []move
 	}{
 		{name: "deleted, then created", moves: []move{
@@ -233,9 +233,9 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestPassingTrouble: what is put right within half a second is nobody's concern, and what was read
-// only once does not serve, for it may be half of what is being written.
-func TestPassingTrouble(t *testing.T) {
+// TestShortProblemsAreNotReported: a problem that lasts less than half a second is not reported.
+// Files that were read only once do not serve, because they may be half written.
+func TestShortProblemsAreNotReported(t *testing.T) {
 	now := time.Now()
 	old, next := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	c := filesCore{cert: "C", key: "K", interval: 2 * time.Second}
@@ -259,7 +259,7 @@ func TestPassingTrouble(t *testing.T) {
 	}
 }
 
-func TestBadStart(t *testing.T) {
+func TestNewFilesNamesTheBadFile(t *testing.T) {
 	now := time.Now()
 	good, other := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	dir := t.TempDir()
@@ -293,8 +293,9 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
-// TestExpiredAtStart: it serves, since nothing better is there, and Check says so.
-func TestExpiredAtStart(t *testing.T) {
+// TestExpiredPairServesAtStart: an expired pair serves if there is no better one, and Check reports
+// it.
+func TestExpiredPairServesAtStart(t *testing.T) {
 	dir := t.TempDir()
 	writePair(t, dir, selfMade(t, time.Now().Add(-time.Hour), time.Minute))
 	f, err := NewFiles(FilesOptions{Dir: dir, Logger: silent})
@@ -308,7 +309,7 @@ func TestExpiredAtStart(t *testing.T) {
 	}
 }
 
-func TestRunTwice(t *testing.T) {
+func TestSecondRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		writePair(t, dir, selfMade(t, time.Now(), time.Hour))
@@ -316,7 +317,7 @@ func TestRunTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // again after it has ended, but not beside
+		for range 2 { // again after it has ended, but not concurrently
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- f.Run(ctx) }()

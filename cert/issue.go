@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// backdate is how long before its making a certificate begins to be valid, for clocks that lag.
+// backdate is how long before its creation a certificate becomes valid, for clocks that lag.
 const backdate = time.Hour
 
-// authority is a CA with its key. It is never changed.
+// authority is a CA with its key. It is immutable.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// found makes a CA.
-func found(name string, now time.Time, validity time.Duration) (*authority, error) {
+// newAuthority makes a CA.
+func newAuthority(name string, now time.Time, validity time.Duration) (*authority, error) {
 	serial, err := serialNumber()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func found(name string, now time.Time, validity time.Duration) (*authority, erro
 	return &authority{c, key}, nil
 }
 
-// issue makes a serving certificate, which ends no later than its CA.
+// issue makes a serving certificate. It expires no later than its CA.
 func (a *authority) issue(names []string, ips []net.IP, now time.Time, validity time.Duration) (*pair, error) {
 	serial, err := serialNumber()
 	if err != nil {
@@ -102,7 +102,7 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypt
 	return c, nil
 }
 
-// serialNumber is random, of 127 bits and never short.
+// serialNumber returns a random number of exactly 127 bits.
 func serialNumber() (*big.Int, error) {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
 	if err != nil {
@@ -111,8 +111,8 @@ func serialNumber() (*big.Int, error) {
 	return n.SetBit(n, 126, 1), nil
 }
 
-// made is when a certificate of ours was made.
-func made(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
+// createdAt returns the creation time of a certificate made here.
+func createdAt(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
 func encodeCertificates(certs ...*x509.Certificate) []byte {
 	var out []byte
@@ -130,7 +130,7 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// fingerprint names a certificate.
+// fingerprint identifies a certificate.
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:16])

@@ -21,16 +21,16 @@ import (
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// fieldOwner of what is written.
+// fieldOwner owns the fields that this package writes.
 const fieldOwner = client.FieldOwner("flyball-cert")
 
-// liveDoor is the door to the API server. A read without a version is of the latest state.
-type liveDoor struct {
+// liveAPI accesses the API server. A read without a resourceVersion returns the latest state.
+type liveAPI struct {
 	c *client.Live
 	o ManagedOptions
 }
 
-func (d *liveDoor) secret(ctx context.Context) (*corev1.Secret, error) {
+func (d *liveAPI) secret(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	s, err := client.Get[corev1.Secret](ctx, d.c, object.Key{Namespace: d.o.Namespace, Name: d.o.Name})
@@ -41,7 +41,7 @@ func (d *liveDoor) secret(ctx context.Context) (*corev1.Secret, error) {
 	return s, err
 }
 
-func (d *liveDoor) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, error) {
+func (d *liveAPI) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if s.ResourceVersion != "" {
@@ -56,7 +56,7 @@ func (d *liveDoor) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, e
 	return s, err
 }
 
-func (d *liveDoor) target(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+func (d *liveAPI) target(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	obj, err := client.Get[unstructured.Unstructured](ctx, d.c, object.Key{Name: t.name}, client.OfKind(t.kind))
@@ -67,14 +67,14 @@ func (d *liveDoor) target(ctx context.Context, t target) (*unstructured.Unstruct
 	return obj, err
 }
 
-func (d *liveDoor) inject(ctx context.Context, before, after *unstructured.Unstructured) error {
+func (d *liveAPI) inject(ctx context.Context, before, after *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err := client.Patch(ctx, d.c, before, client.DiffWithLock(before, after), fieldOwner)
 	return raced(err)
 }
 
-// raced turns the errors of a change that came too late into errRaced.
+// raced wraps errRaced around the errors of an object that has changed or is deleted.
 func raced(err error) error {
 	var conflict *client.ConflictError
 	var gone *client.NotFoundError
@@ -84,17 +84,17 @@ func raced(err error) error {
 	return err
 }
 
-// followed is what the watch of an object says of it.
-type followed struct{ watched, changed atomic.Bool }
+// watchState is the state of the watch of an object.
+type watchState struct{ watched, changed atomic.Bool }
 
-// mayDiffer reports whether the object may have changed since it was asked last.
-func (f *followed) mayDiffer() bool { return f.changed.Swap(false) || !f.watched.Load() }
+// mayHaveChanged reports whether the object may have changed since the last call.
+func (f *watchState) mayHaveChanged() bool { return f.changed.Swap(false) || !f.watched.Load() }
 
-// follow wakes the loop whenever one object changes. Where that may not be watched, or cannot be,
-// Poll does without it.
-func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *followed) error {
+// follow wakes the loop at each change of one object, until ctx ends. Without permission to watch,
+// or without a watch, Poll replaces it.
+func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *watchState) error {
 	fails := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Max: 30 * time.Second, Jitter: 0.3, ResetAfter: time.Minute}}
-	told := false
+	logged := false
 	for {
 		err := m.watch(ctx, gvk, namespace, name, f)
 		f.watched.Store(false)
@@ -102,9 +102,9 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 			return context.Cause(ctx)
 		}
 		var forbidden *client.ForbiddenError
-		if errors.As(err, &forbidden) && !told {
-			told = true
-			m.o.Logger.Warn("changes are noticed by polling only", "poll", m.o.Poll, "err", err)
+		if errors.As(err, &forbidden) && !logged {
+			logged = true
+			m.o.Logger.Warn("a watch is forbidden; changes are noticed by polling", "poll", m.o.Poll, "err", err)
 		}
 		if err := run.Sleep(ctx, fails.Fail(time.Now())); err != nil {
 			return err
@@ -112,13 +112,13 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 	}
 }
 
-func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *followed) error {
+func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, f *watchState) error {
 	w, err := client.Watch[metav1.PartialObjectMetadata](ctx, m.c, client.OfKind(gvk), client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 	if err != nil {
 		return err
 	}
 	defer w.Stop()
-	f.changed.Store(true) // it does not tell what happened before
+	f.changed.Store(true) // the watch does not report changes before its start
 	f.watched.Store(true)
 	for ev, err := range w.Events() {
 		if err != nil {

@@ -54,7 +54,7 @@ func live(t *testing.T) *cluster {
 	return &cluster{Live: c, t: t, plane: p, ctx: ctx, ns: planetest.Namespace(t, p)}
 }
 
-// managed makes one of the test's namespace.
+// managed returns a Managed in the test's namespace.
 func (c *cluster) managed(o cert.ManagedOptions) *cert.Managed {
 	c.t.Helper()
 	o.Namespace, o.Name = c.ns, "hook-cert"
@@ -89,7 +89,7 @@ func (c *cluster) run(s cert.Source) (stop func()) {
 	return stop
 }
 
-// until waits for what cond says.
+// until waits until cond returns nil.
 func (c *cluster) until(what string, cond func() error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
@@ -110,7 +110,7 @@ func (c *cluster) inOrder(s cert.Source) {
 	c.until("in order", func() error { return s.Check(c.ctx) })
 }
 
-// hook answers every admission review with yes, under the certificates of its sources in turn.
+// hook allows every admission review, with the certificates of its sources in turn.
 type hook struct {
 	sources []cert.Source
 	turn    atomic.Int64
@@ -131,7 +131,7 @@ func (h *hook) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c, err
 }
 
-// served is how many certificates were served, of how many CAs, since the last forget.
+// served returns the number of certificates served since the last forget, and of their CAs.
 func (h *hook) served() (certificates, cas int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +156,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review.Request = nil
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/once" {
-		w.Header().Set("Connection", "close") // the next call shakes hands anew
+		w.Header().Set("Connection", "close") // the next call needs a new handshake
 	}
 	_ = json.NewEncoder(w).Encode(review)
 }
@@ -180,7 +180,7 @@ func (c *cluster) listen(sources ...cert.Source) (*hook, string) {
 	return h, "https://" + l.Addr().String()
 }
 
-// validating makes a configuration of the test's name whose webhooks call the urls for the
+// validating makes a configuration with the test's name. Its webhooks call the urls for the
 // ConfigMaps of the test's namespace.
 func (c *cluster) validating(urls ...string) string {
 	c.t.Helper()
@@ -240,9 +240,9 @@ func (c *cluster) secret() *corev1.Secret {
 }
 
 // TestRotateUnderLoad rotates the CA and the serving certificate every 5 s, in three replicas that
-// answer in turn, while the API server calls 50 times a second: by connections that stay, and by some
-// that are made for each call. No call fails. Certificates are valid for much longer than they are
-// used, so that a machine that is busy is late and nothing else.
+// answer in turn. The API server calls 50 times a second, on kept connections and on some new ones.
+// No call fails. Certificates are valid for much longer than they are used, so a busy machine only
+// delays the test.
 func TestRotateUnderLoad(t *testing.T) {
 	const every = 10 * time.Second
 	length, settle, rotate := 15*time.Second, time.Second, every/2

@@ -23,13 +23,13 @@ var silent = slog.New(slog.DiscardHandler)
 
 var loopback = []net.IP{net.IPv4(127, 0, 0, 1)}
 
-// pemPair is a certificate and a key as they stand in files.
+// pemPair is a certificate and a key as PEM.
 type pemPair struct{ cert, key []byte }
 
-// selfMade is a serving certificate of a CA of its own.
+// selfMade returns a serving certificate with a CA of its own.
 func selfMade(t testing.TB, now time.Time, validity time.Duration) pemPair {
 	t.Helper()
-	ca, err := found("test", now, 100*validity)
+	ca, err := newAuthority("test", now, 100*validity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,11 @@ func selfMade(t testing.TB, now time.Time, validity time.Duration) pemPair {
 	return pemPair{p.certPEM, p.keyPEM}
 }
 
-// chained is one leaf below two intermediates of the same key: the chains differ after the leaf.
+// chained returns one leaf below two intermediates with the same key: the chains differ behind the
+// leaf.
 func chained(t testing.TB, now time.Time, validity time.Duration) (a, b pemPair) {
 	t.Helper()
-	root, err := found("root", now, 100*validity)
+	root, err := newAuthority("root", now, 100*validity)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,42 +21,41 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// ManagedOptions say which certificate to make, and who is to trust it. They are read by
-// NewManaged.
+// ManagedOptions describe the certificate and its clients. NewManaged reads them once.
 type ManagedOptions struct {
-	// Namespace and Name of the Secret that all replicas share. Required. One that exists and has
-	// not the Label is left alone, with an error. Nothing else is to hold a copy: its keys can
-	// sign for every name.
+	// Namespace and Name of the Secret that all replicas share. Required. An existing Secret
+	// without the Label is not written; Check returns an error. Keep no copy of it anywhere: its
+	// keys can sign for every name.
 	Namespace, Name string
 
-	// Service in Namespace that the server is called by. The certificate is then for SERVICE.NS.svc,
-	// SERVICE.NS.svc.cluster.local and SERVICE.NS. Empty: only DNSNames and IPs, of which there
-	// must then be one.
+	// Service in Namespace that serves the certificate. The certificate is for SERVICE.NS.svc,
+	// SERVICE.NS.svc.cluster.local and SERVICE.NS. Empty means only DNSNames and IPs; then at least
+	// one is required.
 	Service string
-	// DNSNames and IPs that the certificate is for, beside those of the Service.
+	// DNSNames and IPs of the certificate, in addition to those of the Service.
 	DNSNames []string
 	IPs      []net.IP
 
-	// Mutating, Validating and CRDs name the objects that the CA bundle is written into: to every
-	// client in them that calls a name of the certificate, by service or by url. One that is not
-	// there, or calls none, is reported by Check, and looked for again. One with an annotation of
-	// cert-manager is not written.
+	// Mutating, Validating and CRDs name the target objects. The CA bundle is written into every
+	// clientConfig in them that calls a name of the certificate, by service or by url. Check
+	// reports a target that does not exist or has no such clientConfig; it is looked up again. A
+	// target with an annotation of cert-manager is not written.
 	Mutating, Validating, CRDs []string
 
-	// Validity of a serving certificate, and the age at which it is replaced. Zero or negative: 90
-	// days, and two thirds of Validity. Rotate must be less than Validity by more than twice the
-	// Settle.
+	// Validity of a serving certificate, and Rotate, the age at which it is replaced. Zero or
+	// negative means 90 days, and two thirds of Validity. Rotate must be less than Validity by more
+	// than twice the Settle.
 	Validity, Rotate time.Duration
-	// CAValidity and CARotate are the same for the CA. Zero or negative: a year, or Validity if
-	// that is longer, and two thirds of it.
+	// CAValidity and CARotate are the same for the CA. Zero or negative means a year, or Validity
+	// if that is longer, and two thirds of CAValidity.
 	CAValidity, CARotate time.Duration
-	// Settle is how long it takes at most until all API servers use a bundle that was written:
-	// a new CA does not sign earlier. Zero: 5 s. Negative: not at all.
+	// Settle is the longest time until all API servers use a written bundle. A new CA does not sign
+	// before. Zero means 5 s. Negative means no wait.
 	Settle time.Duration
-	// Poll is how often everything is looked at even if no watch tells of a change. Zero or
-	// negative: 15 s.
+	// Poll is the interval of a full check without any event of a watch. Zero or negative means 15
+	// s.
 	Poll time.Duration
-	// Logger is told of every change, and once of each problem. Nil: slog.Default().
+	// Logger receives every change, and each problem once. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -67,18 +66,18 @@ const (
 	defaultPoll     = 15 * time.Second
 	defaultValidity = 90 * day
 	defaultCA       = 365 * day
-	// patience is how long trouble with the server may last before Check tells of it: what serves
-	// goes on without the server.
+	// patience is how long errors of the server may last before Check reports them. The serving
+	// certificate does not need the server.
 	patience = time.Minute
 )
 
-// Managed is a certificate made here: a CA and a serving certificate in a Secret, renewed in time,
-// with the CA written where the API server looks for it. Every replica of a program runs one,
-// standbys too, for each of them answers calls; which of them writes does not matter.
+// Managed is a certificate made here. The Secret holds a CA and a serving certificate. Both are
+// renewed in time, and the CA bundle is written where the API server reads it. Every replica of a
+// program runs a Managed, standbys too, because each answers calls. Any of them may write.
 //
-// A deleted Secret is written again from memory, if a replica still has it; one that was damaged is
-// mended, with as much of it as can be used, and logged at Error. To have all keys made anew put
-// the RotateAnnotation on the Secret.
+// If the Secret is deleted, a replica writes it again from memory. A damaged Secret is repaired
+// with its usable parts, and logged at Error. To renew all keys, put the RotateAnnotation on the
+// Secret.
 type Managed struct {
 	service
 	c      *client.Live
@@ -87,16 +86,16 @@ type Managed struct {
 	wake   chan struct{}
 	runs   atomic.Bool
 
-	mu     sync.Mutex
-	report report
-	stats  Stats
-	err    error     // of the last pass
-	bad    time.Time // when passes began to fail; zero: the last was good
+	mu           sync.Mutex
+	report       report
+	stats        Stats
+	err          error     // of the last pass
+	failingSince time.Time // first failure since the last good pass; zero means the last pass was good
 }
 
-// NewManaged checks the options. It starts nothing and asks nobody: the certificate is there once
-// Run has made or read it. The client must be one without a fence, for replicas that do not lead
-// need certificates too.
+// NewManaged validates the options. It starts no goroutine and sends no request: the certificate
+// exists once Run has made or read it. The client must have no fence, because replicas that do not
+// lead need certificates too.
 func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	if c == nil {
 		return nil, errors.New("cert: client is nil")
@@ -111,14 +110,14 @@ func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	o.Logger = logguard.Logger(o.Logger)
 	m := &Managed{service: newService(), c: c, o: o, wake: make(chan struct{}, 1)}
 	m.keeper = &keeper{
-		core:    core{policy: p},
-		fresh:   &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
-		targets: o.targets(), door: &liveDoor{c, o}, now: time.Now, load: m.put, log: o.Logger,
+		core:     core{policy: p},
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
+		targets:  o.targets(), api: &liveAPI{c, o}, now: time.Now, load: m.put, log: o.Logger,
 	}
 	return m, nil
 }
 
-// policy is the options with their defaults; the error names the field.
+// policy returns the options with defaults. The error names the field.
 func (o ManagedOptions) policy() (policy, error) {
 	p := policy{
 		name: o.Name, validity: o.Validity, rotate: o.Rotate, caValidity: o.CAValidity, caRotate: o.CARotate,
@@ -162,7 +161,7 @@ func (o ManagedOptions) policy() (policy, error) {
 }
 
 func (p *policy) durations() error {
-	otherwise := func(d *time.Duration, v time.Duration) {
+	setDefault := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
 			*d = v
 		}
@@ -171,10 +170,10 @@ func (p *policy) durations() error {
 		p.settle = defaultSettle
 	}
 	p.settle = max(p.settle, 0)
-	otherwise(&p.validity, defaultValidity)
-	otherwise(&p.rotate, p.validity*2/3)
-	otherwise(&p.caValidity, max(defaultCA, p.validity))
-	otherwise(&p.caRotate, p.caValidity*2/3)
+	setDefault(&p.validity, defaultValidity)
+	setDefault(&p.rotate, p.validity*2/3)
+	setDefault(&p.caValidity, max(defaultCA, p.validity))
+	setDefault(&p.caRotate, p.caValidity*2/3)
 	switch {
 	case p.validity-p.rotate <= 2*p.settle:
 		return fmt.Errorf("cert: Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
@@ -200,19 +199,19 @@ func (o ManagedOptions) targets() []target {
 	return out
 }
 
-// Run implements [Source]: it looks at the Secret and the targets whenever a watch tells of a
-// change, when something is due, and every Poll.
+// Run implements [Source]. It checks the Secret and the targets at each event of a watch, when an
+// action is due, and every Poll.
 func (m *Managed) Run(ctx context.Context) error {
 	if !m.runs.CompareAndSwap(false, true) {
 		return fmt.Errorf("certificate source: %w", run.ErrRunning)
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)
-	targets := make([]followed, len(m.keeper.targets))
-	m.keeper.changed = func(i int) bool { return targets[i].mayDiffer() }
+	targets := make([]watchState, len(m.keeper.targets))
+	m.keeper.changed = func(i int) bool { return targets[i].mayHaveChanged() }
 	g.Go("", m.loop)
 	g.Go("", func(ctx context.Context) error {
-		return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name, new(followed))
+		return m.follow(ctx, secretKind, m.o.Namespace, m.o.Name, new(watchState))
 	})
 	for i, t := range m.keeper.targets {
 		g.Go("", func(ctx context.Context) error { return m.follow(ctx, t.kind, "", t.name, &targets[i]) })
@@ -222,10 +221,10 @@ func (m *Managed) Run(ctx context.Context) error {
 }
 
 func (m *Managed) loop(ctx context.Context) error {
-	// Two programs that undo what the other did must not load the server.
+	// Two programs that undo each other's writes must not load the server.
 	pace := backoff.Bucket{Rate: 5, Burst: 20}
 	fails := backoff.Backoff{Policy: backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Second, Jitter: 0.2}}
-	told := ""
+	logged := ""
 	for {
 		if err := run.Sleep(ctx, pace.Reserve(time.Now())); err != nil {
 			return err
@@ -237,11 +236,11 @@ func (m *Managed) loop(ctx context.Context) error {
 		m.publish(err)
 		problem := errors.Join(m.keeper.report.problems...)
 		switch {
-		case problem == nil && told != "":
+		case problem == nil && logged != "":
 			m.o.Logger.Info("certificates are in order again")
-			told = ""
-		case problem != nil && problem.Error() != told:
-			told = problem.Error()
+			logged = ""
+		case problem != nil && problem.Error() != logged:
+			logged = problem.Error()
 			m.o.Logger.Error("certificates are not in order", "err", problem)
 		}
 		if wait <= 0 || wait > m.o.Poll {
@@ -258,7 +257,7 @@ func (m *Managed) loop(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something wakes it, at most d.
+// sleep waits for a wake-up, at most d.
 func (m *Managed) sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -271,7 +270,7 @@ func (m *Managed) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// put is the load of the keeper.
+// put is the keeper's load function.
 func (m *Managed) put(p *pair) {
 	m.load(p)
 	m.mu.Lock()
@@ -280,25 +279,25 @@ func (m *Managed) put(p *pair) {
 	m.stats.NotBefore, m.stats.NotAfter = p.notBefore, p.notAfter
 }
 
-// publish hands the outcome of a pass to those who ask.
+// publish makes the result of a pass visible to Check and Stats.
 func (m *Managed) publish(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.report, m.err = m.keeper.report, err
 	switch {
 	case err == nil:
-		m.bad = time.Time{}
-	case m.bad.IsZero():
-		m.bad = time.Now()
+		m.failingSince = time.Time{}
+	case m.failingSince.IsZero():
+		m.failingSince = time.Now()
 	}
 	if err != nil {
 		m.stats.Errors++
 	}
 }
 
-// Check implements [Source]. It tells of a Secret that cannot be used, of targets that are missing
-// or do not trust the certificate, of refused requests, and of expiry; of a server that cannot be
-// reached only once that has lasted for a minute, for what serves does not need it.
+// Check implements [Source]. It reports a Secret that cannot be used, targets that are missing or
+// do not trust the certificate, rejected requests, and expiry. It reports an unreachable server
+// only after a minute, because the serving certificate does not need it.
 func (m *Managed) Check(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,15 +311,15 @@ func (m *Managed) Check(context.Context) error {
 	}
 	var out []error
 	for _, problem := range m.report.problems {
-		if !passing(problem) || now.Sub(m.bad) >= patience {
+		if !temporary(problem) || now.Sub(m.failingSince) >= patience {
 			out = append(out, problem)
 		}
 	}
 	return errors.Join(out...)
 }
 
-// passing reports whether an error is of a server that may be well again soon.
-func passing(err error) bool {
+// temporary reports whether err is a temporary failure of the server.
+func temporary(err error) bool {
 	var unavailable *client.UnavailableError
 	var timeout *client.TimeoutError
 	var busy *client.TooManyRequestsError

@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestManagedOptions(t *testing.T) {
+func TestManagedOptionsAreValidated(t *testing.T) {
 	c := new(client.Live)
 	ok := cert.ManagedOptions{Namespace: "ns", Name: "s", Service: "hook"}
 	with := func(change func(*cert.ManagedOptions)) cert.ManagedOptions {
@@ -74,7 +74,7 @@ func TestManagedOptions(t *testing.T) {
 	}
 }
 
-// widgets is a CRD with a conversion webhook, of the test's name.
+// widgets creates a CRD with a conversion webhook and the test's name.
 func (c *cluster) widgets(url string) string {
 	c.t.Helper()
 	group := c.ns + ".example.com"
@@ -100,9 +100,9 @@ func (c *cluster) widgets(url string) string {
 	return made.GetName()
 }
 
-// TestInjected: the bundle is in a CRD and in what of a configuration calls us, and nowhere else;
-// what the user applies anew gets it again.
-func TestInjected(t *testing.T) {
+// TestBundleIsInjectedOnlyIntoOurClients: the bundle is in a CRD, and in those webhooks of a
+// configuration that call us, and nowhere else. A target that the user applies again gets it again.
+func TestBundleIsInjectedOnlyIntoOurClients(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns
 	h, url := c.listen(nil)
@@ -152,8 +152,8 @@ func TestInjected(t *testing.T) {
 	c.works()
 }
 
-// TestSecretDeleted: it comes back as it was, and all goes on.
-func TestSecretDeleted(t *testing.T) {
+// TestDeletedSecretIsRestored: the Secret is restored as it was, and everything continues.
+func TestDeletedSecretIsRestored(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{})
 	c.run(m)
@@ -177,8 +177,8 @@ func TestSecretDeleted(t *testing.T) {
 	})
 }
 
-// TestForeignSecret: what is not ours stays as it is, and Check says so.
-func TestForeignSecret(t *testing.T) {
+// TestForeignSecretIsNotWritten: a Secret without our label is not changed, and Check reports it.
+func TestForeignSecretIsNotWritten(t *testing.T) {
 	for name, s := range map[string]*corev1.Secret{
 		"label": {Data: map[string][]byte{"password": []byte("x")}},
 		"type": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{cert.Label: "true"}}, Type: corev1.SecretTypeBasicAuth,
@@ -206,13 +206,14 @@ func TestForeignSecret(t *testing.T) {
 			if err := client.Delete(c.ctx, c.Live, made); err != nil {
 				t.Fatal(err)
 			}
-			<-m.Ready() // once it is away, all is well
+			<-m.Ready() // once the Secret is deleted, Managed starts
 		})
 	}
 }
 
-// TestEdited: what an edit made useless is made anew, and all else in the Secret stays.
-func TestEdited(t *testing.T) {
+// TestEditedSecretIsRepaired: parts that an edit broke are made anew, and all other fields of the
+// Secret stay.
+func TestEditedSecretIsRepaired(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{})
 	c.run(m)
@@ -241,7 +242,7 @@ func TestEdited(t *testing.T) {
 	})
 }
 
-// TestRotateOnDemand: the annotation brings a new CA, and goes.
+// TestRotateOnDemand: the annotation causes a new CA, and is removed.
 func TestRotateOnDemand(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{Settle: 100 * time.Millisecond})
@@ -265,8 +266,8 @@ func TestRotateOnDemand(t *testing.T) {
 	}
 }
 
-// TestRules: Managed works with the permissions that Rules names, and says which one is missing.
-func TestRules(t *testing.T) {
+// TestRulesAreEnough: Managed works with the permissions of Rules, and reports which one is missing.
+func TestRulesAreEnough(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns
 	_, url := c.listen(nil)
@@ -326,8 +327,8 @@ func grant[O object.Object](c *cluster, obj O) {
 	}
 }
 
-// TestLeftToCertManager: a target that cert-manager writes is not written.
-func TestLeftToCertManager(t *testing.T) {
+// TestTargetOfCertManagerIsNotWritten: a target with cert-manager's annotation is not written.
+func TestTargetOfCertManagerIsNotWritten(t *testing.T) {
 	c := live(t)
 	name := "hook-" + c.ns
 	_, url := c.listen(nil)

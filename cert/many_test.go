@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// counted is a server that counts what it is asked.
+// counted is a server that counts requests.
 type counted struct {
 	kept    *corev1.Secret
 	objects map[string]*unstructured.Unstructured
@@ -52,9 +52,9 @@ func (c *counted) inject(_ context.Context, before, after *unstructured.Unstruct
 	return nil
 }
 
-// Forty CRDs are settled in one pass, without an alarm and with two looks at each; at rest one is
-// looked at in each pass, and one that changes at once.
-func TestManyTargets(t *testing.T) {
+// Forty CRDs are settled in one pass, without an error and with two reads of each. Later, each pass
+// reads one of them, and a changed one at once.
+func TestFortyTargetsSettleInOnePass(t *testing.T) {
 	const many = 40
 	c := &counted{objects: map[string]*unstructured.Unstructured{}}
 	changed := map[int]bool{}
@@ -63,8 +63,8 @@ func TestManyTargets(t *testing.T) {
 			name: "test", ips: loopback, settle: time.Minute,
 			validity: 90 * 24 * time.Hour, rotate: 30 * 24 * time.Hour, caValidity: 10 * 365 * 24 * time.Hour, caRotate: 365 * 24 * time.Hour,
 		}},
-		door: c, now: time.Now, load: func(*pair) {}, log: silent,
-		fresh: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
+		api: c, now: time.Now, load: func(*pair) {}, log: silent,
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
 	}
 	w := &world{}
 	for i := range many {
@@ -103,7 +103,7 @@ func TestManyTargets(t *testing.T) {
 	if c.injects != 1 {
 		t.Errorf("after an edit: %d writes", c.injects)
 	}
-	// And one of which no watch tells, by and by.
+	// A change that no watch reports is found after some passes.
 	c.objects["crd-9"] = w.blank(target{crd, "crd-9"})
 	c.objects["crd-9"].SetResourceVersion(c.next())
 	for range many {

@@ -20,22 +20,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// errOver ends the coroutine of a replica of the model.
-var errOver = errors.New("the replica is over")
+// errStopped ends the coroutine of a replica.
+var errStopped = errors.New("the replica is stopped")
 
 const (
 	modelReplicas = 3
 	modelServers  = 2
 	modelTargets  = 2
-	// modelStall is how long a replica may stand still between two requests: a pass can take longer
+	// modelStall is the longest pause of a replica between two requests: a pass can take longer
 	// than the settling time.
 	modelStall = time.Second
-	// modelPoll is how long it waits between two passes.
+	// modelPoll is the longest wait between two passes.
 	modelPoll = 5 * time.Second
 )
 
-// world is a cluster on a clock of its own. The keepers run as they are, one request at a time in
-// whichever order is drawn; each API server sees a target as it was up to settle ago.
+// world is a cluster with a clock of its own. The real keepers run one request at a time, in random
+// order. Each API server sees a target as it was up to settle ago.
 type world struct {
 	t        *rapid.T
 	policy   policy
@@ -45,9 +45,9 @@ type world struct {
 	targets  []target
 	history  [][]written // of each target
 	replicas []*replica
-	views    [modelServers][modelTargets]int // which of the history an API server sees
-	promoted map[string]bool                 // CAs that signed what was served
-	signed   map[string]*x509.Certificate    // bundle and leaf → CA, found once
+	views    [modelServers][modelTargets]int // index in history that an API server sees
+	promoted map[string]bool                 // CAs that signed a served certificate
+	signed   map[string]*x509.Certificate    // bundle and leaf → CA, as a cache
 }
 
 // written is a state of a target.
@@ -58,14 +58,14 @@ type written struct {
 
 // replica is one keeper, as a coroutine that stops before each of its requests.
 type replica struct {
-	w     *world
-	serve *pair
-	next  func() (time.Duration, bool) // goes on to the next request, or says how long it waits
-	stop  func()
-	due   time.Time // it must go on by then
-	ice   time.Time // it stands still until then, whatever it is doing
-	rest  bool      // between two passes
-	yield func(time.Duration) bool
+	w           *world
+	serve       *pair
+	next        func() (time.Duration, bool) // runs to the next request, or returns the wait until the next pass
+	stop        func()
+	due         time.Time // it must continue by then
+	frozenUntil time.Time // it is frozen until then
+	idle        bool      // between two passes
+	yield       func(time.Duration) bool
 }
 
 func newWorld(t *rapid.T) *world {
@@ -88,7 +88,7 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// blank is a target as its user applies it.
+// blank returns a target as its user applies it.
 func (w *world) blank(t target) *unstructured.Unstructured {
 	config := map[string]any{"url": "https://127.0.0.1:1"}
 	obj := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{map[string]any{"clientConfig": config}}}}
@@ -104,48 +104,48 @@ func (w *world) blank(t target) *unstructured.Unstructured {
 	return obj
 }
 
-// start begins a replica that remembers nothing.
+// start starts a replica without memory.
 func (r *replica) start() {
 	k := &keeper{
-		core: core{policy: r.w.policy}, targets: r.w.targets, door: r, now: func() time.Time { return r.w.now }, log: silent,
-		fresh: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
-		load:  func(p *pair) { r.serve = p },
+		core: core{policy: r.w.policy}, targets: r.w.targets, api: r, now: func() time.Time { return r.w.now }, log: silent,
+		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
+		load:     func(p *pair) { r.serve = p },
 	}
-	at := make([]int, len(r.w.targets)) // what its watches have told
+	at := make([]int, len(r.w.targets)) // the events that its watches have delivered
 	k.changed = func(i int) bool {
 		was := at[i]
 		at[i] = len(r.w.history[i])
 		return at[i] != was
 	}
-	r.serve, r.rest, r.ice = nil, false, time.Time{}
+	r.serve, r.idle, r.frozenUntil = nil, false, time.Time{}
 	r.due = r.w.now.Add(modelStall)
 	r.next, r.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		r.yield = yield
 		for {
 			wait, err := k.pass(context.Background())
-			if errors.Is(err, errOver) {
+			if errors.Is(err, errStopped) {
 				return
 			}
 			if err != nil {
 				wait = 100 * time.Millisecond
 			}
-			r.rest = true
+			r.idle = true
 			if !yield(wait) {
 				return
 			}
-			r.rest = false
+			r.idle = false
 		}
 	})
 }
 
-// step lets the replica do one request, or begin a pass.
+// step lets the replica do one request, or start a pass.
 func (r *replica) step() {
-	if r.w.now.Before(r.ice) {
+	if r.w.now.Before(r.frozenUntil) {
 		return
 	}
 	wait, _ := r.next()
 	switch {
-	case !r.rest:
+	case !r.idle:
 		wait = modelStall
 	case wait <= 0 || wait > modelPoll:
 		wait = modelPoll
@@ -156,7 +156,7 @@ func (r *replica) step() {
 // ask stops before a request.
 func (r *replica) ask() error {
 	if !r.yield(0) {
-		return errOver
+		return errStopped
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (w *world) latest(i int) *unstructured.Unstructured {
 	return w.history[i][len(w.history[i])-1].obj
 }
 
-// pass lets time go on, and with it whoever must not stand still any longer.
+// pass advances the clock, and steps every replica that is due.
 func (w *world) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for {
@@ -246,7 +246,7 @@ func (w *world) pass(d time.Duration) {
 	w.check()
 }
 
-// see moves every API server on to what it must have seen by now.
+// see advances every API server to the state that it must have seen by now.
 func (w *world) see() {
 	for s := range w.views {
 		for i, h := range w.history {
@@ -257,11 +257,12 @@ func (w *world) see() {
 	}
 }
 
-// check is the point: whoever trusts us at all trusts what every replica serves.
+// check is the property: every client that trusts us at all trusts the certificate of every
+// replica.
 func (w *world) check() {
 	for n, r := range w.replicas {
 		if r.serve == nil {
-			continue // it has not begun to serve
+			continue // it does not serve yet
 		}
 		leaf := r.serve.cert.Leaf
 		w.promoted[leaf.Issuer.CommonName] = true
@@ -278,7 +279,7 @@ func (w *world) check() {
 						w.t.Fatal(err)
 					}
 					if len(bundle) == 0 {
-						continue // nobody trusted anything here: it was just applied
+						continue // no client trusted anything here: it was just applied
 					}
 					ca := w.signer(bundle, leaf)
 					switch {
@@ -307,9 +308,9 @@ func (w *world) signer(bundle []byte, leaf *x509.Certificate) *x509.Certificate 
 	return ca
 }
 
-// TestModel walks random schedules of three replicas that act, freeze and crash, of API
-// servers that lag, and of a user who applies targets anew, takes them away and asks for rotations.
-func TestModel(t *testing.T) {
+// TestClientsTrustEveryReplicaAtAllTimes runs random schedules. Three replicas act, freeze and
+// crash; API servers lag. A user applies targets again, deletes them and requests rotations.
+func TestClientsTrustEveryReplicaAtAllTimes(t *testing.T) {
 	walk := 3 * time.Minute // of the world's clock
 	if os.Getenv("FLYBALL_LONG") == "1" {
 		walk *= 10
@@ -333,23 +334,23 @@ func TestModel(t *testing.T) {
 				w.replicas[replica.Draw(t, "replica")].step()
 			case kind < 80:
 				w.pass(time.Duration(millis.Draw(t, "ms")) * time.Millisecond)
-			case kind < 92: // an API server hears of something
+			case kind < 92: // an API server sees an event
 				s, i := rapid.IntRange(0, modelServers-1).Draw(t, "server"), targetOf.Draw(t, "target")
 				if w.views[s][i]+1 < len(w.history[i]) {
 					w.views[s][i]++
 				}
-			case kind < 93: // frozen, for longer than it takes to settle
+			case kind < 93: // frozen, for longer than the settling time
 				r := w.replicas[replica.Draw(t, "replica")]
-				r.ice = w.now.Add(12 * time.Second)
-				r.due = r.ice
-			case kind < 95: // a crash: the replica comes again without a memory
+				r.frozenUntil = w.now.Add(12 * time.Second)
+				r.due = r.frozenUntil
+			case kind < 95: // a crash: the replica restarts without memory
 				r := w.replicas[replica.Draw(t, "replica")]
 				r.stop()
 				r.start()
-			case kind < 97: // applied anew
+			case kind < 97: // applied again
 				i := targetOf.Draw(t, "target")
 				w.history[i] = append(w.history[i], written{w.now, w.blank(w.targets[i])})
-			case kind < 98: // taken away
+			case kind < 98: // deleted
 				i := targetOf.Draw(t, "target")
 				w.history[i] = append(w.history[i], written{w.now, nil})
 			case kind < 99 && w.secret != nil:
@@ -359,7 +360,7 @@ func TestModel(t *testing.T) {
 			}
 			w.check()
 		}
-		// Left alone, every target comes to trust what is served.
+		// Without faults, every target comes to trust the served certificates.
 		for i := range w.targets {
 			w.history[i] = append(w.history[i], written{w.now, w.blank(w.targets[i])})
 		}
@@ -371,7 +372,7 @@ func TestModel(t *testing.T) {
 		}
 		st := parseState(w.secret)
 		for i := range w.targets {
-			if s := w.policy.look(w.latest(i), nil); s.ours != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
+			if s := w.policy.inspect(w.latest(i), nil); s.ours != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
 				t.Fatalf("%v does not trust what is served", w.targets[i])
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// policy is what [ManagedOptions] say about time and names, defaults filled in.
+// policy holds the times and names of [ManagedOptions], with defaults.
 type policy struct {
 	name                 string
 	validity, rotate     time.Duration
@@ -18,67 +18,68 @@ type policy struct {
 	ips                  []net.IP
 }
 
-// deed is what is to be done.
-type deed int
+// task is the kind of an action.
+type task int
 
 const (
-	nothing deed = iota
-	create       // CA and serving certificate from nothing; nobody can trust what was before
-	restore      // write what this replica remembers
-	mend         // write what can be used, without the rest
-	join         // put a new CA beside the old one
+	nothing task = iota
+	create       // new CA and new serving certificate: nothing existing can be trusted
+	restore      // write the state that this replica remembers
+	repair       // write the usable parts of the Secret, without the rest
+	join         // add a new CA to the bundle
 	inject       // write the bundle into a target
-	issue        // a new serving certificate of the CA that signs
-	promote      // the CA that joined signs from now on
-	drop         // a CA whose certificates have all expired leaves the bundle
+	issue        // make a new serving certificate with the signing CA
+	promote      // let the CA that joined sign from now on
+	drop         // remove a CA without valid certificates from the bundle
 )
 
-// action is what next decides.
+// action is a decision of next.
 type action struct {
-	do     deed
-	target int           // of inject
-	wait   time.Duration // of nothing: until it is to be asked again; zero: only when something changes
+	do     task
+	target int           // index, for inject
+	wait   time.Duration // for nothing: until the next call; zero means not before a change
 }
 
-// view is what a keeper saw: the targets before the Secret.
+// view is what a keeper has read, the targets before the Secret.
 type view struct {
 	now     time.Time
 	state   *state // nil: there is no Secret
 	memory  *state // the last state that could serve; nil: none
-	targets []sight
+	targets []targetState
 }
 
-// sight is what was seen of one target.
-type sight struct {
+// targetState is what a keeper has read of one target.
+type targetState struct {
 	found bool
-	// ours is how many clients in it call a name of our certificate.
+	// ours is the number of clientConfigs that call a name of our certificate.
 	ours int
 	// bundles are the caBundles of those.
 	bundles [][]byte
-	// left is true when others inject into it.
-	left bool
-	err  error
+	// foreignInjector reports that cert-manager injects into the target.
+	foreignInjector bool
+	err             error
 }
 
-// has reports whether every client of ours in the target has this bundle.
-func (s sight) has(bundle []byte) bool {
+// has reports whether all our clientConfigs in the target have this bundle.
+func (s targetState) has(bundle []byte) bool {
 	return !slices.ContainsFunc(s.bundles, func(b []byte) bool { return !bytes.Equal(b, bundle) })
 }
 
-// lacks reports whether the bundle is to be written into the target.
-func (s sight) lacks(trust []byte) bool {
-	return s.err == nil && s.found && !s.left && !s.has(trust)
+// lacks reports whether the bundle must be written into the target.
+func (s targetState) lacks(trust []byte) bool {
+	return s.err == nil && s.found && !s.foreignInjector && !s.has(trust)
 }
 
-// core decides. It has no goroutine, lock or clock, and is for one goroutine.
+// core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
 type core struct {
 	policy
-	// trusted is the bundle that all targets had at the last look, and since when.
+	// trusted is the bundle that all targets had at the last call, and since the time since which
+	// they have it.
 	trusted []byte
 	since   time.Time
 }
 
-// next is what to do now. When it is nothing, all is done but what needs time.
+// next returns the action for now. The action nothing means that everything is done that is due.
 func (c *core) next(v view) action {
 	st := v.state
 	if st == nil {
@@ -87,11 +88,11 @@ func (c *core) next(v view) action {
 		}
 		return action{do: create}
 	}
-	if !st.serves(v.now) { // a moment of distrust is there already: the shortest way out
+	if !st.serves(v.now) { // trust is broken already: take the shortest way out
 		switch {
-		case st.signer.good(v.now):
+		case st.signer.canSign(v.now):
 			return action{do: issue}
-		case st.next.good(v.now):
+		case st.next.canSign(v.now):
 			return action{do: promote}
 		case c.remembers(v):
 			return action{do: restore}
@@ -102,10 +103,10 @@ func (c *core) next(v view) action {
 		if c.remembers(v) {
 			return action{do: restore}
 		}
-		return action{do: mend}
+		return action{do: repair}
 	}
 	trust := st.trust()
-	settled := c.settled(v, trust) // it notes who lacks the bundle, so before that is mended
+	settled := c.settled(v, trust) // before an inject repairs it: settled records a target without the bundle
 	for i, t := range v.targets {
 		if t.lacks(trust) {
 			return action{do: inject, target: i}
@@ -113,11 +114,11 @@ func (c *core) next(v view) action {
 	}
 	var wait soonest
 	switch {
-	case st.next.good(v.now) && settled == 0:
+	case st.next.canSign(v.now) && settled == 0:
 		return action{do: promote}
-	case st.next.good(v.now):
+	case st.next.canSign(v.now):
 		wait.add(settled)
-	case st.rotate || !st.signer.good(v.now):
+	case st.rotate || !st.signer.canSign(v.now):
 		return action{do: join}
 	default:
 		due := dueAt(st.signer.cert, c.caRotate).Sub(v.now)
@@ -126,7 +127,7 @@ func (c *core) next(v view) action {
 		}
 		wait.add(due)
 	}
-	if st.signer.good(v.now) {
+	if st.signer.canSign(v.now) {
 		switch d := c.renewal(v.now, st); {
 		case d > 0:
 			wait.add(d)
@@ -137,22 +138,22 @@ func (c *core) next(v view) action {
 		}
 	}
 	for _, ca := range st.bundle {
-		if d := st.needed(ca).Add(c.settle).Sub(v.now); st.spare(ca) && d < 0 {
+		if d := st.neededUntil(ca).Add(c.settle).Sub(v.now); st.unused(ca) && d < 0 {
 			return action{do: drop}
-		} else if st.spare(ca) {
+		} else if st.unused(ca) {
 			wait.add(d + time.Second)
 		}
 	}
 	return action{wait: time.Duration(wait)}
 }
 
-// remembers reports whether what this replica remembers can go on.
+// remembers reports whether the remembered state can still serve and sign.
 func (c *core) remembers(v view) bool {
-	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.good(v.now)
+	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.canSign(v.now)
 }
 
-// settled is how long it still takes until all who call have surely taken in the bundle: zero, they
-// have; negative, not all targets have it.
+// settled returns the wait until every API server surely uses the bundle. Zero means now. Negative
+// means that a target does not have it.
 func (c *core) settled(v view, trust []byte) time.Duration {
 	for _, t := range v.targets {
 		switch {
@@ -160,7 +161,7 @@ func (c *core) settled(v view, trust []byte) time.Duration {
 			c.trusted = nil
 			return -1
 		case !t.found, t.has(trust):
-		case t.left && !t.knows(v.state.bundle):
+		case t.foreignInjector && !t.trustedThrough(v.state.bundle):
 		default:
 			c.trusted = nil
 			return -1
@@ -172,9 +173,9 @@ func (c *core) settled(v view, trust []byte) time.Duration {
 	return max(0, c.settle-v.now.Sub(c.since))
 }
 
-// knows reports whether one of the CAs is in a bundle of the target: then somebody trusts us
-// through it.
-func (s sight) knows(bundle []*x509.Certificate) bool {
+// trustedThrough reports whether a bundle of the target contains one of the CAs. If so, a client
+// trusts us through it.
+func (s targetState) trustedThrough(bundle []*x509.Certificate) bool {
 	return slices.ContainsFunc(s.bundles, func(b []byte) bool {
 		return slices.ContainsFunc(bundle, func(c *x509.Certificate) bool {
 			return bytes.Contains(b, bytes.TrimSpace(encodeCertificates(c)))
@@ -182,14 +183,14 @@ func (s sight) knows(bundle []*x509.Certificate) bool {
 	})
 }
 
-// dueAt is when a certificate is to be replaced: at the age of rotate, or after two thirds of its
-// life if that is earlier, so that one made under other options is replaced in time too.
+// dueAt returns when to replace a certificate: at the age of rotate, or after two thirds of its
+// life if that is earlier. So a certificate made under other options is replaced in time.
 func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
-	life := cert.NotAfter.Sub(made(cert))
-	return made(cert).Add(min(rotate, life*2/3))
+	life := cert.NotAfter.Sub(createdAt(cert))
+	return createdAt(cert).Add(min(rotate, life*2/3))
 }
 
-// renewal is how long the serving certificate is still good for.
+// renewal returns the wait until the serving certificate must be replaced.
 func (c *core) renewal(now time.Time, st *state) time.Duration {
 	leaf := st.serving.cert.Leaf
 	if !covers(leaf, c.names, c.ips) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
@@ -217,21 +218,23 @@ func covers(leaf *x509.Certificate, names []string, ips []net.IP) bool {
 	return true
 }
 
-// spare reports whether a CA of the bundle signs nothing any more.
-func (st *state) spare(ca *x509.Certificate) bool {
+// unused reports whether a CA of the bundle has no role: it is not the signer, the next signer, nor
+// the issuer.
+func (st *state) unused(ca *x509.Certificate) bool {
 	return (st.signer == nil || !ca.Equal(st.signer.cert)) && (st.next == nil || !ca.Equal(st.next.cert)) &&
 		(st.issuer == nil || !ca.Equal(st.issuer))
 }
 
-// needed is when the last certificate of a CA expires; where nobody wrote it down, the CA itself.
-func (st *state) needed(ca *x509.Certificate) time.Time {
+// neededUntil returns when the last certificate of a CA expires. Without a record, it is when the CA
+// itself expires.
+func (st *state) neededUntil(ca *x509.Certificate) time.Time {
 	if t, ok := st.until[fingerprint(ca)]; ok {
 		return earlier(t, ca.NotAfter)
 	}
 	return ca.NotAfter
 }
 
-// soonest is the shortest of several waits that are not negative.
+// soonest is the minimum of several positive waits.
 type soonest time.Duration
 
 func (s *soonest) add(d time.Duration) {
@@ -240,9 +243,9 @@ func (s *soonest) add(d time.Duration) {
 	}
 }
 
-// apply makes the state after an action other than nothing and inject. It draws keys and serial
-// numbers and is otherwise a function of what it is given.
-func (c *core) apply(do deed, v view) (*state, error) {
+// apply returns the state after an action other than nothing and inject. It draws keys and serial
+// numbers. Otherwise it is a pure function.
+func (c *core) apply(do task, v view) (*state, error) {
 	if do == restore {
 		return v.memory, nil
 	}
@@ -252,14 +255,14 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	}
 	st.problem = nil
 	switch do {
-	case mend:
+	case repair:
 		return st, nil
 	case create, join:
-		ca, err := found(c.name, v.now, c.caValidity)
+		ca, err := newAuthority(c.name, v.now, c.caValidity)
 		if err != nil {
 			return nil, err
 		}
-		st.bundle = append([]*x509.Certificate{ca.cert}, c.live(st, v.now)...)
+		st.bundle = append([]*x509.Certificate{ca.cert}, c.liveBundle(st, v.now)...)
 		st.rotate = false
 		if do == join {
 			st.next = ca
@@ -269,13 +272,13 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	case promote:
 		st.signer, st.next = st.next, nil
 	case drop:
-		st.bundle = c.live(st, v.now)
+		st.bundle = c.liveBundle(st, v.now)
 		return st, nil
 	}
 	names, ips := c.names, c.ips
 	if st.serving != nil && do == issue && !covers(st.serving.cert.Leaf, names, ips) {
-		// Replicas of two versions may want different names: until the next rotation it has those
-		// of both, and neither takes those of the other away.
+		// Replicas of two versions may want different names. Until the next rotation the
+		// certificate has the names of both, so that neither replica removes those of the other.
 		names, ips = union(names, st.serving.cert.Leaf.DNSNames), unionIP(ips, st.serving.cert.Leaf.IPAddresses)
 	}
 	p, err := st.signer.issue(names, ips, v.now, c.validity)
@@ -289,12 +292,13 @@ func (c *core) apply(do deed, v view) (*state, error) {
 	return st, nil
 }
 
-// live is the bundle without the CAs that nobody needs any more, whose entries go too.
-func (c *core) live(st *state, now time.Time) []*x509.Certificate {
+// liveBundle returns the bundle without the CAs that are no longer needed. It removes their entries
+// from until as well.
+func (c *core) liveBundle(st *state, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	until := map[string]time.Time{}
 	for _, ca := range st.bundle {
-		if st.spare(ca) && now.After(st.needed(ca).Add(c.settle)) {
+		if st.unused(ca) && now.After(st.neededUntil(ca).Add(c.settle)) {
 			continue
 		}
 		out = append(out, ca)

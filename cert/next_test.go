@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// testPolicy: a certificate of 60 s replaced after 20, a CA of 120 s replaced after 40.
+// testPolicy: a certificate of 60 s is replaced after 20 s, a CA of 120 s after 40 s.
 func testPolicy() policy {
 	return policy{
 		name: "test", names: []string{"hook.ns.svc"}, ips: loopback, settle: 5 * time.Second,
@@ -18,29 +18,29 @@ func testPolicy() policy {
 	}
 }
 
-// story runs a core on a clock of its own, with one target that takes what is injected.
+// story runs a core with a clock of its own and one target, which accepts every bundle.
 type story struct {
 	t      *testing.T
 	c      core
 	now    time.Time
 	state  *state
 	memory *state
-	target sight
+	target targetState
 }
 
 func newStory(t *testing.T) *story {
 	return &story{
 		t: t, c: core{policy: testPolicy()}, now: time.Unix(1_000_000, 0),
-		target: sight{found: true, ours: 1, bundles: [][]byte{nil}},
+		target: targetState{found: true, ours: 1, bundles: [][]byte{nil}},
 	}
 }
 
 func (s *story) view() view {
-	return view{now: s.now, state: s.state, memory: s.memory, targets: []sight{s.target}}
+	return view{now: s.now, state: s.state, memory: s.memory, targets: []targetState{s.target}}
 }
 
-// step does the next deed and returns it. Every state goes through the Secret, as that of another
-// replica would.
+// step applies the next action and returns it. Every state goes through the Secret, as between
+// replicas.
 func (s *story) step() action {
 	s.t.Helper()
 	v := s.view()
@@ -72,10 +72,10 @@ func (s *story) through(st *state) *state {
 	return out
 }
 
-// deeds does all there is to do now.
-func (s *story) deeds() []deed {
+// tasks applies all actions that are due now.
+func (s *story) tasks() []task {
 	s.t.Helper()
-	var out []deed
+	var out []task
 	for {
 		a := s.step()
 		if a.do == nothing {
@@ -87,9 +87,9 @@ func (s *story) deeds() []deed {
 	}
 }
 
-func (s *story) want(want ...deed) {
+func (s *story) want(want ...task) {
 	s.t.Helper()
-	if got := s.deeds(); !slices.Equal(got, want) {
+	if got := s.tasks(); !slices.Equal(got, want) {
 		s.t.Fatalf("at %v: did %v, want %v", s.now.Unix(), got, want)
 	}
 }
@@ -99,8 +99,8 @@ func (s *story) later(d time.Duration) *story {
 	return s
 }
 
-// TestRotation reads straight down: the life of a CA.
-func TestRotation(t *testing.T) {
+// TestRotationStepByStep is the life of a CA, step by step.
+func TestRotationStepByStep(t *testing.T) {
 	s := newStory(t)
 	s.want(create, inject)
 	first := s.state.signer.cert
@@ -119,8 +119,8 @@ func TestRotation(t *testing.T) {
 		t.Fatal("the new CA does not sign")
 	}
 	s.later(20 * time.Second).want(issue)
-	// The last certificate of the old CA was made at 41 s: it expires at 101, and 5 s later nobody
-	// needs the CA. At 81 s the next one joins.
+	// The last certificate of the old CA was made at 41 s. It expires at 101 s, and 5 s later
+	// nothing needs the CA. At 81 s the next one joins.
 	s.later(15*time.Second).want(join, inject)
 	s.later(5 * time.Second).want(promote) // 86 s
 	s.later(19 * time.Second).want()       // 105 s
@@ -133,11 +133,12 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestWaits: what next says about the time until it has something to do is true.
-func TestWaits(t *testing.T) {
+// TestWaitsAreExact: nothing is due before the wait that next returns, and something is due after
+// it.
+func TestWaitsAreExact(t *testing.T) {
 	s := newStory(t)
-	s.deeds()
-	seen := map[deed]int{}
+	s.tasks()
+	seen := map[task]int{}
 	for range 200 {
 		a := s.step()
 		seen[a.do]++
@@ -157,18 +158,18 @@ func TestWaits(t *testing.T) {
 			s.later(a.wait)
 		}
 	}
-	for _, d := range []deed{join, inject, promote, issue, drop} {
+	for _, d := range []task{join, inject, promote, issue, drop} {
 		if seen[d] < 3 {
 			t.Errorf("%v happened %d times", d, seen[d])
 		}
 	}
 }
 
-// due is a story in which a new CA has joined and the target has it.
+// due returns a story in which a new CA has joined and the target has it.
 func due(t *testing.T) *story {
 	s := newStory(t)
-	s.deeds()
-	s.later(21 * time.Second).deeds()
+	s.tasks()
+	s.later(21 * time.Second).tasks()
 	s.later(20*time.Second).want(join, inject, issue)
 	return s
 }
@@ -178,7 +179,7 @@ func TestPromoteWaits(t *testing.T) {
 		s := due(t)
 		s.target.err = errRaced
 		s.later(10 * time.Second).want()
-		s.later(11 * time.Second).want(issue) // of the old CA, as long as that lasts
+		s.later(11 * time.Second).want(issue) // of the old CA, while that is valid
 		s.target.err = nil
 		s.want()
 		s.later(5 * time.Second).want(promote)
@@ -201,18 +202,18 @@ func TestPromoteWaits(t *testing.T) {
 	})
 	t.Run("not for a target that is not there", func(t *testing.T) {
 		s := due(t)
-		s.target = sight{}
+		s.target = targetState{}
 		s.later(5 * time.Second).want(promote)
 	})
 	t.Run("for a target that others write and that trusts us", func(t *testing.T) {
 		s := due(t)
-		s.target.left = true
+		s.target.foreignInjector = true
 		s.target.bundles = [][]byte{encodeCertificates(s.state.signer.cert)}
 		s.later(6 * time.Second).want()
 	})
 	t.Run("not for a target that others write and that never trusted us", func(t *testing.T) {
 		s := due(t)
-		s.target.left = true
+		s.target.foreignInjector = true
 		s.target.bundles = [][]byte{[]byte("another")}
 		s.later(6 * time.Second).want(promote)
 	})
@@ -220,7 +221,7 @@ func TestPromoteWaits(t *testing.T) {
 		s := due(t)
 		s.target.err = errRaced
 		for range 10 {
-			s.later(20 * time.Second).deeds()
+			s.later(20 * time.Second).tasks()
 			if !s.state.serves(s.now) {
 				t.Fatalf("at %v nothing serves", s.now.Unix())
 			}
@@ -228,9 +229,9 @@ func TestPromoteWaits(t *testing.T) {
 	})
 }
 
-func TestSecretGone(t *testing.T) {
+func TestMissingSecretIsRestoredFromMemory(t *testing.T) {
 	s := newStory(t)
-	s.deeds()
+	s.tasks()
 	old := s.state
 	s.state = nil
 	s.memory = old
@@ -239,12 +240,12 @@ func TestSecretGone(t *testing.T) {
 		t.Fatal("not what it was")
 	}
 	s.state = nil
-	s.later(time.Hour).want(create, inject) // what it remembers has expired
+	s.later(time.Hour).want(create, inject) // the remembered state has expired
 }
 
 func TestForcedRotation(t *testing.T) {
 	s := newStory(t)
-	s.deeds()
+	s.tasks()
 	s.state.rotate = true
 	s.want(join, inject)
 	if s.state.rotate {
@@ -253,8 +254,7 @@ func TestForcedRotation(t *testing.T) {
 	s.later(5 * time.Second).want(promote)
 }
 
-// TestDamage: from what is left of a Secret, the way to a good one, with no more distrust than
-// there is already.
+// TestDamage: a damaged Secret is repaired from its usable parts, with no further loss of trust.
 func TestDamage(t *testing.T) {
 	key := func(name string, with []byte) func(*corev1.Secret) {
 		return func(s *corev1.Secret) {
@@ -269,31 +269,31 @@ func TestDamage(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		harm func(*corev1.Secret)
-		want []deed // without memory
+		want []task // without memory
 		same bool   // the serving certificate and its CA survive
 	}{
 		{"nothing", func(*corev1.Secret) {}, nil, true},
-		{"key of the CA lost", key(keySigner, nil), []deed{join, inject}, true},
-		{"key of another CA", key(keySigner, other.key), []deed{mend, join, inject}, true},
-		{"key of the CA garbled", key(keySigner, []byte("x")), []deed{mend, join, inject}, true},
-		{"next key garbled", key(keyNext, []byte("x")), []deed{mend}, true},
-		{"serving certificate lost", key(keyServing, nil), []deed{issue}, false},
-		{"serving certificate of another", key(keyServing, other.cert), []deed{issue}, false},
+		{"key of the CA lost", key(keySigner, nil), []task{join, inject}, true},
+		{"key of another CA", key(keySigner, other.key), []task{repair, join, inject}, true},
+		{"key of the CA garbled", key(keySigner, []byte("x")), []task{repair, join, inject}, true},
+		{"next key garbled", key(keyNext, []byte("x")), []task{repair}, true},
+		{"serving certificate lost", key(keyServing, nil), []task{issue}, false},
+		{"serving certificate of another", key(keyServing, other.cert), []task{issue}, false},
 		{"serving pair of another CA", func(s *corev1.Secret) {
 			s.Data[keyServing], s.Data[keyServingKey] = other.cert, other.key
-		}, []deed{issue}, false},
-		{"serving key garbled", key(keyServingKey, []byte("x")), []deed{issue}, false},
-		{"bundle lost", key(keyBundle, nil), []deed{create, inject}, false},
+		}, []task{issue}, false},
+		{"serving key garbled", key(keyServingKey, []byte("x")), []task{issue}, false},
+		{"bundle lost", key(keyBundle, nil), []task{create, inject}, false},
 		{"bundle with something after it", func(s *corev1.Secret) {
 			s.Data[keyBundle] = append(s.Data[keyBundle], "-----BEGIN CERTIFICATE-----\nAAA"...)
-		}, []deed{mend}, true},
-		{"all lost", func(s *corev1.Secret) { s.Data = nil }, []deed{create, inject}, false},
-		{"annotation garbled", func(s *corev1.Secret) { s.Annotations[untilAnnotation] = "{" }, []deed{mend}, true},
+		}, []task{repair}, true},
+		{"all lost", func(s *corev1.Secret) { s.Data = nil }, []task{create, inject}, false},
+		{"annotation garbled", func(s *corev1.Secret) { s.Annotations[untilAnnotation] = "{" }, []task{repair}, true},
 	} {
 		for _, remembers := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				s := newStory(t)
-				s.deeds()
+				s.tasks()
 				good := s.state
 				secret, err := good.write(&corev1.Secret{})
 				if err != nil {
@@ -306,7 +306,7 @@ func TestDamage(t *testing.T) {
 					s.want(c.want...)
 				} else {
 					s.memory = good
-					s.deeds()
+					s.tasks()
 					if s.c.next(s.view()).do != nothing || !s.state.issuer.Equal(good.issuer) {
 						t.Fatal("it did not come back to what it was")
 					}
@@ -322,17 +322,18 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestNames: two versions of a program that want different names do not undo what the other did.
-func TestNames(t *testing.T) {
+// TestTwoVersionsKeepEachOthersNames: two versions of a program with different names do not undo
+// each other's changes.
+func TestTwoVersionsKeepEachOthersNames(t *testing.T) {
 	s := newStory(t)
-	s.deeds()
+	s.tasks()
 	a, b := s.c, s.c
 	a.names, b.names = []string{"a.ns.svc"}, []string{"b.ns.svc"}
 	count := 0
 	for range 10 {
 		for _, c := range []core{a, b} {
 			s.c = c
-			count += len(s.deeds())
+			count += len(s.tasks())
 		}
 	}
 	if count != 2 {
@@ -345,15 +346,15 @@ func TestNames(t *testing.T) {
 		}
 	}
 	s.c = a
-	s.later(21 * time.Second).deeds()
+	s.later(21 * time.Second).tasks()
 	if slices.Contains(s.state.serving.cert.Leaf.DNSNames, "b.ns.svc") {
 		t.Error("a name that nobody wants outlives a rotation")
 	}
 }
 
-func TestCertificates(t *testing.T) {
+func TestCertificatesVerifyAndEndWithTheirCA(t *testing.T) {
 	now := time.Now()
-	ca, err := found("x", now, time.Hour)
+	ca, err := newAuthority("x", now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

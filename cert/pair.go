@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// pair is a certificate chain with its key, parsed and known to match. It is never changed.
+// pair is a certificate chain with its key, parsed and verified to match. It is immutable.
 type pair struct {
 	cert                tls.Certificate
-	notBefore, notAfter time.Time // of the whole chain
+	notBefore, notAfter time.Time // of the whole chain: the latest start, the earliest end
 	certPEM, keyPEM     []byte
 }
 
-// parsePair reads a chain and its key; the names are for errors.
+// parsePair parses a chain and its key. The names are for errors.
 func parsePair(certName string, certPEM []byte, keyName string, keyPEM []byte) (*pair, error) {
 	chain, err := parseCertificates(certName, certPEM)
 	if err != nil {
@@ -44,7 +44,7 @@ func parsePair(certName string, certPEM []byte, keyName string, keyPEM []byte) (
 	return p, nil
 }
 
-// validity is nil while the chain is valid.
+// validity returns nil while the chain is valid, otherwise a ValidityError.
 func (p *pair) validity(name string, now time.Time) error {
 	if now.Before(p.notBefore) || now.After(p.notAfter) {
 		return &ValidityError{name, p.notBefore, p.notAfter, now}
@@ -52,9 +52,8 @@ func (p *pair) validity(name string, now time.Time) error {
 	return nil
 }
 
-// parseCertificates reads all certificates of a PEM text. It is an error if there is none or if
-// something is damaged; those that can be read are returned all the same. Other blocks are passed
-// over.
+// parseCertificates parses all certificates of a PEM text and skips other blocks. It returns an
+// error if there is none, or if one is damaged; then it returns the others all the same.
 func parseCertificates(name string, data []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
 	var bad error
@@ -87,7 +86,7 @@ func parseCertificates(name string, data []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// parseKey reads the first private key of a PEM text: PKCS #8, PKCS #1 or SEC 1.
+// parseKey parses the first private key of a PEM text: PKCS #8, PKCS #1 or SEC 1.
 func parseKey(name string, data []byte) (crypto.Signer, error) {
 	for {
 		block, rest := pem.Decode(data)
@@ -105,8 +104,8 @@ func parseKey(name string, data []byte) (crypto.Signer, error) {
 	}
 }
 
-// decodeKey takes the form for what it is, for tools mislabel it. The error is that of the form
-// which the label speaks of.
+// decodeKey tries all forms, because tools mislabel keys. The error is that of the form that the
+// label names.
 func decodeKey(name string, block *pem.Block) (crypto.Signer, error) {
 	pkcs1 := func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) }
 	sec1 := func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) }
@@ -133,7 +132,7 @@ func decodeKey(name string, block *pem.Block) (crypto.Signer, error) {
 	return nil, &FormatError{name, "has a private key that does not parse", problem}
 }
 
-// belongs reports whether the key is that of the certificate.
+// belongs reports whether the key matches the certificate.
 func belongs(key crypto.Signer, c *x509.Certificate) bool {
 	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
 	return ok && public.Equal(c.PublicKey)

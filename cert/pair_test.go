@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-func TestParsePair(t *testing.T) {
+func TestParsePairNamesTheProblem(t *testing.T) {
 	now := time.Now()
 	one, other := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	a, _ := chained(t, now, time.Hour)
@@ -31,7 +31,7 @@ func TestParsePair(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		cert, key []byte
-		want      string // in the error; empty: none
+		want      string // part of the error; empty: none
 	}{
 		{"good", one.cert, one.key, ""},
 		{"a chain", a.cert, a.key, ""},
@@ -69,9 +69,8 @@ func TestParsePair(t *testing.T) {
 	}
 }
 
-// Keys of every sort that a server can have, whatever of the three forms the label speaks of, as
-// crypto/tls takes them.
-func TestKeys(t *testing.T) {
+// Keys of every kind that a server can have parse as in crypto/tls, whatever their label says.
+func TestKeysParseAsInCryptoTLS(t *testing.T) {
 	now := time.Now()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -146,7 +145,7 @@ func TestExpiryIsThatOfTheChain(t *testing.T) {
 	}
 }
 
-// FuzzParsePair: what is parsed is what crypto/tls takes, and nothing panics.
+// FuzzParsePair: a pair that parses is one that crypto/tls accepts, and nothing panics.
 func FuzzParsePair(f *testing.F) {
 	now := time.Now()
 	one, other := selfMade(f, now, time.Hour), selfMade(f, now, time.Hour)

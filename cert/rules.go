@@ -4,7 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules are the permissions that [Managed] needs with these options: those of a Role in the
+// Rules returns the permissions that [Managed] needs with these options: the rules of a Role in the
 // Namespace, and those of a ClusterRole. As markers:
 //
 //	+kubebuilder:rbac:groups="",namespace=NS,resources=secrets,verbs=create
@@ -13,8 +13,8 @@ import (
 //	+kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=…,verbs=get;patch;watch
 //	+kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=…,verbs=get;patch;watch
 //
-// Where watch is missing, changes are noticed by polling. RBAC cannot bind create to a name; leave
-// it out and make an empty Secret with the Label instead.
+// Without watch, changes are noticed by polling. RBAC cannot restrict create to a name. To leave
+// create out, make an empty Secret with the Label by hand.
 func (o ManagedOptions) Rules() (role, clusterRole []rbacv1.PolicyRule) {
 	role = []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},

@@ -10,50 +10,55 @@ import (
 )
 
 var (
-	// ErrNoCertificate says that a source has nothing to serve yet.
+	// ErrNoCertificate says that a source has no certificate yet.
 	ErrNoCertificate = errors.New("no certificate yet")
 )
 
-// Source is where a server has its certificate from: [Files] or [Managed]. All methods may be
-// called from any goroutine.
+// Source provides the certificate of a server. [Files] and [Managed] implement it. Any goroutine
+// may call its methods.
 type Source interface {
-	// GetCertificate is for a tls.Config. It never blocks; ErrNoCertificate until Ready.
+	// GetCertificate is for a tls.Config. It never blocks. It returns ErrNoCertificate until Ready
+	// is closed.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Run keeps the certificate up to date until ctx ends, and returns its cause. Afterwards the
-	// last certificate still serves, and Run may be called again.
+	// Run keeps the certificate up to date until ctx ends, and returns the cause of ctx. Afterwards
+	// the last certificate still serves, and Run may be called again.
 	Run(ctx context.Context) error
 	// Ready is closed once there is a certificate to serve.
 	Ready() <-chan struct{}
-	// Check is nil when all is in order, else it says what is not, also while an older
-	// certificate still serves. It does not block and asks nobody: it tells what Run last saw.
+	// Check returns nil if everything is in order, otherwise the problem, even while an older
+	// certificate still serves. It does not block and sends no request: it reports the last result
+	// of Run.
 	Check(ctx context.Context) error
-	// Expiry is when the chain that serves expires: the earliest end in it. Zero: none serves.
+	// Expiry returns when the serving chain expires: the earliest end in it. Zero means that none
+	// serves.
 	Expiry() time.Time
-	// Stats counts, for metrics.
+	// Stats returns counters for metrics.
 	Stats() Stats
 }
 
 // Stats are the figures of a [Source]. All counters only grow.
 type Stats struct {
-	// Reads of the files or of the Secret, and how many of them, or of what followed from them,
-	// failed.
+	// Reads counts reads of the files or of the Secret. Errors counts those that failed, or whose
+	// result could not be used.
 	Reads, Errors uint64
-	// Loads is how often a new certificate was put into service, the first included.
+	// Loads counts the certificates put into service, the first included.
 	Loads uint64
-	// NotBefore and NotAfter of the chain that serves; zero: none does.
+	// NotBefore and NotAfter of the serving chain. Zero means that none serves.
 	NotBefore, NotAfter time.Time
 
-	// Authorities is how many CAs the bundle has. This and what follows is of Managed only.
+	// Authorities is the number of CAs in the bundle. This and the fields below are of Managed
+	// only.
 	Authorities int
-	// AuthorityNotAfter is when the CA that signs expires.
+	// AuthorityNotAfter is when the signing CA expires.
 	AuthorityNotAfter time.Time
-	// Issued is how many serving certificates, and Founded how many CAs this replica made.
+	// Issued is the number of serving certificates that this replica made, and Founded the number
+	// of CAs.
 	Issued, Founded uint64
-	// Injected is how often this replica wrote the bundle into a target.
+	// Injected is the number of times that this replica wrote the bundle into a target.
 	Injected uint64
 }
 
-// TLS is the configuration of a server that serves the certificates of a source: TLS 1.2 or newer,
+// TLS returns the configuration of a server with the certificates of a source: TLS 1.2 or newer,
 // and HTTP/1.1 only. It belongs to the caller, who may change it before use.
 func TLS(s Source) *tls.Config {
 	return &tls.Config{
@@ -63,9 +68,9 @@ func TLS(s Source) *tls.Config {
 	}
 }
 
-// MismatchError says that a key is not that of the certificate.
+// MismatchError says that a key does not match the certificate.
 type MismatchError struct {
-	// Cert and Key are where they are from: file names, or the keys of a Secret.
+	// Cert and Key name their origin: files, or keys of a Secret.
 	Cert, Key string
 }
 
@@ -73,13 +78,13 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("certificate %s does not match key %s", e.Cert, e.Key)
 }
 
-// FormatError says that a certificate or a key cannot be read as what it should be.
+// FormatError says that a certificate or a key cannot be parsed.
 type FormatError struct {
 	// Name of the file, or of the key in the Secret.
 	Name string
 	// Problem in plain words.
 	Problem string
-	// Err is what the parser said; nil: nothing.
+	// Err is the error of the parser, or nil.
 	Err error
 }
 
@@ -90,16 +95,16 @@ func (e *FormatError) Error() string {
 	return e.Name + " " + e.Problem
 }
 
-// Unwrap returns what the parser said.
+// Unwrap returns the error of the parser.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// ValidityError says that a chain is expired, or not valid yet.
+// ValidityError says that a chain has expired or is not valid yet.
 type ValidityError struct {
 	// Name of the file, or of the key in the Secret.
 	Name string
 	// NotBefore and NotAfter bound the validity of the whole chain.
 	NotBefore, NotAfter time.Time
-	// Now is when it was looked at.
+	// Now is the time of the check.
 	Now time.Time
 }
 
@@ -110,7 +115,7 @@ func (e *ValidityError) Error() string {
 	return fmt.Sprintf("certificate %s expired at %s", e.Name, e.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// service is what serves now.
+// service holds the serving pair.
 type service struct {
 	pair  atomic.Pointer[pair]
 	ready chan struct{}
@@ -118,7 +123,7 @@ type service struct {
 
 func newService() service { return service{ready: make(chan struct{})} }
 
-// load puts a pair into service. It is for one goroutine.
+// load puts a pair into service. One goroutine at a time may call it.
 func (s *service) load(p *pair) {
 	if s.pair.Swap(p) == nil {
 		close(s.ready)

@@ -13,27 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What stands in the Secret of [Managed]. It is of type kubernetes.io/tls, so that others can
-// mount it too.
+// The Secret of [Managed] has the type kubernetes.io/tls, so that other programs can mount it.
 const (
-	// Label, with the value "true", marks a Secret that [Managed] may write: made by it, or made
-	// empty for it by hand.
+	// Label, with the value "true", marks a Secret that [Managed] may write. Managed sets it; set
+	// it by hand on an empty Secret made for Managed.
 	Label = "cert.flyball.io/managed"
-	// RotateAnnotation on the Secret, with any value, asks for a new CA and a new serving
-	// certificate now; it goes when that has begun.
+	// RotateAnnotation on the Secret, with any value, requests a new CA and a new serving
+	// certificate now. Managed removes it when the rotation has begun.
 	RotateAnnotation = "cert.flyball.io/rotate"
 
-	// untilAnnotation says, for each CA that signed, when the last certificate of it expires.
+	// untilAnnotation holds, for each CA that signed, when its last certificate expires.
 	untilAnnotation = "cert.flyball.io/until"
 
 	keyServing    = corev1.TLSCertKey       // the serving certificate
 	keyServingKey = corev1.TLSPrivateKeyKey // its key
-	keyBundle     = "ca.crt"                // whom to trust, the newest first
-	keySigner     = "ca.key"                // the key of the CA that signs
-	keyNext       = "next-ca.key"           // the key of the CA that will, while it joins
+	keyBundle     = "ca.crt"                // the CA bundle, newest first
+	keySigner     = "ca.key"                // the key of the signing CA
+	keyNext       = "next-ca.key"           // the key of the next signing CA, while it joins
 )
 
-// ForeignSecretError says that the Secret is not one that [Managed] may write.
+// ForeignSecretError says that [Managed] may not write the Secret.
 type ForeignSecretError struct {
 	// Secret is its namespace and name.
 	Secret string
@@ -42,10 +41,10 @@ type ForeignSecretError struct {
 }
 
 func (e *ForeignSecretError) Error() string {
-	return fmt.Sprintf("secret %s %s: it is left alone; delete it, or give another name", e.Secret, e.Problem)
+	return fmt.Sprintf("secret %s %s, so it is not written: delete it, or set another Name", e.Secret, e.Problem)
 }
 
-// foreign is nil for a Secret that may be written.
+// foreign returns nil for a Secret that may be written.
 func foreign(s *corev1.Secret) error {
 	name := s.Namespace + "/" + s.Name
 	if s.Labels[Label] != "true" {
@@ -59,20 +58,19 @@ func foreign(s *corev1.Secret) error {
 	}
 }
 
-// state is what the Secret says, as far as it can be used. It is never changed once made; what
-// changes it makes a new one.
+// state holds the usable parts of the Secret. It is immutable: a change makes a new one.
 type state struct {
-	bundle  []*x509.Certificate // the newest first
-	signer  *authority          // nil: none that can sign
+	bundle  []*x509.Certificate // newest first
+	signer  *authority          // nil: none can sign
 	next    *authority          // nil: none joins
-	serving *pair               // nil: none that can be used
-	issuer  *x509.Certificate   // of the bundle, of serving; nil: none
+	serving *pair               // nil: none can be used
+	issuer  *x509.Certificate   // the CA of the bundle that signed serving; nil: none
 	until   map[string]time.Time
 	rotate  bool
-	problem error // what could not be used, and why
+	problem error // the parts that could not be used, and why
 }
 
-// parseState reads what can be used, and says what cannot.
+// parseState parses the usable parts of the Secret, and records the problems of the others.
 func parseState(s *corev1.Secret) *state {
 	st := &state{until: map[string]time.Time{}}
 	var problems []error
@@ -113,9 +111,9 @@ func parseState(s *corev1.Secret) *state {
 	if text := s.Annotations[untilAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &st.until); err != nil {
 			problems = append(problems, &FormatError{untilAnnotation, "does not parse", err})
-			st.until = nil // then a CA stays until it expires
+			st.until = nil // a CA then stays until it expires
 		}
-		if st.until == nil { // as after "null"
+		if st.until == nil { // for "null"
 			st.until = map[string]time.Time{}
 		}
 	}
@@ -133,7 +131,7 @@ func issuerOf(leaf *x509.Certificate, bundle []*x509.Certificate) *x509.Certific
 	return nil
 }
 
-// write puts the state into a copy of the Secret; what is not ours in it stays.
+// write returns a copy of the Secret with this state. It keeps all other fields.
 func (st *state) write(s *corev1.Secret) (*corev1.Secret, error) {
 	s = s.DeepCopy()
 	metav1.SetMetaDataLabel(&s.ObjectMeta, Label, "true")
@@ -167,21 +165,21 @@ func (st *state) write(s *corev1.Secret) (*corev1.Secret, error) {
 	return s, nil
 }
 
-// trust is the bundle as it is injected.
+// trust returns the bundle as it is injected.
 func (st *state) trust() []byte { return encodeCertificates(st.bundle...) }
 
-// clone is for those who make a new state from this one.
+// clone returns a copy that may be changed into a new state.
 func (st *state) clone() *state {
 	c := *st
 	c.bundle, c.until = slices.Clone(st.bundle), maps.Clone(st.until)
 	return &c
 }
 
-// serves reports whether the serving certificate can be used now: it has a key, a CA of the bundle,
-// and has not expired. One that is not valid yet counts, for clocks differ.
+// serves reports whether the serving certificate can be used now: it has a key and a CA of the
+// bundle, and has not expired. A certificate that is not valid yet counts, because clocks differ.
 func (st *state) serves(now time.Time) bool {
 	return st.serving != nil && st.issuer != nil && !now.After(st.serving.notAfter) && !now.After(st.issuer.NotAfter)
 }
 
-// good reports whether an authority can sign now.
-func (a *authority) good(now time.Time) bool { return a != nil && now.Before(a.cert.NotAfter) }
+// canSign reports whether an authority can sign now.
+func (a *authority) canSign(now time.Time) bool { return a != nil && now.Before(a.cert.NotAfter) }

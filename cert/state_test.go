@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzState: whatever stands in a Secret of ours, a few deeds later there is a certificate that can
-// be used, and all that was written is read again as it was.
+// FuzzState: whatever a Secret of ours contains, a few actions later there is a usable certificate,
+// and every written state reads back unchanged.
 func FuzzState(f *testing.F) {
 	now := time.Unix(1_000_000, 0)
 	c := core{policy: testPolicy()}
@@ -44,7 +44,7 @@ func FuzzState(f *testing.F) {
 		s := newStory(t)
 		s.now = now
 		s.state = parseState(secret)
-		s.deeds()
+		s.tasks()
 		if !s.state.serves(s.now) || s.state.problem != nil {
 			t.Fatalf("nothing to serve: %v", s.state.problem)
 		}

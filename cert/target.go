@@ -12,21 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds that the bundle is written into.
+// The kinds of targets.
 var (
 	mutating   = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}
 	validating = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}
 	crd        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 )
 
-// certManager are the annotations by which cert-manager takes over a caBundle.
+// certManager lists the annotations by which cert-manager injects a caBundle.
 var certManager = []string{
 	"cert-manager.io/inject-ca-from",
 	"cert-manager.io/inject-ca-from-secret",
 	"cert-manager.io/inject-apiserver-ca",
 }
 
-// target is an object that the bundle is written into.
+// target is an object into which the bundle is written.
 type target struct {
 	kind schema.GroupVersionKind
 	name string
@@ -34,7 +34,8 @@ type target struct {
 
 func (t target) String() string { return strings.ToLower(t.kind.Kind) + " " + t.name }
 
-// clients are the clientConfigs in a target that call a name of ours; they are parts of obj.
+// clients returns the clientConfigs in a target that call a name of ours. They share memory with
+// obj.
 func (p *policy) clients(obj *unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	add := func(config map[string]any) {
@@ -58,7 +59,7 @@ func (p *policy) clients(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// part is the map at a path; nil: there is none.
+// part returns the map at a path, or nil.
 func part(m map[string]any, path ...string) map[string]any {
 	for _, p := range path {
 		m, _ = m[p].(map[string]any)
@@ -66,7 +67,7 @@ func part(m map[string]any, path ...string) map[string]any {
 	return m
 }
 
-// ours reports whether the server that a clientConfig names is one that our certificate is for.
+// ours reports whether a clientConfig names a server that our certificate is for.
 func (p *policy) ours(config map[string]any) bool {
 	host := ""
 	if s := part(config, "service"); s != nil {
@@ -86,15 +87,15 @@ func (p *policy) ours(config map[string]any) bool {
 	})
 }
 
-// look says what is to be known about a target; obj nil: it is not there.
-func (p *policy) look(obj *unstructured.Unstructured, err error) sight {
+// inspect returns the state of a target. A nil obj means that it does not exist.
+func (p *policy) inspect(obj *unstructured.Unstructured, err error) targetState {
 	if err != nil || obj == nil {
-		return sight{err: err}
+		return targetState{err: err}
 	}
-	s := sight{found: true}
+	s := targetState{found: true}
 	for _, a := range certManager {
 		if _, ok := obj.GetAnnotations()[a]; ok {
-			s.left = true
+			s.foreignInjector = true
 		}
 	}
 	for _, config := range p.clients(obj) {
@@ -102,14 +103,14 @@ func (p *policy) look(obj *unstructured.Unstructured, err error) sight {
 		text, _ := config["caBundle"].(string)
 		bundle, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			bundle = nil // not ours, then
+			bundle = nil // then it is not ours
 		}
 		s.bundles = append(s.bundles, bundle)
 	}
 	return s
 }
 
-// withBundle is a copy of the target that trusts the bundle.
+// withBundle returns a copy of the target with the bundle.
 func (p *policy) withBundle(obj *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	for _, config := range p.clients(obj) {
@@ -118,16 +119,16 @@ func (p *policy) withBundle(obj *unstructured.Unstructured, bundle []byte) *unst
 	return obj
 }
 
-// problem is what a person must know about a target that was looked at; nil: nothing.
-func (s sight) problem(t target, bundle []byte) error {
+// problem returns what is wrong with a target, or nil.
+func (s targetState) problem(t target, bundle []byte) error {
 	switch {
 	case s.err != nil:
 		return s.err
 	case !s.found:
-		return &TargetError{t.kind.Kind, t.name, "is not there"}
+		return &TargetError{t.kind.Kind, t.name, "does not exist"}
 	case s.ours == 0:
 		return &TargetError{t.kind.Kind, t.name, "has no webhook that calls a name of the certificate"}
-	case s.left && !s.has(bundle):
+	case s.foreignInjector && !s.has(bundle):
 		return &TargetError{t.kind.Kind, t.name, "trusts another CA, which cert-manager writes there: remove its annotation, or serve the certificate files of cert-manager"}
 	case !s.has(bundle):
 		return &TargetError{t.kind.Kind, t.name, "does not have the CA bundle yet"}
@@ -135,7 +136,7 @@ func (s sight) problem(t target, bundle []byte) error {
 	return nil
 }
 
-// TargetError says what is wrong with an object that the bundle is to be written into.
+// TargetError says what is wrong with a target of the CA bundle.
 type TargetError struct {
 	Kind, Name string
 	// Problem in plain words.

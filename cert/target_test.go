@@ -2,8 +2,8 @@ package cert
 
 import "testing"
 
-// The bundle goes to the clients that the certificate serves, those of a wildcard too.
-func TestOurs(t *testing.T) {
+// The bundle goes to the clients of names of the certificate, wildcards included.
+func TestBundleGoesToClientsOfOurNames(t *testing.T) {
 	p := &policy{names: []string{"hooks.shop.svc", "*.example.com"}}
 	for url, want := range map[string]bool{
 		"https://hooks.shop.svc/validate":    true,

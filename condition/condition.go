@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The reasons that [Summary] gives where no condition has one.
+// The reasons of a [Summary] if no condition decides.
 const (
 	// ReasonAllTrue: all conditions are True.
 	ReasonAllTrue = "AllTrue"
-	// ReasonMissing: a condition is not there.
+	// ReasonMissing: a condition does not exist.
 	ReasonMissing = "Missing"
-	// ReasonOutdated: a condition is about an older generation of the object.
+	// ReasonOutdated: a condition is of an older generation of the object.
 	ReasonOutdated = "Outdated"
 )
 
-// Find returns the condition of a type.
+// Find returns the condition of a type, and whether there is one.
 func Find(conditions []metav1.Condition, conditionType string) (metav1.Condition, bool) {
 	if i := index(conditions, conditionType); i >= 0 {
 		return conditions[i], true
@@ -30,8 +30,8 @@ func Find(conditions []metav1.Condition, conditionType string) (metav1.Condition
 	return metav1.Condition{}, false
 }
 
-// IsTrue reports whether the condition is True and about this generation of the object: one that
-// was observed on an older generation says nothing about what the object asks for now.
+// IsTrue reports whether the condition is True for this generation of the object. A condition of an
+// older generation says nothing about the current spec.
 func IsTrue(conditions []metav1.Condition, conditionType string, generation int64) bool {
 	c, ok := Find(conditions, conditionType)
 	return ok && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= generation
@@ -41,10 +41,9 @@ func index(conditions []metav1.Condition, conditionType string) int {
 	return slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
 }
 
-// Set puts c into the list, in the place of the one of its type or at the end, and reports
-// whether the list changed. LastTransitionTime is that of the condition before, if its status is
-// the same, and now if not; the one in c is not looked at. A list that others share is not written
-// to: it is replaced by another.
+// Set puts c into the list, in place of the condition of its type or at the end. It reports whether
+// the list changed. LastTransitionTime stays if the status stays, and becomes now otherwise; that
+// of c is ignored. Set does not write to the old list, which may be shared: it replaces the slice.
 func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	i := index(*conditions, c.Type)
@@ -52,11 +51,11 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool
 		*conditions = append(slices.Clip(*conditions), c)
 		return true
 	}
-	was := (*conditions)[i]
-	if was.Status == c.Status && !was.LastTransitionTime.IsZero() {
-		c.LastTransitionTime = was.LastTransitionTime
+	old := (*conditions)[i]
+	if old.Status == c.Status && !old.LastTransitionTime.IsZero() {
+		c.LastTransitionTime = old.LastTransitionTime
 	}
-	if was == c {
+	if old == c {
 		return false
 	}
 	*conditions = slices.Clone(*conditions)
@@ -64,7 +63,7 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool
 	return true
 }
 
-// Remove takes the condition of a type out of the list and reports whether it was there.
+// Remove removes the condition of a type, and reports whether there was one.
 func Remove(conditions *[]metav1.Condition, conditionType string) bool {
 	i := index(*conditions, conditionType)
 	if i < 0 {
@@ -74,23 +73,23 @@ func Remove(conditions *[]metav1.Condition, conditionType string) bool {
 	return true
 }
 
-// Summary is one condition that stands for others, all of which are good when True: False when
-// one of them is False, else Unknown when one is Unknown, missing or about an older generation,
-// else True. Its reason is that of the first one that decided; its message tells of all that are
-// not True. Without others it is Unknown.
+// Summary returns one condition for several others that are good when True. It is False if one of
+// them is False. Otherwise it is Unknown if one is Unknown, missing or of an older generation.
+// Otherwise it is True. Its reason is that of the first condition that decides. Its message lists
+// all that are not True. Without others it is Unknown.
 func Summary(conditionType string, conditions []metav1.Condition, generation int64, of ...string) metav1.Condition {
 	out := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: ReasonAllTrue, ObservedGeneration: generation}
 	if len(of) == 0 {
 		out.Status, out.Reason = metav1.ConditionUnknown, ReasonMissing
 	}
-	var says []string
+	var messages []string
 	for _, t := range of {
 		c, ok := Find(conditions, t)
 		switch {
 		case !ok:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonMissing, Message: "not known yet"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonMissing, Message: "not set yet"}
 		case c.ObservedGeneration < generation:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonOutdated, Message: "known of an older generation only"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonOutdated, Message: "observed on an older generation"}
 		}
 		if c.Status == metav1.ConditionTrue {
 			continue
@@ -98,16 +97,16 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 		if c.Message == "" {
 			c.Message = c.Reason
 		}
-		says = append(says, t+": "+c.Message)
+		messages = append(messages, t+": "+c.Message)
 		if out.Status == metav1.ConditionTrue || out.Status == metav1.ConditionUnknown && c.Status == metav1.ConditionFalse {
 			out.Status, out.Reason = c.Status, c.Reason
 		}
 	}
-	out.Message = shorten(strings.Join(says, "; "))
+	out.Message = shorten(strings.Join(messages, "; "))
 	return out
 }
 
-// maxMessage is how many bytes the API lets a message have.
+// maxMessage is the API's limit of a message in bytes.
 const maxMessage = 32 * 1024
 
 func shorten(s string) string {
@@ -117,11 +116,11 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxMessage-len("…")], "") + "…"
 }
 
-// InvalidError is the error for a condition that the API would refuse. Nothing was sent.
+// InvalidError says that the API would reject a condition. Nothing was sent.
 type InvalidError struct {
-	// Type of the condition; it may be what is wrong.
+	// Type of the condition; it may be the invalid part.
 	Type string
-	// Fields that are wrong, and why.
+	// Fields that are invalid, and why.
 	Fields field.ErrorList
 }
 
@@ -129,8 +128,8 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("condition %q: %v", e.Type, e.Fields.ToAggregate())
 }
 
-// Validate checks type, status, reason, message and observedGeneration by the rules of the API.
-// The error is an *InvalidError. lastTransitionTime is not looked at: [Set] gives it.
+// Validate checks type, status, reason, message and observedGeneration by the rules of the API. The
+// error is an *InvalidError. Validate ignores lastTransitionTime, which [Set] fills in.
 func Validate(c metav1.Condition) error {
 	if c.LastTransitionTime.IsZero() {
 		c.LastTransitionTime = metav1.NewTime(time.Unix(1, 0))
@@ -142,9 +141,9 @@ func Validate(c metav1.Condition) error {
 }
 
 var (
-	// ErrNotInObject says that the conditions given to Begin are not a field of the object that was
-	// given, so that they would not be sent with it.
-	ErrNotInObject = errors.New("the conditions are no field of this object")
-	// ErrNotRead says that the object has no resourceVersion: it does not come from a server.
+	// ErrNotInObject says that the conditions given to Begin are not a field of the given object. A
+	// patch of the object would not send them.
+	ErrNotInObject = errors.New("the conditions are not a field of this object")
+	// ErrNotRead says that the object has no resourceVersion: it was not read from a server.
 	ErrNotRead = errors.New("the object has no resourceVersion: it was not read from a server")
 )

@@ -22,7 +22,7 @@ func cond(typ string, status metav1.ConditionStatus, reason, message string) met
 	return metav1.Condition{Type: typ, Status: status, Reason: reason, Message: message}
 }
 
-func TestSet(t *testing.T) {
+func TestSetMovesTheTransitionTimeWithTheStatus(t *testing.T) {
 	at := func(c metav1.Condition, seconds int64) metav1.Condition {
 		c.LastTransitionTime = metav1.NewTime(time.Unix(seconds, 0))
 		return c
@@ -67,7 +67,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
+func TestSummaryIsTheWorstCondition(t *testing.T) {
 	yes, no, unknown := cond("Yes", metav1.ConditionTrue, "Fine", "fine"), cond("No", metav1.ConditionFalse, "Broken", "it broke"), cond("Unknown", metav1.ConditionUnknown, "Asking", "")
 	old := cond("Old", metav1.ConditionTrue, "Fine", "")
 	for _, c := range []*metav1.Condition{&yes, &no, &unknown} {
@@ -81,9 +81,9 @@ func TestSummary(t *testing.T) {
 		"Unknown No":     cond("Ready", metav1.ConditionFalse, "Broken", "Unknown: Asking; No: it broke"),
 		"No Unknown":     cond("Ready", metav1.ConditionFalse, "Broken", "No: it broke; Unknown: Asking"),
 		"Yes Unknown":    cond("Ready", metav1.ConditionUnknown, "Asking", "Unknown: Asking"),
-		"Yes Absent":     cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not known yet"),
-		"Old":            cond("Ready", metav1.ConditionUnknown, "Outdated", "Old: known of an older generation only"),
-		"Absent Old Yes": cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not known yet; Old: known of an older generation only"),
+		"Yes Absent":     cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not set yet"),
+		"Old":            cond("Ready", metav1.ConditionUnknown, "Outdated", "Old: observed on an older generation"),
+		"Absent Old Yes": cond("Ready", metav1.ConditionUnknown, "Missing", "Absent: not set yet; Old: observed on an older generation"),
 		"":               cond("Ready", metav1.ConditionUnknown, "Missing", ""),
 	} {
 		want.ObservedGeneration = 2
@@ -101,7 +101,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// writer records what is sent and answers with the object as it was given.
+// writer records requests and answers with the object of the request.
 type writer struct{ sent []client.Op }
 
 func (w *writer) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -109,7 +109,7 @@ func (w *writer) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return op.Object.DeepCopyObject().(object.Object), nil
 }
 
-func TestRefuses(t *testing.T) {
+func TestInvalidConditionsAreNotSent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set   metav1.Condition
 		field string
@@ -139,7 +139,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func TestRefusesObjects(t *testing.T) {
+func TestUnreadObjectsAreNotSent(t *testing.T) {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "1"}}
 	for name, tc := range map[string]struct {
 		s          *corev1.Service
@@ -147,7 +147,7 @@ func TestRefusesObjects(t *testing.T) {
 		want       error
 		says       string
 	}{
-		"conditions of a copy":    {s, &s.DeepCopy().Status.Conditions, condition.ErrNotInObject, "status of Service s: the conditions are no field"},
+		"conditions of a copy":    {s, &s.DeepCopy().Status.Conditions, condition.ErrNotInObject, "status of Service s: the conditions are not a field"},
 		"no conditions":           {s, nil, condition.ErrNotInObject, ""},
 		"no object":               {nil, &s.Status.Conditions, nil, "the object is nil"},
 		"an object of the user's": {&corev1.Service{}, nil, nil, ""},
@@ -169,8 +169,8 @@ func TestRefusesObjects(t *testing.T) {
 	}
 }
 
-// A condition says on which generation it was observed, and since when it is as it is.
-func TestTimes(t *testing.T) {
+// A condition holds the generation on which it was observed, and the time of its last transition.
+func TestConditionKeepsGenerationAndTransitionTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().Truncate(time.Second)
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "1", Generation: 4}}
@@ -189,7 +189,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// printer prints what is sent.
+// printer prints requests.
 type printer struct{}
 
 func (printer) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -199,7 +199,7 @@ func (printer) Write(_ context.Context, op client.Op) (object.Object, error) {
 
 func ExampleBegin() {
 	since := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	// As a reconcile reads it: an older one has set the condition already.
+	// As a reconcile reads it: an earlier one has set the condition already.
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "guests", ResourceVersion: "41", Generation: 2},
 		Status: corev1.ServiceStatus{Conditions: []metav1.Condition{

@@ -1,5 +1,9 @@
-// Package condition writes the status of an object: its conditions and all other fields of it in
-// one patch, and no patch where nothing has changed.
+// Package condition writes the status of an object, its conditions and all other fields, in one
+// patch. It sends nothing if nothing has changed.
+//
+// [Begin] records the object as it was read. [Status.True], [Status.False] and [Status.Summarize]
+// set conditions. [Status.Patch] sends the changes and returns nil, or a *client.ConflictError if the
+// object has changed on the server:
 //
 //	st := condition.Begin(g, &g.Status.Conditions)          keeps how g was read
 //	g.Status.ReadyReplicas = d.Status.ReadyReplicas         any field of the status
@@ -16,11 +20,11 @@
 //	                                 ├─ written: g is what the server answered
 //	                                 └─ *client.ConflictError: somebody else wrote since; nothing is written
 //
-// A merge patch replaces a list as a whole, so two writers of conditions would undo each other's.
-// The patch therefore holds only if the object is still the one that was read: a reconcile that
-// decided on an old view writes nothing, and decides again.
+// A merge patch replaces a list as a whole, so two writers of conditions would undo each other's
+// changes. The patch therefore holds only for the resourceVersion that was read. A reconcile that
+// decided on an outdated object writes nothing, and decides again.
 //
-// The time of a condition's last transition moves when its status does, and at no other time.
-// Messages should say what is so, not when or how often: one that differs at every look is
-// written at every look, and so is a field that the server fills in where the reconciler sets none.
+// The time of a condition's last transition changes only with its status. Messages should state
+// facts, not times or counts: a message that differs at every reconcile is written at every
+// reconcile. The same holds for a field that the server defaults and the reconciler leaves empty.
 package condition

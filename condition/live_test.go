@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { planetest.Main(m) }
 
-// newService makes a Service, whose status has conditions that nobody else writes, and a client
+// newService makes a Service, whose status has conditions that no other client writes, and a client
 // that counts its requests.
 func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
 	p := planetest.Shared(t)
@@ -40,7 +40,7 @@ func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
 	return c, s
 }
 
-func TestPatch(t *testing.T) {
+func TestPatchSendsOnlyChanges(t *testing.T) {
 	sent := 0
 	c, s := newService(t, &sent)
 	work := func(s *corev1.Service) {
@@ -79,7 +79,7 @@ func TestPatch(t *testing.T) {
 		t.Errorf("%d requests though nothing changed", sent)
 	}
 
-	// One handle, several patches; a condition goes.
+	// One Status, several patches; a condition is removed.
 	st := condition.Begin(now, &now.Status.Conditions)
 	st.True("Reachable", "Answers", "")
 	if err := st.Patch(t.Context(), c); err != nil {
@@ -94,8 +94,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Two that decide on the same view: the second one writes nothing, and is told.
-func TestConflict(t *testing.T) {
+// Two reconciles decide on the same object. The second one writes nothing, and returns an error.
+func TestConflictWritesNothing(t *testing.T) {
 	sent := 0
 	c, first := newService(t, &sent)
 	second := first.DeepCopy()
@@ -108,7 +108,7 @@ func TestConflict(t *testing.T) {
 	st.True("Second", "Said", "")
 	err := st.Patch(t.Context(), c)
 	conflict, ok := errors.AsType[*client.ConflictError](err)
-	want := "status of Service " + second.Namespace + "/guests: nothing is written, since the object changed after it was read"
+	want := "status of Service " + second.Namespace + "/guests: nothing was written: the object changed after it was read"
 	if !ok || conflict.Subresource != "status" || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
@@ -127,8 +127,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A dry run keeps nothing.
-func TestDryRun(t *testing.T) {
+// A dry run stores nothing.
+func TestDryRunStoresNothing(t *testing.T) {
 	sent := 0
 	c, s := newService(t, &sent)
 	st := condition.Begin(s, &s.Status.Conditions)

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Status is the status of one object while it is being worked out, from [Begin] to
-// [Status.Patch]. It is for one goroutine.
+// Status collects the changes of an object's status, from [Begin] to [Status.Patch]. One goroutine
+// at a time may use it.
 type Status[T any, P object.Ptr[T]] struct {
 	obj        P
 	before     P
@@ -22,8 +22,8 @@ type Status[T any, P object.Ptr[T]] struct {
 	errs       []error
 }
 
-// Begin remembers how the object was read. From then on its status may be changed freely;
-// [Status.Patch] sends what differs. conditions points to a field of the object itself, as
+// Begin records the object as it was read. After that its status may be changed freely;
+// [Status.Patch] sends the difference. conditions must point to a field of the object itself, as
 // &g.Status.Conditions does.
 func Begin[T any, P object.Ptr[T]](obj P, conditions *[]metav1.Condition) *Status[T, P] {
 	s := &Status[T, P]{obj: obj, conditions: conditions}
@@ -46,17 +46,17 @@ func within[T any](obj *T, p *[]metav1.Condition) bool {
 	return at >= begin && at < begin+reflect.TypeFor[T]().Size()
 }
 
-// True sets a condition to True. The message is made as by fmt.Sprintf.
+// True sets a condition to True. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) True(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionTrue, reason, format, args)
 }
 
-// False sets a condition to False. The message is made as by fmt.Sprintf.
+// False sets a condition to False. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) False(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionFalse, reason, format, args)
 }
 
-// Unknown sets a condition to Unknown. The message is made as by fmt.Sprintf.
+// Unknown sets a condition to Unknown. The message is formatted as by fmt.Sprintf.
 func (s *Status[T, P]) Unknown(conditionType, reason, format string, args ...any) {
 	s.put(conditionType, metav1.ConditionUnknown, reason, format, args)
 }
@@ -65,8 +65,8 @@ func (s *Status[T, P]) put(conditionType string, status metav1.ConditionStatus, 
 	s.Set(metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// Set sets a condition, as observed on the generation of the object as it was read. One that the
-// API would refuse is not set, and makes [Status.Patch] fail.
+// Set sets a condition with the generation of the object as it was read. If the API would reject
+// the condition, Set does not set it, and [Status.Patch] fails.
 func (s *Status[T, P]) Set(c metav1.Condition) {
 	if s.obj == nil {
 		return
@@ -86,17 +86,17 @@ func (s *Status[T, P]) Summarize(conditionType string, of ...string) {
 	}
 }
 
-// Remove takes a condition out.
+// Remove removes a condition.
 func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, conditionType) }
 
-// Patch sends what of the status has changed since Begin, or since the last Patch, in one request;
-// none where nothing has. The object is then as the server answered, and may be changed and patched
-// again. What was changed outside its status is not sent, and lost.
+// Patch sends the changes of the status since Begin, or since the last Patch, in one request. It
+// sends none if nothing has changed. Afterwards the object is as the server answered; it may be
+// changed and patched again. Changes outside its status are not sent, and are lost.
 //
-// Nothing is written when the object has changed on the server since it was read: the error is a
-// *client.ConflictError, to be returned from the reconcile, which is then called again. NotFound says
-// that the object is gone. A condition that the API would refuse is an *InvalidError, and then
-// nothing is sent.
+// Patch writes nothing if the object has changed on the server since it was read. The error is then
+// a *client.ConflictError: return it from the reconcile, which is called again. NotFound says that the
+// object was deleted. A condition that the API would reject is an *InvalidError, and nothing is
+// sent.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
 	if s.obj == nil {
 		return errors.New("status: the object is nil")
@@ -113,7 +113,7 @@ func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...clien
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
 	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
-		return s.wrap(fmt.Errorf("nothing is written, since the object changed after it was read: %w", err))
+		return s.wrap(fmt.Errorf("nothing was written: the object changed after it was read: %w", err))
 	}
 	if err != nil {
 		return s.wrap(err)

@@ -35,7 +35,7 @@ func TestAbort(t *testing.T) {
 					cause, ended = context.Cause(ctx), time.Now()
 					return reconcile.Result{}, cause
 				}}
-				c := newController(t, m, r, controller.Options{}, forDeployments())
+				c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments())
 				ctx, stop := context.WithCancel(t.Context())
 				abort, lose := context.WithCancelCause(context.Background())
 				defer lose(nil)
@@ -103,7 +103,7 @@ func TestHooksOfTheManager(t *testing.T) {
 					}
 				}
 				o.Priority = func(reconcile.Cause) int { panic("no priority") }
-				c, err := controller.New(m, "test", &recorder{}, o, one(forDeployments())...)
+				c, err := controller.NewWith(m, "test", new(recorder).Reconcile, o, one(forDeployments())...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestHooksOfTheManager(t *testing.T) {
 
 func TestEveryReplica(t *testing.T) {
 	for _, every := range []bool{false, true} {
-		c := newController(t, newManager(), &recorder{}, controller.Options{EveryReplica: every}, one(forDeployments())...)
+		c := newController(t, newManager(), new(recorder).Reconcile, controller.Options{EveryReplica: every}, one(forDeployments())...)
 		if c.EveryReplica() != every {
 			t.Errorf("%v", c.EveryReplica())
 		}

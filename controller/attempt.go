@@ -13,18 +13,18 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// persistent is the attempt from which a failure is no longer a passing one: it is then logged
-// as an error; a conflict, which is no failure before, as a warning.
+// persistent is the attempt from which failures are logged as errors, and conflicts as warnings. Before it
+// they are logged one level lower: they often pass by themselves.
 const persistent = 5
 
-// attempt is one reconcile, and what that may know of itself.
+// attempt is one reconcile. It implements reconcile.Info.
 type attempt[R comparable] struct {
 	*running[R]
 	item   workqueue.Item[R, reconcile.Cause]
 	number int // 1 for the first since the last success
 
 	once   sync.Once
-	logger *slog.Logger // made when first asked for: most reconciles log nothing
+	logger *slog.Logger // made by the first call of Logger: most reconciles log nothing
 }
 
 // Cause implements reconcile.Info.
@@ -38,7 +38,7 @@ func (a *attempt[R]) Logger() *slog.Logger {
 
 var errNoLogger = errors.New("Options.LogConstructor returned nil")
 
-// makeLogger asks the option; one that panics or makes none leaves it at the default.
+// makeLogger calls Options.LogConstructor. The default stands if that is nil, panics or returns nil.
 func (a *attempt[R]) makeLogger() {
 	if a.o.LogConstructor != nil {
 		err := run.Safely("Options.LogConstructor", func() error {
@@ -55,7 +55,7 @@ func (a *attempt[R]) makeLogger() {
 	a.logger = a.running.logger.With("object", a.item.Key, "attempt", a.number)
 }
 
-// debugs reports whether anybody wants to know how the reconcile went.
+// debugs reports whether the level debug is logged.
 func (a *attempt[R]) debugs(ctx context.Context) bool {
 	l := a.running.logger
 	if a.o.LogConstructor != nil {
@@ -73,7 +73,7 @@ func (a *attempt[R]) log(ctx context.Context, do action, err error, p *run.Panic
 	case do.outcome == Failed:
 		level, later := slog.LevelWarn, slog.LevelError
 		if c, ok := errors.AsType[*client.ConflictError](err); ok && len(c.Fields) == 0 {
-			level, later = slog.LevelDebug, slog.LevelWarn // decided on an old view, it is decided again
+			level, later = slog.LevelDebug, slog.LevelWarn // the reconcile read an old version; the next one reads a newer one
 		}
 		if a.number >= persistent {
 			level = later

@@ -39,7 +39,7 @@ func TestReconciledIsLogged(t *testing.T) {
 						return slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: tc.own})).With("own", true)
 					}
 				}
-				stop := start(newController(t, m, r, o, forDeployments()))
+				stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 				m.watch("Deployment").set(deployment("a", 1), true)
 				close(m.watch("Deployment").synced)
 				synctest.Wait()
@@ -71,7 +71,7 @@ func TestLoggerOfManyGoroutines(t *testing.T) {
 		}}
 		var outcomes []controller.Outcome
 		o := controller.Options{Hooks: controller.Hooks{Reconciled: func(r controller.Reconciled) { outcomes = append(outcomes, r.Outcome) }}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
 		synctest.Wait()

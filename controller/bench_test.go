@@ -16,13 +16,13 @@ import (
 func BenchmarkChangeToReconcile(b *testing.B) {
 	m := newManager()
 	count := make(chan struct{}, 1024)
-	r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	r := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		count <- struct{}{}
 		return reconcile.Result{}, nil
-	})
+	}
 	subscribed := make(chan struct{})
 	m.refuse = func(string) error { close(subscribed); return nil }
-	c, err := controller.New(m, "test", r, controller.Options{}, controller.For[appsv1.Deployment](predicate.InNamespace("web")))
+	c, err := controller.New(m, "test", r, controller.For[appsv1.Deployment](predicate.InNamespace("web")))
 	if err != nil {
 		b.Fatal(err)
 	}

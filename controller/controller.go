@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// Controller is the handle of one controller: close it to end it, ask it how it is.
-// All methods may be called from any goroutine.
+// Controller is the handle of one controller. All methods may be called from any goroutine. It implements
+// [Interface].
 type Controller[R comparable] struct {
 	name       string
 	mgr        Manager
@@ -31,30 +31,29 @@ type Controller[R comparable] struct {
 
 	mu      sync.Mutex
 	state   State
-	current *running[R] // while Run runs
+	current *running[R] // nil while Run does not run
 }
 
-// State is where a controller stands. It is a copy.
+// State is the state of a controller at one time.
 type State struct {
 	Phase Phase
-	// Err is why the controller is not doing its work, though it should be: a *SyncError while
-	// something known keeps a source from syncing, a *FailingError while it works and a source has
-	// failed for five minutes without a break. Failures of single objects are none: see
-	// SourceFailures, and the status of the objects.
+	// Err is why the controller does not do its work: a *SyncError while a source cannot sync for a known
+	// cause, a *FailingError while it works and a source has failed for five minutes without a break.
+	// It is nil for failures of single objects: see SourceFailures, and the status of the objects.
 	Err error
 }
 
-// Phase is the part of its life that a controller is in.
+// Phase is a part of the life of a controller.
 type Phase uint8
 
 const (
 	// Stopped: Run is not running.
 	Stopped Phase = iota
-	// Syncing: sources are handing over what exists; workers have not started.
+	// Syncing: sources hand over the existing objects; workers have not started.
 	Syncing
 	// Working: workers reconcile.
 	Working
-	// Stopping: no new reconcile starts; running ones are waited for.
+	// Stopping: no new reconcile starts; running ones may finish.
 	Stopping
 )
 
@@ -72,18 +71,27 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// New makes a controller and adds it to the manager, which runs it: with the others when it is
-// run itself, or at once if it runs already. The type of the requests is that of the reconciler;
-// with the default one, object keys, exactly one source is [For].
+// New makes a controller and adds it to the manager:
 //
-// Errors name what is wrong: an *option.Error around one of the package's sentinels, an
-// *object.UnknownKindError or a *TypeMismatchError; a name that is taken is the manager's error.
-// Nothing is added then.
-func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
+//	controller.New(mgr, "label", label, controller.For[corev1.Pod]())
+//
+// The manager runs it: at once if the manager runs already, and with the others otherwise. The
+// reconciler determines the type of the requests. For the default type, object keys, exactly one
+// source is [For].
+//
+// An error names what is wrong, and nothing is added then. It is an *option.Error around one of the
+// package's sentinels, an *object.UnknownKindError or a *TypeMismatchError; or the manager's error,
+// for a name that is taken.
+func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sources ...Source[R]) (*Controller[R], error) {
+	return NewWith(mgr, name, r, Options{}, sources...)
+}
+
+// NewWith is [New] with options.
+func NewWith[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {
 		return nil, badOption(name, "name", ErrNoName)
 	}
-	if isNil(r) {
+	if r == nil {
 		return nil, badOption(name, "reconciler", ErrNoReconciler)
 	}
 	o, err := o.resolved(name)
@@ -98,17 +106,15 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 	if base == nil {
 		base = mgr.Logger()
 	}
-	if h, ok := mgr.(Instrumented); ok {
-		o.Hooks = o.Hooks.and(h.ControllerHooks(name, o.Workers))
-	}
-	if m, ok := mgr.(Resyncing); ok && o.Resync == 0 {
-		o.Resync = m.ResyncPeriod()
+	o.Hooks = o.Hooks.and(mgr.ControllerHooks(name, o.Workers))
+	if o.Resync == 0 {
+		o.Resync = mgr.ResyncPeriod()
 	}
 	c := &Controller[R]{
 		name: name, mgr: mgr, reconciler: r, o: o, sources: fed,
 		logger: logguard.Logger(base).With("controller", name),
 	}
-	if c.member, err = mgr.Add(name, c); err != nil {
+	if c.member, err = mgr.AddController(c); err != nil {
 		return nil, fmt.Errorf("controller %q: %w", name, err)
 	}
 	return c, nil
@@ -117,13 +123,11 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Op
 // Name is the name that the controller was given.
 func (c *Controller[R]) Name() string { return c.name }
 
-// EveryReplica reports whether the controller runs on every replica of its program, as
-// Options.EveryReplica says. Managers ask it.
+// EveryReplica is Options.EveryReplica.
 func (c *Controller[R]) EveryReplica() bool { return c.o.EveryReplica }
 
-// Kinds are the kinds that the controller watches, each once, as [For], [Owns] and [Watches] name
-// them: empty objects that belong to the caller, of the Go type that was given, with apiVersion and
-// kind set. The controller lists and watches them, and may be asked before it runs.
+// Kinds are the watched kinds, each once, in the order of the sources. Each is an empty object of the Go type
+// of [For], [Owns] or [Watches], with apiVersion and kind set. The objects belong to the caller.
 func (c *Controller[R]) Kinds() []object.Object {
 	var out []object.Object
 	seen := map[kindForm]bool{}
@@ -144,49 +148,50 @@ func (c *Controller[R]) Kinds() []object.Object {
 	return out
 }
 
-// kindForm tells metadata of a kind from its whole objects.
+// kindForm distinguishes the metadata of a kind from its whole objects.
 type kindForm struct {
 	gvk    schema.GroupVersionKind
 	goType reflect.Type
 }
 
-// State says where the controller stands.
+// State is the present state.
 func (c *Controller[R]) State() State {
-	r, s := c.now()
+	r, s := c.present()
 	if s.Phase == Working && s.Err == nil && r != nil {
 		s.Err = r.failing(time.Now())
 	}
 	return s
 }
 
-// QueueStats are the figures of the controller's queue; zero while it does not run.
+// QueueStats are the figures of the queue, zero while the controller does not run.
 func (c *Controller[R]) QueueStats() workqueue.Stats {
-	if r, _ := c.now(); r != nil {
+	if r, _ := c.present(); r != nil {
 		return r.queue.Stats()
 	}
 	return workqueue.Stats{}
 }
 
-// QueueDepths are how many requests wait for a worker, by priority; none while it does not run.
+// QueueDepths are the numbers of requests that wait for a worker, by priority; none while the controller does
+// not run.
 func (c *Controller[R]) QueueDepths() []workqueue.Depth {
-	if r, _ := c.now(); r != nil {
+	if r, _ := c.present(); r != nil {
 		return r.queue.Depths()
 	}
 	return nil
 }
 
-// now is the current run, if there is one, and the state. The run is asked without the lock of the
-// controller: it calls functions of the user, which may ask the controller for its state.
-func (c *Controller[R]) now() (*running[R], State) {
+// present is the current run, nil if there is none, and the state. Callers use the run without the lock of the
+// controller: it calls functions of the user, which may call State.
+func (c *Controller[R]) present() (*running[R], State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current, c.state
 }
 
-// Enqueue asks for a reconcile, as an event from outside the cluster does. It reports false when
-// the controller does not run: it will look at every object of its sources when it starts.
+// Enqueue queues a request, as an event from outside the cluster does. It reports false and does nothing if the
+// controller does not run or stops. When it starts it reconciles every object of its sources.
 func (c *Controller[R]) Enqueue(req R) bool {
-	r, s := c.now()
+	r, s := c.present()
 	if r == nil || s.Phase == Stopping {
 		return false
 	}
@@ -194,20 +199,18 @@ func (c *Controller[R]) Enqueue(req R) bool {
 	return true
 }
 
-// Close ends the controller for good and takes it out of the manager: no new reconcile starts,
-// and Close returns when the running ones have ended, or have been cancelled after the grace
-// period and have ended then. The error is that of its last run. Not to be called from a
-// reconcile, a predicate or a handler of the same controller, which would wait for itself.
-// Closing twice is fine.
+// Close ends the controller and removes it from the manager. No new reconcile starts. After the grace period
+// the running ones are cancelled. Close returns when they have ended, with the error of the last run. A
+// reconcile, predicate or handler of the same controller must not call it: it would wait for itself. Closing
+// twice is fine.
 func (c *Controller[R]) Close() error { return c.member.Close() }
 
-// Run works until ctx ends. Managers call it; see [Runner].
+// Run works until ctx ends. Managers call it. It may be called again after it has returned.
 //
-// It then takes no new work, lets running reconciles finish for as long as the grace period
-// lasts, cancels those that have not with [ErrGraceEnded] as the cause, and returns when all
-// have ended. The error is nil, or ErrGraceEnded if reconciles had to be cancelled, or a
-// *SyncError or a *run.PanicError where the options ask for one. Where an abort has cancelled
-// them (see [WithAbort]) it is nil: whoever did that knows.
+// Then it takes no new work. Running reconciles may finish within the grace period, and are cancelled after it
+// with [ErrGraceEnded] as the cause. Run returns when all have ended. The error is ErrGraceEnded if reconciles
+// were cancelled so, a *SyncError or a *run.PanicError where the options ask for one, and nil otherwise. It is
+// nil too after an abort, whose caller knows the cause; see [WithAbort].
 func (c *Controller[R]) Run(ctx context.Context) error {
 	r, err := newRunning(c)
 	if err != nil {
@@ -239,16 +242,4 @@ func (c *Controller[R]) setStopping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.Phase = Stopping
-}
-
-// isNil reports whether v is nil, or a nil pointer or function in an interface.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
-		return r.IsNil()
-	}
-	return false
 }

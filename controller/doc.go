@@ -1,4 +1,10 @@
-// Package controller calls a reconciler until the cluster is as it should be.
+// Package controller calls a reconciler for each object that changes.
+//
+//	c, err := controller.New(mgr, "label", label, controller.For[corev1.Pod]())
+//
+// mgr is a *flyball.Manager, label a reconcile.Reconciler: a function of a request. [For], [Owns] and
+// [Watches] name the kinds whose changes cause requests. c shows its state, and ends by Close. [NewWith]
+// takes [Options]: workers, rate limits, timeouts, hooks.
 //
 //	For ───────┐  predicate   handler                                  ┌── worker 1 ── Reconcile ─┐
 //	Owns ──────┤► (header) ► (requests) ──► workqueue ── Get ──────────┼── worker n               │
@@ -6,12 +12,11 @@
 //	Channel ───┘   applied the change        │   causes merged                    │
 //	                                         └────── retry, requeue ◄── next(result, error)
 //
-// A change is in the cache before its requests are queued, and workers start only after every
-// source has handed over what was there at the start. So a reconcile sees the change that caused
-// it, or a newer state. A key is never reconciled by two workers at once, and never lost: after
-// its last change at least one reconcile starts.
+// The cache shows a change before its requests are queued. Workers start when every source has handed over
+// its existing objects. So a reconcile sees the change that caused it, or a newer state. Two workers never
+// reconcile one key at once. After the last change of a key at least one reconcile starts.
 //
-// What fails is isolated: a predicate that panics lets the event pass, a handler that fails is
-// called again with backoff, a reconcile that panics counts as one that failed. A kind that cannot
-// be watched degrades this controller, says so once, and leaves the others alone.
+// Failures are isolated. A predicate that panics lets the event pass. A handler that fails is called again
+// with backoff. A reconcile that panics counts as failed. A kind that cannot be watched keeps its
+// controller from starting and is logged once; other controllers go on.
 package controller

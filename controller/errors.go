@@ -15,24 +15,24 @@ var (
 	ErrNoName = errors.New("controller has no name")
 	// ErrNoReconciler says that the reconciler is nil.
 	ErrNoReconciler = errors.New("reconciler is nil")
-	// ErrNoFor says that a controller whose requests are objects does not say of which kind: it
-	// needs [For], or [WithoutFor] where that is meant.
+	// ErrNoFor says that the requests are object keys, and no source says of which kind. Add [For], or
+	// [WithoutFor] on purpose.
 	ErrNoFor = errors.New("For is missing")
 	// ErrTwoFor says that For was given twice.
 	ErrTwoFor = errors.New("For is given twice")
-	// ErrNoSource says that nothing would ever cause a reconcile.
+	// ErrNoSource says that no source would ever cause a reconcile.
 	ErrNoSource = errors.New("controller has no source")
-	// ErrGraceEnded is the cause for which a reconcile was cancelled: the controller was told to
-	// stop, and the grace period is over. Run returns it then.
+	// ErrGraceEnded is the cause of the ctx of a reconcile that was cancelled at the end of the grace
+	// period. Run returns it then.
 	ErrGraceEnded = errors.New("grace period is over")
-	// ErrReconcileTimeout is the cause for which a reconcile was cancelled that took longer than
+	// ErrReconcileTimeout is the cause of the ctx of a reconcile that took longer than
 	// Options.ReconcileTimeout.
 	ErrReconcileTimeout = errors.New("reconcile timed out")
 
 	errNilHandler = errors.New("handler is nil")
 )
 
-// TypeMismatchError says that a handler maps objects of one Go type, and the watch is of another.
+// TypeMismatchError says that the Go type of a watch is not the one that its handler maps.
 type TypeMismatchError struct {
 	Watched, Handled object.Object
 }
@@ -41,13 +41,13 @@ func (e *TypeMismatchError) Error() string {
 	return fmt.Sprintf("watches %T, but the handler maps %T", e.Watched, e.Handled)
 }
 
-// OverdueError says that a predicate or a handler has not returned for a second or longer. The
-// events of its source wait behind it. It is no failure: the call goes on.
+// OverdueError says that a predicate or a handler has not returned for a second or longer. The call goes on,
+// and the later events of its source wait.
 type OverdueError struct {
-	// Part is "predicate" or "handler"; Key is the object that the call is about.
+	// Part is "predicate" or "handler". Key is the object of the event.
 	Part string
 	Key  object.Key
-	// For is how long it had run when it was looked at.
+	// For is how long the call had run when the error was made.
 	For time.Duration
 }
 
@@ -55,13 +55,13 @@ func (e *OverdueError) Error() string {
 	return fmt.Sprintf("%s: %s has not returned for %v", e.Key, e.Part, e.For.Round(time.Millisecond))
 }
 
-// FailingError says that sources of a controller that works have failed for five minutes without a
-// break: a handler that fails on several objects, or has never succeeded; a predicate or handler that
-// has not returned; or a function of [Requests] that keeps failing. Nothing is lost: what failed is called
-// again for as long as it fails.
+// FailingError says that sources of a working controller have failed for five minutes without a break: a
+// handler that fails on several objects or has never succeeded, a predicate or handler that has not
+// returned, or a function of [Requests] that keeps failing. No event is lost: failed calls are repeated
+// until they succeed.
 type FailingError struct {
 	Controller string
-	// Sources are those that fail, in the order in which they were given.
+	// Sources are the failing ones, in the order of the controller's sources.
 	Sources []SourceFailure
 }
 
@@ -87,14 +87,14 @@ func (e *FailingError) Unwrap() []error {
 	return errs
 }
 
-// SyncError says that workers cannot start, since sources have not synced.
+// SyncError says that workers cannot start because sources have not synced.
 type SyncError struct {
 	Controller string
-	// Sources are those that have not synced, in the order in which they were given.
+	// Sources are the ones that have not synced, in the order of the controller's sources.
 	Sources []Unsynced
 }
 
-// Unsynced is a source that has not synced. Err is why, if that is known.
+// Unsynced is a source that has not synced. Err is the known cause, or nil.
 type Unsynced struct {
 	Source string
 	Err    error
@@ -114,7 +114,7 @@ func (e *SyncError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what is known of the causes.
+// Unwrap returns the known causes.
 func (e *SyncError) Unwrap() []error {
 	var errs []error
 	for _, s := range e.Sources {

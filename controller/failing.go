@@ -8,28 +8,27 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// failingAfter is how long a source may fail without a break before its controller says so in its
-// state: as long as the longest wait between two calls of a handler that fails.
+// failingAfter is how long a source may fail without a break before the state of its controller has a
+// *FailingError. It is the longest wait between two calls of a handler that fails.
 const failingAfter = 5 * time.Minute
 
-// SourceFailure is how a source of a controller that works fails.
+// SourceFailure describes the failures of a source of a running controller.
 type SourceFailure struct {
-	// Source is named as in "Watches(Pod)".
+	// Source is as in "Watches(Pod)".
 	Source string
-	// Objects is how many objects have changes that wait, since the handler fails on them. It is 0 for
-	// a source that feeds requests itself.
+	// Objects is the number of objects with changes that wait because the handler fails on them. It is 0
+	// for [Channel] and [Requests].
 	Objects int
-	// Since is when the failures without a break began: no call of the handler has succeeded since
-	// then, or it has not returned. Err is the latest. Zero and nil: nothing fails, or the latest call
-	// was in order.
+	// Since is when the failures without a break began: no call has succeeded since then, or one call has
+	// not returned since then. Err is the latest failure. Zero and nil: the latest call succeeded.
 	Since time.Time
 	Err   error
 }
 
-// SourceFailures are the sources of the controller, in the order in which they were given, and how
-// they fail, those included that do not; none while it does not run.
+// SourceFailures has an element for each source, in the order of the sources, failing or not. It is nil while
+// the controller does not run.
 func (c *Controller[R]) SourceFailures() []SourceFailure {
-	current, _ := c.now()
+	current, _ := c.present()
 	if current == nil {
 		return nil
 	}
@@ -40,7 +39,7 @@ func (c *Controller[R]) SourceFailures() []SourceFailure {
 	return all
 }
 
-// failing is a *FailingError with the sources that fail as such, nil if none does.
+// failing is a *FailingError with the sources that fail as a whole, nil if there are none.
 func (r *running[R]) failing(now time.Time) error {
 	e := &FailingError{Controller: r.name}
 	for _, f := range r.feeds {
@@ -54,7 +53,8 @@ func (r *running[R]) failing(now time.Time) error {
 	return e
 }
 
-// failure says how the source fails, and whether that is the source, rather than one object.
+// failure describes the failures of the source. whole reports whether the source as such fails, and not one
+// object alone.
 func (f *feed[R]) failure(now time.Time) (failure SourceFailure, whole bool) {
 	failure, whole = f.failures.failure(now)
 	if o, is := f.outage.failure(now); o.Err != nil {
@@ -68,23 +68,23 @@ func (f *feed[R]) failure(now time.Time) (failure SourceFailure, whole bool) {
 	return failure, whole
 }
 
-// failures is what a handler fails on.
+// failures counts the failures of a handler.
 type failures struct {
-	state atomic.Int32 // so that a call in order costs no lock
+	state atomic.Int32 // atomic: a call that succeeds takes no lock
 
 	mu    sync.Mutex
-	keys  map[object.Key]uint64 // objects on which it fails, and the latest such event of each
-	since time.Time             // when the failures without a break began; zero: the latest call was in order
-	err   error                 // the latest
+	keys  map[object.Key]uint64 // objects on which it fails, with the latest such event of each
+	since time.Time             // when the failures without a break began; zero: the latest call succeeded
+	err   error                 // the latest failure
 }
 
 const (
-	neverCalled int32 = iota // it has never succeeded
-	succeeded
-	fails // it has succeeded at some time, but not in its latest call
+	neverSucceeded int32 = iota
+	succeeded            // the latest call
+	fails                // the latest call; an earlier one succeeded
 )
 
-// succeed says that a call was in order.
+// succeed records a call that succeeded.
 func (f *failures) succeed() {
 	if f.state.Load() == succeeded {
 		return
@@ -95,7 +95,7 @@ func (f *failures) succeed() {
 	f.since, f.err = time.Time{}, nil
 }
 
-// fail says that a call failed.
+// fail records a call that failed.
 func (f *failures) fail(now time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,8 +106,7 @@ func (f *failures) fail(now time.Time, err error) {
 	}
 }
 
-// wait says that an event waits for the handler to be called again, dealt that none of an object does
-// up to an event.
+// wait records that an event waits for another call of the handler.
 func (f *failures) wait(key object.Key, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,6 +116,7 @@ func (f *failures) wait(key object.Key, number uint64) {
 	f.keys[key] = max(f.keys[key], number)
 }
 
+// dealt records that no event of an object up to this number waits any more.
 func (f *failures) dealt(key object.Key, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,22 +128,23 @@ func (f *failures) dealt(key object.Key, number uint64) {
 	}
 }
 
-// failure reports the handler itself if it fails on several objects, or has never succeeded: one
-// object on which it fails is an object's failure, as that of one reconcile is.
+// failure reports whole for a handler that fails on several objects, or has never succeeded. A failure on one
+// object alone concerns that object, as the failure of a reconcile does.
 func (f *failures) failure(now time.Time) (SourceFailure, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := SourceFailure{Objects: len(f.keys), Since: f.since, Err: f.err}
-	whole := len(f.keys) > 1 || len(f.keys) == 1 && f.state.Load() == neverCalled
+	whole := len(f.keys) > 1 || len(f.keys) == 1 && f.state.Load() == neverSucceeded
 	return s, whole && !f.since.IsZero() && now.Sub(f.since) >= failingAfter
 }
 
-// outage is how the function of an outside source fails. It is in order while a call of it lasts for
-// longer than the backoff remembers.
+// outage records the failures of the function of an outside source. A call that lasts for the reset time of
+// the backoff ends the outage.
 type outage struct {
-	mu           sync.Mutex
-	since, began time.Time // of the failures without a break, and of the call that runs; zero: none
-	err          error
+	mu    sync.Mutex
+	since time.Time // when the failures without a break began; zero: there are none
+	began time.Time // of the running call; zero: none runs
+	err   error     // the latest failure
 }
 
 func (o *outage) begin(now time.Time) {

@@ -40,13 +40,13 @@ func TestSourceFails(t *testing.T) {
 				m, r := newManager(), &recorder{}
 				cause := errors.New("index not synced")
 				var works atomic.Bool
-				h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+				h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 					if !works.Load() && slices.Contains(tt.bad, p.Name) {
 						return nil, cause
 					}
 					return nil, nil
 				})
-				c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+				c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 				if all := c.SourceFailures(); all != nil {
 					t.Errorf("before it runs: %v", all)
 				}
@@ -107,7 +107,7 @@ func TestFailureThatAChangeEnds(t *testing.T) {
 			}
 			return nil
 		}}
-		c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+		c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 		stop := start(c)
 		w := m.watch("Pod")
 		close(w.synced)
@@ -130,7 +130,7 @@ func TestSourceHangsOrEnds(t *testing.T) {
 		hold := make(chan struct{})
 		var broken atomic.Bool
 		broken.Store(true)
-		h := handler.MapHeader(func(context.Context, *object.Header) []reconcile.Request { <-hold; return nil })
+		h := handler.MapHeader(func(context.Context, *object.Header) ([]reconcile.Request, error) { <-hold; return nil, nil })
 		feed := func(ctx context.Context, _ func(reconcile.Request)) error {
 			if broken.Load() {
 				return errors.New("no broker")
@@ -138,7 +138,7 @@ func TestSourceHangsOrEnds(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}
-		c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h), controller.Requests(feed))
+		c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h), controller.Requests(feed))
 		stop := start(c)
 		w := m.watch("Pod")
 		close(w.synced)

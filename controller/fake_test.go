@@ -43,7 +43,7 @@ type manager struct {
 	logger *slog.Logger
 
 	mu      sync.Mutex
-	members map[string]controller.Runner
+	members map[string]controller.Interface
 	watches map[string]*watch // by kind
 	refuse  func(kind string) error
 }
@@ -51,13 +51,16 @@ type manager struct {
 func newManager() *manager {
 	return &manager{
 		grace: 30 * time.Second, logger: slog.New(slog.DiscardHandler),
-		members: map[string]controller.Runner{}, watches: map[string]*watch{},
+		members: map[string]controller.Interface{}, watches: map[string]*watch{},
 	}
 }
 
-func (m *manager) Scheme() *runtime.Scheme    { return theScheme }
-func (m *manager) Logger() *slog.Logger       { return m.logger }
-func (m *manager) GracePeriod() time.Duration { return m.grace }
+func (m *manager) Scheme() *runtime.Scheme     { return theScheme }
+func (m *manager) Logger() *slog.Logger        { return m.logger }
+func (m *manager) GracePeriod() time.Duration  { return m.grace }
+func (m *manager) ResyncPeriod() time.Duration { return 0 }
+
+func (m *manager) ControllerHooks(string, int) controller.Hooks { return controller.Hooks{} }
 
 func (m *manager) Mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -65,13 +68,13 @@ func (m *manager) Mapper() meta.RESTMapper {
 	return mapper
 }
 
-func (m *manager) Add(name string, r controller.Runner) (io.Closer, error) {
+func (m *manager) AddController(c controller.Interface) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.members[name] != nil {
+	if m.members[c.Name()] != nil {
 		return nil, errTaken
 	}
-	m.members[name] = r
+	m.members[c.Name()] = c
 	return nil, nil
 }
 
@@ -121,6 +124,8 @@ type watch struct {
 }
 
 func (w *watch) Synced() <-chan struct{} { return w.synced }
+
+func (w *watch) ResyncEvery(time.Duration) {}
 
 func (w *watch) Err() error {
 	w.mu.Lock()
@@ -279,7 +284,7 @@ func start[R comparable](c *controller.Controller[R]) (stop func() error) {
 // newController makes one or fails the test.
 func newController[R comparable](t *testing.T, m *manager, r reconcile.Reconciler[R], o controller.Options, sources ...controller.Source[R]) *controller.Controller[R] {
 	t.Helper()
-	c, err := controller.New(m, "test", r, o, sources...)
+	c, err := controller.NewWith(m, "test", r, o, sources...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +295,10 @@ func forDeployments() controller.Source[reconcile.Request] {
 	return controller.For[appsv1.Deployment]()
 }
 
-var podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+var (
+	podGVK  = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	nodeGVK = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+)
 
 // pass lets virtual time pass, and what is due happen.
 func pass(d time.Duration) {

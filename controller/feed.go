@@ -22,27 +22,27 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// reopening spaces the attempts to open a watch, or an outside source that failed.
+// reopening is the backoff of opening a watch, and of calling the function of an outside source again.
 var reopening = backoff.Policy{Base: time.Second, Max: 30 * time.Second, ResetAfter: 2 * time.Minute}
 
 // feed is one source of a running controller.
 type feed[R comparable] struct {
 	*running[R]
 	source *Source[R]
-	// waiting has the events that the handler has not dealt with, in their order: those of a source
-	// that is not inline, and those on which it failed.
+	// waiting has, by key, the events that wait for the handler, in their order: all events of a source
+	// that is not inline, and those on which the handler failed.
 	waiting *workqueue.Queue[object.Key, []waiting]
 	opened  chan struct{} // closed when the watch is open, or the outside source is started
 	report  *reporter
 
 	ctx     context.Context    // of handlers; set before the first call
 	handler handler.Handler[R] // bound; set before the first call
-	// first are the predicates that are asked by whoever applies the change, and then the others. A
-	// source is inline if there are no others and the handler never blocks, either. Set before the
-	// first call.
+	// first are the leading predicates that never block. They are asked on the goroutine that applies the
+	// change. then are the others. A source is inline if then is empty and the handler never blocks. Set
+	// before the first call.
 	first, then []predicate.Predicate
 	inline      bool
-	calls       sync.Mutex // makes the calls of the handler one after another
+	calls       sync.Mutex // one call of the handler at a time
 	gather      gather[R]  // guarded by calls
 	add         func(R)    // is caused
 	watch       *overdue.Watch[call]
@@ -51,13 +51,13 @@ type feed[R comparable] struct {
 	outage      outage
 
 	mu      sync.Mutex
-	last    uint64    // number of the event that came last
-	unready time.Time // when the handler first met a cache that was not ready
+	last    uint64    // number of the latest event
+	unready time.Time // when the handler first failed on a cache that was not ready
 	sub     Subscription
 	subErr  error
 }
 
-// call is one of the handler, or of a predicate that may block.
+// call is a call of the handler, or of a predicate that may block.
 type call struct {
 	part string
 	key  object.Key
@@ -86,7 +86,8 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	return f, nil
 }
 
-// run feeds the queue: an outside source until stop ends, a watch until ctx does.
+// run calls the handler for the events that wait. It ends with stop for an outside source, and with ctx for a
+// watch.
 func (f *feed[R]) run(stop, ctx context.Context) error {
 	defer f.watch.Stop()
 	if f.source.outside != nil {
@@ -103,7 +104,7 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 	return nil
 }
 
-// work deals with what waits, one key after another, until ctx ends.
+// work deals with the waiting events, one key after another, until ctx ends.
 func (f *feed[R]) work(ctx context.Context) {
 	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
 		last, failed := item.Value[len(item.Value)-1].number, item.Value[:0]
@@ -118,8 +119,8 @@ func (f *feed[R]) work(ctx context.Context) {
 	}
 }
 
-// deal asks the predicates that were not asked, and calls the handler. It reports false if that is to
-// be done again later.
+// deal asks the predicates that may block, and calls the handler. It reports false if the event must be dealt
+// with again later.
 func (f *feed[R]) deal(w waiting) bool {
 	switch {
 	case w.object != nil:
@@ -140,8 +141,8 @@ func (f *feed[R]) matchSlowly(c store.Change) bool {
 	return f.matchAll(f.then, c)
 }
 
-// retry has the handler called again with what it failed on, of the events up to the last, after a
-// delay that grows; with nothing, the next delay is short again.
+// retry queues the failed ones of the events up to number last again, after a delay that grows. Without
+// failed ones it resets the delay.
 func (f *feed[R]) retry(key object.Key, last uint64, failed []waiting) {
 	if len(failed) == 0 {
 		f.failures.dealt(key, last)
@@ -152,7 +153,7 @@ func (f *feed[R]) retry(key object.Key, last uint64, failed []waiting) {
 	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{RateLimited: true, Value: failed})
 }
 
-// enlist has an event wait for the handler, behind those that do.
+// enlist queues an event for the handler, behind the waiting ones.
 func (f *feed[R]) enlist(key object.Key, w waiting) {
 	f.mu.Lock()
 	f.last++
@@ -166,7 +167,7 @@ func (f *feed[R]) enlist(key object.Key, w waiting) {
 	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{Value: []waiting{w}})
 }
 
-// open subscribes, and tries again until stop ends; nil then.
+// open subscribes, and tries again after a failure. It returns nil when stop ends.
 func (f *feed[R]) open(stop context.Context) Subscription {
 	b := backoff.Backoff{Policy: reopening}
 	for {
@@ -175,8 +176,8 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
-			if s, ok := sub.(Resyncable); ok && f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
-				s.ResyncEvery(f.o.Resync)
+			if f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
+				sub.ResyncEvery(f.o.Resync)
 			}
 			close(f.opened)
 			return sub
@@ -205,7 +206,7 @@ func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
 	return sub, err
 }
 
-// receive runs an outside source until stop ends or it has nothing more.
+// receive calls the function of an outside source until stop ends or it returns nil.
 func (f *feed[R]) receive(stop context.Context) {
 	b := backoff.Backoff{Policy: reopening}
 	to := sink[R]{object: f.outside, request: f.request}
@@ -223,8 +224,8 @@ func (f *feed[R]) receive(stop context.Context) {
 	}
 }
 
-// wait returns what to wait for until the source has handed over what existed at the start: first
-// that it is open, then that it has synced; nil when both are so.
+// wait returns a channel that is closed at the next step towards sync: the source is open, it has handed over
+// its existing objects, the handler was called for all of them. It returns nil after the last step.
 func (f *feed[R]) wait() <-chan struct{} {
 	select {
 	case <-f.opened:
@@ -244,7 +245,7 @@ func (f *feed[R]) wait() <-chan struct{} {
 	}
 }
 
-// err is what keeps the source from working, if that is known.
+// err is the known cause that keeps the source from syncing: an overdue call, or an error of its watch.
 func (f *feed[R]) err() error {
 	if c, began, ok := f.watch.Overdue(); ok {
 		return &OverdueError{Part: c.part, Key: c.key, For: time.Since(began)}
@@ -257,12 +258,12 @@ func (f *feed[R]) err() error {
 	return f.sub.Err()
 }
 
-// overdue is told of a call that takes long.
+// overdue reports a call that has taken a second.
 func (f *feed[R]) overdue(c call, began time.Time) {
 	f.report.problem(c.part, &OverdueError{Part: c.part, Key: c.key, For: time.Since(began)})
 }
 
-// changed is called with every change of the watched kind, on the goroutine that applied it.
+// changed takes every change of the watched kind, on the goroutine that applied it.
 func (f *feed[R]) changed(c store.Change) {
 	switch {
 	case !c.Resync && !f.matchAll(f.first, c):
@@ -273,7 +274,7 @@ func (f *feed[R]) changed(c store.Change) {
 	}
 }
 
-// matchAll asks predicates about a change until one says no.
+// matchAll asks predicates about a change until one reports false.
 func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
 	for _, p := range all {
 		if !f.matches(func() (bool, error) { return p.Match(c) }) {
@@ -283,7 +284,7 @@ func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
 	return true
 }
 
-// outside is called with every object that came from outside the cluster.
+// outside takes every object from outside the cluster.
 func (f *feed[R]) outside(o object.Object) {
 	if f.matchGeneric(o) && !f.generic(o) {
 		f.enlist(object.KeyOf(o), waiting{object: o, failed: true})
@@ -303,8 +304,8 @@ func (f *feed[R]) matchGeneric(o object.Object) bool {
 	return true
 }
 
-// generic queues what the handler says of an object from outside. It reports false if that is to be
-// done again later.
+// generic queues the requests of the handler for an object from outside. It reports false if the handler must be
+// called again later.
 func (f *feed[R]) generic(o object.Object) bool {
 	cause := reconcile.Cause{
 		Trigger: reconcile.Generic, Kind: f.source.gvk,
@@ -323,15 +324,15 @@ func (f *feed[R]) generic(o object.Object) bool {
 	}
 	err = fmt.Errorf("%s: %w", cause.Key, err)
 	f.report.problem(partHandler, err)
-	if _, mistyped := errors.AsType[*handler.TypeError](err); mistyped { // it stays so
+	if _, mistyped := errors.AsType[*handler.TypeError](err); mistyped || errors.Is(err, handler.ErrNoGeneric) { // another call cannot help
 		return true
 	}
 	f.failures.fail(time.Now(), err)
 	return false
 }
 
-// matches asks one predicate. One that fails or panics lets the event pass: better one reconcile
-// too many than one too few.
+// matches asks one predicate. An event passes a predicate that fails or panics: a superfluous reconcile is
+// harmless, a missing one is not.
 func (f *feed[R]) matches(ask func() (bool, error)) bool {
 	var ok bool
 	err := run.Safely("predicate", func() (err error) {
@@ -345,8 +346,8 @@ func (f *feed[R]) matches(ask func() (bool, error)) bool {
 	return ok
 }
 
-// handle queues what the handler says of a change. It reports false if the handler is to be called
-// again later, since it failed; not if it is the object that cannot be read.
+// handle queues the requests of the handler for a change. It reports false if the handler failed and must be
+// called again later. Another call cannot help if the object of the change cannot be read.
 func (f *feed[R]) handle(c store.Change) bool {
 	err := run.Safely("handler", func() error {
 		f.calls.Lock()
@@ -370,17 +371,18 @@ func (f *feed[R]) handle(c store.Change) bool {
 	if why == readable {
 		f.failures.fail(time.Now(), named)
 	}
-	if why != aside && !f.patient(err, time.Now()) { // aside: the informer has reported it
+	if why != setAside && !f.patient(err, time.Now()) { // the informer has reported objects that are set aside
 		f.report.problem(partHandler, named)
 	}
 	return why != readable
 }
 
-// patience is how long a handler may meet caches that are not ready before that is a problem: when a
-// program starts they sync one after another.
+// patience is how long a handler may fail on caches that are not ready without a report. When a program starts
+// its caches sync one after another.
 const patience = 10 * time.Second
 
-// patient reports whether err is such an error, and none for the handler's first patience.
+// patient reports whether err is due to a cache that is not ready, and the first such error was less than
+// patience ago.
 func (f *feed[R]) patient(err error, now time.Time) bool {
 	if !errors.Is(err, object.ErrNoAnswer) {
 		return false
@@ -393,19 +395,19 @@ func (f *feed[R]) patient(err error, now time.Time) bool {
 	return now.Sub(f.unready) < patience
 }
 
-// fault says whether a handler failed since the object of the change cannot be read.
+// fault tells whether a handler failed because the object of the change cannot be read.
 type fault uint8
 
 const (
-	readable    fault = iota // something else failed
-	undecodable              // the object cannot be decoded, and stays so until it changes
-	aside                    // likewise, and the informer has set it aside
+	readable    fault = iota // no: something else failed
+	undecodable              // yes: it cannot be decoded until it changes
+	setAside                 // yes, and the informer has set it aside
 )
 
-// unreadable finds the cause of a handler's error. Where several were joined, all must be the object's.
+// unreadable classifies the error of a handler. Of joined errors all must be due to the object.
 func unreadable(err error, c store.Change, kind string) fault {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		worst := aside
+		worst := setAside
 		for _, e := range joined.Unwrap() {
 			worst = min(worst, unreadable(e, c, kind))
 		}
@@ -413,14 +415,14 @@ func unreadable(err error, c store.Change, kind string) fault {
 	}
 	for _, e := range []*store.Entry{c.Old, c.New, c.Last} {
 		if e != nil && e.Err() != nil && errors.Is(err, e.Err()) {
-			return aside
+			return setAside
 		}
 	}
 	if _, panicked := errors.AsType[*run.PanicError](err); panicked {
 		return readable
 	}
 	if _, other := errors.AsType[*store.SetAsideError](err); other {
-		return readable // a read of the handler's own
+		return readable // the handler read another object
 	}
 	if d, ok := errors.AsType[*wire.DecodeError](err); ok && d.Kind.Kind == kind && (d.Key == c.Key || d.Key == object.Key{}) {
 		return undecodable
@@ -428,7 +430,7 @@ func unreadable(err error, c store.Change, kind string) fault {
 	return readable
 }
 
-// causeOf says what a change is to those that it causes.
+// causeOf is the cause of the requests of a change.
 func causeOf(c store.Change, kind schema.GroupVersionKind) reconcile.Cause {
 	cause := reconcile.Cause{Kind: kind, Key: c.Key, Count: 1}
 	e := c.New

@@ -5,29 +5,29 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// together is how many requests are queued at a time, at most.
-const together = 256
+// batchSize is the most requests that are queued in one call.
+const batchSize = 256
 
-// gather collects the requests that a change causes, each once, and queues them together. Before
-// the workers start it also collects those of many objects of the first list.
+// gather is a batch of the requests of one change, each once. Before the workers start, a batch spans many
+// objects of the first list.
 //
-// A change is mapped from what the object was and from what it is, which mostly leads to the same
-// request; a worker that took it in between would run twice.
+// A change is mapped from the old and from the new state of its object. Both mostly lead to the same request.
+// If the first were queued alone, a worker could take it before the second, and would run twice.
 type gather[R comparable] struct {
 	adds   []workqueue.Add[R, reconcile.Cause]
-	cause  reconcile.Cause // of the change that is being mapped
-	some   bool            // it has caused a request
-	first  R
-	rest   map[R]struct{} // the others
-	direct bool           // the workers may run: nothing is kept back
+	cause  reconcile.Cause // of the present change
+	some   bool            // the present change has caused a request
+	first  R               // of the present change
+	rest   map[R]struct{}  // the further requests of the present change
+	direct bool            // workers may run: each change is queued at once
 }
 
-// begin says which change the requests that follow are caused by.
+// begin sets the cause of the requests that follow.
 func (g *gather[R]) begin(cause reconcile.Cause) {
 	g.cause, g.some, g.rest = cause, false, nil
 }
 
-// isNew reports whether the change has not caused req before. It panics for what cannot be compared.
+// isNew reports whether the change has not caused req before. It panics if req cannot be compared.
 func (g *gather[R]) isNew(req R) bool {
 	if !g.some {
 		g.some, g.first = true, req
@@ -44,7 +44,7 @@ func (g *gather[R]) isNew(req R) bool {
 	return true
 }
 
-// caused is what handlers add requests by.
+// caused adds a request of the present change. Handlers call it.
 func (f *feed[R]) caused(req R) {
 	g := &f.gather
 	if !g.isNew(req) {
@@ -53,12 +53,12 @@ func (f *feed[R]) caused(req R) {
 	g.adds = append(g.adds, workqueue.Add[R, reconcile.Cause]{
 		Key: req, AddOptions: workqueue.AddOptions[reconcile.Cause]{Priority: f.priority(g.cause), Value: g.cause},
 	})
-	if len(g.adds) == together {
+	if len(g.adds) == batchSize {
 		f.flush()
 	}
 }
 
-// flush queues what was gathered. Calls is held.
+// flush queues the batch. The caller holds f.calls.
 func (f *feed[R]) flush() {
 	if len(f.gather.adds) == 0 {
 		return
@@ -70,7 +70,7 @@ func (f *feed[R]) flush() {
 	f.queue.AddAll(f.gather.adds)
 }
 
-// synced queues what was kept back of the first list; from now on nothing is.
+// synced queues the batch of the first list, and ends batches across changes.
 func (f *feed[R]) synced() {
 	f.calls.Lock()
 	defer f.calls.Unlock()

@@ -24,7 +24,7 @@ func TestFirstList(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			m, r := newManager(), &recorder{}
-			stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](handler.Self())))
+			stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](handler.Self())))
 			w := m.watch("Deployment")
 			for i := range n {
 				w.set(deployment(fmt.Sprintf("d%04d", i), 1), true)
@@ -65,7 +65,7 @@ func TestFirstListWithAFailure(t *testing.T) {
 				}
 				return nil
 			}}
-			stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+			stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 			w := m.watch("Pod")
 			w.set(pod("a", 1, ""), true)
 			if early {
@@ -101,10 +101,10 @@ func TestRequestThatCannotBeCompared(t *testing.T) {
 			m := newManager()
 			var got []controller.Problem
 			var seen []any
-			r := reconcile.Func[any](func(_ context.Context, req any) (reconcile.Result, error) {
+			r := func(_ context.Context, req any) (reconcile.Result, error) {
 				seen = append(seen, req)
 				return reconcile.Result{}, nil
-			})
+			}
 			h := asking{
 				key("a"): {1, 1, 2},
 				key("b"): {[]int{3}, 4},

@@ -6,7 +6,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// and are hooks that call both, h last.
+// and returns hooks that call first and then h.
 func (h Hooks) and(first Hooks) Hooks {
 	return Hooks{
 		Reconciled: both(first.Reconciled, h.Reconciled),

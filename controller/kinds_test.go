@@ -25,11 +25,11 @@ func TestKinds(t *testing.T) {
 			want:    []string{"*v1.Deployment apps/v1 Deployment", pods},
 		},
 		"metadata beside whole objects": {
-			sources: one(forDeployments(), controller.Owns[corev1.Pod](), controller.OwnsObject(named(&metav1.PartialObjectMetadata{}, "Pod"))),
+			sources: one(forDeployments(), controller.Owns[corev1.Pod](), controller.OwnsKind[metav1.PartialObjectMetadata](podGVK)),
 			want:    []string{"*v1.Deployment apps/v1 Deployment", pods, "*v1.PartialObjectMetadata v1 Pod"},
 		},
-		"named by a value": {
-			sources: one(controller.ForObject(named(&unstructured.Unstructured{}, "Node"))),
+		"known at run time": {
+			sources: one(controller.ForKind[unstructured.Unstructured](nodeGVK)),
 			want:    []string{"*unstructured.Unstructured v1 Node"},
 		},
 		"nothing from outside": {
@@ -37,7 +37,7 @@ func TestKinds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newController(t, newManager(), &recorder{}, controller.Options{}, tc.sources...)
+			c := newController(t, newManager(), new(recorder).Reconcile, controller.Options{}, tc.sources...)
 			var got []string
 			for _, k := range c.Kinds() {
 				gvk := k.GetObjectKind().GroupVersionKind()

@@ -23,7 +23,7 @@ import (
 func TestWorkersWaitForEverySource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		c := newController(t, m, r, controller.Options{Workers: 3}, forDeployments(), controller.Owns[corev1.Pod]())
+		c := newController(t, m, r.Reconcile, controller.Options{Workers: 3}, forDeployments(), controller.Owns[corev1.Pod]())
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
@@ -51,7 +51,7 @@ func TestForbiddenKind(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		m.logger = slog.New(slog.NewTextHandler(&text, nil))
 		forbidden := errors.New("forbidden: list pods")
-		c := newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]())
+		c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]())
 		m.watch("Pod").fail(forbidden)
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), true)
@@ -81,7 +81,7 @@ func TestForbiddenKind(t *testing.T) {
 func TestRequireSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		c := newController(t, m, r, controller.Options{RequireSync: true}, forDeployments(), controller.Owns[corev1.Pod]())
+		c := newController(t, m, r.Reconcile, controller.Options{RequireSync: true}, forDeployments(), controller.Owns[corev1.Pod]())
 		began := time.Now()
 		m.watch("Pod").fail(errors.New("connection refused"))
 		err := c.Run(context.Background())
@@ -110,7 +110,7 @@ func TestSubscribeLater(t *testing.T) {
 			}
 			return nil
 		}
-		c := newController(t, m, r, controller.Options{}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments())
 		close(m.watch("Deployment").synced)
 		stop := start(c)
 		pass(2 * time.Second)
@@ -132,7 +132,7 @@ func TestStopDrains(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			return reconcile.Result{}, ctx.Err()
 		}}
-		c := newController(t, m, r, controller.Options{Workers: 2}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{Workers: 2}, forDeployments())
 		stop := start(c)
 		w := m.watch("Deployment")
 		close(w.synced)
@@ -177,7 +177,7 @@ func TestGraceEnds(t *testing.T) {
 			cause = context.Cause(ctx)
 			return reconcile.Result{}, cause
 		}}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Hour)
@@ -200,7 +200,7 @@ func TestNoGrace(t *testing.T) {
 			<-ctx.Done()
 			return reconcile.Result{}, context.Cause(ctx)
 		}}
-		c := newController(t, m, r, controller.Options{Workers: 4}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{Workers: 4}, forDeployments())
 		for _, busy := range []bool{false, true} {
 			m.watches = map[string]*watch{}
 			stop := start(c)
@@ -225,7 +225,7 @@ func TestStopWhileSyncing(t *testing.T) {
 			}
 			return nil
 		}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		m.watch("Deployment").set(deployment("a", 1), true)
 		began := time.Now()
 		if err := stop(); err != nil || time.Since(began) != 0 || len(r.calls()) != 0 {
@@ -237,7 +237,7 @@ func TestStopWhileSyncing(t *testing.T) {
 func TestRunsAgainButNotTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		c := newController(t, m, r, controller.Options{}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments())
 		for round := range 3 {
 			m.watches = map[string]*watch{}
 			stop := start(c)
@@ -268,7 +268,7 @@ func TestStopOnPanic(t *testing.T) {
 			time.Sleep(time.Second)
 			return reconcile.Result{}, nil
 		}}
-		c := newController(t, m, r, controller.Options{Workers: 2, StopOnPanic: true}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{Workers: 2, StopOnPanic: true}, forDeployments())
 		w := m.watch("Deployment")
 		close(w.synced)
 		done := make(chan error)
@@ -290,7 +290,7 @@ func TestEnqueueAndStats(t *testing.T) {
 			time.Sleep(time.Second)
 			return reconcile.Result{}, nil
 		}}
-		c := newController(t, m, r, controller.Options{}, forDeployments())
+		c := newController(t, m, r.Reconcile, controller.Options{}, forDeployments())
 		if c.Enqueue(key("a")) || c.QueueStats().Depth != 0 || c.Name() != "test" {
 			t.Error("a controller that does not run took a request")
 		}
@@ -321,9 +321,9 @@ func TestCallbacksMayAskTheController(t *testing.T) {
 			_, _ = c.State(), c.QueueStats()
 			return 0
 		}
-		r := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		r := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, nil
-		})
+		}
 		c = newController(t, m, r, o, forDeployments())
 		stop := start(c)
 		close(m.watch("Deployment").synced)
@@ -357,7 +357,7 @@ func TestLogTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		log := stuckLog{slog.NewTextHandler(io.Discard, nil), make(chan struct{})}
-		stop := start(newController(t, m, r, controller.Options{Logger: slog.New(log)}, controller.For[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Logger: slog.New(log)}, controller.For[corev1.Pod]()))
 		w := m.watch("Pod")
 		close(w.synced)
 		w.set(pod("a", 1, ""), true)

@@ -142,7 +142,7 @@ func TestLiveNothingIsLost(t *testing.T) {
 	p := planetest.Shared(t)
 	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
 	book := ledger.New()
-	_, err := controller.New(l.Manager, "witness", &witness{l.Client(), book.View("witness")},
+	_, err := controller.NewWith(l.Manager, "witness", (&witness{l.Client(), book.View("witness")}).Reconcile,
 		controller.Options{Workers: 4, RateLimiter: quick, Logger: slog.New(slog.DiscardHandler)},
 		controller.For[corev1.ConfigMap]())
 	if err != nil {
@@ -163,7 +163,7 @@ func TestLiveServerIsKilled(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	l := newLive(t, p.RESTConfig(), "default")
 	book := ledger.New()
-	_, err := controller.New(l.Manager, "witness", &witness{l.Client(), book.View("witness")},
+	_, err := controller.NewWith(l.Manager, "witness", (&witness{l.Client(), book.View("witness")}).Reconcile,
 		controller.Options{Workers: 2, RateLimiter: quick, Logger: slog.New(slog.DiscardHandler)},
 		controller.For[corev1.ConfigMap]())
 	if err != nil {
@@ -192,13 +192,13 @@ func TestLiveOwns(t *testing.T) {
 	p := planetest.Shared(t)
 	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
 	caused := make(chan reconcile.Cause, 1000)
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name == "shop" {
 			caused <- reconcile.CauseFrom(ctx)
 		}
 		return reconcile.Result{}, nil
-	})
-	_, err := controller.New(l.Manager, "owners", r, controller.Options{},
+	}
+	_, err := controller.New(l.Manager, "owners", r,
 		controller.For[appsv1.Deployment](), controller.Owns[appsv1.ReplicaSet]())
 	if err != nil {
 		t.Fatal(err)
@@ -298,14 +298,14 @@ func TestLiveForbidden(t *testing.T) {
 	said := make(chan string, 100)
 	o := controller.Options{Logger: slog.New(slog.NewTextHandler(writer(said), &slog.HandlerOptions{Level: slog.LevelError}))}
 	seen := make(chan string, 100)
-	r := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		seen <- req.Name
 		return reconcile.Result{}, nil
-	})
-	if _, err := controller.New(l.Manager, "configmaps", r, o, controller.For[corev1.ConfigMap]()); err != nil {
+	}
+	if _, err := controller.NewWith(l.Manager, "configmaps", r, o, controller.For[corev1.ConfigMap]()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.New(l.Manager, "secrets", r, o, controller.For[corev1.Secret]())
+	c, err := controller.NewWith(l.Manager, "secrets", r, o, controller.For[corev1.Secret]())
 	if err != nil {
 		t.Fatal(err)
 	}

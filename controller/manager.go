@@ -11,58 +11,64 @@ import (
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/workqueue"
 )
 
-// Manager is what a controller needs of the program it is part of. *flyball.Manager is one.
+// Manager is all that a controller uses of its program. *flyball.Manager implements it. Controllers
+// look for no methods beyond these. All methods may be called from any goroutine.
 type Manager interface {
-	// Scheme knows the Go types of the kinds that are watched.
+	// Scheme knows the Go types of the watched kinds.
 	Scheme() *runtime.Scheme
 	// Mapper tells whether a kind has namespaces. It may ask the server.
 	Mapper() meta.RESTMapper
-	// Logger is where controllers log that have none of their own.
+	// Logger is the base of the logs of controllers without a logger of their own.
 	Logger() *slog.Logger
-	// GracePeriod is how long running reconciles may go on after Run was told to stop. Zero: they
-	// are cancelled at once.
+	// GracePeriod is how long running reconciles may go on after the controller was told to stop.
+	// It is read at that time. Zero: they are cancelled at once.
 	GracePeriod() time.Duration
-	// Subscribe calls fn with every change of a kind, after the cache shows it, one call after
-	// another. What exists already is handed over first, marked as initial. proto names the kind
-	// by its Go type or, if it has one, by its own apiVersion and kind.
-	Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (Subscription, error)
-	// Add has r run whenever the manager runs, from now on if it does already. The name must be
-	// free. Closing what it returns ends r, waits for that, and makes the name free again.
-	Add(name string, r Runner) (io.Closer, error)
-}
-
-// Instrumented is a [Manager] that wants to know what its controllers do, for metrics. [New] asks
-// it for hooks, which are called beside those of the options, before them.
-type Instrumented interface {
-	ControllerHooks(name string, workers int) Hooks
-}
-
-// Resyncing is a [Manager] that has a period for controllers that do not name their own; see
-// Options.Resync.
-type Resyncing interface {
+	// ResyncPeriod is the default of Options.Resync. Zero or negative: no resync.
 	ResyncPeriod() time.Duration
+	// ControllerHooks returns hooks for a controller of this name, for metrics. They are called
+	// before those of Options.Hooks. workers is how many reconciles may run at once. The zero Hooks
+	// observe nothing.
+	ControllerHooks(name string, workers int) Hooks
+	// Subscribe calls fn with every change of a kind, one call after another. The cache shows the
+	// change before the call. Existing objects come first, marked as initial. proto names the kind
+	// by its Go type, or by its apiVersion and kind where it has no Go type. name is for logs.
+	Subscribe(ctx context.Context, proto object.Object, name string, fn func(store.Change)) (Subscription, error)
+	// AddController runs c whenever the manager runs, and at once if it runs already. The name of c
+	// must be free. Closing the result stops c, waits until its Run has returned, and frees the name.
+	AddController(c Interface) (io.Closer, error)
 }
 
-// Resyncable is a [Subscription] that can show every object again, once in each period and spread
-// over it, as a change with Resync set.
-type Resyncable interface {
-	ResyncEvery(period time.Duration)
-}
-
-// Runner is something with a life of its own. Run works until ctx ends and returns when every
-// goroutine it started has ended; nil when ctx was the reason. It may be called again afterwards.
-type Runner interface {
+// Interface is all that a [Manager] uses of a controller. A *[Controller] of any request type
+// implements it. All methods may be called from any goroutine, before and after Run too.
+type Interface interface {
+	// Name is unique in the manager.
+	Name() string
+	// Run works until ctx ends. It returns when all its goroutines have ended; see [Controller.Run].
 	Run(ctx context.Context) error
+	// EveryReplica reports whether the controller runs on every replica, and not on the leader alone.
+	EveryReplica() bool
+	// Kinds are the watched kinds, each once. A standby keeps them in its cache.
+	Kinds() []object.Object
+	// State is for readiness.
+	State() State
+	// QueueStats, QueueDepths and SourceFailures are for metrics and debug pages.
+	QueueStats() workqueue.Stats
+	QueueDepths() []workqueue.Depth
+	SourceFailures() []SourceFailure
 }
 
 // Subscription is a watch that a controller holds open.
 type Subscription interface {
 	// Synced is closed when fn has returned for everything that existed at the start.
 	Synced() <-chan struct{}
-	// Err is what keeps the watch from working at present, nil if nothing is known to.
+	// Err is the known cause that keeps the watch from working at present, nil if there is none.
 	Err() error
-	// Close ends the calls and returns after the last one has. Closing twice is fine.
+	// ResyncEvery shows every object again once in each period, spread over it, as a change with
+	// Resync set.
+	ResyncEvery(period time.Duration)
+	// Close ends the calls of fn and returns after the last one has returned. Closing twice is fine.
 	Close()
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
@@ -24,9 +25,9 @@ import (
 type unregistered struct{ corev1.Pod }
 
 func TestNewRefuses(t *testing.T) {
-	nothing := func(context.Context, *corev1.Pod) []reconcile.Request { return nil }
+	nothing := func(context.Context, *corev1.Pod) ([]reconcile.Request, error) { return nil, nil }
 	pods := controller.Watches[corev1.Pod](handler.Self())
-	var nilReconciler *recorder
+	works := new(recorder).Reconcile
 	for name, tc := range map[string]struct {
 		name    string
 		r       reconcile.Reconciler[reconcile.Request]
@@ -35,34 +36,34 @@ func TestNewRefuses(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"no name":                  {r: &recorder{}, sources: one(forDeployments()), want: controller.ErrNoName},
+		"no name":                  {r: works, sources: one(forDeployments()), want: controller.ErrNoName},
 		"no reconciler":            {name: "c", sources: one(forDeployments()), want: controller.ErrNoReconciler, says: `"c"`},
-		"a nil reconciler":         {name: "c", r: nilReconciler, sources: one(forDeployments()), want: controller.ErrNoReconciler},
-		"a nil function":           {name: "c", r: reconcile.Func[reconcile.Request](nil), sources: one(forDeployments()), want: controller.ErrNoReconciler},
-		"no For":                   {name: "c", r: &recorder{}, sources: one(pods), want: controller.ErrNoFor},
-		"nothing":                  {name: "c", r: &recorder{}, want: controller.ErrNoFor},
-		"without all":              {name: "c", r: &recorder{}, sources: one(controller.WithoutFor()), want: controller.ErrNoSource},
-		"two For":                  {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.For[corev1.Pod]()), want: controller.ErrTwoFor, says: "For(Pod)"},
-		"Owns without For":         {name: "c", r: &recorder{}, sources: one(controller.WithoutFor(), controller.Owns[corev1.Pod]()), want: controller.ErrNoFor, says: "Owns(Pod)"},
-		"nil handler":              {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod, reconcile.Request](nil)), says: "Watches(*v1.Pod): handler is nil"},
-		"nil predicate":            {name: "c", r: &recorder{}, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
-		"nil channel":              {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
-		"nil feed":                 {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
-		"unknown type":             {name: "c", r: &recorder{}, sources: one(controller.For[unregistered]()), want: &object.UnknownKindError{}, says: "unregistered"},
-		"kind not named":           {name: "c", r: &recorder{}, sources: one(controller.For[unstructured.Unstructured]()), want: &object.UnknownKindError{}, says: "names no apiVersion and kind"},
-		"handler of another":       {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
-		"handler of whole objects": {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&metav1.PartialObjectMetadata{}, "Pod"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.PartialObjectMetadata, but the handler maps *v1.Pod"},
-		"handler of another kind":  {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.WatchesObject(named(&unstructured.Unstructured{}, "Node"), handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *unstructured.Unstructured, but the handler maps *v1.Pod"},
-		"owner of no kind":         {name: "c", r: &recorder{}, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
-		"negative workers":         {name: "c", r: &recorder{}, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
-		"nil limiter":              {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
-		"limiter of nothing": {name: "c", r: &recorder{}, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] {
+		"no For":                   {name: "c", r: works, sources: one(pods), want: controller.ErrNoFor},
+		"nothing":                  {name: "c", r: works, want: controller.ErrNoFor},
+		"without all":              {name: "c", r: works, sources: one(controller.WithoutFor()), want: controller.ErrNoSource},
+		"two For":                  {name: "c", r: works, sources: one(forDeployments(), controller.For[corev1.Pod]()), want: controller.ErrTwoFor, says: "For(Pod)"},
+		"Owns without For":         {name: "c", r: works, sources: one(controller.WithoutFor(), controller.Owns[corev1.Pod]()), want: controller.ErrNoFor, says: "Owns(Pod)"},
+		"nil handler":              {name: "c", r: works, sources: one(forDeployments(), controller.Watches[corev1.Pod, reconcile.Request](nil)), says: "Watches(*v1.Pod): handler is nil"},
+		"nil predicate":            {name: "c", r: works, sources: one(controller.For[corev1.Pod](predicate.LabelsChanged(), nil)), says: "predicate 1 is nil"},
+		"nil channel":              {name: "c", r: works, sources: one(forDeployments(), controller.Channel[corev1.Pod](nil, handler.Self())), want: controller.ErrNoSource, says: "Channel(*v1.Pod)"},
+		"nil feed":                 {name: "c", r: works, sources: one(forDeployments(), controller.Requests[reconcile.Request](nil)), want: controller.ErrNoSource},
+		"unknown type":             {name: "c", r: works, sources: one(controller.For[unregistered]()), want: &object.UnknownKindError{}, says: "unregistered"},
+		"kind of another type":     {name: "c", r: works, sources: one(controller.ForKind[corev1.Pod](nodeGVK)), want: &object.UnknownKindError{}, says: "it is /v1, Kind=Pod, not /v1, Kind=Node"},
+		"owner of another type":    {name: "c", r: works, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.OwnerKind[corev1.Pod](nodeGVK, handler.Any))), want: &object.UnknownKindError{}, says: "Kind=Node"},
+		"kind not named":           {name: "c", r: works, sources: one(controller.For[unstructured.Unstructured]()), want: &object.UnknownKindError{}, says: "names no apiVersion and kind"},
+		"handler of another":       {name: "c", r: works, sources: one(forDeployments(), controller.Watches[corev1.Node](handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.Node, but the handler maps *v1.Pod"},
+		"handler of whole objects": {name: "c", r: works, sources: one(forDeployments(), controller.WatchesKind[metav1.PartialObjectMetadata](podGVK, handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *v1.PartialObjectMetadata, but the handler maps *v1.Pod"},
+		"handler of another kind":  {name: "c", r: works, sources: one(forDeployments(), controller.WatchesKind[unstructured.Unstructured](nodeGVK, handler.Map(nothing))), want: &controller.TypeMismatchError{}, says: "watches *unstructured.Unstructured, but the handler maps *v1.Pod"},
+		"owner of no kind":         {name: "c", r: works, sources: one(forDeployments(), controller.Watches[corev1.Pod](handler.Owner[unregistered](handler.Any))), says: "unregistered"},
+		"negative workers":         {name: "c", r: works, o: controller.Options{Workers: -1}, sources: one(forDeployments()), says: "Workers: negative"},
+		"nil limiter":              {name: "c", r: works, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] { return nil }}, sources: one(forDeployments()), says: "RateLimiter"},
+		"limiter of nothing": {name: "c", r: works, o: controller.Options{RateLimiter: func() workqueue.RateLimiter[any] {
 			return workqueue.ExponentialLimiter[any](0, time.Second)
 		}}, sources: one(forDeployments()), says: "RateLimiter: workqueue.Options: RateLimiter: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManager()
-			c, err := controller.New(m, tc.name, tc.r, tc.o, tc.sources...)
+			c, err := controller.NewWith(m, tc.name, tc.r, tc.o, tc.sources...)
 			if c != nil || err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("%v, %v; want an error that says %q", c, err, tc.says)
 			}
@@ -98,26 +99,18 @@ func one(sources ...controller.Source[reconcile.Request]) []controller.Source[re
 
 func TestNamesAreTakenOnce(t *testing.T) {
 	m := newManager()
-	newController(t, m, &recorder{}, controller.Options{}, forDeployments())
-	_, err := controller.New(m, "test", &recorder{}, controller.Options{}, controller.For[corev1.Pod]())
+	newController(t, m, new(recorder).Reconcile, controller.Options{}, forDeployments())
+	_, err := controller.New(m, "test", new(recorder).Reconcile, controller.For[corev1.Pod]())
 	if !errors.Is(err, errTaken) || !strings.Contains(err.Error(), `"test"`) {
 		t.Errorf("%v, want the manager's error and the name", err)
 	}
 }
 
 func TestCustomResourcesNameTheirKind(t *testing.T) {
-	shop := &unstructured.Unstructured{}
-	shop.SetAPIVersion("example.org/v1")
-	shop.SetKind("Shop")
-	_, err := controller.New(newManager(), "shops", &recorder{}, controller.Options{},
-		controller.ForObject(shop), controller.OwnsObject(&corev1.Pod{}), controller.Owns[appsv1.Deployment]())
+	shop := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Shop"}
+	_, err := controller.New(newManager(), "shops", new(recorder).Reconcile,
+		controller.ForKind[unstructured.Unstructured](shop), controller.OwnsKind[corev1.Pod](podGVK), controller.Owns[appsv1.Deployment]())
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// named is an object that names its kind.
-func named(o object.Object, kind string) object.Object {
-	o.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-	return o
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Outcome is how one reconcile ended, and so what becomes of its request.
+// Outcome is how a reconcile ended. It decides what happens to its request.
 type Outcome uint8
 
 const (
-	// Success: nothing more to do until something changes.
+	// Success: no further reconcile until something changes.
 	Success Outcome = iota + 1
-	// RequeueAfter: another look after the time that the reconciler asked for.
+	// RequeueAfter: another reconcile after the time that the reconciler asked for.
 	RequeueAfter
-	// Requeue: another look soon, spaced by the rate limiter.
+	// Requeue: another reconcile after the delay of the rate limiter.
 	Requeue
-	// Failed: an error or a panic; another attempt after the backoff.
+	// Failed: an error or a panic; a retry after the backoff.
 	Failed
-	// Terminal: an error that repeating will not mend; no other attempt until something changes.
+	// Terminal: an error marked by reconcile.Terminal; no retry until something changes.
 	Terminal
 )
 
@@ -39,32 +39,32 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// action is what is done with a request after its reconcile, in this order: forget, add.
+// action says what happens to a request after its reconcile, in this order: forget, requeue.
 type action struct {
 	outcome Outcome
-	// forget starts the backoff of the request afresh.
+	// forget resets the backoff of the request.
 	forget bool
-	// again queues the request once more, with the priority it had: after the time given, or, if
-	// limited, after what the rate limiter says.
-	again   bool
+	// requeue queues the request again with its priority: after the time of after, or, if limited, after the
+	// delay of the rate limiter.
+	requeue bool
 	after   time.Duration
 	limited bool
 	trigger reconcile.Trigger
 }
 
-// next is the whole retry policy. A panic comes in as an error; it is never terminal, whatever was
-// given to panic.
+// next is the whole retry policy. err may be a *run.PanicError, which is never terminal, whatever value the
+// reconciler gave to panic.
 func next(result reconcile.Result, err error) action {
 	_, panicked := err.(*run.PanicError)
 	switch {
 	case err != nil && !panicked && reconcile.IsTerminal(err):
 		return action{outcome: Terminal, forget: true}
 	case err != nil:
-		return action{outcome: Failed, again: true, limited: true, trigger: reconcile.Retried}
+		return action{outcome: Failed, requeue: true, limited: true, trigger: reconcile.Retried}
 	case result.RequeueAfter > 0:
-		return action{outcome: RequeueAfter, forget: true, again: true, after: result.RequeueAfter, trigger: reconcile.Requeued}
+		return action{outcome: RequeueAfter, forget: true, requeue: true, after: result.RequeueAfter, trigger: reconcile.Requeued}
 	case result.Requeue:
-		return action{outcome: Requeue, again: true, limited: true, trigger: reconcile.Requeued}
+		return action{outcome: Requeue, requeue: true, limited: true, trigger: reconcile.Requeued}
 	}
 	return action{outcome: Success, forget: true}
 }

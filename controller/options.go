@@ -13,79 +13,78 @@ import (
 
 const (
 	defaultSyncTimeout = 2 * time.Minute
-	// LowPriority is what requests are queued with by default for the sake of objects that did not
-	// change: those of the first list, and those of a resync.
+	// LowPriority is the default priority of requests for objects that did not change: those of the
+	// first list, and those of a resync.
 	LowPriority = -100
 )
 
-// Options say how a controller runs. The zero value works. They are read by [New], once.
+// Options configure a controller. The zero value works. [NewWith] reads them once.
 type Options struct {
-	// Workers is how many reconciles run at once, of different requests (elsewhere called
-	// MaxConcurrentReconciles). Zero: 1. Negative is an error.
+	// Workers is how many reconciles run at once, of different requests; controller-runtime calls it
+	// MaxConcurrentReconciles. Zero: 1. Negative is an error.
 	Workers int
-	// EveryReplica has the controller run on every replica of a program that elects a leader, and
-	// not on the leader alone. Its reconciler must bear that the others do the same; what it writes
-	// goes through flyball.Manager.Unfenced. Without an election it changes nothing.
+	// EveryReplica runs the controller on every replica of a program that elects a leader, and not on
+	// the leader alone. The other replicas reconcile the same objects at the same time. The reconciler
+	// writes by flyball.Manager.Unfenced. Without an election it changes nothing.
 	EveryReplica bool
-	// RateLimiter makes the policy of delays after errors; it is called for each run of the
-	// controller. Nil: workqueue.DefaultLimiter[any], 5 ms doubling to 1000 s for each request,
-	// and 10 a second with a burst of 100 for all together.
+	// RateLimiter makes the policy of delays after errors. It is called for each run of the controller.
+	// Nil: workqueue.DefaultLimiter[any], which is 5 ms doubling to 1000 s for each request, and 10 a
+	// second with a burst of 100 for all together.
 	RateLimiter func() workqueue.RateLimiter[any]
-	// Priority is asked for each request that is queued for the sake of an event; higher goes
-	// first. Retries and requeues keep the priority that they had. It must be quick. Nil, and
-	// where it panics: LowPriority for Listed and Resynced, 0 for all else.
+	// Priority returns the priority of a request that an event causes; higher goes first. Retries and
+	// requeues keep their priority. It must be quick. Nil, and where it panics: LowPriority for Listed
+	// and Resynced, 0 for all else.
 	Priority func(reconcile.Cause) int
-	// Resync is the period in which each object of For is reconciled again though it did not change,
-	// with reconcile.Resynced as the cause; without a For, what the sources say of each of their
-	// objects. They are spread over the period, and are not asked of predicates. Nothing is decoded
-	// for For. A change that waits stays what it is. Zero: as the manager says, for which that is
-	// Options.Cache.Resync. Negative: never.
+	// Resync is the period in which each object of For is reconciled again without a change, with
+	// reconcile.Resynced as the cause. Without a For, the handlers of the sources are called for each
+	// of their objects. Objects are spread over the period. Predicates are not asked, and nothing is
+	// decoded for For. A waiting change keeps its own cause. Zero: the period of the manager, which is
+	// its Options.Cache.Resync. Negative: never.
 	Resync time.Duration
 	// MaxWait is how long a request may be ready before it is taken ahead of higher priorities.
-	// Zero: one minute. Negative: it may wait for ever.
+	// Zero: one minute. Negative: for ever.
 	MaxWait time.Duration
-	// ReconcileTimeout is how long one reconcile may take before its ctx ends, with
-	// ErrReconcileTimeout as the cause. Zero or negative: as long as it likes.
+	// ReconcileTimeout is how long a reconcile may take before its ctx ends, with ErrReconcileTimeout
+	// as the cause. Zero or negative: no bound.
 	ReconcileTimeout time.Duration
-	// CacheSyncTimeout is how long the sources may take to sync before that is reported as an
-	// error that names each kind and what keeps it. Zero: 2 minutes. Negative: for ever. What is
-	// known to keep a source, such as a missing permission, is reported within seconds whatever
-	// this says.
+	// CacheSyncTimeout is how long the sources may take to sync. After it an error is reported that
+	// names each kind and its cause. Zero: 2 minutes. Negative: no bound. A known cause, such as a
+	// missing permission, is reported within seconds in any case.
 	CacheSyncTimeout time.Duration
-	// RequireSync has Run fail with a *SyncError after CacheSyncTimeout. Otherwise the controller
-	// goes on waiting, others run, and it starts by itself when the cause is gone.
+	// RequireSync makes Run fail with a *SyncError after CacheSyncTimeout. Otherwise the controller
+	// waits on, other controllers run, and it starts when its sources have synced.
 	RequireSync bool
-	// StopOnPanic has a panic of the reconciler end Run with a *run.PanicError, which stops the
-	// manager. Otherwise it is recovered from, reported, and counts as an error.
+	// StopOnPanic makes a panic of the reconciler end Run with a *run.PanicError, which stops the
+	// manager. Otherwise the panic is recovered from, reported, and counts as an error.
 	StopOnPanic bool
-	// Logger is the base of all that the controller logs. Nil: the manager's.
+	// Logger is the base of the controller's log. Nil: the manager's.
 	Logger *slog.Logger
-	// LogConstructor makes the logger of one reconcile from the base, which names the controller
-	// already. Nil, and where it panics or returns nil: the request is added as "object" and the
-	// number of the attempt as "attempt". One is made for each reconcile; if this is nil, only where
-	// something is logged or reconcile.Logger is called.
+	// LogConstructor makes the logger of each reconcile from the base, which names the controller
+	// already. If it panics or returns nil, the default stands: the request is added as "object" and the
+	// number of the attempt as "attempt". Nil: the default, made only when the reconcile logs a line or
+	// calls reconcile.Logger.
 	LogConstructor func(base *slog.Logger, request any, attempt int) *slog.Logger
-	// Hooks are called as things happen.
+	// Hooks observe the controller.
 	Hooks Hooks
 }
 
-// Hooks let others count what a controller does. Nil ones are skipped. They are called from
-// several goroutines and must not block. Reconciled and Problem may panic: that is a problem of
-// its own, and stops nothing.
+// Hooks are functions that observe a controller. Nil ones are skipped. They are called from several
+// goroutines and must not block. A panic of Reconciled or Problem is reported as a problem, and stops
+// nothing.
 type Hooks struct {
 	// Reconciled is called after each reconcile.
 	Reconciled func(Reconciled)
-	// Problem is called when a predicate, a handler or a source fails or panics, or an option or
-	// hook panics; and with an *OverdueError when a predicate or a handler takes a second.
+	// Problem is called when a predicate, a handler or a source fails or panics, or an option or hook
+	// panics. It is called with an *OverdueError when a predicate or a handler has taken a second.
 	Problem func(Problem)
-	// Queue is told how long requests wait and are worked on.
+	// Queue observes how long requests wait, and how long workers have them.
 	Queue workqueue.Observer
 }
 
 // Reconciled is one reconcile that has ended.
 type Reconciled struct {
 	Controller string
-	// Request is what was reconciled.
+	// Request has the request type of the controller.
 	Request any
 	Outcome Outcome
 	Cause   reconcile.Cause
@@ -93,19 +92,19 @@ type Reconciled struct {
 	Attempt  int
 	Took     time.Duration
 	Panicked bool
-	// TimedOut says that Options.ReconcileTimeout was over before it returned.
+	// TimedOut says that Options.ReconcileTimeout passed before the reconciler returned.
 	TimedOut bool
-	// Err is what the reconciler returned, or its panic.
+	// Err is the error of the reconciler, or a *run.PanicError.
 	Err error
 }
 
-// Problem is something beside a reconcile that went wrong.
+// Problem is a failure beside a reconcile.
 type Problem struct {
 	Controller string
-	// Source is where, as in "Watches(Pod)"; Part is "predicate", "handler" or "source". Without a
-	// Source, Part is "priority", "logger" or "hook".
+	// Source is as in "Watches(Pod)", and Part is "predicate", "handler" or "source". Without a Source,
+	// Part is "priority", "logger" or "hook".
 	Source, Part string
-	// Panicked tells panics from errors.
+	// Panicked distinguishes panics from errors.
 	Panicked bool
 	Err      error
 }
@@ -152,7 +151,7 @@ func defaultPriority(c reconcile.Cause) int {
 	return 0
 }
 
-// limiter gives a queue of requests of type R a rate limiter over any comparable value.
+// limiter adapts a rate limiter of any values to requests of type R.
 type limiter[R comparable] struct{ of workqueue.RateLimiter[any] }
 
 func (l limiter[R]) When(key R, now time.Time) time.Duration { return l.of.When(key, now) }

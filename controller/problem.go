@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Parts of a controller that are code of others, beside the reconciler.
+// The functions of users that a controller calls, beside the reconciler.
 const (
 	partPredicate = "predicate"
 	partHandler   = "handler"
@@ -21,16 +21,16 @@ const (
 	partHook      = "hook"
 )
 
-// reporter makes known what failed beside reconciles: to the hook always, in the log so often that
-// a person sees it and so seldom that it does not drown the rest.
+// reporter reports failures beside reconciles: every one to the hook, and to the log five at once and then one a
+// minute.
 type reporter struct {
 	controller, source string
 	hook               func(Problem)
 	logger             *slog.Logger
 
 	mu     sync.Mutex
-	quiet  backoff.Bucket
-	unsaid int // problems that were not logged
+	limit  backoff.Bucket // of log lines
+	unsaid int            // problems since the last line that were not logged
 }
 
 func newReporter(c string, o Options, logger *slog.Logger, source string) *reporter {
@@ -39,7 +39,7 @@ func newReporter(c string, o Options, logger *slog.Logger, source string) *repor
 	}
 	return &reporter{
 		controller: c, source: source, hook: o.Hooks.Problem, logger: logger,
-		quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+		limit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *reporter) problem(part string, err error) {
 func (r *reporter) log(part string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.quiet.TryTake(time.Now()) {
+	if !r.limit.TryTake(time.Now()) {
 		r.unsaid++
 		return
 	}

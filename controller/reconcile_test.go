@@ -99,7 +99,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, r := newManager(), &recorder{answer: tc.answer}
 				tc.o.RateLimiter = doubling
-				stop := start(newController(t, m, r, tc.o, forDeployments()))
+				stop := start(newController(t, m, r.Reconcile, tc.o, forDeployments()))
 				close(m.watch("Deployment").synced)
 				m.watch("Deployment").set(deployment("a", 1), false)
 				pass(tc.within)
@@ -136,7 +136,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 		o := controller.Options{RateLimiter: limiter, Hooks: controller.Hooks{
 			Reconciled: func(r controller.Reconciled) { attempts = append(attempts, r.Attempt) },
 		}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		w := m.watch("Deployment")
 		close(w.synced)
 		// Alone, the key would fail at 0, 130, 390, 910, 1950, 4030 ms: six times in 5 s.
@@ -180,7 +180,7 @@ func TestBurst(t *testing.T) {
 			time.Sleep(200 * ms)
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{Workers: 4}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Workers: 4}, forDeployments()))
 		w := m.watch("Deployment")
 		close(w.synced)
 		for version := range 100 {
@@ -211,7 +211,7 @@ func TestConflictsAreQuiet(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{RateLimiter: doubling}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Minute)
@@ -235,7 +235,7 @@ func TestAttemptAndLogger(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{RateLimiter: doubling}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{RateLimiter: doubling}, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Second)
@@ -255,7 +255,7 @@ func TestAttemptAndLogger(t *testing.T) {
 func TestCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("p", 7, "a"), false)
@@ -277,7 +277,7 @@ func TestCauses(t *testing.T) {
 func TestChildLeavesItsOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		close(m.watch("Deployment").synced)
 		w := m.watch("Pod")
 		close(w.synced)
@@ -298,7 +298,7 @@ func TestChildLeavesItsOwner(t *testing.T) {
 func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
 		m.watch("Pod").set(pod("child", 1, "gone"), true)
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
@@ -314,7 +314,7 @@ func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 func TestInitialListYieldsToLiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments()))
 		w := m.watch("Deployment")
 		for _, name := range []string{"a", "b", "c"} {
 			w.set(deployment(name, 1), true)
@@ -335,7 +335,7 @@ func TestPriorityIsAnOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		o := controller.Options{Priority: func(c reconcile.Cause) int { return len(c.Key.Name) }}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		w := m.watch("Deployment")
 		for _, name := range []string{"a", "aaa", "aa"} {
 			w.set(deployment(name, 1), true)
@@ -375,7 +375,7 @@ func TestOptionsThatPanic(t *testing.T) {
 			},
 		}
 		r := &recorder{}
-		c := newController(t, m, r, o, forDeployments())
+		c := newController(t, m, r.Reconcile, o, forDeployments())
 		close(m.watch("Deployment").synced)
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), false)
@@ -412,7 +412,7 @@ func TestHooks(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}}
-		stop := start(newController(t, m, r, o, forDeployments()))
+		stop := start(newController(t, m, r.Reconcile, o, forDeployments()))
 		close(m.watch("Deployment").synced)
 		m.watch("Deployment").set(deployment("a", 1), false)
 		pass(time.Second)

@@ -55,7 +55,7 @@ func TestResync(t *testing.T) {
 				}
 				pass(time.Minute)
 				r := &recorder{}
-				c, err := controller.New(resyncing{m, tc.mgr}, "test", r, controller.Options{Resync: tc.option}, tc.sources...)
+				c, err := controller.NewWith(resyncing{m, tc.mgr}, "test", r.Reconcile, controller.Options{Resync: tc.option}, tc.sources...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +131,7 @@ func TestResyncInOrder(t *testing.T) {
 		}
 		pass(time.Minute)
 		r := &recorder{}
-		c, err := controller.New(m, "test", r, controller.Options{Resync: time.Hour}, controller.For[corev1.ConfigMap]())
+		c, err := controller.NewWith(m, "test", r.Reconcile, controller.Options{Resync: time.Hour}, controller.For[corev1.ConfigMap]())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// errStopping is the cause with which the parts of a run are stopped in good order.
+// errStopping is the cause of a stop in good order.
 var errStopping = errors.New("controller stops")
 
 // running is one run of a controller.
@@ -19,7 +19,7 @@ type running[R comparable] struct {
 	*Controller[R]
 	queue *workqueue.Queue[R, reconcile.Cause]
 	feeds []*feed[R]
-	own   *reporter // of what belongs to no source
+	own   *reporter // of problems that belong to no source
 }
 
 func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
@@ -46,8 +46,8 @@ func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
 	return r, nil
 }
 
-// run works until stop ends. The watches outlive the workers, so that a reconcile that is still
-// running reads from a cache that is still fed.
+// run works until ctx ends. The watches end after the workers: a running reconcile reads from a cache that is
+// still updated.
 func (r *running[R]) run(ctx context.Context) error {
 	stop, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,14 +77,13 @@ func (r *running[R]) run(ctx context.Context) error {
 	return err
 }
 
-// stopping takes no more requests.
+// stopping ends the intake of requests.
 func (r *running[R]) stopping() {
 	r.setStopping()
 	r.queue.ShutDown()
 }
 
-// work runs the workers until stop ends or one of them fails, and returns when the last of them
-// has ended.
+// work runs the workers until stop ends or one of them fails. It returns when the last one has ended.
 func (r *running[R]) work(stop context.Context) error {
 	reconciles, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
@@ -134,7 +133,7 @@ func (r *running[R]) work(stop context.Context) error {
 	return nil
 }
 
-// request queues a request that no object caused.
+// request queues a request without an object as its cause.
 func (r *running[R]) request(req R) {
 	r.enqueue(req, reconcile.Cause{Trigger: reconcile.Generic, Count: 1})
 }
@@ -143,7 +142,7 @@ func (r *running[R]) enqueue(req R, c reconcile.Cause) {
 	r.queue.AddWith(req, workqueue.AddOptions[reconcile.Cause]{Priority: r.priority(c), Value: c})
 }
 
-// priority asks the option; one that panics leaves it at the default.
+// priority calls Options.Priority. If that panics the default stands.
 func (r *running[R]) priority(c reconcile.Cause) int {
 	var p int
 	if err := run.Safely("Options.Priority", func() error { p = r.o.Priority(c); return nil }); err != nil {

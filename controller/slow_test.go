@@ -101,18 +101,18 @@ func TestSlowFunction(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 		}
 	}
-	byMap := handler.Map(func(_ context.Context, m *corev1.ConfigMap) []reconcile.Request {
+	byMap := handler.Map(func(_ context.Context, m *corev1.ConfigMap) ([]reconcile.Request, error) {
 		slowly(m.Name)
-		return []reconcile.Request{object.KeyOf(m)}
+		return []reconcile.Request{object.KeyOf(m)}, nil
 	})
 	for name, tc := range map[string]struct {
 		part   string
 		source controller.Source[reconcile.Request]
 	}{
 		"handler": {"handler", controller.Watches[corev1.ConfigMap](byMap)},
-		"header": {"handler", controller.Watches[corev1.ConfigMap](handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		"header": {"handler", controller.Watches[corev1.ConfigMap](handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 			slowly(h.Name)
-			return []reconcile.Request{h.Key}
+			return []reconcile.Request{h.Key}, nil
 		}))},
 		"predicate": {"predicate", controller.Watches[corev1.ConfigMap](handler.Self(), predicate.Func(func(c store.Change) bool {
 			slowly(c.Key.Name)
@@ -138,11 +138,11 @@ func TestSlowFunction(t *testing.T) {
 				synctest.Wait()
 				var told problemList
 				slow, other := &recorder{}, &recorder{}
-				one, err := controller.New(m, "slow", slow, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), tc.source)
+				one, err := controller.NewWith(m, "slow", slow.Reconcile, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), tc.source)
 				if err != nil {
 					t.Fatal(err)
 				}
-				two, err := controller.New(m, "other", other, controller.Options{}, controller.For[corev1.ConfigMap]())
+				two, err := controller.New(m, "other", other.Reconcile, controller.For[corev1.ConfigMap]())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,10 +204,10 @@ func TestSlowAtTheStart(t *testing.T) {
 		s.Put(configMap("slow"))
 		s.Put(configMap("a"))
 		r := &recorder{}
-		c, err := controller.New(m, "slow", r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
-			handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		c, err := controller.New(m, "slow", r.Reconcile, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
+			handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 				time.Sleep(time.Minute)
-				return []reconcile.Request{h.Key}
+				return []reconcile.Request{h.Key}, nil
 			})))
 		if err != nil {
 			t.Fatal(err)
@@ -228,22 +228,22 @@ func TestSlowAtTheStart(t *testing.T) {
 	})
 }
 
-// TestMapErr: an error of a mapping function, such as that of an index that has not synced, is
+// TestMapFails: an error of a mapping function, such as that of an index that has not synced, is
 // returned, and the function is called again until it does not fail; other objects go on, and what
 // an object said between is not forgotten.
-func TestMapErr(t *testing.T) {
+func TestMapFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var told problemList
 		var synced atomic.Bool
 		failed := errors.New("index not synced")
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !synced.Load() && p.Name == "bad" {
 				return nil, failed
 			}
 			return []reconcile.Request{key("of-" + p.Name + "-" + p.ResourceVersion)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: told.hooks()}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 		w := m.watch("Pod")
 		w.set(pod("bad", 1, ""), true)
 		close(w.synced)
@@ -277,17 +277,17 @@ func TestMapErr(t *testing.T) {
 }
 
 // A mapping function that fails on one state where the other one is set aside is called again.
-func TestMapErrBesideWhatIsSetAside(t *testing.T) {
+func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var works atomic.Bool
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !works.Load() && p.ResourceVersion == "2" {
 				return nil, errors.New("not yet")
 			}
 			return []reconcile.Request{key("of-" + p.ResourceVersion)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 		w := m.watch("Pod")
 		close(w.synced)
 		w.apply(key("a"), store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage")))
@@ -308,13 +308,13 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
 		var works atomic.Bool
-		h := handler.MapErr(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if !works.Load() && p.Name == "bad" {
 				return nil, errors.New("not yet")
 			}
 			return []reconcile.Request{key(p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Channel(ch, h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Channel(ch, h)))
 		ch <- pod("bad", 1, "")
 		ch <- pod("good", 1, "")
 		pass(time.Hour)
@@ -331,14 +331,14 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 func TestSlowCostsAKeyEach(t *testing.T) {
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})
-	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) []reconcile.Request {
+	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) ([]reconcile.Request, error) {
 		select {
 		case <-hold:
 		case <-ctx.Done():
 		}
-		return nil
+		return nil, nil
 	})
-	c := newController(t, m, r, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+	c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

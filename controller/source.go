@@ -15,17 +15,19 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// Source is what causes reconciles: the changes of a kind of object, or events from outside the
-// cluster. Make one with For, Owns, Watches, Channel or Requests.
+// Source causes reconciles: by the changes of a kind, or by events from outside the cluster. [For], [Owns],
+// [Watches], [Channel] and [Requests] make one.
 type Source[R comparable] struct {
 	verb       string
-	proto      object.Object // the kind that is watched; nil for events from outside
+	proto      object.Object           // names the watched kind; nil for events from outside
+	asked      schema.GroupVersionKind // the kind as the caller named it; empty: by the Go type
 	predicates []predicate.Predicate
-	handler    handler.Handler[R]
+	handler    handler.Handler[R] // nil for Owns until New has seen For
 
-	isFor  bool
-	noFor  bool
-	ownsBy func(owner object.Object) handler.Handler[R] // the handler, once the kind of For is known
+	isFor bool
+	noFor bool
+	owns  bool
+	owned handler.Handler[R] // For: the handler of the sources that are Owns
 	// outside feeds events until ctx ends or there are no more.
 	outside func(ctx context.Context, sink sink[R]) error
 
@@ -33,54 +35,63 @@ type Source[R comparable] struct {
 	text string                  // set by New
 }
 
-// sink takes what an outside source has: an object for the handler, or a request as it is.
+// sink takes the events of an outside source: objects, which go to the handler, or requests.
 type sink[R comparable] struct {
 	object  func(object.Object)
 	request func(R)
 }
 
-// For says which kind of object the controller is about: one is reconciled for each change that
-// passes all predicates. It is given once.
+// For names the kind that the controller is about. An object is reconciled for each of its changes
+// that passes all predicates. A controller has one For.
 func For[T any, P object.Ptr[T]](predicates ...predicate.Predicate) Source[reconcile.Request] {
-	return ForObject(P(new(T)), predicates...)
+	return ForKind[T, P](schema.GroupVersionKind{}, predicates...)
 }
 
-// ForObject is [For] for a kind that is named by a value: unstructured or metadata-only objects
-// name it by their apiVersion and kind.
-func ForObject(proto object.Object, predicates ...predicate.Predicate) Source[reconcile.Request] {
-	return Source[reconcile.Request]{verb: "For", proto: proto, isFor: true, handler: handler.Self(), predicates: predicates}
+// ForKind is [For] for a kind that is known at run time. T is unstructured.Unstructured, or
+// metav1.PartialObjectMetadata to watch metadata only. A kind that does not agree with another T is
+// an error of [New].
+func ForKind[T any, P object.Ptr[T]](kind schema.GroupVersionKind, predicates ...predicate.Predicate) Source[reconcile.Request] {
+	s := sourceOf[T, reconcile.Request, P]("For", kind, handler.Self(), predicates)
+	s.isFor, s.owned = true, handler.OwnerKind[T, P](kind, handler.Controlling)
+	return s
 }
 
-// Owns reconciles the object of the kind of For that controls an object of type T, by its owner
-// reference with controller: true, whenever the owned object changes.
+// Owns watches objects of type T. A change that passes all predicates reconciles the object that
+// controls the changed one: the owner of the kind of [For] whose reference has controller: true.
 func Owns[T any, P object.Ptr[T]](predicates ...predicate.Predicate) Source[reconcile.Request] {
-	return OwnsObject(P(new(T)), predicates...)
+	return OwnsKind[T, P](schema.GroupVersionKind{}, predicates...)
 }
 
-// OwnsObject is [Owns] for a kind that is named by a value, as in [ForObject].
-func OwnsObject(proto object.Object, predicates ...predicate.Predicate) Source[reconcile.Request] {
-	return Source[reconcile.Request]{
-		verb: "Owns", proto: proto, predicates: predicates,
-		ownsBy: func(owner object.Object) handler.Handler[reconcile.Request] {
-			return handler.OwnerOf(owner, handler.Controlling)
-		},
-	}
+// OwnsKind is [Owns] for a kind that is known at run time, as in [ForKind].
+func OwnsKind[T any, P object.Ptr[T]](kind schema.GroupVersionKind, predicates ...predicate.Predicate) Source[reconcile.Request] {
+	s := sourceOf[T, reconcile.Request, P]("Owns", kind, nil, predicates)
+	s.owns = true
+	return s
 }
 
-// Watches reconciles what h says of each change of an object of type T that passes all
-// predicates.
+// Watches watches objects of type T. A change that passes all predicates reconciles the requests
+// that h returns for it.
 func Watches[T any, R comparable, P object.Ptr[T]](h handler.Handler[R], predicates ...predicate.Predicate) Source[R] {
-	return WatchesObject(P(new(T)), h, predicates...)
+	return WatchesKind[T, R, P](schema.GroupVersionKind{}, h, predicates...)
 }
 
-// WatchesObject is [Watches] for a kind that is named by a value, as in [ForObject].
-func WatchesObject[R comparable](proto object.Object, h handler.Handler[R], predicates ...predicate.Predicate) Source[R] {
-	return Source[R]{verb: "Watches", proto: proto, handler: h, predicates: predicates}
+// WatchesKind is [Watches] for a kind that is known at run time, as in [ForKind].
+func WatchesKind[T any, R comparable, P object.Ptr[T]](kind schema.GroupVersionKind, h handler.Handler[R], predicates ...predicate.Predicate) Source[R] {
+	return sourceOf[T, R, P]("Watches", kind, h, predicates)
 }
 
-// Channel reconciles what h says of each object that comes through ch, from outside the cluster,
-// and passes all predicates (their Generic part). The source is at its end when ch is closed. A
-// program that has nobody receiving, as the controller does not run, waits in its send.
+// sourceOf is a source of a watched kind; an empty kind stands for that of T.
+func sourceOf[T any, R comparable, P object.Ptr[T]](verb string, kind schema.GroupVersionKind, h handler.Handler[R], predicates []predicate.Predicate) Source[R] {
+	proto := P(new(T))
+	if !kind.Empty() {
+		proto.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	return Source[R]{verb: verb, proto: proto, asked: kind, handler: h, predicates: predicates}
+}
+
+// Channel reconciles the requests that h returns for each object received from ch, for events from
+// outside the cluster. Predicates are asked by MatchGeneric. The source ends when ch is closed. While
+// the controller does not run nothing is received, and a sender on ch waits.
 func Channel[T any, R comparable, P object.Ptr[T]](ch <-chan P, h handler.Handler[R], predicates ...predicate.Predicate) Source[R] {
 	s := Source[R]{verb: "Channel", handler: h, predicates: predicates, text: fmt.Sprintf("Channel(%T)", P(nil))}
 	if ch == nil {
@@ -104,10 +115,9 @@ func Channel[T any, R comparable, P object.Ptr[T]](ch <-chan P, h handler.Handle
 	return s
 }
 
-// Requests reconciles what feed adds, which may be anything that can be compared. feed runs on a
-// goroutine of its own while the controller runs and returns when ctx ends, or before that when
-// it has nothing more to add. An error or a panic is reported, and feed is called again after a
-// while.
+// Requests reconciles the requests that feed adds, of any comparable type. feed runs on a goroutine
+// of its own while the controller runs. It returns when ctx ends, or earlier when nothing more is to
+// come. An error or a panic is reported, and feed is called again after one to thirty seconds.
 func Requests[R comparable](feed func(ctx context.Context, add func(R)) error) Source[R] {
 	s := Source[R]{verb: "Requests"}
 	if feed != nil {
@@ -116,7 +126,7 @@ func Requests[R comparable](feed func(ctx context.Context, add func(R)) error) S
 	return s
 }
 
-// WithoutFor says that a controller whose requests are object keys has no For on purpose.
+// WithoutFor declares that a controller whose requests are object keys has no [For] on purpose.
 func WithoutFor() Source[reconcile.Request] {
 	return Source[reconcile.Request]{verb: "WithoutFor", noFor: true}
 }
@@ -132,8 +142,8 @@ func (s *Source[R]) String() string {
 	return s.verb
 }
 
-// resolve finds the kind of each source and the handler of those that depend on For, and checks
-// what can be checked without a server. It returns the sources that feed the controller.
+// resolve sets the kinds of the sources and the handlers of Owns, and makes all checks that need no server. It
+// returns the sources that cause requests: all but WithoutFor.
 func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Scheme) ([]Source[R], error) {
 	var fed []Source[R]
 	var main *Source[R]
@@ -163,11 +173,11 @@ func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Sch
 	}
 	for i := range fed {
 		s := &fed[i]
-		if s.ownsBy != nil {
+		if s.owns {
 			if main == nil {
 				return nil, badOption(name, s.String(), ErrNoFor)
 			}
-			s.handler = s.ownsBy(main.proto)
+			s.handler = main.owned
 		}
 		if b, ok := s.handler.(handler.Binder[R]); ok {
 			if err := b.Check(scheme); err != nil {
@@ -193,12 +203,15 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 		}
 		return nil
 	}
-	if s.handler == nil && s.ownsBy == nil {
+	if s.handler == nil && !s.owns {
 		return errNilHandler
 	}
 	gvk, err := object.KindOf(scheme, s.proto)
 	if err != nil {
 		return err
+	}
+	if !s.asked.Empty() && gvk != s.asked {
+		return &object.UnknownKindError{Type: fmt.Sprintf("%T", s.proto), Err: fmt.Errorf("it is %s, not %s", gvk, s.asked)}
 	}
 	if a, ok := s.handler.(interface{ Accepts() object.Object }); ok {
 		if handled := a.Accepts(); !holds(handled, s.proto, gvk, scheme) {
@@ -209,8 +222,8 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// holds reports whether what is watched as proto, of kind gvk, can be decoded into handled, as far
-// as can be told from the scheme.
+// holds reports whether objects of kind gvk, watched as proto, can be decoded into handled, as far as the scheme
+// tells.
 func holds(handled, proto object.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) bool {
 	switch _, metadata := proto.(*metav1.PartialObjectMetadata); {
 	case object.Untyped(handled):

@@ -37,7 +37,7 @@ func TestPredicatesFilter(t *testing.T) {
 		even := predicate.New(predicate.Funcs[*corev1.Pod]{
 			Update: func(_, new *corev1.Pod) bool { return (new.ResourceVersion[0]-'0')%2 == 0 },
 		})
-		stop := start(newController(t, m, r, controller.Options{}, controller.For[corev1.Pod](predicate.InNamespace("web"), even)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.For[corev1.Pod](predicate.InNamespace("web"), even)))
 		w := m.watch("Pod")
 		close(w.synced)
 		for version := range 4 {
@@ -59,7 +59,7 @@ func TestPredicateFails(t *testing.T) {
 		panics := predicate.Func(func(c store.Change) bool { panic("oops") })
 		no := predicate.Func(func(c store.Change) bool { return false })
 		decodes := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			controller.For[corev1.Pod](panics, decodes),
 			controller.Watches[corev1.Node](handler.Self(), panics, no)))
 		close(m.watch("Pod").synced)
@@ -100,7 +100,7 @@ func TestHandlerFails(t *testing.T) {
 					}
 					return nil
 				}}
-				stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+				stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 					forDeployments(), controller.Watches[corev1.Pod](h)))
 				close(m.watch("Deployment").synced)
 				close(m.watch("Pod").synced)
@@ -133,11 +133,11 @@ func TestHandlerFailsTwice(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var broken atomic.Bool
 		broken.Store(true)
-		owners := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
+		owners := handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 			if len(h.Owners) == 0 {
-				return nil
+				return nil, nil
 			}
-			return []reconcile.Request{key(h.Owners[0].Name)}
+			return []reconcile.Request{key(h.Owners[0].Name)}, nil
 		})
 		h := mapping{owners, func() error {
 			if broken.Load() {
@@ -145,7 +145,7 @@ func TestHandlerFailsTwice(t *testing.T) {
 			}
 			return nil
 		}}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		for version, owner := range []string{"p1", "p2", "p3"} {
@@ -188,7 +188,7 @@ func TestHandlerIsNotGivenUp(t *testing.T) {
 			}
 			return errors.New("not yet")
 		}}
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("a", 1, ""), false)
@@ -225,10 +225,10 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
-			return []reconcile.Request{key("of-" + p.Name)}
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("of-" + p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		m.watch("Pod").set(pod("a", 1, ""), false)
@@ -250,10 +250,10 @@ func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) []reconcile.Request {
-			return []reconcile.Request{key("of-" + p.Name)}
+		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("of-" + p.Name)}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		e, err := store.NewEntry(wire.Raw{
@@ -283,7 +283,7 @@ func TestChannel(t *testing.T) {
 		ch := make(chan *corev1.Pod)
 		var got []controller.Problem
 		named := predicate.New(predicate.Funcs[*corev1.Pod]{Generic: func(p *corev1.Pod) bool { return p.Name != "filtered" }})
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			controller.WithoutFor(),
 			controller.Channel(ch, handler.Self(), named),
 			controller.Channel(make(chan *corev1.Pod), handler.Self())))
@@ -310,7 +310,7 @@ func TestGenericHandlerFails(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
 		var got []controller.Problem
-		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
+		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)},
 			forDeployments(), controller.Channel(ch, failing{})))
 		close(m.watch("Deployment").synced)
 		ch <- pod("a", 1, "")
@@ -334,10 +334,10 @@ func TestRequests(t *testing.T) {
 		m := newManager()
 		var got []controller.Problem
 		var seen []shard
-		r := reconcile.Func[shard](func(_ context.Context, s shard) (reconcile.Result, error) {
+		r := func(_ context.Context, s shard) (reconcile.Result, error) {
 			seen = append(seen, s)
 			return reconcile.Result{}, nil
-		})
+		}
 		rounds := 0
 		feed := func(ctx context.Context, add func(shard)) error {
 			add(shard{"acme", rounds})
@@ -350,7 +350,7 @@ func TestRequests(t *testing.T) {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
-		byName := handler.MapHeader(func(_ context.Context, h *object.Header) []shard { return []shard{{h.Name, -1}} })
+		byName := handler.MapHeader(func(_ context.Context, h *object.Header) ([]shard, error) { return []shard{{h.Name, -1}}, nil })
 		stop := start(newController(t, m, r, controller.Options{Hooks: problems(&got)},
 			controller.Requests(feed), controller.Watches[corev1.Pod](byName)))
 		close(m.watch("Pod").synced)
@@ -374,10 +374,10 @@ func TestRequests(t *testing.T) {
 func TestOneChangeCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
-		h := handler.MapHeader(func(_ context.Context, h *object.Header) []reconcile.Request {
-			return []reconcile.Request{key("a"), key("v" + h.ResourceVersion), key("b"), key("a"), key("b")}
+		h := handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
+			return []reconcile.Request{key("a"), key("v" + h.ResourceVersion), key("b"), key("a"), key("b")}, nil
 		})
-		stop := start(newController(t, m, r, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
+		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Watches[corev1.Pod](h)))
 		close(m.watch("Deployment").synced)
 		close(m.watch("Pod").synced)
 		pass(time.Second)

@@ -30,7 +30,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	var busy [keys]atomic.Int32
 	var saw [keys]atomic.Int64 // the version that the last successful reconcile saw
 	settled := make(chan struct{}, 1)
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		i, _ := strconv.Atoi(req.Name)
 		if busy[i].Add(1) != 1 {
 			t.Errorf("%s is with two workers", req)
@@ -53,11 +53,11 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 		default:
 		}
 		return reconcile.Result{}, nil
-	})
+	}
 	limiter := func() workqueue.RateLimiter[any] {
 		return workqueue.ExponentialLimiter[any](100*time.Microsecond, time.Millisecond)
 	}
-	c, err := controller.New(m, "test", r, controller.Options{Workers: 8, RateLimiter: limiter}, forDeployments())
+	c, err := controller.NewWith(m, "test", r, controller.Options{Workers: 8, RateLimiter: limiter}, forDeployments())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 // what stays behind.
 func TestManyStartsAndStops(t *testing.T) {
 	m := newManager()
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: time.Microsecond}, nil
-	})
-	c, err := controller.New(m, "test", r, controller.Options{Workers: 2}, forDeployments(), controller.Owns[corev1.Pod]())
+	}
+	c, err := controller.NewWith(m, "test", r, controller.Options{Workers: 2}, forDeployments(), controller.Owns[corev1.Pod]())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// syncCheck is how often a controller that waits for its sources looks for what keeps them.
+// syncCheck is how often a controller that waits for its sources checks their errors.
 const syncCheck = time.Second
 
-// waitForSync returns nil when every source has handed over what existed at the start, or when
-// stop ends first; it fails only if the options ask for it.
+// waitForSync returns nil when every source has synced, or when stop ends first. After the timeout it returns a
+// *SyncError if Options.RequireSync is set, and goes on waiting otherwise.
 func (r *running[R]) waitForSync(stop context.Context) error {
 	check := time.NewTicker(syncCheck)
 	defer check.Stop()
@@ -45,28 +45,28 @@ func (r *running[R]) waitForSync(stop context.Context) error {
 	return nil
 }
 
-// shortPause is how many checks in a row may find a server busy before that is reported. It is for a
-// moment whenever a resource definition changes, and so when a webhook's CA is written into one.
-const shortPause = 10
+// busyChecks is how many checks may find a server busy before that is logged. A server answers 429 for a moment
+// after each change of a resource definition, also when the CA of a webhook is written into one.
+const busyChecks = 10
 
-// reports counts for each source the checks that found something that keeps it.
+// reports counts, for each source, the checks that found an error.
 type reports map[string]int
 
-// due reports whether a source's error is to be logged now: once for each source.
+// due reports whether the error of a source is to be logged now. That is so once for each source.
 func (r reports) due(source string, err error) bool {
-	if r[source] > shortPause {
+	if r[source] > busyChecks {
 		return false
 	}
 	r[source]++
-	if apierrors.IsTooManyRequests(err) && r[source] <= shortPause {
+	if apierrors.IsTooManyRequests(err) && r[source] <= busyChecks {
 		return false
 	}
-	r[source] = shortPause + 1
+	r[source] = busyChecks + 1
 	return true
 }
 
-// report makes known what keeps sources from syncing: in the state as it is now, in the log once
-// for each source.
+// report puts the known errors of sources that have not synced into the state, and each source once into the
+// log.
 func (r *running[R]) report(reported reports) {
 	err := r.unsynced(true)
 	if err == nil {
@@ -80,8 +80,8 @@ func (r *running[R]) report(reported reports) {
 	}
 }
 
-// unsynced is a *SyncError with the sources that have not synced, or only with those of them that
-// something is known to keep; nil if there are none.
+// unsynced is a *SyncError with the sources that have not synced; if known is set, with those that have a known
+// error. It is nil if there are none.
 func (r *running[R]) unsynced(known bool) error {
 	e := &SyncError{Controller: r.name}
 	for _, f := range r.feeds {

@@ -27,8 +27,8 @@ func TestReportsDue(t *testing.T) {
 	check("down", r, down, 1, 1)
 	check("down", r, down, 100, 0)
 	check("down", r, busy, 100, 0)
-	check("busy for a moment", r, busy, shortPause, 0)
+	check("busy for a moment", r, busy, busyChecks, 0)
 	check("busy for a moment", r, down, 1, 1)
-	check("busy for long", r, busy, shortPause+1, 1)
+	check("busy for long", r, busy, busyChecks+1, 1)
 	check("busy for long", r, busy, 100, 0)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// waiting is an event that a source has not dealt with.
+// waiting is an event that waits for the handler of its source.
 type waiting struct {
-	number uint64 // events of a source are numbered as they come
-	// failed says that the predicates let it pass, and the handler failed on it.
+	number uint64 // the events of a source are numbered in their order
+	// failed says that the event passed the predicates, and the handler failed on it.
 	failed bool
 	change store.Change
-	object object.Object // of an event from outside; then there is no change
+	object object.Object // an event from outside, which has no change; nil for others
 }
 
-// mostWaiting is how many events of a key are kept apart.
-const mostWaiting = 8
+// maxWaiting is the most events of one key that wait unmerged.
+const maxWaiting = 8
 
-// mergeWaiting puts the events of one key in their order, and keeps the latest as they were: a state
-// between two others may be that of a child whose owner waits to hear of it. Beyond mostWaiting two
-// are merged. A resync waits behind nothing: another look at the object is to come anyway.
+// mergeWaiting joins the events of one key in their order, up to maxWaiting: a state between two others may name
+// an owner that waits for an event. Beyond that it merges two. A resync behind another event is dropped: the
+// handler sees the object anyway.
 func mergeWaiting(first, then []waiting) []waiting {
 	all := slices.Concat(first, then)
 	slices.SortStableFunc(all, func(a, b waiting) int { return cmp.Compare(a.number, b.number) })
@@ -34,8 +34,8 @@ func mergeWaiting(first, then []waiting) []waiting {
 			i--
 		}
 	}
-	for len(all) > mostWaiting {
-		at := least(all)
+	for len(all) > maxWaiting {
+		at := leastRelevant(all)
 		merged := all[at+1]
 		if a, b := &all[at], &merged; a.object == nil && b.object == nil {
 			b.change = store.Change(delta.Merge(delta.Change[*store.Entry](a.change), delta.Change[*store.Entry](b.change)))
@@ -47,9 +47,9 @@ func mergeWaiting(first, then []waiting) []waiting {
 	return all
 }
 
-// least is the place of the event whose new state matters least: the oldest after which nothing but the
-// status changed, or else the oldest.
-func least(all []waiting) int {
+// leastRelevant is the index of the event to merge into its successor: the oldest one after which only the status
+// changed, else the oldest.
+func leastRelevant(all []waiting) int {
 	for i := range len(all) - 1 {
 		if next := all[i+1].change; next.Old != nil && next.New != nil && !next.Replaced() && sameButStatus(next.Old, next.New) {
 			return i
@@ -58,13 +58,14 @@ func least(all []waiting) int {
 	return 0
 }
 
+// sameButStatus reports whether two versions differ in nothing but the status, as far as the digests tell.
 func sameButStatus(a, b *store.Entry) bool {
 	was, is := a.Digest(), b.Digest()
 	return a.Err() == nil && b.Err() == nil && a.SameOwners(b) &&
 		was.Labels == is.Labels && was.Annotations == is.Annotations && was.Spec == is.Spec
 }
 
-// compact is a change to be held for long.
+// compact returns a change whose entries take little memory, to be held for long.
 func compact(c store.Change) store.Change {
 	same, final := c.New == c.Old, c.Last == c.Old
 	c.Old = c.Old.Compact()
@@ -77,14 +78,14 @@ func compact(c store.Change) store.Change {
 	return c
 }
 
-// delivery tells when the handler was called for all that a source had at the start.
+// delivery tells when the handler was called for all objects that a source had at the start.
 type delivery struct {
 	mu   sync.Mutex
-	keys map[object.Key]struct{} // for which it was not called so far
-	done chan struct{}           // nil: more of the start may come; closed: all was
+	keys map[object.Key]struct{} // keys with events that wait for their first call
+	done chan struct{}           // nil: the first list is not complete; closed: the handler was called for all of it
 }
 
-// came says that an event waits, took that the handler was called for what waited of a key.
+// came records an event of the first list that waits.
 func (d *delivery) came(key object.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,6 +98,7 @@ func (d *delivery) came(key object.Key) {
 	d.keys[key] = struct{}{}
 }
 
+// took records that the handler was called for the waiting events of a key.
 func (d *delivery) took(key object.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,8 +111,8 @@ func (d *delivery) took(key object.Key) {
 	}
 }
 
-// all says that nothing more of the start comes, and returns what to wait for until the handler was
-// called for all of it; nil if it was.
+// all records that the first list is complete. It returns a channel that is closed when the handler was called for
+// all of it, nil if it was.
 func (d *delivery) all() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// worker reconciles one request after another until stop ends. The reconciles run under work.
+// worker reconciles one request after another until stop ends. work is the ctx of the reconciles.
 func (r *running[R]) worker(stop, work context.Context) error {
 	for item, ok := r.queue.Get(stop); ok; item, ok = r.queue.Next(stop, item.Key) {
 		if stop.Err() != nil {
@@ -24,8 +24,8 @@ func (r *running[R]) worker(stop, work context.Context) error {
 	return nil
 }
 
-// reconcile runs one reconcile and does what next says. It fails only with a panic that is not to
-// be recovered from.
+// reconcile runs one reconcile and then the action of next. It returns an error only for a panic under
+// Options.StopOnPanic.
 func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause]) error {
 	a := &attempt[R]{running: r, item: item, number: r.queue.NumRequeues(item.Key) + 1}
 	if r.o.LogConstructor != nil {
@@ -41,7 +41,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	began := time.Now()
 	var result reconcile.Result
 	err := run.Safely("reconcile", func() (err error) {
-		result, err = r.reconciler.Reconcile(ctx, item.Key)
+		result, err = r.reconciler(ctx, item.Key)
 		return err
 	})
 	took := time.Since(began)
@@ -50,7 +50,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	do := next(result, err)
 	a.log(ctx, do, err, panicked, took)
 	if hook := r.o.Hooks.Reconciled; hook != nil {
-		r.told(hook, Reconciled{
+		r.observe(hook, Reconciled{
 			Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
 			Attempt: a.number, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
 		})
@@ -61,7 +61,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	if do.forget {
 		r.queue.Forget(item.Key)
 	}
-	if do.again {
+	if do.requeue {
 		cause := item.Value
 		cause.Trigger, cause.Count = do.trigger, 1
 		r.queue.AddWith(item.Key, workqueue.AddOptions[reconcile.Cause]{
@@ -71,8 +71,8 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	return nil
 }
 
-// told calls the hook.
-func (r *running[R]) told(hook func(Reconciled), what Reconciled) {
+// observe calls the hook. A panic of it is reported.
+func (r *running[R]) observe(hook func(Reconciled), what Reconciled) {
 	if err := run.Safely("Hooks.Reconciled", func() error { hook(what); return nil }); err != nil {
 		r.own.problem(partHook, err)
 	}

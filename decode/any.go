@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// member is one of an object of any values.
+// member is a member of an untyped object.
 type member struct {
 	name  string
 	value any
 }
 
-// any reads a value of whatever type.
+// any reads a value of any type.
 func (r *reader) any(i int) (any, int) {
 	switch c := at(r.src, i); c {
 	case '{':
@@ -43,7 +43,7 @@ func (r *reader) anyNumber(i int) (any, int) {
 	if whole || !strings.Contains(s, ".") {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 			if n >= 0 && n < 256 {
-				return n, end // nothing is allocated
+				return n, end // no allocation
 			}
 			p := (*int64)(r.take(r.words, 1))
 			*p = n
@@ -59,15 +59,15 @@ func (r *reader) anyNumber(i int) (any, int) {
 	return boxed(floatBox, unsafe.Pointer(p)), end
 }
 
-// box is what a value of any type is in memory.
+// box is the memory layout of an interface value.
 type box struct{ t, data unsafe.Pointer }
 
 func boxOf(v any) unsafe.Pointer { return (*box)(unsafe.Pointer(&v)).t }
 
 var stringBox, intBox, floatBox = boxOf(""), boxOf(int64(0)), boxOf(float64(0))
 
-// boxed is the value that data points to, where it is: values share memory this way. It must not
-// change any more.
+// boxed returns an interface that refers to data without copying it, so that values share memory.
+// The value must not change any more.
 func boxed(t, data unsafe.Pointer) (v any) {
 	*(*box)(unsafe.Pointer(&v)) = box{t, data}
 	return v

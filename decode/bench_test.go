@@ -23,7 +23,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// usualPod is one of two containers, as a ReplicaSet makes them: 3.3 kB, and about as much again
+// usualPod returns a Pod with two containers, as a ReplicaSet makes them: 3.3 kB, and about as much
 // of managed fields.
 func usualPod(managed bool) *corev1.Pod {
 	at := metav1.NewTime(time.Unix(1_780_000_000, 0))
@@ -126,7 +126,7 @@ func usualConfigMap() *corev1.ConfigMap {
 	return c
 }
 
-// widget is the Go type of a custom resource, with the copying that generators write.
+// widget is the Go type of a custom resource, with a generated-style deep copy.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -179,7 +179,7 @@ func (w *widget) deepCopy() *widget {
 	return out
 }
 
-// usualWidget is of about 10 kB in JSON.
+// usualWidget returns an object of about 10 kB in JSON.
 func usualWidget() *widget {
 	w := &widget{TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"}, ObjectMeta: usualPod(false).ObjectMeta}
 	w.Spec = widgetSpec{Owner: "app-0042", Size: 42, Ratio: 0.25, Notes: strings.Repeat("a note that is long enough to count ", 50)}
@@ -195,7 +195,7 @@ func usualWidget() *widget {
 	return w
 }
 
-// contest is one object: its bytes, how it is read by either decoder, and how others copy it.
+// contest is one object: its bytes, how either decoder reads it, and how others copy it.
 type contest struct {
 	name        string
 	doc         []byte
@@ -204,7 +204,7 @@ type contest struct {
 	copy        func(any) any
 }
 
-// read decodes into a new value. The stock decoders copy what they keep, ours is given a copy.
+// read decodes into a new value. The stock decoders copy what they keep, ours owns a copy.
 func (c *contest) read(ours bool, doc []byte) (any, error) {
 	v := c.make()
 	if ours {
@@ -248,20 +248,20 @@ func contests(b testing.TB) []*contest {
 		err = stockJSON(doc, &content)
 	}
 	if err == nil {
-		doc, err = gojson.Marshal(content) // names in order, as the server has custom resources
+		doc, err = gojson.Marshal(content) // names in order, as the server stores custom resources
 	}
 	add(contest{"json-widget", doc, func() any { return new(widget) }, JSONOwned, stockJSON, func(v any) any { return v.(*widget).deepCopy() }}, err)
 	add(contest{"json-unstructured", doc, func() any { return new(map[string]any) }, JSONOwned, stockJSON, func(v any) any { return runtime.DeepCopyJSON(*v.(*map[string]any)) }}, err)
 	return all
 }
 
-// sink keeps what is made from being made on the stack.
+// sink forces results onto the heap.
 var sink any
 
-// Reading an object into memory of its own, beside what others do instead: a deep copy, or the stock
-// decoder. First the same object again and again; then one of many by chance, as in a cache, where
-// both come from memory that no processor has at hand and the collector has all that is held to go
-// through.
+// Benchmark reads an object into memory of its own, beside the alternatives: a deep copy, or the
+// stock decoder. First the same object is read repeatedly. Then a random one of many is read, as
+// from a cache: both come from memory outside the processor caches, and the collector has all of it
+// to scan.
 func Benchmark(b *testing.B) {
 	for _, c := range contests(b) {
 		for _, many := range []int{1, 10_000} {

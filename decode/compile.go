@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// compiler makes the plan of a type from those of its parts. A type that the fast way does not
-// know makes it fail as a whole.
+// compiler makes the plan of a type from those of its parts. It fails for types that the fast path
+// does not support.
 type compiler struct {
-	open   map[reflect.Type]*plan // structs that are made or being made: types may contain themselves
+	open   map[reflect.Type]*plan // finished and unfinished structs: types may contain themselves
 	blocks blocks
 	failed bool
 }
@@ -28,7 +28,7 @@ var (
 	quantityType    = reflect.TypeFor[resource.Quantity]()
 )
 
-// special are types whose own methods are known well enough to do without.
+// special are types with methods that the package replaces by its own code.
 var special = map[reflect.Type]planKind{
 	reflect.TypeFor[metav1.Time]():        asTime,
 	reflect.TypeFor[intstr.IntOrString](): asIntOrString,
@@ -45,7 +45,7 @@ func (c *compiler) plan(t reflect.Type) *plan {
 		return p
 	}
 	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
-		p.kind = asOwn
+		p.kind = asCustom
 		return p
 	}
 	if t.Kind() != reflect.Pointer && (t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) || t == reflect.TypeFor[gojson.Number]() {
@@ -115,7 +115,7 @@ func (c *compiler) structPlan(p *plan) {
 	for i, n := range p.sorted {
 		p.rank[n] = int16(i)
 		if i > 0 && list[n] == list[p.sorted[i-1]] {
-			c.failed = true // which one wins is a science
+			c.failed = true // the rules of precedence are left to the stock decoder
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (c *compiler) fields(p *plan, t reflect.Type, offset uintptr, list *[]strin
 	}
 }
 
-// plainName reports whether the name of a tag is one that every decoder takes as it is.
+// plainName reports whether every decoder takes the name of a tag literally.
 func plainName(name string) bool {
 	for _, c := range []byte(name) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '$' || c == '/') {

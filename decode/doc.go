@@ -1,5 +1,9 @@
-// Package decode turns the bytes of objects into Go values, with the results of the stock decoders
-// and a fraction of their allocations.
+// Package decode turns the bytes of objects into Go values. Results equal those of the stock
+// decoders, with a fraction of their allocations.
+//
+// Call [JSON] or [Protobuf] with the bytes and a pointer to a zero value. They fill the value and
+// return the stock decoder's error. [RestoreJSON] and [RestoreProtobuf] put back the fields that
+// the Go type does not have before an object is sent.
 //
 //	Go type ── once ──► table: one step for each field, and what memory the last object took
 //	                      │
@@ -7,15 +11,14 @@
 //	                           values of one type share pieces of memory
 //	      anything unusual ──► the stock decoder, from the beginning
 //
-// The fast way only knows well-formed documents that fit their type. Whatever else comes, a field
-// that is there twice, a number too large, a syntax error, goes to the stock decoder, so that
-// results and errors are the same by construction.
+// The fast path handles only well-formed documents that fit their type. All others go to the stock
+// decoder: a repeated field, a number out of range, a syntax error. So results and errors are equal
+// by construction.
 //
-// A caller that has the bytes for himself hands them over ([ProtobufOwned], [JSONOwned]) and saves a
-// copy. Where most of the bytes are names, as in JSON, decoding out of a buffer that is used again
-// ([JSON]) is as fast and keeps less.
+// A caller that owns the bytes hands them over ([ProtobufOwned], [JSONOwned]) and saves a copy.
+// JSON is mostly names: decoding from a reused buffer ([JSON]) is as fast and keeps less memory.
 //
-// What is kept of an object keeps a bounded part of the rest alive: a string at most 16 KiB or eight
-// times its own length, a value behind a pointer or in a list at most 1 KiB of others of its type,
-// and what these point to.
+// A part of an object that is kept keeps a bounded amount of the rest alive. A string keeps at most
+// 16 KiB or eight times its own length. A value behind a pointer or in a list keeps at most 1 KiB
+// of other values of its type, and what these point to.
 package decode

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Any kind, filled from a seed, with some bytes of the document changed.
+// FuzzKinds fills any kind from a seed and changes some bytes of the document.
 func FuzzKinds(f *testing.F) {
 	all := types(f)
 	for i := range 20 {

@@ -8,18 +8,17 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// JSON decodes a document into the value that into points to, as apimachinery does: names are
-// matched by case, whole numbers stay whole in values of any type, fields that the type does not
-// have are passed over, and so are nulls that it cannot hold. into must point to a zero value.
-// Nothing of b is kept.
+// JSON decodes a document into the value that into points to, as apimachinery does. Names are case
+// sensitive. Whole numbers stay whole in values of any type. Unknown fields are skipped, and so are
+// nulls that the type cannot hold. into must point to a zero value. Nothing of b is kept.
 //
 // The errors are those of sigs.k8s.io/json.
 func JSON(b []byte, into any) error { return decodeJSON(b, into, false) }
 
-// JSONOwned is [JSON] for bytes that nobody else uses: they belong to the value from now on, also
-// if there is an error, and its strings are cut from them.
+// JSONOwned is [JSON] for bytes that have no other user. The value owns b from now on, also after
+// an error, and its strings are cut from b.
 //
-// What is kept of the value keeps at most 16 KiB of b alive, or eight times its own length.
+// A part of the value that is kept keeps at most 16 KiB of b alive, or eight times its own length.
 func JSONOwned(b []byte, into any) error { return decodeJSON(b, into, true) }
 
 func decodeJSON(b []byte, into any, owned bool) error {
@@ -31,12 +30,12 @@ func decodeJSON(b []byte, into any, owned bool) error {
 	}
 	err := json.UnmarshalCaseSensitivePreserveInts(b, into)
 	if err == nil {
-		noteSlow(b, into, jsonForm)
+		recordSlow(b, into, jsonForm)
 	}
 	return err
 }
 
-// jsonTable is the plan of a type, and the readers that have read by it.
+// jsonTable is the plan of a type, with a pool of its readers.
 type jsonTable struct {
 	root    *plan
 	blocks  blocks
@@ -44,18 +43,19 @@ type jsonTable struct {
 	partial partial
 }
 
-// decode reads a document. False: it is not one for the fast way, and into holds anything.
+// decode reads a document. It returns false if the fast path cannot handle it; into is then
+// undefined.
 func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
 	r, _ := t.readers.Get().(*reader)
 	if r == nil {
 		r = &reader{memory: memory{slabs: make([]slab, len(t.blocks))}, texts: t.blocks.block(stringType), words: t.blocks.block(wordType)}
 	}
 	r.src = b
-	r.strings = arena{left: len(b), cut: shortest(len(b), owned)}
-	at := r.value(t.root, space(b, 0), into)
-	ok := at >= 0 && space(b, at) == len(b)
+	r.strings = arena{remaining: len(b), cut: minCutLength(len(b), owned)}
+	at := r.value(t.root, skipSpace(b, 0), into)
+	ok := at >= 0 && skipSpace(b, at) == len(b)
 	if ok && r.unknown {
-		t.partial.note()
+		t.partial.record()
 	}
 	r.end()
 	t.readers.Put(r)
@@ -78,29 +78,29 @@ var jsonTables = tables[jsonTable]{make: func(t reflect.Type) *jsonTable {
 	return table
 }}
 
-// reader goes through a document. Its methods read the value that begins at an offset into a zero
-// value of their type, and return the offset after it, or -1 for what is not well-formed and for
-// what the fast way leaves to the stock decoder.
+// reader walks through a document. Its methods read the value at an offset into a zero value of
+// their type, and return the offset after it. They return -1 for malformed input, and for input
+// left to the stock decoder.
 type reader struct {
 	src     []byte
 	depth   int
 	sorted  bool // members come in the order of their names, not of the fields
-	missed  int  // quantities
-	unknown bool // there was a field that its type does not have
+	missed  int  // quantities that were not cached
+	unknown bool // a field was found that its type does not have
 	strings arena
 	memory
-	texts, words *block // what values of any type point to
+	texts, words *block // blocks that values of any type point to
 
-	// What was read of the maps and lists that are open, one after the other.
+	// Stacks of the parts of open maps and lists.
 	pairs   []string
 	members []member
 	items   []any
 }
 
-// maxDepth is how deep values are read; the stock decoder goes to 10,000.
+// maxDepth is the greatest depth of values; the stock decoder goes to 10,000.
 const maxDepth = 200
 
-// end forgets the object.
+// end drops all references to the object.
 func (r *reader) end() {
 	r.src, r.strings, r.depth, r.unknown = nil, arena{}, 0, false
 	clear(r.pairs)

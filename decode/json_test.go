@@ -46,8 +46,8 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-// same decodes a document both ways and compares: results where there is no error, and whether
-// there is one.
+// same decodes a document both ways and compares: the presence of an error, and the results if
+// there is none.
 func same(t testing.TB, typ reflect.Type, doc []byte) {
 	t.Helper()
 	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
@@ -79,7 +79,7 @@ func types(t testing.TB) []reflect.Type {
 	return types
 }
 
-// long is n, or all with FLYBALL_LONG.
+// long returns n, or all with FLYBALL_LONG.
 func long(n, all int) int {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		return all
@@ -87,8 +87,8 @@ func long(n, all int) int {
 	return n
 }
 
-// Every kind of the API, filled at random, decodes as by the stock decoder, the fast way.
-func TestEveryKind(t *testing.T) {
+// Every kind of the API, filled at random, decodes as with the stock decoder, on the fast path.
+func TestEveryKindDecodesAsStock(t *testing.T) {
 	for i, typ := range types(t) {
 		for n := range 3 {
 			obj := reflect.New(typ).Interface()
@@ -105,7 +105,7 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// pod is a document to change.
+// pod returns a document to change.
 func pod(t testing.TB, seed int64) []byte {
 	p := &corev1.Pod{}
 	filler(seed).Fill(p)
@@ -116,8 +116,8 @@ func pod(t testing.TB, seed int64) []byte {
 	return doc
 }
 
-// What is not as it should be ends as with the stock decoder, errors and half results included.
-func TestDamaged(t *testing.T) {
+// Damaged documents end as with the stock decoder, including errors and partial results.
+func TestDamagedJSONFailsAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{`"`, `\`, `{`, `}`, `[`, `]`, `,`, `:`, `null`, `true`, `1`, `-`, `.5`, `1e3`, `"\u12"`, `"\ud800"`, `"\ud83d\ude00"`, ` `, "\x01", "\xff", `"metadata":{"name":"x"},`, `"name":"twice",`}
 	for i := range long(500, 3000) {
@@ -162,7 +162,7 @@ type within struct {
 	W bool `json:"w"`
 }
 
-func TestDocuments(t *testing.T) {
+func TestUnusualJSONDecodesAsStock(t *testing.T) {
 	for _, doc := range []string{
 		`{}`, `null`, ` { } `, ``, `{`, `[]`, `"x"`, `{}x`, `{} {}`,
 		`{"a":1}`, `{"a":128}`, `{"a":-128}`, `{"a":1.0}`, `{"a":null}`, `{"a":"1"}`, `{"A":1}`, `{"a":01}`, `{"a":-}`, `{"a":1e0}`,
@@ -196,8 +196,8 @@ type shadowed struct {
 	W     string `json:"w"`
 }
 
-// Types that the fast way does not know are left to the stock decoder.
-func TestOtherTypes(t *testing.T) {
+// Types that the fast path does not support are left to the stock decoder.
+func TestUnsupportedTypesDecodeAsStock(t *testing.T) {
 	same(t, reflect.TypeFor[quoted](), []byte(`{"n":"5"}`))
 	same(t, reflect.TypeFor[shadowed](), []byte(`{"w":"x"}`))
 	same(t, reflect.TypeFor[map[int]string](), []byte(`{"1":"x"}`))
@@ -208,7 +208,7 @@ func TestOtherTypes(t *testing.T) {
 	}
 }
 
-// Nothing of the document is kept: it may be written over.
+// Nothing of the document is kept: it may be overwritten.
 func TestDocumentIsNotKept(t *testing.T) {
 	doc := pod(t, 3)
 	var p, want corev1.Pod

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// list reads an array. How long it is shows at its end: it begins with what is left of the piece of
-// memory for such values, or with as many as the last list had.
+// list reads an array of unknown length. It begins with the rest of the current piece of memory for
+// such values, or with the length of the last list.
 func (r *reader) list(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '[')
 	l := (*sliceHeader)(into)
@@ -37,10 +37,10 @@ func (r *reader) list(p *plan, i int, into unsafe.Pointer) int {
 	return i
 }
 
-// emptyList is where lists without elements begin.
+// emptyList is the address of lists without elements.
 var emptyList struct{}
 
-// stringMap reads a map of strings, whatever its type is called.
+// stringMap reads a map of strings of any named type.
 func (r *reader) stringMap(i int, into unsafe.Pointer) int {
 	first := len(r.pairs)
 	i, more := r.begin(i, '{')
@@ -72,7 +72,7 @@ func (r *reader) stringMap(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// typedMap reads a map of values that have a plan.
+// typedMap reads a map of values with a plan.
 func (r *reader) typedMap(p *plan, i int, into unsafe.Pointer) int {
 	size := min(int(p.length.Load()), (len(r.src)-i)/2)
 	var m, key, value reflect.Value

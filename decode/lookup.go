@@ -7,23 +7,23 @@ import (
 	"unsafe"
 )
 
-// tables has a table for each type that values were read into; nil for types that have none.
+// tables holds a table for each decoded type; nil for an unsupported type.
 type tables[T any] struct {
-	recent [64]atomic.Pointer[recentTable[T]] // by the address of the type
-	all    sync.Map                           // reflect.Type → *T
-	make   func(reflect.Type) *T
+	cache [64]atomic.Pointer[cachedTable[T]] // cache by the address of the type
+	all   sync.Map                           // reflect.Type → *T
+	make  func(reflect.Type) *T
 }
 
-type recentTable[T any] struct {
-	pointer unsafe.Pointer // the type of pointers to the type
+type cachedTable[T any] struct {
+	pointer unsafe.Pointer // the pointer type of the decoded type
 	table   *T
 }
 
-// find returns the table for what into points to, and where that is; nil if into is no pointer to
-// a value.
+// find returns the table for the value that into points to, and its address; nil if into is not a
+// pointer to a value.
 func (ts *tables[T]) find(into any) (*T, unsafe.Pointer) {
 	b := (*box)(unsafe.Pointer(&into))
-	slot := &ts.recent[uintptr(b.t)/64%uintptr(len(ts.recent))]
+	slot := &ts.cache[uintptr(b.t)/64%uintptr(len(ts.cache))]
 	if k := slot.Load(); k != nil && k.pointer == b.t && b.data != nil {
 		return k.table, b.data
 	}
@@ -32,7 +32,7 @@ func (ts *tables[T]) find(into any) (*T, unsafe.Pointer) {
 		return nil, nil
 	}
 	table := ts.of(v.Type().Elem())
-	slot.Store(&recentTable[T]{b.t, table})
+	slot.Store(&cachedTable[T]{b.t, table})
 	return table, v.UnsafePointer()
 }
 

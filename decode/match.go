@@ -1,25 +1,25 @@
 package decode
 
-// matches says which element of a list each element is now.
+// matches maps the elements of a list before a change to those after it.
 type matches struct {
-	r         *restorer
-	was, is   []*part
-	now, then []int // by element: the index in the other list, gone or unclear
+	r           *restorer
+	was, is     []*part
+	toIs, toWas []int // by element: the index in the other list, unmatched or unclear
 }
 
 const (
-	gone    = -1
-	unclear = -2
+	unmatched = -1
+	unclear   = -2
 )
 
-// newMatches matches the elements that are as they were: in their place, else in their order.
+// newMatches matches the unchanged elements: by index, or else in order.
 func newMatches(r *restorer, was, is []*part) *matches {
-	m := &matches{r: r, was: was, is: is, now: make([]int, len(was)), then: make([]int, len(is))}
-	for i := range m.now {
-		m.now[i] = gone
+	m := &matches{r: r, was: was, is: is, toIs: make([]int, len(was)), toWas: make([]int, len(is))}
+	for i := range m.toIs {
+		m.toIs[i] = unmatched
 	}
-	for i := range m.then {
-		m.then[i] = gone
+	for i := range m.toWas {
+		m.toWas[i] = unmatched
 	}
 	changed := false
 	for i := range was {
@@ -34,14 +34,14 @@ func newMatches(r *restorer, was, is []*part) *matches {
 	}
 	free := map[string][]int{}
 	for i, p := range is {
-		if m.then[i] == gone {
+		if m.toWas[i] == unmatched {
 			text := p.text(r.sent)
 			free[text] = append(free[text], i)
 		}
 	}
 	for i, p := range was {
 		text := p.text(r.known)
-		if f := free[text]; m.now[i] == gone && len(f) > 0 {
+		if f := free[text]; m.toIs[i] == unmatched && len(f) > 0 {
 			m.pair(i, f[0])
 			free[text] = f[1:]
 		}
@@ -49,9 +49,9 @@ func newMatches(r *restorer, was, is []*part) *matches {
 	return m
 }
 
-func (m *matches) pair(was, is int) { m.now[was], m.then[is] = is, was }
+func (m *matches) pair(was, is int) { m.toIs[was], m.toWas[is] = is, was }
 
-// byKey matches the elements that have changed by their keys.
+// byKey matches changed elements by their keys.
 func (m *matches) byKey() {
 	type group struct{ was, is []int }
 	groups := map[string]*group{}
@@ -62,12 +62,12 @@ func (m *matches) byKey() {
 		return groups[p.key]
 	}
 	for i, p := range m.was {
-		if m.now[i] == gone {
+		if m.toIs[i] == unmatched {
 			of(p).was = append(of(p).was, i)
 		}
 	}
 	for i, p := range m.is {
-		if m.then[i] == gone {
+		if m.toWas[i] == unmatched {
 			of(p).is = append(of(p).is, i)
 		}
 	}
@@ -76,20 +76,20 @@ func (m *matches) byKey() {
 	}
 }
 
-// byPlace matches the elements that have changed by where they are: between those that have not.
+// byPlace matches changed elements by their position between unchanged ones.
 func (m *matches) byPlace() {
 	var was, is []int
-	next := 0 // of the list as it is
-	for i, n := range m.now {
+	next := 0 // index in the current list
+	for i, n := range m.toIs {
 		switch {
-		case n == gone:
+		case n == unmatched:
 			was = append(was, i)
 			continue
 		case n < next: // it was moved
 			continue
 		}
 		for ; next < n; next++ {
-			if m.then[next] == gone {
+			if m.toWas[next] == unmatched {
 				is = append(is, next)
 			}
 		}
@@ -97,14 +97,14 @@ func (m *matches) byPlace() {
 		was, is, next = nil, nil, n+1
 	}
 	for ; next < len(m.is); next++ {
-		if m.then[next] == gone {
+		if m.toWas[next] == unmatched {
 			is = append(is, next)
 		}
 	}
 	m.inOrder(was, is)
 }
 
-// inOrder matches elements that have changed, if they are as many as they were.
+// inOrder matches changed elements in order if their number is unchanged.
 func (m *matches) inOrder(was, is []int) {
 	switch {
 	case len(was) == len(is):
@@ -113,7 +113,7 @@ func (m *matches) inOrder(was, is []int) {
 		}
 	case len(is) > 0:
 		for _, i := range was {
-			m.now[i] = unclear
+			m.toIs[i] = unclear
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// wholeBuffer is the size up to which a string may keep the whole buffer of its object alive.
+// wholeBuffer is the largest buffer that a string may keep alive as a whole.
 const wholeBuffer = 16 << 10
 
-// shortest is the length from which on strings are cut from a buffer of n bytes: what one string
-// keeps alive is bounded by wholeBuffer, or by its own length.
-func shortest(n int, owned bool) int {
+// minCutLength returns the least length of strings that are cut from a buffer of n bytes. It bounds the
+// memory that one string keeps alive by wholeBuffer, or by a multiple of its length.
+func minCutLength(n int, owned bool) int {
 	switch {
 	case !owned:
 		return math.MaxInt
@@ -20,16 +20,16 @@ func shortest(n int, owned bool) int {
 	return n / 8
 }
 
-// arena keeps strings, in a few buffers where they cannot be cut from the document.
+// arena holds strings in a few buffers, if they cannot be cut from the document.
 type arena struct {
-	cut  int // what is so long stays where it is
-	buf  []byte
-	left int // bytes of the document that may still come
+	cut       int // longer strings are cut from the document
+	buf       []byte
+	remaining int // bytes of the document that may still come
 }
 
 const (
 	arenaChunk = 4 << 10
-	arenaLarge = 1 << 10 // a string of this length has memory of its own
+	arenaLarge = 1 << 10 // strings of this length have memory of their own
 )
 
 // keep makes a string of a part of the document.
@@ -45,10 +45,10 @@ func (a *arena) keep(b []byte) string {
 	}
 	if cap(a.buf)-len(a.buf) < len(b) {
 		// About a third of a document are values.
-		a.buf = make([]byte, 0, max(len(b), min(arenaChunk, a.left/3)))
+		a.buf = make([]byte, 0, max(len(b), min(arenaChunk, a.remaining/3)))
 	}
 	n := len(a.buf)
 	a.buf = append(a.buf, b...)
-	a.left -= len(b)
+	a.remaining -= len(b)
 	return unsafe.String(&a.buf[n], len(b))
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// stands reports whether s is a part of b, in memory.
-func stands(b []byte, s string) bool {
+// aliases reports whether the memory of s is a part of b.
+func aliases(b []byte, s string) bool {
 	from, at := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(unsafe.Pointer(unsafe.StringData(s)))
 	return at >= from && at+uintptr(len(s)) <= from+uintptr(len(b))
 }
@@ -30,9 +30,9 @@ var forms = map[string]struct {
 	"protobuf": {func(v any) ([]byte, error) { return v.(marshaler).Marshal() }, Protobuf, ProtobufOwned},
 }
 
-// A buffer that is handed over is what strings are cut from, unless it is large: then only strings
-// that are a good part of it are.
-func TestOwnedBuffer(t *testing.T) {
+// Strings are cut from an owned buffer. From a large buffer only strings are cut that are a good
+// part of it.
+func TestStringsAreCutFromAnOwnedBuffer(t *testing.T) {
 	for name, form := range forms {
 		for _, size := range []int{100, 8_000, 30_000, 900_000} {
 			t.Run(fmt.Sprintf("%s/%d", name, size), func(t *testing.T) {
@@ -54,11 +54,11 @@ func TestOwnedBuffer(t *testing.T) {
 					if !reflect.DeepEqual(got, want) {
 						t.Fatal(cmp.Diff(want, got))
 					}
-					if stands(doc, got.Data["large"]) != owned {
+					if aliases(doc, got.Data["large"]) != owned {
 						t.Errorf("owned %v: the large string is in the wrong place", owned)
 					}
 					for _, s := range []string{got.Name, got.Data["small"]} {
-						if stands(doc, s) != (owned && len(doc) <= wholeBuffer) {
+						if aliases(doc, s) != (owned && len(doc) <= wholeBuffer) {
 							t.Errorf("owned %v: %q is in the wrong place", owned, s)
 						}
 					}
@@ -68,8 +68,8 @@ func TestOwnedBuffer(t *testing.T) {
 	}
 }
 
-// A string with escapes is not written over the document: the stock decoder may still need it.
-func TestOwnedDocumentStays(t *testing.T) {
+// A string with escapes does not overwrite the document: the stock decoder may still need it.
+func TestEscapesDoNotOverwriteTheDocument(t *testing.T) {
 	doc := []byte(`{"metadata":{"name":"a\tb","labels":{"x\ty":"\u00e4"}},"data":{"a":1}}`)
 	before := string(doc)
 	var got corev1.ConfigMap
@@ -82,8 +82,8 @@ func TestOwnedDocumentStays(t *testing.T) {
 	}
 }
 
-// Many at once read by the same tables, each into memory of its own.
-func TestAtOnce(t *testing.T) {
+// Concurrent reads by the same tables use separate memory.
+func TestConcurrentReadsShareNoMemory(t *testing.T) {
 	var group sync.WaitGroup
 	for name, form := range forms {
 		for n := range 4 {
@@ -111,7 +111,7 @@ func TestAtOnce(t *testing.T) {
 					}
 					kept, wants = append(kept, got), append(wants, stock)
 				}
-				for i := range kept { // nothing that came later was written over what came before
+				for i := range kept { // later objects did not overwrite earlier ones
 					if !reflect.DeepEqual(kept[i], wants[i]) {
 						t.Errorf("%s: %s", name, cmp.Diff(wants[i], kept[i]))
 						return

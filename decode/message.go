@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// message is the table of a type: what to do with each number. Special types have a function.
+// message is the table of a type: its fields by number. Special types have a function.
 type message struct {
 	fields []protoField
 	index  []uint8 // by number: the field's place in fields, and one
-	own    func(d *proto, from, to int, into unsafe.Pointer) bool
+	custom func(d *proto, from, to int, into unsafe.Pointer) bool
 }
 
 type op uint8
@@ -40,23 +40,23 @@ const (
 
 type protoField struct {
 	op     op
-	kind   uint8 // how its values are written
+	kind   uint8 // wire type of its values
 	offset uintptr
 	sub    *message // of opMessage…, and of the values of opMap
-	block  *block   // of what is pointed to or listed
+	block  *block   // of the pointed to or listed values
 	*shape
 }
 
-// shape is what other lists and maps need.
+// shape is the reflection data for other lists and maps.
 type shape struct {
-	t     reflect.Type  // of the slice, of the map
-	empty reflect.Value // what a message that is a list begins as, where it is one
+	t     reflect.Type  // of the slice or the map
+	empty reflect.Value // initial value of a message that is a list
 }
 
 // message reads src[at:end] into a value of the table's type.
 func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
-	if m.own != nil {
-		return m.own(d, at, end, into)
+	if m.custom != nil {
+		return m.custom(d, at, end, into)
 	}
 	if d.depth++; d.depth > protoDepth {
 		return false
@@ -142,7 +142,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			if f.shape != nil && *(*unsafe.Pointer)(p) == nil {
 				reflect.NewAt(f.t, p).Elem().Set(f.empty)
 			}
-			if from == to && f.sub.own == nil {
+			if from == to && f.sub.custom == nil {
 				break
 			}
 			if !d.message(f.sub, from, to, p) {
@@ -171,7 +171,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 	return true
 }
 
-// scalar reads one number.
+// scalar reads a number.
 func (d *proto) scalar(f *protoField, at, end int, p unsafe.Pointer) int {
 	n, at := d.number(at, end)
 	if at < 0 {
@@ -199,7 +199,7 @@ func (d *proto) scalar(f *protoField, at, end int, p unsafe.Pointer) int {
 	return at
 }
 
-// number of the field that a tag tells of; 0: it tells of none.
+// fieldNumber returns the field number in a tag; 0 if there is none.
 func fieldNumber(tag string) int {
 	parts := strings.SplitN(tag, ",", 3)
 	if len(parts) < 2 || len(parts[1]) > 3 {

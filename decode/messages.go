@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// protoCompiler makes the table of a type from those of its parts. A type that the fast way does
-// not know makes it fail as a whole.
+// protoCompiler makes the table of a type from those of its parts. It fails for types that the fast
+// path does not support.
 type protoCompiler struct {
 	open   map[reflect.Type]*message
 	blocks blocks
@@ -27,10 +27,10 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 	c.open[t] = m
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
-		m.own = timeMessage
+		m.custom = timeMessage
 		return m
 	case reflect.TypeFor[resource.Quantity]():
-		m.own = quantity
+		m.custom = quantity
 		return m
 	}
 	if t.Kind() == reflect.Struct {
@@ -44,7 +44,7 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 		if !reflect.PointerTo(t).Implements(stockType) {
 			c.failed = true
 		}
-		m.own = ownMessage(t)
+		m.custom = customMessage(t)
 	}
 	return m
 }
@@ -60,7 +60,7 @@ func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
 	p := protoField{offset: f.Offset, kind: kindBytes, shape: &shape{t: f.Type}}
 	c.kindOf(&p, f.Type)
 	if p.op == opMessage && !p.empty.IsValid() {
-		p.shape = nil // it is in place
+		p.shape = nil // it is stored in place
 	}
 	switch p.op {
 	case opStringPointer, opBoolPointer, opInt32Pointer, opInt64Pointer, opMessagePointer, opStrings, opMessages:
@@ -70,7 +70,7 @@ func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
 	m.index[n] = uint8(len(m.fields))
 }
 
-// scalarOps are the ops of numbers: themselves, pointed to, in a list.
+// scalarOps are the ops of numbers: direct, behind a pointer, in a list.
 var scalarOps = map[reflect.Kind][3]op{
 	reflect.Bool:   {opBool, opBoolPointer, opBools},
 	reflect.Int32:  {opInt32, opInt32Pointer, opInt32s},
@@ -150,15 +150,15 @@ func (c *protoCompiler) mapOf(p *protoField, t reflect.Type) {
 	}
 }
 
-// ownMessage has a type read itself. Generated methods copy what they keep.
-func ownMessage(t reflect.Type) func(*proto, int, int, unsafe.Pointer) bool {
+// customMessage decodes with the type's own method. Generated methods copy what they keep.
+func customMessage(t reflect.Type) func(*proto, int, int, unsafe.Pointer) bool {
 	return func(d *proto, from, to int, into unsafe.Pointer) bool {
 		m, ok := reflect.NewAt(t, into).Interface().(stockMessage)
 		return ok && m.Unmarshal(d.src[from:to:to]) == nil
 	}
 }
 
-// timeMessage reads a metav1.Time, whose nanoseconds are not looked at.
+// timeMessage reads a metav1.Time and ignores its nanoseconds.
 func timeMessage(d *proto, at, end int, into unsafe.Pointer) bool {
 	t := (*metav1.Time)(into)
 	if at == end {
@@ -183,7 +183,7 @@ func timeMessage(d *proto, at, end int, into unsafe.Pointer) bool {
 	return true
 }
 
-// quantity reads a resource.Quantity, which keeps the text that it was made from.
+// quantity reads a resource.Quantity, which keeps its source text.
 func quantity(d *proto, at, end int, into unsafe.Pointer) bool {
 	for at < end {
 		if d.src[at] != 1<<3|kindBytes {

@@ -2,12 +2,11 @@ package decode
 
 import "encoding/binary"
 
-// names finds the place of a name among those of a struct. Names are told apart by their length
-// and by their first and last eight bytes, in a table that has no two at one place; where that is
-// not to be had, by a map.
+// names finds the index of a name in a struct. It hashes the length and the first and last eight
+// bytes of a name, in a table without collisions. If no such table exists it uses a map.
 type names struct {
 	list  []string
-	table []uint8 // place in list and one, by hash
+	table []uint8 // index in list plus one, by hash
 	seed  uint64
 	shift uint8
 	other map[string]int

@@ -8,7 +8,7 @@ import (
 )
 
 // Every field of every kind is found by its name, and nothing else is.
-func TestNames(t *testing.T) {
+func TestEveryFieldIsFoundByName(t *testing.T) {
 	tables, maps := 0, 0
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestNamesThatMeet(t *testing.T) {
+func TestCollidingNamesAreFound(t *testing.T) {
 	var many []string
 	for i := range 300 {
 		many = append(many, fmt.Sprint("name", i))

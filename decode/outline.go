@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// outline is what a type knows of the structure of a document, in one encoding: which fields a
-// message has, and where other messages are. Nil stands for what is taken as a whole.
+// outline is the structure of a type in one encoding: the fields of a message, and where it has
+// other messages. A nil outline marks a value that is taken as a whole.
 type outline struct {
 	kind   partKind
 	fields []outlineField // of a message
@@ -22,9 +22,9 @@ type outline struct {
 }
 
 type outlineField struct {
-	name  string // as JSON has it, for people to read
+	name  string // the JSON name, for errors
 	sub   *outline
-	union bool // it is one of several of which an object has one at most, see isUnion
+	union bool // a member of a union: at most one of several is set; see isUnion
 }
 
 type partKind uint8
@@ -35,7 +35,7 @@ const (
 	partMap
 )
 
-// outlines has the outlines of types in one encoding. A type may contain itself.
+// outlines holds the outlines of types in one encoding. A type may contain itself.
 type outlines struct {
 	tables[outline]
 }
@@ -46,9 +46,9 @@ func newOutlines(compile func(map[reflect.Type]*outline, reflect.Type) *outline)
 	}}}
 }
 
-// wholes are types of which nothing is kept apart: scalars to the reader of the API, and what the
-// server alone keeps.
-var wholes = map[reflect.Type]bool{
+// opaque are types that are taken as a whole: scalars of the API, and metadata that only the server
+// maintains.
+var opaque = map[reflect.Type]bool{
 	reflect.TypeFor[metav1.Time]():               true,
 	reflect.TypeFor[metav1.MicroTime]():          true,
 	reflect.TypeFor[resource.Quantity]():         true,
@@ -60,7 +60,7 @@ func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	if t.Kind() == reflect.Pointer {
 		return outlineJSON(open, t.Elem())
 	}
-	if wholes[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
+	if opaque[t] || reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return nil
 	}
 	switch t.Kind() {
@@ -85,7 +85,7 @@ func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 }
 
 func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
-	var inline []reflect.Type // after the fields of t itself, which win
+	var inline []reflect.Type // after the fields of t itself, which take precedence
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Tag.Get("json") == "-" {
@@ -108,7 +108,7 @@ func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
 		}
 		if _, had := o.names[name]; !had {
 			o.names[name] = len(o.fields)
-			o.fields = append(o.fields, outlineField{name, keyed(outlineJSON(open, f.Type), f), isUnion(t)})
+			o.fields = append(o.fields, outlineField{name, withKey(outlineJSON(open, f.Type), f), isUnion(t)})
 		}
 	}
 	for _, e := range inline {
@@ -116,8 +116,8 @@ func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
 	}
 }
 
-// isUnion reports whether a type looks like a union, which no mark tells: two or more fields, all of
-// them optional pointers to structs, as in VolumeSource, EnvVarSource or a handler.
+// isUnion reports whether a type looks like a union: two or more fields, all of them optional
+// pointers to structs, as in VolumeSource, EnvVarSource or a handler. No marker identifies unions.
 func isUnion(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct || t.NumField() < 2 {
 		return false
@@ -131,8 +131,8 @@ func isUnion(t reflect.Type) bool {
 	return true
 }
 
-// keyed is the outline of a list with what the tag of its field says of its elements.
-func keyed(sub *outline, f reflect.StructField) *outline {
+// withKey returns the outline of a list with the key from the tag of its field.
+func withKey(sub *outline, f reflect.StructField) *outline {
 	tag := f.Tag.Get("patchMergeKey")
 	if sub == nil || sub.kind != partList || tag == "" {
 		return sub
@@ -142,8 +142,8 @@ func keyed(sub *outline, f reflect.StructField) *outline {
 	return &list
 }
 
-// key is the field that tells the elements of a list apart, -1 if there is none: the one that the
-// tag names, or else one by the habits of the API, the name, or the type as of conditions.
+// key returns the key field of a list's elements, -1 if there is none: the one that the tag names,
+// or else by convention name, or type, as in conditions.
 func (o *outline) key() int {
 	if o.elem.kind == partMessage {
 		for _, name := range []string{o.tag, "name", "type"} {
@@ -159,7 +159,7 @@ func (o *outline) key() int {
 
 // outlineProto makes the outline of a type by its protobuf tags.
 func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
-	if o := open[t]; o != nil || wholes[t] {
+	if o := open[t]; o != nil || opaque[t] {
 		return o
 	}
 	o := &outline{places: map[int]int{}}
@@ -174,13 +174,13 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 		if n == 0 {
 			continue
 		}
-		o.add(n, protoName(f, n), keyed(fieldProto(open, f.Type), f))
+		o.add(n, protoName(f, n), withKey(fieldProto(open, f.Type), f))
 	}
 	for i := range o.fields {
 		o.fields[i].union = isUnion(t)
 	}
 	if len(o.fields) == 0 {
-		open[t] = nil // it reads itself
+		open[t] = nil // it decodes itself
 		return nil
 	}
 	return o
@@ -221,7 +221,7 @@ func fieldProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	return nil
 }
 
-// protoName is what people know a field by.
+// protoName returns the readable name of a field.
 func protoName(f reflect.StructField, n int) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name != "" {

@@ -5,34 +5,34 @@ import (
 	"fmt"
 )
 
-// document is the parts of one document in which unknown fields can be.
+// document has the parts of one document that may have unknown fields.
 type document struct {
-	src  []byte
-	root *part
-	more bool // there are unknown fields
+	src        []byte
+	root       *part
+	hasUnknown bool // it has unknown fields
 }
 
 // part is a message, list or map of a document.
 type part struct {
-	at       *outline
-	from, to int  // its content: of JSON without the braces, of protobuf without tag and length
-	field    span // the field of a message that it is the value of, name or tag included
-	more     bool // there are unknown fields in it, or in what is in it
+	at         *outline
+	from, to   int  // its content: JSON without the braces, protobuf without tag and length
+	field      span // the field of a message that has it as a value, name or tag included
+	hasUnknown bool // it has unknown fields, at any depth
 
 	unknown  []foreign
-	children []*part // of a message, by field; nil: not there, or taken as a whole
-	elems    []*part // of a list, and of a map
-	key      string  // of an element of a list or map, as it is written
-	keyField int     // of an element of a list: the field that is the key, and one
+	children []*part // of a message, by field; nil: absent, or taken as a whole
+	elems    []*part // of a list or a map
+	key      string  // of an element of a list or map, as written
+	keyField int     // of an element of a list: the index of its key field plus one
 	elemKey  int     // of a list: the keyField of its elements
-	null     bool    // JSON: nothing can be put into it
+	null     bool    // JSON: cannot hold fields
 
-	items []item   // protobuf: the fields of a message whose value is a part, in their order
-	add   [][]byte // fields to be put in
-	grew  bool     // something is put into it, or into what is in it
+	items   []item   // protobuf: the fields of a message with a part as value, in order
+	add     [][]byte // fields to add
+	changed bool     // fields are added to it, at any depth
 }
 
-// span is a piece of a document.
+// span is a range of a document.
 type span struct{ from, to int }
 
 // foreign is a field that the type does not have.
@@ -41,10 +41,10 @@ type foreign struct {
 	span
 }
 
-// item is a field of a protobuf message with a part for a value.
+// item is a field of a protobuf message with a part as its value.
 type item struct {
 	span       // tag, length and content
-	tag  int   // where the length begins
+	tag  int   // offset of the length
 	part *part // the content
 }
 
@@ -53,7 +53,7 @@ type form struct {
 	outlines *outlines
 	// parse finds the parts of a document; o may be nil.
 	parse func(src []byte, o *outline) (*document, error)
-	// write is the document with what was added to its parts.
+	// write returns the document with the added fields.
 	write func(*document) []byte
 }
 
@@ -64,28 +64,28 @@ var (
 
 var errTooDeep = errors.New("nested too deeply")
 
-// partDepth is how deep parts may be in each other.
+// partDepth is the greatest nesting of parts.
 const partDepth = 1000
 
 func (d *document) text(s span) []byte { return d.src[s.from:s.to] }
 
 func (p *part) text(d *document) string { return string(d.src[p.from:p.to]) }
 
-// keys finds out what the elements of a list are told apart by.
+// keys determines the key field of a list.
 func (p *part) keys() {
 	if p.at.kind == partList {
 		p.elemKey = p.at.key() + 1
 	}
 }
 
-// elem is one more element of a list or map.
+// elem adds an element to a list or map.
 func (p *part) elem() *part {
 	e := &part{at: p.at.elem, keyField: p.elemKey}
 	p.elems = append(p.elems, e)
 	return e
 }
 
-// child is the part of a field of a message. Where a field comes in pieces they share it.
+// child returns the part of a field of a message. A field in several pieces has one part.
 func (p *part) child(n int) *part {
 	if p.children == nil {
 		p.children = make([]*part, len(p.at.fields))
@@ -99,17 +99,17 @@ func (p *part) child(n int) *part {
 	return c
 }
 
-// PlaceError says that fields which a Go type does not have cannot be put back: it is not known
-// where they belong.
+// PlaceError says that fields which a Go type does not have cannot be put back: their place is not
+// known.
 type PlaceError struct {
-	// Field is the path of the list in which they were.
+	// Field is the path of the list that contained them.
 	Field string
-	// Names are those of the fields; "field 12" where the encoding has numbers for names.
+	// Names are the names of the fields; "field 12" if the encoding has only numbers.
 	Names []string
-	// Problem is what stands in the way.
+	// Problem is the reason.
 	Problem string
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("%s: fields that the Go type does not have, %q: %s", e.Field, e.Names, e.Problem)
+	return fmt.Sprintf("%s: no place for fields that the Go type does not have, %q: %s", e.Field, e.Names, e.Problem)
 }

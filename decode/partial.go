@@ -6,22 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// partial notes that a document had fields that its type does not have.
+// partial records that a document had fields that its type does not have.
 type partial struct{ seen atomic.Bool }
 
-func (p *partial) note() {
+func (p *partial) record() {
 	if !p.seen.Load() {
 		p.seen.Store(true)
 	}
 }
 
-// partials has the types that the tables do not know and the stock decoders read.
+// partials holds the types that the stock decoders read.
 var partials sync.Map // reflect.Type → *partial
 
-// Partial reports whether any document that was decoded into values of the type so far had fields
-// that the type does not have, at any depth: of a newer server, or of a custom resource of which the
-// type shows a part. What is held in values of any type, or read by a type's own method, counts as
-// known.
+// Partial reports whether any document decoded into values of the type had fields that the type
+// does not have, at any depth. Such fields come from a newer server, or from a custom resource with
+// a partial Go type. Values of any type, and types with a decoding method of their own, have no
+// unknown fields.
 func Partial(t reflect.Type) bool {
 	if table, ok := jsonTables.all.Load(t); ok {
 		if table := table.(*jsonTable); table != nil && table.partial.seen.Load() {
@@ -37,9 +37,9 @@ func Partial(t reflect.Type) bool {
 	return ok && p.(*partial).seen.Load()
 }
 
-// noteSlow is for a document that the stock decoder has read into a value: it looks for unknown
-// fields once more, until there was one.
-func noteSlow(b []byte, into any, f form) {
+// recordSlow handles a document that the stock decoder has read: it looks for unknown fields, until
+// one was found for the type.
+func recordSlow(b []byte, into any, f form) {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer {
 		return
@@ -47,8 +47,8 @@ func noteSlow(b []byte, into any, f form) {
 	if t = t.Elem(); t.Kind() != reflect.Struct || Partial(t) {
 		return
 	}
-	if doc, err := f.parse(b, f.outlines.of(t)); err != nil || doc.more {
+	if doc, err := f.parse(b, f.outlines.of(t)); err != nil || doc.hasUnknown {
 		p, _ := partials.LoadOrStore(t, new(partial))
-		p.(*partial).note()
+		p.(*partial).record()
 	}
 }

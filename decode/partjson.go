@@ -7,8 +7,8 @@ import (
 
 var errJSON = errors.New("decode: the document is not well-formed")
 
-// jsonParts finds the parts of a JSON document. Its methods return the offset after what they read,
-// or -1.
+// jsonParts finds the parts of a JSON document. Its methods return the offset after the part, or
+// -1.
 type jsonParts struct {
 	src   []byte
 	depth int
@@ -22,14 +22,14 @@ func parseJSON(src []byte, o *outline) (*document, error) {
 	}
 	r := jsonParts{src: src, names: reader{src: src}}
 	d.root = &part{at: o}
-	end := r.value(d.root, space(src, 0))
+	end := r.value(d.root, skipSpace(src, 0))
 	switch {
 	case r.depth > partDepth:
 		return nil, errTooDeep
-	case end < 0 || space(src, end) != len(src):
+	case end < 0 || skipSpace(src, end) != len(src):
 		return nil, errJSON
 	}
-	d.more = d.root.more
+	d.hasUnknown = d.root.hasUnknown
 	return d, nil
 }
 
@@ -53,7 +53,7 @@ func (r *jsonParts) value(p *part, i int) int {
 	p.from = i + 1
 	p.keys()
 	end := open + 2 // ']' and '}' are two after '[' and '{'
-	i = space(r.src, i+1)
+	i = skipSpace(r.src, i+1)
 	for more := at(r.src, i) != end; more; {
 		switch p.at.kind {
 		case partList:
@@ -66,8 +66,8 @@ func (r *jsonParts) value(p *part, i int) int {
 		if i < 0 {
 			return -1
 		}
-		if i = space(r.src, i); at(r.src, i) == ',' {
-			i = space(r.src, i+1)
+		if i = skipSpace(r.src, i); at(r.src, i) == ',' {
+			i = skipSpace(r.src, i+1)
 		} else if more = false; at(r.src, i) != end {
 			return -1
 		}
@@ -80,7 +80,7 @@ func (r *jsonParts) value(p *part, i int) int {
 func (r *jsonParts) elem(p *part, i int) int {
 	e := p.elem()
 	i = r.value(e, i)
-	p.more = p.more || e.more
+	p.hasUnknown = p.hasUnknown || e.hasUnknown
 	return i
 }
 
@@ -111,7 +111,7 @@ func (r *jsonParts) member(p *part, start int) int {
 				p.children = make([]*part, len(p.at.fields))
 			}
 			p.children[n] = c
-			p.more = p.more || c.more
+			p.hasUnknown = p.hasUnknown || c.hasUnknown
 		}
 		return i
 	}
@@ -121,21 +121,21 @@ func (r *jsonParts) member(p *part, start int) int {
 	}
 	if !known {
 		p.unknown = append(p.unknown, foreign{string(name), span{start, i}})
-		p.more = true
+		p.hasUnknown = true
 	} else if n == p.keyField-1 {
 		p.key = string(r.src[from:i])
 	}
 	return i
 }
 
-// writeJSON puts what was added to a part at its end.
+// writeJSON returns the document with the added fields at the end of their parts.
 func writeJSON(d *document) []byte {
 	var parts []*part
 	size := len(d.src)
 	var find func(*part)
 	find = func(p *part) {
 		for _, c := range slices.Concat(p.children, p.elems) {
-			if c != nil && c.grew {
+			if c != nil && c.changed {
 				find(c)
 			}
 		}
@@ -152,7 +152,7 @@ func writeJSON(d *document) []byte {
 	for _, p := range parts {
 		out = append(out, d.src[at:p.to]...)
 		at = p.to
-		empty := space(d.src, p.from) == p.to
+		empty := skipSpace(d.src, p.from) == p.to
 		for _, text := range p.add {
 			if !empty {
 				out = append(out, ',')

@@ -23,7 +23,7 @@ func parseProto(src []byte, o *outline) (*document, error) {
 	if err := r.message(d.root, 0, len(src)); err != nil {
 		return nil, err
 	}
-	d.more = d.root.more
+	d.hasUnknown = d.root.hasUnknown
 	return d, nil
 }
 
@@ -47,7 +47,7 @@ func (r *protoParts) message(p *part, from, to int) error {
 		switch {
 		case !known:
 			p.unknown = append(p.unknown, foreign{fmt.Sprintf("field %d", number), span{start, end}})
-			p.more = true
+			p.hasUnknown = true
 		case p.at.fields[place].sub != nil && kind == protowire.BytesType:
 			if err := r.sub(p, place, item{span: span{start, end}, tag: value}); err != nil {
 				return err
@@ -65,7 +65,7 @@ func (r *protoParts) message(p *part, from, to int) error {
 	return nil
 }
 
-// sub reads a field whose value is a part: a message, or an element of a list or map.
+// sub reads a field with a part as its value: a message, or an element of a list or map.
 func (r *protoParts) sub(p *part, place int, it item) error {
 	c := p.child(place)
 	c.field = it.span
@@ -81,21 +81,21 @@ func (r *protoParts) sub(p *part, place int, it item) error {
 		return err
 	}
 	p.items = append(p.items, it)
-	c.more = c.more || it.part.more
-	p.more = p.more || c.more
+	c.hasUnknown = c.hasUnknown || it.part.hasUnknown
+	p.hasUnknown = p.hasUnknown || c.hasUnknown
 	return nil
 }
 
 func writeProto(d *document) []byte { return d.appendProto(nil, d.root) }
 
-// appendProto appends the content of a message with what was added to it.
+// appendProto appends the content of a message with the fields added to it.
 func (d *document) appendProto(out []byte, p *part) []byte {
-	if !p.grew {
+	if !p.changed {
 		return append(out, d.src[p.from:p.to]...)
 	}
 	at := p.from
 	for _, it := range p.items {
-		if !it.part.grew {
+		if !it.part.changed {
 			continue
 		}
 		content := d.appendProto(nil, it.part)

@@ -6,17 +6,17 @@ import (
 	"unsafe"
 )
 
-// plan is how values of a type are read.
+// plan says how values of a type are read.
 type plan struct {
 	kind   planKind
 	t      reflect.Type
 	bits   int          // of a number
 	elem   *plan        // of a pointer, a list, a map
-	block  *block       // of what is pointed to or listed
-	length atomic.Int32 // of the last list
+	block  *block       // of the pointed to or listed values
+	length atomic.Int32 // length of the last list
 	fields []field      // of a struct, in the order of the type
 	sorted []int16      // the fields by name
-	rank   []int16      // the place of each in sorted
+	rank   []int16      // the index of each field in sorted
 	names  names
 }
 
@@ -39,19 +39,19 @@ const (
 	asTime
 	asIntOrString
 	asQuantity
-	asOwn // by its own method
+	asCustom // by its own method
 )
 
-// field is a member of a struct, or of a struct that is embedded in it.
+// field is a member of a struct, or of an embedded struct.
 type field struct {
-	start  string // the name as it is usually written, with quotes and colon
+	start  string // the usual spelling of the name, with quotes and colon
 	offset uintptr
 	plan   *plan
 }
 
 // value reads any value of a plan.
 func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
-	if at(r.src, i) == 'n' && p.kind != asOwn && p.kind != asIntOrString {
+	if at(r.src, i) == 'n' && p.kind != asCustom && p.kind != asIntOrString {
 		return literal(r.src, i, "null")
 	}
 	switch p.kind {
@@ -100,35 +100,35 @@ func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
 	case asQuantity:
 		return r.quantity(i, into)
 	}
-	return r.own(p, i, into)
+	return r.custom(p, i, into)
 }
 
-// begin enters an array or object; more: it has an element, which begins at the offset.
+// begin enters an array or object. more says that it has an element, at the returned offset.
 func (r *reader) begin(i int, open byte) (_ int, more bool) {
 	if at(r.src, i) != open || r.depth >= maxDepth {
 		return -1, false
 	}
 	r.depth++
-	if i = space(r.src, i+1); at(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
+	if i = skipSpace(r.src, i+1); at(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
 		r.depth--
 		return i + 1, false
 	}
 	return i, true
 }
 
-// next is for after each element; more: another one follows, at the offset.
+// next follows each element. more says that another one follows, at the returned offset.
 func (r *reader) next(i int, end byte) (_ int, more bool) {
 	if i < 0 {
 		return -1, false
 	}
 	c := at(r.src, i)
 	if c <= ' ' {
-		i = space(r.src, i)
+		i = skipSpace(r.src, i)
 		c = at(r.src, i)
 	}
 	switch c {
 	case ',':
-		return space(r.src, i+1), true
+		return skipSpace(r.src, i+1), true
 	case end:
 		r.depth--
 		return i + 1, false
@@ -136,13 +136,13 @@ func (r *reader) next(i int, end byte) (_ int, more bool) {
 	return -1, false
 }
 
-// name reads the name of a member and the colon after it. It stays good as long as the document,
-// or, where it is written with escapes, for ever.
+// name reads the name of a member and the colon after it. It is a part of the document, or a copy
+// if it has escapes.
 func (r *reader) name(i int) (name []byte, _ int) {
 	if at(r.src, i) != '"' {
 		return nil, -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 {
 		return nil, -1
 	}
@@ -153,27 +153,27 @@ func (r *reader) name(i int) (name []byte, _ int) {
 			return nil, -1
 		}
 	}
-	if i = space(r.src, end+1); at(r.src, i) != ':' {
+	if i = skipSpace(r.src, end+1); at(r.src, i) != ':' {
 		return nil, -1
 	}
-	return name, space(r.src, i+1)
+	return name, skipSpace(r.src, i+1)
 }
 
 // object reads a struct. Members often come in the order of the fields, or of their names, so the
-// one after the last is tried first.
+// next one in that order is tried first.
 func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	i, more := r.begin(i, '{')
-	var few [2]uint64
-	seen := few[:]
-	if len(p.fields) > 64*len(few) {
+	var small [2]uint64
+	seen := small[:]
+	if len(p.fields) > 64*len(small) {
 		seen = make([]uint64, (len(p.fields)+63)/64)
 	}
 	last := -1
 	for more {
 		n := p.after(last, r.sorted)
-		if n < len(p.fields) && r.starts(i, p.fields[n].start) {
+		if n < len(p.fields) && r.hasPrefix(i, p.fields[n].start) {
 			if i += len(p.fields[n].start); at(r.src, i) <= ' ' {
-				i = space(r.src, i)
+				i = skipSpace(r.src, i)
 			}
 		} else {
 			var name []byte
@@ -190,7 +190,7 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 			}
 		}
 		if seen[n/64]&(1<<(n%64)) != 0 {
-			return -1 // twice: they are merged
+			return -1 // repeated: the stock decoder merges both
 		}
 		seen[n/64] |= 1 << (n % 64)
 		f := &p.fields[n]
@@ -200,13 +200,13 @@ func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
 	return i
 }
 
-// starts reports whether s stands at i.
-func (r *reader) starts(i int, s string) bool {
+// hasPrefix reports whether s is at offset i.
+func (r *reader) hasPrefix(i int, s string) bool {
 	end := i + len(s)
 	return end <= len(r.src) && string(r.src[i:end]) == s
 }
 
-// after is the field to expect after the field n, or before all if n is -1.
+// after returns the field expected after field n, or the first one if n is -1.
 func (p *plan) after(n int, sorted bool) int {
 	if !sorted {
 		return n + 1

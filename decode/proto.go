@@ -13,31 +13,31 @@ var (
 	errDeep      = errors.New("decode: the protobuf message is nested too deeply")
 )
 
-// protoDepth is how deep messages may stand in each other.
+// protoDepth is the greatest nesting of messages.
 const protoDepth = 10_000
 
-// stockMessage is what generated code offers.
+// stockMessage is the interface of generated code.
 type stockMessage interface{ Unmarshal([]byte) error }
 
-// Protobuf decodes a message into the value that into points to, as the generated method Unmarshal
-// of its type does, whose errors are returned. into must point to a zero value. Nothing of b is
-// kept.
+// Protobuf decodes a message into the value that into points to, like the generated method
+// Unmarshal of its type. It returns the errors of that method. into must point to a zero value.
+// Nothing of b is kept.
 //
-// The numbers of the fields are read from the protobuf tags of the Go type, once. A type with
-// tags and no method of its own is decoded too; one with neither is an error. So is a message
-// nested more than 10,000 deep, for which the generated methods have no bound.
+// The field numbers are read from the protobuf tags of the Go type, once. A type with tags and no
+// method of its own is decoded too; one with neither is an error. A message nested more than 10,000
+// deep is an error too; the generated methods have no such bound.
 //
-// Fields that the type does not have are passed over, as the generated methods do: there is no
-// place for them in the Go types of the API. [Partial] tells that there were any, and [Restore]
-// puts them into what is sent back.
+// Unknown fields are skipped, as the generated methods do: the Go types of the API have no place
+// for them. [Partial] reports whether there were any, and [RestoreProtobuf] puts them into an
+// object that is sent back.
 //
-// Bytes may be written to, and appended to.
+// Byte slices in the value may be written to, and appended to.
 func Protobuf(b []byte, into any) error { return protobuf(b, into, false) }
 
-// ProtobufOwned is [Protobuf] for bytes that nobody else uses: they belong to the value from now
-// on, also if there is an error, and its strings and bytes are cut from them.
+// ProtobufOwned is [Protobuf] for bytes that have no other user. The value owns b from now on, also
+// after an error, and its strings and bytes are cut from b.
 //
-// What is kept of the value keeps at most 16 KiB of b alive, or eight times its own length.
+// A part of the value that is kept keeps at most 16 KiB of b alive, or eight times its own length.
 func ProtobufOwned(b []byte, into any) error { return protobuf(b, into, true) }
 
 func protobuf(b []byte, into any, owned bool) error {
@@ -54,13 +54,13 @@ func protobuf(b []byte, into any, owned bool) error {
 	}
 	if stock, ok := into.(stockMessage); ok {
 		if err = stock.Unmarshal(b); err == nil {
-			noteSlow(b, into, protoForm)
+			recordSlow(b, into, protoForm)
 		}
 	}
 	return err
 }
 
-// protoTable is the table of a type and of its parts, and the decoders that have read by it.
+// protoTable is the table of a type and of its parts, with a pool of its decoders.
 type protoTable struct {
 	root     *message
 	blocks   int
@@ -76,7 +76,7 @@ func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
 	d.begin(b, owned)
 	ok, deep := d.message(t.root, 0, len(b), into), d.depth > protoDepth
 	if ok && d.unknown {
-		t.partial.note()
+		t.partial.record()
 	}
 	d.end()
 	t.decoders.Put(d)
@@ -98,28 +98,28 @@ var protoTables = tables[protoTable]{make: func(t reflect.Type) *protoTable {
 	return table
 }}
 
-// proto goes through a message. Its methods report false, or an offset below zero, for what is
-// damaged and for what is left to the stock decoder.
+// proto walks through a message. Its methods return false, or a negative offset, for damaged input,
+// and for input left to the stock decoder.
 type proto struct {
 	src    []byte
 	depth  int
-	missed int // quantities
+	missed int // quantities that were not cached
 
-	unknown bool // there was a field that its type does not have
+	unknown bool // a field was found that its type does not have
 
-	cut    int    // what is so long is cut from src
+	cut    int    // strings of this length or more are cut from src
 	window []byte // a private copy of src[base:]
 	base   int
 
 	memory
 }
 
-// begin makes a private copy of a small message at once, if it is not private.
+// begin copies a small message at once, unless it is owned.
 func (d *proto) begin(b []byte, owned bool) {
 	if !owned && len(b) <= wholeBuffer {
 		b, owned = append([]byte(nil), b...), true
 	}
-	d.src, d.cut, d.depth, d.unknown = b, shortest(len(b), owned), 0, false
+	d.src, d.cut, d.depth, d.unknown = b, minCutLength(len(b), owned), 0, false
 }
 
 func (d *proto) end() {
@@ -129,8 +129,8 @@ func (d *proto) end() {
 
 const protoWindow = 4 << 10
 
-// private is src[from:to] in memory of the object's. Where src is too large to be kept, windows of
-// it are copied, which costs less than string by string.
+// private returns src[from:to] in memory of the object. If src is too large to be kept, windows of
+// it are copied, which costs less than single strings.
 func (d *proto) private(from, to int) []byte {
 	if to-from >= d.cut {
 		return d.src[from:to:to]
@@ -160,7 +160,7 @@ func (d *proto) bytes(from, to int) []byte {
 	return d.private(from, to)
 }
 
-// number reads a number and returns the offset after it.
+// number reads a varint and returns the offset after it.
 func (d *proto) number(at, end int) (uint64, int) {
 	if at < end && d.src[at] < 0x80 {
 		return uint64(d.src[at]), at + 1
@@ -177,7 +177,7 @@ func (d *proto) number(at, end int) (uint64, int) {
 	return 0, -1
 }
 
-// span reads a length and returns where the bytes that it counts begin and end.
+// span reads a length and returns the bounds of the bytes that follow.
 func (d *proto) span(at, end int) (from, to int) {
 	n, at := d.number(at, end)
 	if at < 0 || n > uint64(end-at) {
@@ -186,7 +186,7 @@ func (d *proto) span(at, end int) (from, to int) {
 	return at, at + int(n)
 }
 
-// skip passes over the value of a field. Groups, which nobody sends, are left to the stock.
+// skip skips the value of a field. Groups, which no server sends, are left to the stock decoder.
 func (d *proto) skip(kind, at, end int) int {
 	switch kind {
 	case kindNumber:
@@ -206,8 +206,8 @@ func (d *proto) skip(kind, at, end int) int {
 	return at
 }
 
-// run counts the values that follow at at with the same tag, the one of them included whose tag
-// has just been read.
+// run counts the successive values with the same tag. The tag of the first one has already been
+// read.
 func (d *proto) run(tag []byte, kind, at, end int) int {
 	for n := 1; ; n++ {
 		if at = d.skip(kind, at, end); at < 0 {

@@ -36,14 +36,14 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 	}
 }
 
-// fast reports whether the fast way takes a message.
+// fast reports whether the fast path decodes a message.
 func fast(typ reflect.Type, doc []byte) bool {
 	t := protoTables.of(typ)
 	return t != nil && t.decode(doc, reflect.New(typ).UnsafePointer(), false) == nil
 }
 
-// Every kind of the API, filled at random, decodes as by its own method, the fast way.
-func TestEveryProtobufKind(t *testing.T) {
+// Every kind of the API, filled at random, decodes as by its own method, on the fast path.
+func TestEveryKindDecodesAsItsUnmarshal(t *testing.T) {
 	tried := 0
 	for i, typ := range types(t) {
 		if _, ok := reflect.New(typ).Interface().(stockMessage); !ok {
@@ -58,7 +58,7 @@ func TestEveryProtobufKind(t *testing.T) {
 				t.Fatalf("%v: %v", typ, err)
 			}
 			sameProto(t, typ, doc)
-			sameProto(t, typ, append(bytes.Clone(doc), doc...)) // merged
+			sameProto(t, typ, append(bytes.Clone(doc), doc...)) // two messages are merged
 			if !fast(typ, doc) {
 				t.Errorf("%v: not the fast way", typ)
 			}
@@ -79,8 +79,8 @@ func podMessage(t testing.TB, seed int64) []byte {
 	return doc
 }
 
-// What is not as it should be ends as with the stock decoder, errors and half results included.
-func TestDamagedProtobuf(t *testing.T) {
+// Damaged messages end as with the stock decoder, including errors and partial results.
+func TestDamagedProtobufFailsAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range long(1000, 6000) {
 		doc := podMessage(t, int64(i%40))
@@ -104,7 +104,7 @@ func TestDamagedProtobuf(t *testing.T) {
 	}
 }
 
-// lists has numbers in lists, a map of messages that are lists, and a list in a message.
+// lists has lists of numbers, a map of messages that are lists, and a list in a message.
 var lists = []reflect.Type{
 	reflect.TypeFor[corev1.PodSecurityContext](),
 	reflect.TypeFor[resourcev1.DeviceAttribute](),
@@ -119,8 +119,8 @@ var lists = []reflect.Type{
 	reflect.TypeFor[metav1.Duration](),
 }
 
-// Messages that no encoder of the API writes.
-func TestMessages(t *testing.T) {
+// Messages that no encoder of the API writes decode as with the stock decoder.
+func TestUnusualMessagesDecodeAsStock(t *testing.T) {
 	var docs [][]byte
 	for n := range 16 {
 		tag := byte(n << 3)
@@ -154,7 +154,7 @@ type tagged struct {
 }
 
 // A type needs tags, not methods.
-func TestTagsOnly(t *testing.T) {
+func TestTypeNeedsOnlyTags(t *testing.T) {
 	var got tagged
 	doc := []byte("\x0a\x01a\x10\x07\x1a\x05\x0a\x01b\x20\x01\xe2\x12\x0a\x0a\x01k\x12\x05\x0a\x03one\xe2\x12\x00")
 	if err := Protobuf(doc, &got); err != nil {
@@ -188,7 +188,7 @@ func TestTagsOnly(t *testing.T) {
 	}
 }
 
-// Nothing of the message is kept, and what is written to does not reach anything else.
+// Nothing of the message is kept, and writes to a value reach nothing else.
 func TestMessageIsNotKept(t *testing.T) {
 	s := corev1.Secret{Data: map[string][]byte{"a": []byte("first"), "b": []byte("second"), "c": {}, "d": []byte(strings.Repeat("x", 5000))}}
 	s.Name = "name"

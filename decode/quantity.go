@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// known has quantities by their text: a cluster has few, and many of each. What is wrong in a slot
-// is parsed again.
-var known [512]atomic.Pointer[parsed]
+// quantities caches quantities by their text: a cluster has few different ones, and many of each. A
+// mismatch in a slot parses the text.
+var quantities [512]atomic.Pointer[parsed]
 
 type parsed struct {
 	text string
 	q    resource.Quantity
 }
 
-// knownLength is how long a text may be to be remembered.
-const knownLength = 16
+// maxCachedText is the length of the longest cached text.
+const maxCachedText = 16
 
-// parseQuantity is resource.ParseQuantity; owned says that the quantity may keep the text. missed
-// counts what was not known, so that quantities that are all different do not make garbage.
+// parseQuantity is resource.ParseQuantity with a cache. owned says that the quantity may keep the
+// text. missed counts cache misses, so that quantities that are all different do not make garbage.
 func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, error) {
 	s := unsafe.String(unsafe.SliceData(text), len(text))
-	if len(text) > knownLength {
+	if len(text) > maxCachedText {
 		if !owned {
 			s = strings.Clone(s)
 		}
 		return resource.ParseQuantity(s)
 	}
-	slot := &known[slotOf(text)]
+	slot := &quantities[slotOf(text)]
 	p := slot.Load()
 	if p != nil && p.text == s {
 		return p.q, nil
@@ -41,7 +41,7 @@ func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, err
 	}
 	own := strings.Clone(s)
 	q, err := resource.ParseQuantity(own)
-	if err == nil && flat(&q) {
+	if err == nil && sharesNothing(&q) {
 		slot.Store(&parsed{own, q})
 	}
 	return q, err
@@ -52,10 +52,10 @@ func slotOf(text []byte) uint32 {
 	for _, c := range text {
 		h = h*31 + uint32(c)
 	}
-	return (h ^ h>>9) % uint32(len(known))
+	return (h ^ h>>9) % uint32(len(quantities))
 }
 
-// bigPart is the field of a Quantity that points to a number, where it is a large one.
+// bigPart is the index of the field of a Quantity that points to a large number.
 var bigPart = func() int {
 	t := reflect.TypeFor[resource.Quantity]()
 	for i := range t.NumField() {
@@ -66,7 +66,7 @@ var bigPart = func() int {
 	return -1
 }()
 
-// flat reports whether copies of the quantity share nothing that can be changed.
-func flat(q *resource.Quantity) bool {
+// sharesNothing reports whether copies of the quantity share no mutable memory.
+func sharesNothing(q *resource.Quantity) bool {
 	return bigPart >= 0 && reflect.ValueOf(q).Elem().Field(bigPart).Field(0).IsNil()
 }

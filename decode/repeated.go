@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// numbers reads a list of numbers that each have a tag; the first stands at at.
+// numbers reads a list of numbers that each have a tag; the first number is at at.
 func (d *proto) numbers(o op, start, at, end int, p unsafe.Pointer) int {
 	count := d.run(d.src[start:at], kindNumber, at, end)
 	if count < 0 {
@@ -80,8 +80,8 @@ func add(o op, n uint64, p unsafe.Pointer) {
 	}
 }
 
-// list reads the strings or messages of a list that follow each other. The tag of the first is at
-// start, its length at at.
+// list reads successive strings or messages of a list. The tag of the first is at start, its length
+// at at.
 func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
 	count := d.run(d.src[start:at], kindBytes, at, end)
 	if count < 0 {
@@ -92,7 +92,7 @@ func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
 	if l := (*sliceHeader)(p); l.data == nil {
 		base = d.take(f.block, count)
 		*l = sliceHeader{base, count, count}
-	} else { // more of it came before
+	} else { // append to the earlier part
 		v := reflect.NewAt(f.t, p).Elem()
 		v.Grow(count)
 		v.SetLen(l.len + count)
@@ -114,14 +114,14 @@ func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
 	return at
 }
 
-// sliceHeader is what a slice is in memory.
+// sliceHeader is the memory layout of a slice.
 type sliceHeader struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
-// entries reads the entries of a map that follow each other. They have a key and a value, in this
-// order or one missing; others are left to the stock.
+// entries reads successive entries of a map. An entry has a key and a value in this order, or only
+// one of them. Others are left to the stock decoder.
 func (d *proto) entries(f *protoField, start, at, end int, p unsafe.Pointer) int {
 	count := d.run(d.src[start:at], kindBytes, at, end)
 	if count < 0 {
@@ -183,7 +183,7 @@ func (d *proto) entries(f *protoField, start, at, end int, p unsafe.Pointer) int
 	return at
 }
 
-// entry is where the parts of an entry of a map are.
+// entry has the bounds of the key and the value of a map entry.
 type entry struct{ key, keyEnd, value, valueEnd int }
 
 func (d *proto) entry(at, end int, e *entry) int {

@@ -8,42 +8,44 @@ import (
 	"strings"
 )
 
-// Versions are three documents of one type in one encoding, of which Restore makes a fourth.
+// Versions are three documents of one type in one encoding. Restore makes a fourth of them.
 type Versions struct {
 	// Read is the document that an object was decoded from.
 	Read []byte
-	// Known is what the type knows of it: Read decoded and encoded again.
+	// Known is Read decoded and encoded again: the part that the type has.
 	Known []byte
-	// Sent is the object encoded as it is now.
+	// Sent is the current object, encoded.
 	Sent []byte
 }
 
-// RestoreJSON returns Sent with the fields put back that Read has and the type does not: to where
-// they were, in the same message of the type. What is in any field of the type is as in Sent, byte
-// for byte.
+// RestoreJSON returns Sent with the fields put back that Read has and the type does not. Each
+// returns to its place, in the same message of the type. The fields of the type are as in Sent,
+// byte for byte.
 //
-//   - A message behind a pointer or in a map that was removed takes its unknown fields with it.
-//   - An element of a list is found again by its content if that has not changed. If it has, by the
-//     key that the patchMergeKey tag of the list names, or else by a field called name or type, and
-//     where there is no such field by its place: between the elements that have not changed there
-//     must be as many as before. An element that nothing is left of takes its unknown fields with
-//     it; so does one that was renamed, or changed and moved without a key. Of elements of which the
-//     type knows the same and some went, the first ones count as those that stayed.
-//   - Where a field that looks like the member of a union was set since, beside unknown fields that may be
-//     the member that was set before, the error is a *[PlaceError] that names both. A union is a struct of
-//     nothing but optional pointers to structs, and what embeds one.
-//   - Where more is possible, because elements without a key have changed and others came or went
-//     next to them, or elements of one key did, nothing is guessed: the error is a *[PlaceError].
+//   - A removed message behind a pointer or in a map takes its unknown fields with it.
+//   - An unchanged element of a list is found by its content. A changed one is found by the key
+//     that the patchMergeKey tag of the list names, or else by a field called name or type. Without
+//     such a field it is found by its place: the number of elements between unchanged ones must be
+//     as before.
+//   - A removed element takes its unknown fields with it. So does one that was renamed, or changed
+//     and moved without a key. Among elements with equal known fields, the first ones count as
+//     those that stayed.
+//   - A union is a struct of nothing but optional pointers to structs, or one that embeds such a
+//     struct. If a member of a union was set since, unknown fields beside it may be the former
+//     member. The error is then a *[PlaceError] that names both.
+//   - An ambiguous place is not guessed: the error is a *[PlaceError]. This happens if elements
+//     without a key have changed and others came or went next to them. It also happens if elements
+//     with the same key did.
 //
-// What the type holds as any value, or reads by a method of its own, is taken as it is in Sent. So is
+// Values of any type, and types with a decoding method of their own, are taken from Sent. So is
 // metadata.managedFields. Without unknown fields the result is Sent itself.
 func RestoreJSON(t reflect.Type, v Versions) ([]byte, error) { return jsonForm.restore(t, v) }
 
 // RestoreProtobuf is [RestoreJSON] for protobuf messages.
 func RestoreProtobuf(t reflect.Type, v Versions) ([]byte, error) { return protoForm.restore(t, v) }
 
-// UnknownJSON reports whether a document has fields that the type does not have. One that cannot be
-// read is an error.
+// UnknownJSON reports whether a document has fields that the type does not have. An unreadable
+// document is an error.
 func UnknownJSON(t reflect.Type, b []byte) (bool, error) { return jsonForm.unknown(t, b) }
 
 // UnknownProtobuf is [UnknownJSON] for protobuf messages.
@@ -51,25 +53,25 @@ func UnknownProtobuf(t reflect.Type, b []byte) (bool, error) { return protoForm.
 
 func (f *form) unknown(t reflect.Type, b []byte) (bool, error) {
 	doc, err := f.parse(b, f.outlines.of(t))
-	return err == nil && doc.more, err
+	return err == nil && doc.hasUnknown, err
 }
 
 func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
 	o := f.outlines.of(t)
 	read, err := f.parse(v.Read, o)
 	if err != nil {
-		return nil, fmt.Errorf("what was read: %w", err)
+		return nil, fmt.Errorf("the document that was read: %w", err)
 	}
-	if !read.more {
+	if !read.hasUnknown {
 		return v.Sent, nil
 	}
 	known, err := f.parse(v.Known, o)
 	if err != nil {
-		return nil, fmt.Errorf("what is known of it: %w", err)
+		return nil, fmt.Errorf("its known part: %w", err)
 	}
 	sent, err := f.parse(v.Sent, o)
 	if err != nil {
-		return nil, fmt.Errorf("what is sent: %w", err)
+		return nil, fmt.Errorf("the document to send: %w", err)
 	}
 	r := restorer{read, known, sent}
 	if err := r.part(read.root, known.root, sent.root); err != nil {
@@ -84,10 +86,10 @@ func (f *form) restore(t reflect.Type, v Versions) ([]byte, error) {
 // restorer puts the unknown fields of one document into another.
 type restorer struct{ read, known, sent *document }
 
-// part puts what is unknown in a part into the same part of what is sent. known is nil where the type
-// writes nothing for it, since all that it knows of it is zero.
+// part puts the unknown fields of a part into the same part of sent. known is nil if the type
+// writes nothing for the part, since all its known fields are zero.
 func (r *restorer) part(read, known, sent *part) error {
-	if !read.more || sent.null {
+	if !read.hasUnknown || sent.null {
 		return nil
 	}
 	switch read.at.kind {
@@ -97,7 +99,7 @@ func (r *restorer) part(read, known, sent *part) error {
 		return r.mapped(read, known, sent)
 	}
 	if n := newMember(read, sent); n >= 0 && len(read.unknown) > 0 {
-		return r.lost([]*part{{more: true, unknown: read.unknown}}, "one may be what a union had, of which "+read.at.fields[n].name+" is set now")
+		return r.lost([]*part{{hasUnknown: true, unknown: read.unknown}}, "one may be the former member of a union, which has "+read.at.fields[n].name+" now")
 	}
 	for _, f := range read.unknown {
 		if !slices.ContainsFunc(sent.unknown, func(have foreign) bool { return have.name == f.name }) {
@@ -105,15 +107,15 @@ func (r *restorer) part(read, known, sent *part) error {
 		}
 	}
 	for n, c := range read.children {
-		if c == nil || !c.more {
+		if c == nil || !c.hasUnknown {
 			continue
 		}
 		switch was, is := known.of(n), sent.of(n); {
 		case is != nil:
 			if err := r.part(c, was, is); err != nil {
-				return inside(err, read.at.step(n))
+				return addStep(err, read.at.step(n))
 			}
-			sent.grew = sent.grew || is.grew
+			sent.changed = sent.changed || is.changed
 		case was == nil: // not written, but not removed either
 			sent.put(r.read.text(c.field))
 		}
@@ -121,7 +123,8 @@ func (r *restorer) part(read, known, sent *part) error {
 	return nil
 }
 
-// newMember is the field of a union that is set in what is sent and was not in what was read; -1: none.
+// newMember returns the union field that is set in sent and was not set in read; -1 if there is
+// none.
 func newMember(read, sent *part) int {
 	for n, c := range sent.children {
 		if c != nil && read.at.fields[n].union && read.of(n) == nil {
@@ -131,7 +134,7 @@ func newMember(read, sent *part) int {
 	return -1
 }
 
-// step is the part of a path that a field makes.
+// step returns the path element of a field.
 func (o *outline) step(n int) string {
 	if o.entry {
 		return ""
@@ -139,7 +142,7 @@ func (o *outline) step(n int) string {
 	return "." + o.fields[n].name
 }
 
-// of is the part of a field.
+// of returns the part of a field, or nil.
 func (p *part) of(n int) *part {
 	if p == nil || p.children == nil {
 		return nil
@@ -149,26 +152,26 @@ func (p *part) of(n int) *part {
 
 func (p *part) put(text []byte) {
 	p.add = append(p.add, text)
-	p.grew = true
+	p.changed = true
 }
 
-// mapped goes by the keys of a map.
+// mapped matches map values by key.
 func (r *restorer) mapped(read, known, sent *part) error {
 	was, is := known.byKey(), sent.byKey()
 	for _, e := range read.elems {
 		now := is[e.key]
-		if now == nil || !e.more {
+		if now == nil || !e.hasUnknown {
 			continue
 		}
 		if err := r.part(e, was[e.key], now); err != nil {
-			return inside(err, "["+e.key+"]")
+			return addStep(err, "["+e.key+"]")
 		}
-		sent.grew = sent.grew || now.grew
+		sent.changed = sent.changed || now.changed
 	}
 	return nil
 }
 
-// byKey has the elements of a map.
+// byKey returns the elements of a map by key.
 func (p *part) byKey() map[string]*part {
 	if p == nil {
 		return nil
@@ -180,10 +183,10 @@ func (p *part) byKey() map[string]*part {
 	return elems
 }
 
-// list goes by the elements of a list that belong together.
+// list matches the elements of a list.
 func (r *restorer) list(read, known, sent *part) error {
 	if known == nil || len(known.elems) != len(read.elems) {
-		return r.lost(read.elems, "the type does not write the list as it was")
+		return r.lost(read.elems, "the Go type does not encode the list as it was read")
 	}
 	m := newMatches(r, known.elems, sent.elems)
 	if sent.elemKey > 0 {
@@ -192,25 +195,25 @@ func (r *restorer) list(read, known, sent *part) error {
 		m.byPlace()
 	}
 	for i, e := range read.elems {
-		if !e.more {
+		if !e.hasUnknown {
 			continue
 		}
-		switch n := m.now[i]; n {
-		case gone:
+		switch n := m.toIs[i]; n {
+		case unmatched:
 		case unclear:
-			return r.lost([]*part{e}, "elements like it have changed, and others came or went: which of them it is now cannot be told")
+			return r.lost([]*part{e}, "similar elements changed, and others were added or removed: its place is ambiguous")
 		default:
 			is := sent.elems[n]
 			if err := r.part(e, known.elems[i], is); err != nil {
-				return inside(err, fmt.Sprintf("[%d]", i))
+				return addStep(err, fmt.Sprintf("[%d]", i))
 			}
-			sent.grew = sent.grew || is.grew
+			sent.changed = sent.changed || is.changed
 		}
 	}
 	return nil
 }
 
-// lost is the error for elements that have no place.
+// lost returns the error for elements without a place.
 func (r *restorer) lost(elems []*part, problem string) error {
 	e := &PlaceError{Problem: problem}
 	for _, p := range elems {
@@ -221,7 +224,7 @@ func (r *restorer) lost(elems []*part, problem string) error {
 
 // unknownNames appends the names of the unknown fields in a part.
 func (p *part) unknownNames(names []string) []string {
-	if p == nil || !p.more {
+	if p == nil || !p.hasUnknown {
 		return names
 	}
 	for _, f := range p.unknown {
@@ -235,15 +238,15 @@ func (p *part) unknownNames(names []string) []string {
 	return names
 }
 
-// inside tells in an error where in the document it was.
-func inside(err error, step string) error {
+// addStep adds a step to the path of a PlaceError.
+func addStep(err error, step string) error {
 	if e, ok := err.(*PlaceError); ok {
 		e.Field = step + e.Field
 	}
 	return err
 }
 
-// same reports whether the type knows the same of two parts.
+// same reports whether the known fields of two parts are equal.
 func (r *restorer) same(known, sent *part) bool {
 	return bytes.Equal(r.known.src[known.from:known.to], r.sent.src[sent.from:sent.to])
 }

@@ -19,13 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// both are the encodings as a test uses them.
+// both are the two encodings as tests use them.
 var both = []struct {
 	name   string
 	form   form
 	encode func(any) ([]byte, error)
 	decode func([]byte, any) error
-	field  func(r *rand.Rand) []byte // that no type has
+	field  func(r *rand.Rand) []byte // a field that no type has
 }{
 	{"json", jsonForm, gojson.Marshal, JSON, func(r *rand.Rand) []byte {
 		return fmt.Appendf(nil, `"newer%d":%s`, r.IntN(1e9), []string{`1`, `"}]"`, `{"a":[{}]}`, `[]`, `null`}[r.IntN(5)])
@@ -36,7 +36,7 @@ var both = []struct {
 	}},
 }
 
-// newer is a document with more fields in some of its messages.
+// newer returns a document with more fields in some of its messages.
 func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, field func(*rand.Rand) []byte) (_ []byte, added [][]byte) {
 	t.Helper()
 	d, err := f.parse(doc, f.outlines.of(typ))
@@ -47,7 +47,7 @@ func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, fie
 	visit = func(p *part) bool {
 		for _, c := range slices.Concat(p.children, p.elems) {
 			if c != nil && visit(c) {
-				p.grew = true
+				p.changed = true
 			}
 		}
 		if p.at.kind == partMessage && !p.at.entry && !p.null && r.IntN(4) == 0 {
@@ -55,7 +55,7 @@ func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, fie
 			added = append(added, text)
 			p.put(text)
 		}
-		return p.grew
+		return p.changed
 	}
 	if d.root == nil || !visit(d.root) {
 		return doc, nil
@@ -63,8 +63,8 @@ func newer(t testing.TB, f form, typ reflect.Type, doc []byte, r *rand.Rand, fie
 	return f.write(d), added
 }
 
-// Every kind of the API, with fields of a newer server at random: read, encoded again and restored it
-// is what it was, and nothing but the unknown fields was added to what is sent.
+// Every kind of the API gets random fields of a newer server. Read, encoded and restored, it is
+// unchanged, and only the unknown fields are added to the sent document.
 func TestRestoreEveryKind(t *testing.T) {
 	for _, f := range both {
 		t.Run(f.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRestoreEveryKind(t *testing.T) {
 					obj, known := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 					filler(int64(i*100 + n)).Fill(obj)
 					doc := encoded(t, f.encode, obj)
-					if err := f.decode(doc, known); err != nil { // what is nil may be empty from now on
+					if err := f.decode(doc, known); err != nil { // nil slices and maps may be empty from here on
 						t.Fatalf("%v: %v", typ, err)
 					}
 					doc = encoded(t, f.encode, known)
@@ -116,8 +116,8 @@ func TestRestoreEveryKind(t *testing.T) {
 	}
 }
 
-// sameDocument compares documents but for the order of fields: got has all of want that is not null
-// or empty in JSON, where a type may leave out what is zero.
+// sameDocument compares documents except for the order of fields. got must have all of want that is
+// not null or empty in JSON, where a type may omit zero values.
 func sameDocument(t testing.TB, f form, typ reflect.Type, got, want []byte) {
 	t.Helper()
 	if f.outlines == protoForm.outlines {
@@ -135,8 +135,8 @@ func sameDocument(t testing.TB, f form, typ reflect.Type, got, want []byte) {
 	}
 }
 
-// unrelated restores into an object that has nothing to do with what was read: where that is no
-// error the known fields are what is sent.
+// unrelated restores into an object unrelated to the read one. Without an error the known fields
+// are those of the sent object.
 func unrelated(t testing.TB, f form, decode func([]byte, any) error, typ reflect.Type, v Versions) {
 	t.Helper()
 	got, err := f.restore(typ, v)
@@ -164,8 +164,8 @@ func encoded(t testing.TB, encode func(any) ([]byte, error), obj any) []byte {
 	return doc
 }
 
-// What becomes of unknown fields when the object changes.
-func TestRestoreAfterChange(t *testing.T) {
+// Unknown fields follow their messages when the object changes.
+func TestRestoreFollowsMovedElements(t *testing.T) {
 	type elem struct {
 		A string `json:"a,omitempty"`
 		B *elem  `json:"b,omitempty"`
@@ -261,8 +261,8 @@ func TestRestoreAfterChange(t *testing.T) {
 	}
 }
 
-// The same of protobuf messages: lists with and without keys, a map of messages, pointers.
-func TestRestoreMessages(t *testing.T) {
+// The same for protobuf messages: lists with and without keys, a map of messages, pointers.
+func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 	deploy := &appsv1.Deployment{}
 	deploy.Spec.Template.Spec.Containers = []corev1.Container{
 		{Name: "a", Env: []corev1.EnvVar{{Name: "E", Value: "1"}}}, {Name: "b", SecurityContext: &corev1.SecurityContext{}},
@@ -278,7 +278,7 @@ func TestRestoreMessages(t *testing.T) {
 	number := 0
 	var visit func(p *part)
 	visit = func(p *part) {
-		p.grew = true
+		p.changed = true
 		for _, c := range slices.Concat(p.children, p.elems) {
 			if c != nil {
 				visit(c)
@@ -294,7 +294,7 @@ func TestRestoreMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*appsv1.Deployment)
-		lost   int // messages that are not there any more
+		lost   int // messages that no longer exist
 		path   string
 	}{
 		{"nothing", func(d *appsv1.Deployment) {}, 0, ""},
@@ -359,10 +359,10 @@ func countUnknown(p *part) int {
 	return n
 }
 
-// What the tables leave to the stock decoders is noted too.
-func TestPartialSlow(t *testing.T) {
+// Unknown fields in documents of the stock decoders are recorded too.
+func TestPartialCoversStockDecoders(t *testing.T) {
 	type slow struct {
-		Ports map[int]rbacv1.PolicyRule `json:"ports"` // no key for the fast way
+		Ports map[int]rbacv1.PolicyRule `json:"ports"` // the fast path does not support this key
 	}
 	typ := reflect.TypeFor[slow]()
 	for _, tt := range []struct {
@@ -384,7 +384,7 @@ func TestPartialSlow(t *testing.T) {
 			t.Errorf("%s: %v", doc, got)
 		}
 	}
-	entry := []byte("\x12\x08\x0a\x01k\x12\x01v\x18\x01") // an entry of a map with a third field
+	entry := []byte("\x12\x08\x0a\x01k\x12\x01v\x18\x01") // a map entry with a third field
 	if err := Protobuf(entry, new(corev1.ConfigMap)); err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func FuzzRestore(f *testing.F) {
 				return
 			}
 			if f.name == "json" && f.decode(known, new(corev1.Pod)) != nil {
-				return // what JSON cannot hold
+				return // JSON cannot express it
 			}
 			doc, _ := newer(t, f.form, typ, known, r, f.field)
 			unrelated(t, f.form, f.decode, typ, Versions{doc, known, to})
@@ -425,7 +425,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzParts reads anything, and writes it back as it was.
+// FuzzParts reads any input, and writes it back unchanged.
 func FuzzParts(f *testing.F) {
 	f.Add(podMessage(f, 3))
 	f.Add([]byte(`{"spec":{"containers":[{"name":"a","x":[{}]},null]},"metadata":{"labels":{"a":"b"}}} `))

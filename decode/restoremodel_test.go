@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// change makes one change to a document as somebody with all fields would, of which a program without
-// some of them is to make the same: a text, or an element, entry or member that goes. It returns what
-// undoes it. What no type has begins with "newer".
+// change makes one change to a document, as a program with all fields would. It changes a text, or
+// removes an element, entry or member. A program without some of the fields is to make the same
+// change. undo reverts it. Names of fields that no type has begin with "newer".
 func change(r *rand.Rand, doc map[string]any) (undo func(), what string) {
 	var all []func() (func(), string)
 	var visit func(path string, v any, set func(any))
@@ -58,8 +58,8 @@ func change(r *rand.Rand, doc map[string]any) (undo func(), what string) {
 	return all[r.IntN(len(all))]()
 }
 
-// twin reports whether there is another element of which a type knows the same: which of them has gone
-// cannot be told then.
+// twin reports whether another element has equal known fields: then it is unknown which of them was
+// removed.
 func twin(list []any, i int) bool {
 	known := func(v any) string {
 		text, _ := gojson.Marshal(v)
@@ -76,12 +76,12 @@ func twin(list []any, i int) bool {
 	return false
 }
 
-// keys are the fields that lists of the API have for keys, by tag or by habit.
+// keys are the key fields of lists of the API, by tag or by convention.
 var keys = []string{"name", "type", "uid", "ip", "mountPath", "devicePath", "topologyKey"}
 
-// A program that knows a part of every kind makes changes one by one, each to what the one before left.
-// The result is as if it knew all: the same document, unknown fields included.
-func TestRestoreModel(t *testing.T) {
+// A program with partial types of every kind makes successive changes to the result of the previous
+// one. The result is as if it had all fields: the same document, unknown fields included.
+func TestRestoreAgreesWithAProgramThatKnowsAll(t *testing.T) {
 	steps, unclear, other, kept := 0, 0, 0, 0
 	for i, typ := range types(t) {
 		r := rand.New(rand.NewPCG(uint64(i), 5))
@@ -98,13 +98,13 @@ func TestRestoreModel(t *testing.T) {
 			now := encoded(t, gojson.Marshal, full)
 			is := reflect.New(typ).Interface()
 			if JSON(now, is) != nil {
-				undo() // a text that has to be a time, say
+				undo() // for example a text that must be a time
 				continue
 			}
 			sent := encoded(t, gojson.Marshal, is)
 			known := normal(t, typ, read)
 			if !reflect.DeepEqual(strip(tree(t, now)), strip(tree(t, sent))) {
-				undo() // the type cannot say so: a field that is always written
+				undo() // the type cannot express it: the field is always written
 				continue
 			}
 			got, err := RestoreJSON(typ, Versions{Read: read, Known: known, Sent: sent})
@@ -132,14 +132,14 @@ func TestRestoreModel(t *testing.T) {
 	}
 }
 
-// renamed reports whether the change is one of a key, or of a text in a list that may be one: the element
-// is another one then, and what is unknown of it goes with the one it was.
+// renamed reports whether the change is one of a key, or of a text in a list that may be one. The
+// element is then a new one, and the unknown fields of the former one are removed.
 func renamed(what string) bool {
 	last := what[strings.LastIndexAny(what, ".")+1:]
 	return strings.Contains(what, "].") && slices.Contains(keys, last)
 }
 
-// normal is a document as its type writes it.
+// normal returns a document as its type writes it.
 func normal(t *testing.T, typ reflect.Type, doc []byte) []byte {
 	t.Helper()
 	obj := reflect.New(typ).Interface()
@@ -157,7 +157,7 @@ func tree(t *testing.T, doc []byte) (v map[string]any) {
 	return v
 }
 
-// strip removes what no type has.
+// strip removes the fields that no type has.
 func strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

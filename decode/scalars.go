@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// text reads a string into memory of the object's.
+// text reads a string into memory of the object.
 func (r *reader) text(i int) (string, int) {
 	if at(r.src, i) != '"' {
 		return "", -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 {
 		return "", -1
 	}
@@ -38,21 +38,21 @@ func (r *reader) text(i int) (string, int) {
 	return unsafe.String(unsafe.SliceData(b), len(b)), end + 1
 }
 
-// quoted reads a string without escapes, which is a part of the document.
+// quoted reads a string without escapes, as a part of the document.
 func (r *reader) quoted(i int) ([]byte, int) {
 	if at(r.src, i) != '"' {
 		return nil, -1
 	}
-	end, plain := inner(r.src, i+1)
+	end, plain := stringEnd(r.src, i+1)
 	if end < 0 || !plain {
 		return nil, -1
 	}
 	return r.src[i+1 : end], end + 1
 }
 
-// signed reads a whole number of so many bits.
+// signed reads an integer of the given size in bits.
 func (r *reader) signed(bits, i int) (int64, int) {
-	if n := at(r.src, i) - '0'; n-1 < 9 { // a few digits are the rule
+	if n := at(r.src, i) - '0'; n-1 < 9 { // fast path for a few digits
 		v, end := int64(n), i+1
 		for end-i < 9 {
 			c := at(r.src, end) - '0'
@@ -145,8 +145,9 @@ func (r *reader) bytes(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// own has a type read itself. Its method must copy what it keeps, says its contract.
-func (r *reader) own(p *plan, i int, into unsafe.Pointer) int {
+// custom decodes with the type's own method. By the contract of json.Unmarshaler it copies what it
+// keeps.
+func (r *reader) custom(p *plan, i int, into unsafe.Pointer) int {
 	end := skip(r.src, i, r.depth)
 	if end < 0 || reflect.NewAt(p.t, into).Interface().(gojson.Unmarshaler).UnmarshalJSON(r.src[i:end:end]) != nil {
 		return -1
@@ -154,7 +155,7 @@ func (r *reader) own(p *plan, i int, into unsafe.Pointer) int {
 	return end
 }
 
-// quantity reads a resource.Quantity, which looks at the text as it is written.
+// quantity reads a resource.Quantity from its literal text.
 func (r *reader) quantity(i int, into unsafe.Pointer) int {
 	s, end := r.quoted(i)
 	if end < 0 {
@@ -189,7 +190,7 @@ func (r *reader) time(i int, into unsafe.Pointer) int {
 	if i < 0 {
 		return -1
 	}
-	t, ok := second(s)
+	t, ok := parseSecond(s)
 	if !ok {
 		var err error
 		if t, err = time.Parse(time.RFC3339, unsafe.String(unsafe.SliceData(s), len(s))); err != nil {
@@ -200,8 +201,8 @@ func (r *reader) time(i int, into unsafe.Pointer) int {
 	return i
 }
 
-// second reads a time as the API server writes it: 2006-01-02T15:04:05Z.
-func second(s []byte) (t time.Time, ok bool) {
+// parseSecond reads a time as the API server writes it: 2006-01-02T15:04:05Z.
+func parseSecond(s []byte) (t time.Time, ok bool) {
 	if len(s) != 20 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != 'Z' {
 		return t, false
 	}
@@ -216,8 +217,8 @@ func second(s []byte) (t time.Time, ok bool) {
 	if year < 1 || month < 1 || month > 12 || day < 1 || day > 28 && day > monthLength(year, month) || hour > 23 || minute > 59 || sec > 59 {
 		return t, false
 	}
-	// The days since 1 March of the year 0, of years that begin in March: then the lengths of the
-	// months follow a line, and the day of a leap year comes last.
+	// The days since 1 March of the year 0, in years that begin in March: then the lengths of the
+	// months follow a line, and the leap day comes last.
 	y, m := year, month-3
 	if m < 0 {
 		y, m = y-1, m+12

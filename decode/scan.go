@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// The functions here read src from an offset on and return the offset after what they read, or -1
-// for what is not well-formed and for what the fast way leaves to the stock decoder.
+// The functions here read src from an offset on and return the offset after it. They return -1 for
+// malformed input, and for input left to the stock decoder.
 
-// at is the byte at i, 0 past the end.
+// at returns the byte at i, 0 past the end.
 func at(src []byte, i int) byte {
 	if uint(i) < uint(len(src)) {
 		return src[i]
@@ -19,8 +19,8 @@ func at(src []byte, i int) byte {
 	return 0
 }
 
-// space passes over white space, of which there rarely is any.
-func space(src []byte, i int) int {
+// skipSpace skips white space, which is rare.
+func skipSpace(src []byte, i int) int {
 	for uint(i) < uint(len(src)) && src[i] <= ' ' {
 		if c := src[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			break
@@ -46,9 +46,9 @@ const (
 	blanks  = ' ' * ones
 )
 
-// inner finds the end of a string that begins at i, after its quote: end is where the other quote
-// stands. plain: there are no escapes in between, and all is UTF-8.
-func inner(src []byte, i int) (end int, plain bool) {
+// stringEnd finds the end of a string that begins at i, after its quote. end is the offset of the
+// closing quote. plain says that the string has no escapes and is valid UTF-8.
+func stringEnd(src []byte, i int) (end int, plain bool) {
 	for i+8 <= len(src) {
 		x := binary.LittleEndian.Uint64(src[i:])
 		// The lowest marked byte is a quote, a backslash, a control character or not ASCII.
@@ -61,13 +61,13 @@ func inner(src []byte, i int) (end int, plain bool) {
 		if src[i] == '"' {
 			return i, true
 		}
-		return innerOther(src, i)
+		return stringEndSlow(src, i)
 	}
-	return innerOther(src, i)
+	return stringEndSlow(src, i)
 }
 
-// innerOther is inner from the first character on that is not of the usual ones.
-func innerOther(src []byte, i int) (end int, plain bool) {
+// stringEndSlow continues stringEnd at the first special character.
+func stringEndSlow(src []byte, i int) (end int, plain bool) {
 	start, ascii := i, true
 	plain = true
 	for {
@@ -100,12 +100,12 @@ func innerOther(src []byte, i int) (end int, plain bool) {
 	}
 }
 
-// unescape appends a string without its escapes to b. ok: it was one, of valid characters.
+// unescape appends a string to b with its escapes replaced. ok says that it is valid.
 func unescape(b, s []byte) (_ []byte, ok bool) {
-	b = slices.Grow(b, len(s)) // it only gets shorter
+	b = slices.Grow(b, len(s)) // the result is never longer
 	to, n := b[len(b):len(b)+len(s)], 0
 	for i := 0; i < len(s); {
-		if i+8 <= len(s) { // and n is not above i
+		if i+8 <= len(s) { // n never exceeds i
 			x := binary.LittleEndian.Uint64(s[i:])
 			binary.LittleEndian.PutUint64(to[n:], x)
 			v := x ^ slashes
@@ -138,7 +138,7 @@ func unescape(b, s []byte) (_ []byte, ok bool) {
 			}
 			i += 6
 			if utf16.IsSurrogate(c) {
-				// Half a character counts as an unknown one, and what follows stands for itself.
+				// Half a surrogate pair counts as U+FFFD, and the text after it stands for itself.
 				pair := rune(utf8.RuneError)
 				if len(s) > i+1 && s[i] == '\\' && s[i+1] == 'u' {
 					if low, ok := hex4(s[i+2:]); ok {
@@ -180,7 +180,7 @@ func hex4(s []byte) (rune, bool) {
 	return r, true
 }
 
-// number passes over a number; whole: it has no fraction and no exponent.
+// number skips a number. whole says that it has no fraction and no exponent.
 func number(src []byte, i int) (end int, whole bool) {
 	if at(src, i) == '-' {
 		i++

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// rewritten writes a document again: with white space here and there, names in the order of seed,
-// and unknown members among them.
+// rewritten rewrites a document: with some white space, names in the order of seed, and unknown
+// members among them.
 func rewritten(t testing.TB, doc []byte, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := gojson.NewDecoder(bytes.NewReader(doc))
@@ -78,7 +78,7 @@ func rewritten(t testing.TB, doc []byte, seed uint64) []byte {
 }
 
 // The order of names and white space change nothing, and need no stock decoder.
-func TestOrderAndSpace(t *testing.T) {
+func TestOrderAndSpaceChangeNothing(t *testing.T) {
 	docs := map[string]reflect.Type{}
 	for i := range 10 {
 		docs[string(pod(t, int64(i)))] = reflect.TypeFor[corev1.Pod]()
@@ -103,9 +103,9 @@ func TestOrderAndSpace(t *testing.T) {
 	}
 }
 
-// Strings of every length and with something in every place, in values, names and what is passed
-// over; whole and cut off.
-func TestStrings(t *testing.T) {
+// Strings of every length, with a special character at every position, in values, names and skipped
+// input; whole and cut off.
+func TestStringsDecodeAsStock(t *testing.T) {
 	type holder struct {
 		S string            `json:"s"`
 		M map[string]string `json:"m"`
@@ -125,7 +125,7 @@ func TestStrings(t *testing.T) {
 }
 
 // Numbers of every size and form, in fields of every size and in values of any type.
-func TestNumbers(t *testing.T) {
+func TestNumbersDecodeAsStock(t *testing.T) {
 	var docs []string
 	for n := range 24 {
 		for _, d := range []string{"1", "9", "12", "127", "128", "255", "256", "32768", "65536", "2147483647", "2147483648", "4294967296", "9223372036854775807", "9223372036854775808", "18446744073709551616", "0", "00", "01"} {
@@ -148,11 +148,11 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Times are those that package time reads.
-func TestTimes(t *testing.T) {
+// Times decode as with package time.
+func TestTimesDecodeAsPackageTime(t *testing.T) {
 	check := func(s string) {
 		want, err := time.Parse(time.RFC3339, s)
-		if got, ok := second([]byte(s)); ok && (err != nil || !reflect.DeepEqual(got, want.Local())) {
+		if got, ok := parseSecond([]byte(s)); ok && (err != nil || !reflect.DeepEqual(got, want.Local())) {
 			t.Fatalf("%s: %v, want %v, %v", s, got, want, err)
 		}
 		same(t, reflect.TypeFor[metav1.Time](), []byte(`"`+s+`"`))
@@ -167,13 +167,13 @@ func TestTimes(t *testing.T) {
 	for _, s := range []string{"2026-01-02T24:00:00Z", "2026-01-02T23:60:00Z", "2026-01-02T23:59:60Z", "2026-01-02t23:59:59Z", "2026-01-02 23:59:59Z", "2026-01-02T23:59:59z", "2026-01-02T23:59:5 Z", "2026-0a-02T23:59:59Z", "+026-01-02T23:59:59Z", "2026-01-02T23:59:59+00:00", "2026-01-02T23:59:59.0Z"} {
 		check(s)
 	}
-	if _, ok := second([]byte("2026-11-30T15:04:05Z")); !ok {
+	if _, ok := parseSecond([]byte("2026-11-30T15:04:05Z")); !ok {
 		t.Error("the usual form takes the long way")
 	}
 }
 
-// Lists and maps of changing length, whose memory is guessed from the ones before.
-func TestLengths(t *testing.T) {
+// Lists and maps of changing length; the lengths before serve as hints.
+func TestListsOfChangingLengthDecodeAsStock(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		o := odd{S: []string{}, N: map[string]string{}, M: map[string]*odd{}}

@@ -1,12 +1,12 @@
 package decode
 
-// skip passes over a value, of which it checks the syntax; depth is how many values are around it.
+// skip skips a value and checks its syntax. depth is the number of enclosing values.
 func skip(src []byte, i, depth int) int {
 	switch at(src, i) {
 	case '{', '[':
 		return skipAll(src, i, depth)
 	case '"':
-		end, plain := inner(src, i+1)
+		end, plain := stringEnd(src, i+1)
 		if end < 0 {
 			return -1
 		}
@@ -45,13 +45,13 @@ func isEscape(c byte) bool {
 	return false
 }
 
-// skipAll passes over an array or object.
+// skipAll skips an array or object.
 func skipAll(src []byte, i, depth int) int {
 	if depth >= maxDepth {
 		return -1
 	}
 	named, end := src[i] == '{', src[i]+2 // ']' and '}' are two after '[' and '{'
-	if i = space(src, i+1); at(src, i) == end {
+	if i = skipSpace(src, i+1); at(src, i) == end {
 		return i + 1
 	}
 	for {
@@ -62,18 +62,18 @@ func skipAll(src []byte, i, depth int) int {
 			if i = skip(src, i, depth); i < 0 {
 				return -1
 			}
-			if i = space(src, i); at(src, i) != ':' {
+			if i = skipSpace(src, i); at(src, i) != ':' {
 				return -1
 			}
-			i = space(src, i+1)
+			i = skipSpace(src, i+1)
 		}
 		if i = skip(src, i, depth+1); i < 0 {
 			return -1
 		}
-		i = space(src, i)
+		i = skipSpace(src, i)
 		switch at(src, i) {
 		case ',':
-			i = space(src, i+1)
+			i = skipSpace(src, i+1)
 		case end:
 			return i + 1
 		default:

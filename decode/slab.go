@@ -7,26 +7,26 @@ import (
 	"unsafe"
 )
 
-// block is a Go type that objects have values of, behind pointers or in lists. The values of one
-// object share pieces of memory, of as many as the last object had: those of a type, and those of
-// all types that are nothing but strings, nothing but pointers, or without pointers; see kin.
+// block is a Go type with values behind pointers or in lists. The values of one object share pieces
+// of memory, sized by the last object. Values of one type share, and so do all types that are only
+// strings, only pointers, or without pointers; see layoutType.
 type block struct {
 	t, list reflect.Type
 	size    uintptr
-	id      int           // its place in the memory of a decoder
-	kin     *block        // the type of the pieces that values are taken from: mostly the same
+	id      int           // its index in the memory of a decoder
+	layout  *block        // the type of its pieces: mostly its own
 	plain   bool          // without pointers
-	hint    atomic.Uint32 // the bytes that the last object took of its pieces
+	hint    atomic.Uint32 // bytes that the last object took
 }
 
-// slabBytes bounds what values share, and so what one that is kept keeps alive. Values without
-// pointers keep nothing else alive, so that several objects may share a piece of them.
+// slabBytes bounds the memory that values share, and so the memory that one value keeps alive.
+// Values without pointers keep nothing else alive, so several objects may share a piece.
 const (
 	slabBytes  = 1 << 10
 	plainBytes = 1 << 9
 )
 
-// blocks are those that a table of a type and of its parts needs.
+// blocks are the blocks that the table of a type and of its parts needs.
 type blocks map[reflect.Type]*block
 
 func (all blocks) block(t reflect.Type) *block {
@@ -34,28 +34,28 @@ func (all blocks) block(t reflect.Type) *block {
 	if b == nil {
 		b = &block{t: t, list: reflect.SliceOf(t), size: t.Size(), id: len(all)}
 		all[t] = b
-		kin := kinOf(t)
-		b.plain, b.kin = kin == wordType, all.block(kin)
+		layout := layoutType(t)
+		b.plain, b.layout = layout == wordType, all.block(layout)
 	}
 	return b
 }
 
-// slab is what is left of a piece.
+// slab is the rest of a piece.
 type slab struct {
-	maker reflect.Value // a slice that stays empty
-	next  unsafe.Pointer
-	left  uintptr // bytes
-	used  uint32  // bytes taken for this object
-	seen  bool    // something was asked for
+	maker     reflect.Value // a slice that stays empty
+	next      unsafe.Pointer
+	remaining uintptr // bytes left
+	used      uint32  // bytes taken for this object
+	seen      bool    // this object has used it
 }
 
-// memory is where a decoder takes values from, for one object at a time.
+// memory supplies a decoder with memory for values, for one object at a time.
 type memory struct {
-	slabs []slab   // by the id of the kin
-	used  []*block // those of this object
+	slabs []slab   // by the id of the layout
+	used  []*block // by this object
 }
 
-// end forgets the object, and notes what the next one will need.
+// end drops all references to the object, and records its sizes as hints for the next one.
 func (m *memory) end() {
 	for _, k := range m.used {
 		s := &m.slabs[k.id]
@@ -63,13 +63,13 @@ func (m *memory) end() {
 			k.hint.Store(s.used)
 		}
 		if s.used, s.seen = 0, false; !k.plain {
-			s.next, s.left = nil, 0
+			s.next, s.remaining = nil, 0
 		}
 	}
 	m.used = m.used[:0]
 }
 
-// of is the slab for values of a type.
+// of returns the slab for values of a type.
 func (m *memory) of(k *block) *slab {
 	s := &m.slabs[k.id]
 	if !s.seen {
@@ -79,7 +79,7 @@ func (m *memory) of(k *block) *slab {
 	return s
 }
 
-// bytes are what n values take of a piece.
+// bytes returns the size of n values in a piece.
 func (b *block) bytes(n int) uintptr {
 	if b.plain {
 		return (uintptr(n)*b.size + 7) &^ 7
@@ -87,28 +87,27 @@ func (b *block) bytes(n int) uintptr {
 	return uintptr(n) * b.size
 }
 
-// take returns n zero values that follow each other; n is above 0.
+// take returns n contiguous zero values; n is above 0.
 func (m *memory) take(b *block, n int) unsafe.Pointer {
 	if b.size == 0 {
 		return unsafe.Pointer(&emptyList)
 	}
-	k, need := b.kin, b.bytes(n)
+	k, need := b.layout, b.bytes(n)
 	s := m.of(k)
 	s.used += uint32(need)
-	if s.left < need {
+	if s.remaining < need {
 		if need >= slabBytes {
 			return s.make(k, need)
 		}
-		s.left = max(need, s.piece(k, need))
-		s.next = s.make(k, s.left)
+		s.remaining = max(need, s.piece(k, need))
+		s.next = s.make(k, s.remaining)
 	}
 	p := s.next
 	s.cut(need)
 	return p
 }
 
-// piece is how large one should be for what the object still needs beside what it took, of which
-// now is to be in it.
+// piece returns the size of a new piece: the expected rest of the object, at least now bytes.
 func (s *slab) piece(k *block, now uintptr) uintptr {
 	if k.plain {
 		return plainBytes
@@ -118,16 +117,16 @@ func (s *slab) piece(k *block, now uintptr) uintptr {
 	return n - n%k.size
 }
 
-// cut takes bytes off the front.
+// cut takes n bytes off the front.
 func (s *slab) cut(n uintptr) {
-	if s.left -= n; s.left > 0 {
+	if s.remaining -= n; s.remaining > 0 {
 		s.next = unsafe.Add(s.next, n)
 	} else {
-		s.next = nil // past the end stands something else
+		s.next = nil // a pointer past the end would keep other memory alive
 	}
 }
 
-// make allocates bytes for values of a type, and nothing else.
+// make allocates bytes for values of one type.
 func (s *slab) make(k *block, bytes uintptr) unsafe.Pointer {
 	if bytes == k.size {
 		return reflect.New(k.t).UnsafePointer()
@@ -141,51 +140,51 @@ func (s *slab) make(k *block, bytes uintptr) unsafe.Pointer {
 	return p
 }
 
-// growing is a list whose length is not known yet.
+// growing is a list of unknown length.
 type growing struct {
 	block *block
 	data  unsafe.Pointer
 	cap   int
 }
 
-// open begins a list: with what is left of a piece, or with room for so many.
+// open begins a list in the rest of a piece, or with room for guess values.
 func (m *memory) open(b *block, guess int) growing {
 	if b.size == 0 {
 		return growing{b, unsafe.Pointer(&emptyList), math.MaxInt}
 	}
-	s := m.of(b.kin)
-	if s.left >= b.bytes(max(guess, 1)) {
-		g := growing{b, s.next, int(s.left / b.size)}
-		s.next, s.left = nil, 0
+	s := m.of(b.layout)
+	if s.remaining >= b.bytes(max(guess, 1)) {
+		g := growing{b, s.next, int(s.remaining / b.size)}
+		s.next, s.remaining = nil, 0
 		return g
 	}
 	if b.bytes(guess) < slabBytes {
-		guess = max(guess, int(s.piece(b.kin, 0)/b.size))
+		guess = max(guess, int(s.piece(b.layout, 0)/b.size))
 	}
-	if guess == 0 { // nothing is known
+	if guess == 0 { // no hint
 		guess = max(min(int(slabBytes/b.size), 4), 1)
 	}
-	return growing{b, s.make(b.kin, b.bytes(guess)), guess}
+	return growing{b, s.make(b.layout, b.bytes(guess)), guess}
 }
 
-// grow makes room for more.
+// grow doubles the room.
 func (m *memory) grow(g *growing) {
 	b := g.block
 	old := reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem()
-	g.data, g.cap = m.slabs[b.kin.id].make(b.kin, b.bytes(2*g.cap)), 2*g.cap
+	g.data, g.cap = m.slabs[b.layout.id].make(b.layout, b.bytes(2*g.cap)), 2*g.cap
 	reflect.Copy(reflect.NewAt(b.list, unsafe.Pointer(&sliceHeader{g.data, g.cap, g.cap})).Elem(), old)
 }
 
-// close ends a list of n values; what follows them is for other values.
+// close ends a list of n values; the memory behind them is for other values.
 func (m *memory) close(g growing, n int) {
 	b := g.block
 	if b.size == 0 {
 		return
 	}
-	s := &m.slabs[b.kin.id]
+	s := &m.slabs[b.layout.id]
 	took, had := b.bytes(n), b.bytes(g.cap)
 	s.used += uint32(took)
-	if had <= slabBytes && had-took > s.left {
-		s.next, s.left = unsafe.Add(g.data, took), had-took
+	if had <= slabBytes && had-took > s.remaining {
+		s.next, s.remaining = unsafe.Add(g.data, took), had-took
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Values that share memory never overlap, are zero, and the next object has others.
-func TestSlab(t *testing.T) {
+// Values that share memory never overlap and are zero, and the next object uses other memory.
+func TestSlabValuesNeverOverlap(t *testing.T) {
 	all := blocks{}
 	var some []*block
 	for _, v := range []any{corev1.EnvVar{}, [600]byte{}, false, int32(0), int64(0), [3]byte{}, "", corev1.ObjectFieldSelector{}, corev1.EnvVarSource{}, corev1.VolumeProjection{}} {
@@ -24,7 +24,7 @@ func TestSlab(t *testing.T) {
 	m := memory{slabs: make([]slab, len(all))}
 	r := rand.New(rand.NewPCG(1, 2))
 	taken := map[uintptr]bool{} // bytes
-	var kept []unsafe.Pointer   // so that no address comes again
+	var kept []unsafe.Pointer   // so that no address is reused
 	for range long(30, 200) {
 		for range r.IntN(60) {
 			b, n := some[r.IntN(len(some))], 1+r.IntN(20)
@@ -64,7 +64,7 @@ func TestSlab(t *testing.T) {
 		}
 		m.end()
 		for _, b := range some {
-			if s := m.slabs[b.kin.id]; len(m.used) != 0 || s.next != nil && !b.plain || s.left >= slabBytes {
+			if s := m.slabs[b.layout.id]; len(m.used) != 0 || s.next != nil && !b.plain || s.remaining >= slabBytes {
 				t.Fatal("the object is kept")
 			}
 		}
@@ -72,9 +72,9 @@ func TestSlab(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// The next object of the same shape takes what it needs at once, and no more. What has no pointers
-// shares pieces with other objects.
-func TestSlabHint(t *testing.T) {
+// The next object of the same shape takes the memory it needs at once, and no more. Values without
+// pointers share pieces with other objects.
+func TestSlabIsSizedByTheLastObject(t *testing.T) {
 	all := blocks{}
 	mounts, envs, words := all.block(reflect.TypeFor[corev1.VolumeMount]()), all.block(reflect.TypeFor[corev1.EnvVar]()), all.block(reflect.TypeFor[int32]())
 	m := memory{slabs: make([]slab, len(all))}
@@ -91,46 +91,46 @@ func TestSlabHint(t *testing.T) {
 			m.close(g, n)
 		}
 	}
-	for range 2 { // the second makes the makers
+	for range 2 { // the second round makes the makers
 		object()
 		m.end()
 	}
 	pieces := testing.AllocsPerRun(70, func() { object(); m.end() })
-	if pieces != 2 { // and one for the numbers of seven objects, which is rounded off
+	if pieces != 2 { // and one for the numbers of seven objects, rounded up
 		t.Errorf("%v pieces of memory for values of two types", pieces)
 	}
 	object()
 	for _, b := range []*block{mounts, envs} {
-		if s := m.slabs[b.id]; s.left != 0 {
-			t.Errorf("%d bytes too many for %s", s.left, b.t)
+		if s := m.slabs[b.id]; s.remaining != 0 {
+			t.Errorf("%d bytes too many for %s", s.remaining, b.t)
 		}
 	}
 }
 
-// Values are allocated as of a type that has its pointers in the same places.
-func TestKin(t *testing.T) {
+// Values are allocated as a type with the same pointer layout.
+func TestLayoutTypeHasTheSamePointers(t *testing.T) {
 	type pointerFirst struct {
 		P *int
-		N int // as large as a pointer everywhere
+		N int // as large as a pointer on every platform
 	}
 	type pointerLast struct {
 		N int
 		P *int
 	}
-	for _, tc := range []struct{ t, kin any }{
+	for _, tc := range []struct{ t, layout any }{
 		{false, uint64(0)}, {int32(0), uint64(0)}, {[3]byte{}, uint64(0)}, {struct{}{}, uint64(0)}, {[4]float64{}, uint64(0)},
 		{"", ""}, {corev1.PodPhase(""), ""}, {corev1.ObjectFieldSelector{}, ""}, {corev1.PodIP{}, ""}, {[3]string{}, ""}, {pointerFirst{}, ""},
 		{corev1.EnvVarSource{}, unsafe.Pointer(nil)}, {corev1.VolumeProjection{}, unsafe.Pointer(nil)}, {map[string]string{}, unsafe.Pointer(nil)}, {[2]any{}, unsafe.Pointer(nil)},
 		{corev1.EnvVar{}, corev1.EnvVar{}}, {corev1.Pod{}, corev1.Pod{}}, {pointerLast{}, pointerLast{}}, {[]byte{}, []byte{}}, {[2]pointerLast{}, [2]pointerLast{}},
 	} {
-		if got, want := kinOf(reflect.TypeOf(tc.t)), reflect.TypeOf(tc.kin); got != want {
+		if got, want := layoutType(reflect.TypeOf(tc.t)), reflect.TypeOf(tc.layout); got != want {
 			t.Errorf("%T is allocated as %s, not as %s", tc.t, got, want)
 		}
 	}
 }
 
-// What only a shared piece points to is not collected.
-func TestKinKeeps(t *testing.T) {
+// Values that only a shared piece points to are not collected.
+func TestSharedPiecesKeepTheirValuesAlive(t *testing.T) {
 	all := blocks{}
 	fields, sources := all.block(reflect.TypeFor[corev1.ObjectFieldSelector]()), all.block(reflect.TypeFor[corev1.EnvVarSource]())
 	m := memory{slabs: make([]slab, len(all))}
@@ -154,7 +154,7 @@ func TestKinKeeps(t *testing.T) {
 	}
 }
 
-// Lists of one object do not run into each other when they are appended to.
+// Lists of one object do not overlap after an append.
 func TestListsHaveNoRoom(t *testing.T) {
 	p := usualPod(false)
 	doc, err := p.Marshal()
@@ -176,8 +176,8 @@ func TestListsHaveNoRoom(t *testing.T) {
 	}
 }
 
-// Quantities are those that parsing gives, however often and in whatever order they come.
-func TestQuantities(t *testing.T) {
+// Quantities equal parsed ones, in any order and number.
+func TestCachedQuantitiesEqualParsedOnes(t *testing.T) {
 	texts := []string{"", "0", "1", "100m", "1.5", "0.1", "1e3", "1E3", "12Ki", "128Mi", "1.5Gi", "-5", "+5", "1000", "1000m", "00100", ".5", "5.", "x", "1x", "99999999999999999999", "1234567890123456789012345", "1n", "1.0000000001", "0.0000000001", "1Ei", "100Ei", "-100Ei", "12345678901234567890Mi"}
 	for i := range 2000 {
 		texts = append(texts, fmt.Sprint(i), fmt.Sprintf("%dm", i*7), fmt.Sprintf("%dMi", i))
@@ -194,15 +194,15 @@ func TestQuantities(t *testing.T) {
 					t.Errorf("%q: %#v %v, want %#v %v", buf, got, err, want, wrong)
 					return
 				}
-				got.Add(got) // what one does with his own is his own
+				got.Add(got) // the caller may change its own
 			}
 		})
 	}
 	group.Wait()
-	if !flat(new(resource.Quantity)) {
+	if !sharesNothing(new(resource.Quantity)) {
 		t.Error("the layout of Quantity is not known, and nothing is remembered")
 	}
-	if big := resource.MustParse("1234567890123456789012345"); flat(&big) {
+	if big := resource.MustParse("1234567890123456789012345"); sharesNothing(&big) {
 		t.Error("a number with a part of its own would be shared")
 	}
 }

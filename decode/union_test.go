@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// An unknown member of a union is not put back beside one that was set since; an unknown field beside the
-// member that was there is.
-func TestRestoreUnion(t *testing.T) {
+// An unknown member of a union is not put back beside one that was set since. An unknown field
+// beside the former member is.
+func TestRestoreKeepsOneUnionMember(t *testing.T) {
 	pod := func(volume string) []byte {
 		return []byte(`{"spec":{"volumes":[{"name":"a"` + volume + `}],"containers":null}}`)
 	}
@@ -40,9 +40,9 @@ func TestRestoreUnion(t *testing.T) {
 	}
 }
 
-// The same in protobuf, where a volume has its sources in a message of their own, and an unknown field
+// The same in protobuf: the sources of a volume are in a message of their own, and an unknown field
 // is a number.
-func TestRestoreUnionProtobuf(t *testing.T) {
+func TestRestoreProtobufKeepsOneUnionMember(t *testing.T) {
 	const newer = 1000
 	bytesField := func(number protowire.Number, b []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
@@ -64,7 +64,7 @@ func TestRestoreUnionProtobuf(t *testing.T) {
 	config := source(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}})
 	for name, tc := range map[string]struct {
 		read, known, sent []byte
-		lost              string // the member that is set now, where the unknown field has no place
+		lost              string // the newly set member, if the unknown field has no place
 	}{
 		"set since":   {unknown, nil, empty, "emptyDir"},
 		"replaced":    {slices.Concat(unknown, empty), empty, config, "configMap"},

@@ -9,21 +9,21 @@ import (
 
 // Limits bound a Core. The zero value means the defaults.
 type Limits struct {
-	// Queue is how many events may wait to be sent. Zero or negative: 1000.
+	// Queue is the number of events that may wait. Zero or negative means 1000.
 	Queue int
-	// Series is how many series that were sent are remembered, so that a repeat adds to them.
-	// Zero or negative: 4000.
+	// Series is the number of sent series that are remembered; a repeat adds to a remembered one.
+	// Zero or negative means 4000.
 	Series int
-	// Rate is how many requests a second go to the server on average, and Burst how many at once.
-	// Zero: 10 and 100. A negative Rate: no bound.
+	// Rate is the average number of requests a second, and Burst the number at once. Zero means 10
+	// and 100. A negative Rate means no bound.
 	Rate  float64
 	Burst int
-	// Refresh is the shortest time between two updates of the count of a series; the first repeat
-	// is told at once. Zero or negative: 30 s.
+	// Refresh is the shortest time between two updates of the count of a series. The first repeat
+	// is sent at once. Zero or negative means 30 s.
 	Refresh time.Duration
-	// Window is how long a series is remembered after its last event. Zero or negative: 6 min.
+	// Window is how long a series is remembered after its last event. Zero or negative means 6 min.
 	Window time.Duration
-	// Attempts is how often an event is sent before it is dropped. Zero or negative: 12.
+	// Attempts is how often an event is sent before it is dropped. Zero or negative means 12.
 	Attempts int
 }
 
@@ -50,81 +50,83 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Stats counts what became of events: Recorded = Told + Dropped + Untold.
+// Stats counts events by outcome: Recorded = Told + Dropped + Untold.
 type Stats struct {
-	// Recorded is the number of events that came in.
+	// Recorded is the number of events recorded.
 	Recorded int
-	// Told is the number of those that the server knows of, as an event of their own or in the
-	// count of a series.
+	// Told is the number of events that the server has, as an event of their own or in the count of
+	// a series.
 	Told int
-	// Untold is the number of those that wait.
+	// Untold is the number of events that wait.
 	Untold int
-	// Dropped is the number of those given up: too many, refused, or tried too often.
+	// Dropped is the number of events given up: the queue was full, the server rejected them, or
+	// all attempts failed.
 	Dropped int
-	// Waiting is the number of series that wait to be sent or updated, Remembered that of all.
+	// Waiting is the number of series that wait to be sent or updated. Remembered is the number of
+	// all series.
 	Waiting, Remembered int
 }
 
-// Series is a run of events that differ in nothing but the time and the note.
+// Series is a sequence of events that differ only in time and note.
 type Series struct {
 	Event Event
 	// Name of the object on the server.
 	Name string
-	// First and Last are when the first and the last event came in; Count is their number.
+	// First and Last are the times of the first and the last event. Count is the number of events.
 	First, Last time.Time
 	Count       int
 
-	key      key
-	told     int // the count that the server has; 0 before it was created
-	attempts int // since it was told last
-	ready    bool
-	due      time.Time     // once it was sent: not looked at before this
-	place    *list.Element // in ready or sent; nil while it is on its way
+	key       key
+	sentCount int // count that the server has; 0 until created
+	attempts  int // since the last success
+	ready     bool
+	due       time.Time     // if in sent: the next check
+	elem      *list.Element // in ready or sent; nil while its request is open
 }
 
-// Created reports whether the server has the event, so that it is updated, not created.
-func (s *Series) Created() bool { return s.told > 0 }
+// Created reports whether the server has the event. If so, it is updated, otherwise created.
+func (s *Series) Created() bool { return s.sentCount > 0 }
 
-// Retried reports whether it was sent before, without an answer that it worked.
+// Retried reports whether the event was sent before without a successful answer.
 func (s *Series) Retried() bool { return s.attempts > 0 }
 
-// Outcome is what became of an attempt to send.
+// Outcome is the result of one attempt to send.
 type Outcome uint8
 
 const (
 	// Done: the server has it.
 	Done Outcome = iota
-	// Again: it may work later.
+	// Again: a later attempt may succeed.
 	Again
-	// Missing: what was to be updated is not there, or what was to be created is taken by
-	// another. It is made anew under another name.
+	// Missing: the event to update does not exist, or the name of the event to create is taken. It
+	// is created under another name.
 	Missing
-	// Drop: it will never work.
+	// Drop: no attempt will succeed.
 	Drop
 )
 
-// Core decides what is sent when. It has no goroutine, lock or clock, and is for one goroutine at
-// a time. Make one with NewCore.
+// Core decides what to send and when. It has no goroutine, lock or clock. One goroutine at a time
+// may use it. Make one with NewCore.
 //
-// A series waits in ready until it is sent, Warnings first, and then stands in sent, where it is
-// looked at every Refresh: if it was repeated it is ready again, if nothing came for the Window it
-// is forgotten.
+// A series waits in ready until it is sent, Warnings first. Then it moves to sent, where it is
+// checked every Refresh. If it was repeated, it becomes ready again. After a Window without events
+// it is forgotten.
 type Core struct {
-	limits   Limits
-	series   map[key]*Series
-	ready    [2]list.List // of *Series: Warnings, Normals
-	sent     list.List    // of *Series, in the order of due
-	onWay    *Series
-	told     int // what the one on its way tells
-	bucket   backoff.Bucket
-	policy   backoff.Policy
-	failures int
-	pause    time.Time // nothing is sent before this
-	names    uint64
-	stats    Stats
+	limits    Limits
+	series    map[key]*Series
+	ready     [2]list.List // of *Series: Warnings, Normals
+	sent      list.List    // of *Series, in order of due
+	inFlight  *Series
+	openCount int // count in that request
+	bucket    backoff.Bucket
+	policy    backoff.Policy
+	failures  int
+	pause     time.Time // no request before
+	names     uint64
+	stats     Stats
 }
 
-// NewCore returns a Core that holds nothing.
+// NewCore returns an empty Core.
 func NewCore(l Limits) *Core {
 	l = l.withDefaults()
 	return &Core{
@@ -135,8 +137,8 @@ func NewCore(l Limits) *Core {
 	}
 }
 
-// Add takes in an event. When too many wait, a Normal that waits longest makes room for a Warning;
-// otherwise the new one is dropped.
+// Add records an event. When the queue is full, a Warning replaces the oldest waiting Normal. Any
+// other event is dropped.
 func (c *Core) Add(now time.Time, e Event) {
 	c.stats.Recorded++
 	e = e.fit()
@@ -145,8 +147,8 @@ func (c *Core) Add(now time.Time, e Event) {
 		s.Count++
 		s.Last = now
 		c.stats.Untold++
-		if s.told == 1 && s.place != nil && !s.ready {
-			c.makeReady(s, false) // the first repeat is told at once
+		if s.sentCount == 1 && s.elem != nil && !s.ready {
+			c.makeReady(s, false) // the first repeat is sent at once
 		}
 		return
 	}
@@ -165,13 +167,13 @@ func (c *Core) Add(now time.Time, e Event) {
 	c.makeReady(s, false)
 }
 
-// Next hands out what is to be sent now; Report says what became of it. If there is nothing, wait
-// is how long to wait for the next look, unless something is added before; zero: until then.
+// Next returns the series to send now; Report must follow. If there is none, wait is the time until
+// the next call. Zero means no call before the next Add.
 func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
-	if c.onWay != nil {
+	if c.inFlight != nil {
 		return Series{}, false, 0
 	}
-	c.look(now)
+	c.promoteDue(now)
 	s := c.first()
 	if s == nil {
 		if f := c.sent.Front(); f != nil {
@@ -185,19 +187,19 @@ func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
 	if !c.bucket.TryTake(now) {
 		return Series{}, false, c.bucket.Until(now, 1)
 	}
-	c.leave(s)
-	c.onWay, c.told = s, s.Count
+	c.unlink(s)
+	c.inFlight, c.openCount = s, s.Count
 	return *s, true, 0
 }
 
-// Report says what became of what Next handed out. atLeast is how long the server asks to wait,
+// Report records the outcome of the series from Next. atLeast is the wait that the server asks for.
 // random is drawn from [0, 1).
 func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Duration) {
-	s := c.onWay
+	s := c.inFlight
 	if s == nil {
 		return
 	}
-	c.onWay = nil
+	c.inFlight = nil
 	if o == Again {
 		c.failures++
 		c.pause = now.Add(max(atLeast, c.policy.Delay(c.failures, random)))
@@ -219,76 +221,76 @@ func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Dur
 	case Missing:
 		c.names++
 		s.Name = name(s.Event.Regarding.Name, now, c.names)
-		s.Count -= s.told
-		s.told = 0
+		s.Count -= s.sentCount
+		s.sentCount = 0
 		s.First = s.Last
 		c.makeReady(s, true)
 		return
 	}
-	first := s.told == 0
-	c.stats.Told += c.told - s.told
-	c.stats.Untold -= c.told - s.told
-	s.told, s.attempts = c.told, 0
-	if first && s.Count > s.told {
+	first := s.sentCount == 0
+	c.stats.Told += c.openCount - s.sentCount
+	c.stats.Untold -= c.openCount - s.sentCount
+	s.sentCount, s.attempts = c.openCount, 0
+	if first && s.Count > s.sentCount {
 		c.makeReady(s, false)
 		return
 	}
-	c.rest(now, s)
+	c.park(now, s)
 	if c.sent.Len() > c.limits.Series {
 		c.forget(c.sent.Front().Value.(*Series))
 	}
 }
 
-// Flush makes all that is untold ready, and lets it go as fast as it can, until Close.
+// Flush makes all series with unsent events ready, and lifts the rate limit until Close.
 func (c *Core) Flush() {
 	c.bucket.Rate, c.pause = 0, time.Time{}
 	for e := c.sent.Front(); e != nil; {
 		s := e.Value.(*Series)
 		e = e.Next()
-		if s.Count > s.told {
+		if s.Count > s.sentCount {
 			c.makeReady(s, false)
 		}
 	}
 }
 
-// Refuse counts an event that came too late.
+// Refuse counts an event that came after Close.
 func (c *Core) Refuse() {
 	c.stats.Recorded++
 	c.stats.Dropped++
 }
 
-// Close forgets everything; what is untold is dropped. The Core can be used again.
+// Close forgets all series and drops unsent events. The Core can be used again.
 func (c *Core) Close() {
-	c.onWay = nil
+	c.inFlight = nil
 	c.bucket.Rate, c.failures, c.pause = c.limits.Rate, 0, time.Time{}
 	for _, s := range c.series {
 		c.forget(s)
 	}
 }
 
-// Stats counts.
+// Stats returns the counters.
 func (c *Core) Stats() Stats {
 	st := c.stats
 	st.Waiting, st.Remembered = c.ready[0].Len()+c.ready[1].Len(), len(c.series)
-	if c.onWay != nil {
+	if c.inFlight != nil {
 		st.Waiting++
 	}
 	return st
 }
 
-// look goes through the series that are due.
-func (c *Core) look(now time.Time) {
+// promoteDue handles the sent series that are due for a check.
+func (c *Core) promoteDue(now time.Time) {
 	for e := c.sent.Front(); e != nil; e = c.sent.Front() {
 		s := e.Value.(*Series)
 		switch {
 		case s.due.After(now):
 			return
-		case s.Count > s.told:
+		case s.Count > s.sentCount:
 			c.makeReady(s, false)
 		case now.Sub(s.Last) >= c.limits.Window:
 			c.forget(s)
 		default:
-			c.rest(now, s)
+			c.park(now, s)
 		}
 	}
 }
@@ -312,32 +314,32 @@ func (c *Core) queue(s *Series) *list.List {
 	return &c.ready[1]
 }
 
-func (c *Core) leave(s *Series) {
-	if s.place != nil {
-		c.queue(s).Remove(s.place)
-		s.place = nil
+func (c *Core) unlink(s *Series) {
+	if s.elem != nil {
+		c.queue(s).Remove(s.elem)
+		s.elem = nil
 	}
 }
 
 func (c *Core) makeReady(s *Series, front bool) {
-	c.leave(s)
+	c.unlink(s)
 	s.ready = true
 	if front {
-		s.place = c.queue(s).PushFront(s)
+		s.elem = c.queue(s).PushFront(s)
 	} else {
-		s.place = c.queue(s).PushBack(s)
+		s.elem = c.queue(s).PushBack(s)
 	}
 }
 
-func (c *Core) rest(now time.Time, s *Series) {
-	c.leave(s)
+func (c *Core) park(now time.Time, s *Series) {
+	c.unlink(s)
 	s.ready, s.due = false, now.Add(c.limits.Refresh)
-	s.place = c.sent.PushBack(s)
+	s.elem = c.sent.PushBack(s)
 }
 
 func (c *Core) forget(s *Series) {
-	c.leave(s)
+	c.unlink(s)
 	delete(c.series, s.key)
-	c.stats.Dropped += s.Count - s.told
-	c.stats.Untold -= s.Count - s.told
+	c.stats.Dropped += s.Count - s.sentCount
+	c.stats.Untold -= s.Count - s.sentCount
 }

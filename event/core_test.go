@@ -16,7 +16,7 @@ func of(name string, t Type, reason string) Event {
 	return Event{Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: name}, Type: t, Reason: reason}
 }
 
-// send takes everything that can be sent now, as "name reason ×count", and reports each as Done.
+// send takes every series that can be sent now, as "name reason ×count", and reports each as Done.
 func send(c *Core, now time.Time) string {
 	var out []string
 	for {
@@ -33,7 +33,7 @@ func send(c *Core, now time.Time) string {
 	}
 }
 
-func TestSeries(t *testing.T) {
+func TestRepeatsJoinASeries(t *testing.T) {
 	c := NewCore(Limits{})
 	now := time.Unix(1000, 0)
 	at := func(d time.Duration) time.Time { return now.Add(d) }
@@ -46,20 +46,20 @@ func TestSeries(t *testing.T) {
 	c.Add(now, of("a", Normal, "Scaled"))
 	check(now, "create a Scaled ×1")
 	c.Add(at(time.Second), of("a", Normal, "Scaled"))
-	check(at(time.Second), "update a Scaled ×2") // the first repeat is told at once
+	check(at(time.Second), "update a Scaled ×2") // the first repeat is sent at once
 	for i := range 100 {
 		c.Add(at(2*time.Second+time.Duration(i)), of("a", Normal, "Scaled"))
 	}
-	check(at(2*time.Second), "") // the others are gathered
+	check(at(2*time.Second), "") // later repeats are collected
 	check(at(31*time.Second), "update a Scaled ×102")
-	c.Add(at(40*time.Second), of("a", Warning, "Scaled")) // another type, another series
+	c.Add(at(40*time.Second), of("a", Warning, "Scaled")) // another type is another series
 	c.Add(at(40*time.Second), of("b", Normal, "Scaled"))
 	check(at(40*time.Second), "create a Scaled ×1, create b Scaled ×1")
 	check(at(10*time.Minute), "")
 	if st := c.Stats(); st.Remembered != 0 || st.Told != 104 || st.Recorded != 104 {
 		t.Errorf("%+v", st)
 	}
-	c.Add(at(20*time.Minute), of("a", Normal, "Scaled")) // the series is over: a new one
+	c.Add(at(20*time.Minute), of("a", Normal, "Scaled")) // the series has been forgotten: a new one
 	check(at(20*time.Minute), "create a Scaled ×1")
 }
 
@@ -79,11 +79,11 @@ func TestWarningsGoFirstAndStay(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, e := range []Event{
 		of("a", Normal, "N"), of("b", Normal, "N"), of("c", Normal, "N"),
-		of("d", Normal, "N"),                         // no room
-		of("e", Warning, "W"),                        // takes that of a
-		of("f", Warning, "W"), of("g", Warning, "W"), // take those of b and c
-		of("h", Warning, "W"), // no room
-		of("g", Warning, "W"), // needs none
+		of("d", Normal, "N"),                         // the queue is full
+		of("e", Warning, "W"),                        // replaces a
+		of("f", Warning, "W"), of("g", Warning, "W"), // replace b and c
+		of("h", Warning, "W"), // no Normal is left to replace
+		of("g", Warning, "W"), // is a repeat and needs no room
 	} {
 		c.Add(now, e)
 	}
@@ -95,7 +95,7 @@ func TestWarningsGoFirstAndStay(t *testing.T) {
 	}
 }
 
-func TestRate(t *testing.T) {
+func TestRateIsBounded(t *testing.T) {
 	c := NewCore(Limits{Rate: 2, Burst: 3})
 	now := time.Unix(1000, 0)
 	for i := range 20 {
@@ -116,7 +116,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestOutcomes(t *testing.T) {
+func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := NewCore(Limits{Attempts: 3})
 	c.Add(now, of("a", Normal, "N"))
@@ -145,7 +145,7 @@ func TestOutcomes(t *testing.T) {
 	if s := next(); s.Name == first.Name || s.Event.Regarding.Name != "a" {
 		t.Errorf("after Missing: %+v", s)
 	}
-	c.Report(now, 0, Again, 0) // the third time
+	c.Report(now, 0, Again, 0) // the third failure
 	if st := c.Stats(); st.Dropped != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -168,15 +168,15 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Whatever happens, every event is accounted for, and what is held is bounded.
-func TestModel(t *testing.T) {
+// Every event is accounted for, and the number of series is bounded, under random operations.
+func TestEveryEventIsAccountedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewCore(Limits{
 			Queue: rapid.IntRange(1, 4).Draw(t, "queue"), Series: rapid.IntRange(1, 4).Draw(t, "series"),
 			Rate: 1, Burst: rapid.IntRange(1, 9).Draw(t, "burst"),
 		})
 		now := time.Unix(1000, 0)
-		told := map[string]int{} // by name, as the server has it
+		sentCounts := map[string]int{} // count on the server, by name
 		types := rapid.SampledFrom([]Type{Normal, Warning})
 		names := map[string]bool{}
 		t.Repeat(map[string]func(*rapid.T){
@@ -185,12 +185,12 @@ func TestModel(t *testing.T) {
 				if st.Recorded != st.Told+st.Dropped+st.Untold {
 					t.Fatalf("%+v", st)
 				}
-				// Beside those in the queue, repeats may be ready, and one is on its way.
+				// Besides the queued series, repeats may be ready, and one request may be open.
 				if most := c.limits.Queue + c.limits.Series + 1; st.Remembered > 2*most {
 					t.Fatalf("%d remembered: %+v", st.Remembered, st)
 				}
 				sum := 0
-				for _, n := range told {
+				for _, n := range sentCounts {
 					sum += n
 				}
 				if sum != st.Told {
@@ -213,7 +213,7 @@ func TestModel(t *testing.T) {
 					if s.Created() != names[s.Name] {
 						t.Fatalf("created %v, the server has it: %v", s.Created(), names[s.Name])
 					}
-					names[s.Name], told[s.Name] = true, s.Count
+					names[s.Name], sentCounts[s.Name] = true, s.Count
 				}
 				c.Report(now, 0, o, 0)
 			},
@@ -226,7 +226,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestFit(t *testing.T) {
+func TestEventsFitTheLimitsOfTheAPI(t *testing.T) {
 	long := strings.Repeat("ä", 3000)
 	for _, e := range []Event{
 		{}, {Type: "Bad", Reason: long, Action: long, Note: long},
@@ -248,7 +248,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestName(t *testing.T) {
+func TestObjectNamesAreValidAndUnique(t *testing.T) {
 	now := time.Unix(1, 2)
 	for regarding, prefix := range map[string]string{
 		"web":                          "web.",

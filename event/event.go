@@ -10,30 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// Type says whether a person should worry.
+// Type tells whether a person should act.
 type Type string
 
 const (
-	// Normal tells that something happened as it should.
+	// Normal reports something that happened as intended.
 	Normal Type = Type(corev1.EventTypeNormal)
-	// Warning tells that something did not work.
+	// Warning reports a failure.
 	Warning Type = Type(corev1.EventTypeWarning)
 )
 
-// Event is one thing that happened. What does not fit the limits of the API is cut.
+// Event is one thing that happened to an object. Texts that exceed the limits of the API are cut.
 type Event struct {
-	// Regarding is the object that it happened to. The event lives in its namespace, or in
-	// "default" if it has none.
+	// Regarding is the object. The event is created in its namespace, or in "default" if it has
+	// none.
 	Regarding corev1.ObjectReference
-	// Related is a second object that took part; nil: none.
+	// Related is a second object that took part. nil means none.
 	Related *corev1.ObjectReference
-	// Type is Normal or Warning; anything else is Normal.
+	// Type is Normal or Warning. Any other value means Normal.
 	Type Type
-	// Reason is one word for why it happened: "FailedMount". At most 128 bytes. Empty: "Unknown".
+	// Reason is one word for why it happened: "FailedMount". At most 128 bytes. Empty means
+	// "Unknown".
 	Reason string
-	// Action is one word for what was done or tried: "Mounting". At most 128 bytes. Empty: Reason.
+	// Action is one word for what was done or tried: "Mounting". At most 128 bytes. Empty means
+	// Reason.
 	Action string
-	// Note is the sentence for people. At most 1024 bytes. Of a series it is that of the first.
+	// Note is the sentence for people. At most 1024 bytes. A series has the Note of its first
+	// event.
 	Note string
 }
 
@@ -44,7 +47,7 @@ const (
 	maxName = 253
 )
 
-// fit makes an event such that the API server accepts it.
+// fit returns the event within the limits of the API server.
 func (e Event) fit() Event {
 	if e.Type != Warning {
 		e.Type = Normal
@@ -63,12 +66,12 @@ func (e Event) fit() Event {
 
 const ellipsis = "…"
 
-// cut makes s valid UTF-8 of at most n bytes. It ends in an ellipsis if something is missing.
+// cut returns s as valid UTF-8 of at most n bytes. A shortened text ends in an ellipsis.
 func cut(s string, n int) string {
 	if len(s) <= n && utf8.ValidString(s) {
 		return s
 	}
-	missing := len(s) > 2*n // no need to look at all of it
+	missing := len(s) > 2*n // enough to fill n bytes: skip the rest
 	if missing {
 		s = s[:2*n]
 	}
@@ -83,7 +86,7 @@ func cut(s string, n int) string {
 	return s[:end] + ellipsis
 }
 
-// key tells which events are of one series.
+// key identifies a series.
 type key struct {
 	regarding, related corev1.ObjectReference
 	typ                Type
@@ -95,13 +98,13 @@ func (e *Event) key() key {
 	if e.Related != nil {
 		k.related = *e.Related
 	}
-	// The version of an object changes all the time; it is the same object.
+	// The version of an object changes all the time, but the object stays the same.
 	k.regarding.ResourceVersion, k.related.ResourceVersion = "", ""
 	return k
 }
 
-// name makes a name for the object of an event: that of the object it is regarding, as far as it
-// fits, and something that is not used twice.
+// name returns a unique name for an event object: the name of the regarding object, shortened if
+// needed, and a unique suffix.
 func name(regarding string, now time.Time, n uint64) string {
 	suffix := "." + strconv.FormatUint(uint64(now.UnixNano())+n, 16)
 	if len(regarding) > maxName-len(suffix) {

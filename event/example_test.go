@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// printer is a Writer that shows what would be sent.
+// printer is a Writer that prints its requests.
 type printer struct{}
 
 func (printer) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -36,7 +36,7 @@ func ExampleRecorder() {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("shutting down"))
-	fmt.Println(rec.Run(ctx)) // sends what waits before it returns
+	fmt.Println(rec.Run(ctx)) // sends waiting events before it returns
 	// Output:
 	// create in shop: Warning web/BadAnnotation: pods-per-replica is not a number: "ten", 3 times
 	// shutting down

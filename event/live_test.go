@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
-// failOnLog is a logger that fails the test: nothing is to be refused.
+// failOnLog is a logger that fails the test: no event may be rejected.
 type failOnLog struct{ t *testing.T }
 
 func (f failOnLog) Write(p []byte) (int, error) {
@@ -28,8 +28,8 @@ func (f failOnLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A real API server takes everything that is recorded, however odd.
-func TestLive(t *testing.T) {
+// A real API server accepts every recorded event, however odd.
+func TestAPIServerAcceptsEveryEvent(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -40,7 +40,7 @@ func TestLive(t *testing.T) {
 	rec, err := event.New(c, event.Options{
 		Controller: "flyball.dev/test",
 		Logger:     slog.New(slog.NewTextHandler(failOnLog{t}, nil)),
-		// The series is to be told of while the test waits.
+		// Send updates of the series while the test waits.
 		Limits:       event.Limits{Refresh: time.Millisecond},
 		FlushTimeout: time.Minute,
 	})

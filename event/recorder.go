@@ -22,41 +22,40 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Options say how a Recorder works. They are read by New.
+// Options of a Recorder. New reads them once.
 type Options struct {
 	Limits
-	// Controller is the name of what reports, such as "example.com/podscaler": a name, with or
-	// without a domain before it. Required.
+	// Controller is the name of the reporting controller, such as "example.com/podscaler": a name,
+	// with or without a domain before it. Required.
 	Controller string
-	// Instance tells the replicas of a controller apart. Empty: Controller and the host name. At
-	// most 128 bytes; the rest is cut.
+	// Instance distinguishes the replicas of a controller. Empty means Controller and the host
+	// name. At most 128 bytes; longer names are cut.
 	Instance string
-	// Scheme tells the kind of objects of Go types. Nil: that of the writer, if it is a Client.
+	// Scheme maps Go types to kinds. Nil means the scheme of the writer, if that is a Client.
 	Scheme *runtime.Scheme
-	// Timeout of one request. Zero or negative: 10 s.
+	// Timeout of one request. Zero or negative means 10 s.
 	Timeout time.Duration
-	// FlushTimeout is how long Run goes on, once its ctx has ended, to send what waits. Zero: 3 s.
-	// Negative: not at all.
+	// FlushTimeout bounds how long Run sends waiting events after its ctx has ended. Zero means 3
+	// s. Negative means no flush.
 	FlushTimeout time.Duration
-	// Logger is where a person is told why events are refused, once for each reason. Nil:
+	// Logger receives why the server rejects events, once for each reason. Nil means
 	// slog.Default().
 	Logger *slog.Logger
 }
 
-// Recorder takes events in and sends them while it runs. All methods may be called from any
-// goroutine.
+// Recorder queues events and sends them while Run runs. Any goroutine may call its methods.
 type Recorder struct {
 	w    client.Writer
 	o    Options
 	runs atomic.Bool
 	wake chan struct{}
 
-	mu   sync.Mutex
-	core *Core
-	over bool // Run has returned
+	mu     sync.Mutex
+	core   *Core
+	closed bool // Run has returned
 }
 
-// New checks the options. It starts nothing; what is recorded before Run waits.
+// New validates the options. It starts no goroutine. Events recorded before Run wait.
 func New(w client.Writer, o Options) (*Recorder, error) {
 	if w == nil {
 		return nil, errors.New("event: writer is nil")
@@ -88,34 +87,34 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	return &Recorder{w: w, o: o, core: NewCore(o.Limits), wake: make(chan struct{}, 1)}, nil
 }
 
-// Event records that something happened to obj. reason and action are single words, for machines
-// too; the rest is the sentence for people, as in fmt.Sprintf. It never blocks.
+// Event records that something happened to obj. reason and action are single words, which machines
+// may match. format and args are the sentence for people, as in fmt.Sprintf. Event never blocks.
 func (r *Recorder) Event(obj object.Object, t Type, reason, action, format string, args ...any) {
-	r.Record(Event{Regarding: r.Ref(obj), Type: t, Reason: reason, Action: action, Note: note(format, args)})
+	r.Record(Event{Regarding: r.Ref(obj), Type: t, Reason: reason, Action: action, Note: noteText(format, args)})
 }
 
 // EventWith is Event with a second object that took part.
 func (r *Recorder) EventWith(obj, related object.Object, t Type, reason, action, format string, args ...any) {
 	ref := r.Ref(related)
-	r.Record(Event{Regarding: r.Ref(obj), Related: &ref, Type: t, Reason: reason, Action: action, Note: note(format, args)})
+	r.Record(Event{Regarding: r.Ref(obj), Related: &ref, Type: t, Reason: reason, Action: action, Note: noteText(format, args)})
 }
 
-func note(format string, args []any) string {
+func noteText(format string, args []any) string {
 	if len(args) == 0 {
 		return format
 	}
 	return fmt.Sprintf(format, args...)
 }
 
-// Record takes an event in. It never blocks. After Run has returned the event is dropped, until
-// Run is called again.
+// Record queues an event. It never blocks. After Run has returned, it drops the event, until Run is
+// called again.
 func (r *Recorder) Record(e Event) {
 	if e.Related != nil {
 		related := *e.Related
 		e.Related = &related
 	}
 	r.mu.Lock()
-	if r.over {
+	if r.closed {
 		r.core.Refuse()
 		r.mu.Unlock()
 		return
@@ -128,8 +127,8 @@ func (r *Recorder) Record(e Event) {
 	}
 }
 
-// Ref is the reference to an object. Where the scheme does not know the kind of its Go type, and
-// the object does not say it, the name of the type stands for it.
+// Ref returns the reference to an object. If neither the object nor the scheme tells its kind, the
+// name of its Go type stands in.
 func (r *Recorder) Ref(obj object.Object) corev1.ObjectReference {
 	if obj == nil || reflect.ValueOf(obj).Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil() {
 		return corev1.ObjectReference{}
@@ -149,25 +148,25 @@ func (r *Recorder) Ref(obj object.Object) corev1.ObjectReference {
 	}
 }
 
-// Stats counts what became of events.
+// Stats returns the counters.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.core.Stats()
 }
 
-// Run sends events until ctx ends, then what still waits within FlushTimeout, and returns the
-// cause of ctx. What is left is dropped. It may be called again then; before that it is
-// run.ErrRunning.
+// Run sends events until ctx ends. Then it sends waiting events for up to FlushTimeout, drops the
+// others, and returns the cause of ctx. It may be called again after it has returned; before that
+// it returns run.ErrRunning.
 func (r *Recorder) Run(ctx context.Context) error {
 	if !r.runs.CompareAndSwap(false, true) {
 		return fmt.Errorf("event recorder: %w", run.ErrRunning)
 	}
 	defer r.runs.Store(false)
 	r.mu.Lock()
-	r.over = false
+	r.closed = false
 	r.mu.Unlock()
-	s := sender{r: r, told: map[string]bool{}}
+	s := sender{r: r, logged: map[string]bool{}}
 	s.run(ctx, true)
 	if r.o.FlushTimeout > 0 {
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
@@ -178,7 +177,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		s.run(flush, false)
 	}
 	r.mu.Lock()
-	r.over = true
+	r.closed = true
 	r.core.Close()
 	r.mu.Unlock()
 	return context.Cause(ctx)

@@ -28,8 +28,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// server is a Writer that keeps events as an API server does. answer, if set, says what is wrong
-// with the n-th request; it may block.
+// server is a Writer that stores events as an API server does. answer, if set, returns the error of
+// the n-th request. It may block.
 type server struct {
 	answer func(ctx context.Context, n int, op client.Op) error
 
@@ -178,8 +178,8 @@ func TestRepeatsAreOneSeries(t *testing.T) {
 	})
 }
 
-// A server that hangs holds up nobody, and costs a bounded number of events.
-func TestNeverBlocks(t *testing.T) {
+// A server that hangs blocks no caller, and costs a bounded number of events.
+func TestHangingServerBlocksNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context, _ int, _ client.Op) error {
 			<-ctx.Done()
@@ -232,8 +232,8 @@ func TestStopFlushes(t *testing.T) {
 	})
 }
 
-// The limits hold in a second Run as well.
-func TestRunAgain(t *testing.T) {
+// The limits also hold in a second Run.
+func TestLimitsHoldInASecondRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		r, stop := running(t, &s, Options{Limits: Limits{Rate: 1, Burst: 5}})
@@ -281,8 +281,8 @@ func TestServerAwayThenBack(t *testing.T) {
 	})
 }
 
-// The answer to a create got lost: it is tried again and counts once.
-func TestLostAnswer(t *testing.T) {
+// The answer to a create is lost. The create is tried again and counts once.
+func TestLostAnswerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		lost := lostAnswers{&s}
@@ -325,7 +325,7 @@ func TestEventExpiredOnTheServer(t *testing.T) {
 	})
 }
 
-func TestRefusedIsLoggedOnce(t *testing.T) {
+func TestRejectionIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server{answer: func(context.Context, int, client.Op) error {
 			return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "no"}}
@@ -346,7 +346,7 @@ func TestRefusedIsLoggedOnce(t *testing.T) {
 	})
 }
 
-func TestNew(t *testing.T) {
+func TestNewNamesTheBadOption(t *testing.T) {
 	for _, test := range []struct {
 		w    client.Writer
 		o    Options

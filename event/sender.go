@@ -17,11 +17,11 @@ import (
 
 // sender is the loop of Run.
 type sender struct {
-	r    *Recorder
-	told map[string]bool // reasons for which a person was told that events are refused
+	r      *Recorder
+	logged map[string]bool // reasons of rejections that were logged
 }
 
-// run sends what is ready until ctx ends or, unless it is to wait for more, nothing waits.
+// run sends ready events until ctx ends or, unless forMore, until no event waits.
 func (s *sender) run(ctx context.Context, forMore bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -59,15 +59,15 @@ func (s *sender) send(ctx context.Context, next *Series) (Outcome, time.Duration
 	var err error
 	if next.Created() {
 		patch := client.MergePatch(map[string]any{"series": series(next)})
-		_, err = client.Patch(call, s.r.w, s.blank(next), patch)
+		_, err = client.Patch(call, s.r.w, s.stub(next), patch)
 	} else {
 		_, err = client.Create(call, s.r.w, s.object(next))
 	}
-	return s.judge(ctx, next, err)
+	return s.classify(ctx, next, err)
 }
 
-// judge says what an error means for an event.
-func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
+// classify maps the error of a request to an Outcome and the wait that the server asks for.
+func (s *sender) classify(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
 	switch {
 	case err == nil:
 		return Done, 0
@@ -75,36 +75,36 @@ func (s *sender) judge(ctx context.Context, next *Series, err error) (Outcome, t
 		return Again, 0
 	case !next.Created() && apierrors.IsAlreadyExists(err):
 		if next.Retried() {
-			return Done, 0 // the attempt before has worked after all
+			return Done, 0 // the attempt before has succeeded after all
 		}
 		return Missing, 0
 	case next.Created() && apierrors.IsNotFound(err):
-		return Missing, 0 // events do not live long on the server
+		return Missing, 0 // the server keeps events for a short time only
 	}
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || passes(status.Status().Code) {
+	if !errors.As(err, &status) || temporary(status.Status().Code) {
 		after, _ := client.RetryAfter(err)
 		return Again, after
 	}
 	reason := string(status.Status().Reason)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return Drop, 0 // nobody can do anything about it
+		return Drop, 0 // not worth a log line: nobody can act on it
 	}
-	if !s.told[reason] {
-		s.told[reason] = true
-		s.r.o.Logger.Warn("events are refused and dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
+	if !s.logged[reason] {
+		s.logged[reason] = true
+		s.r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
 	}
 	return Drop, 0
 }
 
-// passes reports whether what a status code tells may pass.
-func passes(code int32) bool {
+// temporary reports whether a status code is of a temporary failure.
+func temporary(code int32) bool {
 	return code >= 500 || code == 0 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout ||
 		code == http.StatusUnauthorized || code == http.StatusConflict
 }
 
-// blank is the object of an event with nothing but its name.
-func (s *sender) blank(next *Series) *eventsv1.Event {
+// stub returns the object of an event with only its namespace and name.
+func (s *sender) stub(next *Series) *eventsv1.Event {
 	namespace := next.Event.Regarding.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
@@ -113,7 +113,7 @@ func (s *sender) blank(next *Series) *eventsv1.Event {
 }
 
 func (s *sender) object(next *Series) *eventsv1.Event {
-	e := s.blank(next)
+	e := s.stub(next)
 	e.EventTime = metav1.NewMicroTime(next.First)
 	e.ReportingController, e.ReportingInstance = s.r.o.Controller, s.r.o.Instance
 	e.Action, e.Reason = next.Event.Action, next.Event.Reason

@@ -1,4 +1,7 @@
-// Package finalizer cleans up before an object goes.
+// Package finalizer runs a clean-up before an object is deleted.
+//
+// [Run] adds the finalizer, or runs the clean-up and removes the finalizer. It returns the object
+// to reconcile, or nil if the reconcile must end with [Result]:
 //
 //	g, err := finalizer.Run(ctx, c, g, "webapp.example.com/cleanup",
 //		finalizer.Do("release the address", r.release),
@@ -14,16 +17,16 @@
 //	being        yes ── step 1 … n ─► nil; the finalizer is removed after the last one
 //	deleted      no ────────────────► nil
 //
-// The object to go on with is the one that Run returns, and there is none where the reconcile must
-// end: a reconciler that went on for an object whose finalizer it has removed would make its
-// children again, with nobody left to delete them.
+// Continue only with the object that Run returns. Run returns nil where the reconcile must end. A
+// reconciler that continued after its finalizer was removed would create its children again, and
+// nothing would delete them.
 //
-// The finalizer is on the server before Run returns the object, so whatever is done after that is
-// cleaned up, also when the process dies in between. Nothing is kept about which steps are done:
-// after a crash or a failure all of them run again, from the first. Each must therefore find out by
-// itself whether it has anything to do, and be happy with what is gone already.
+// The finalizer is on the server before Run returns the object. So everything done after that is
+// cleaned up, even if the process dies in between. Run keeps no record of finished steps: after a
+// crash or a failure all steps run again, from the first. Each step must find out itself whether it
+// has anything to do, and must accept that it is done.
 //
-// The finalizer is added and removed by a JSON patch that tests what it relies on (the uid, and the
-// list of finalizers, or the place of this one in it), so that what others change meanwhile is
-// neither undone nor in the way.
+// Run adds and removes the finalizer by a JSON patch. The patch tests the uid, and the list of
+// finalizers or the position of this one in it. It does not undo
+// concurrent changes, and concurrent changes of other fields do not make it fail.
 package finalizer

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// InvalidError says what Run was called with that it cannot work with. Nothing was sent.
+// InvalidError says that an argument of Run is invalid. Nothing was sent.
 type InvalidError struct {
 	// Field is "obj", "name" or "steps[i]".
 	Field   string
@@ -14,9 +14,9 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("finalizer: %s %s", e.Field, e.Problem) }
 
-// StepError says which step of a clean-up failed, or waits. The finalizer is still there.
+// StepError says which step of a clean-up failed or waits. The finalizer is still on the object.
 type StepError struct {
-	// Finalizer and Object are what is cleaned up: the object by its type and key.
+	// Finalizer and Object name the clean-up: the object by its type and key.
 	Finalizer, Object string
 	Step              string
 	Err               error
@@ -26,10 +26,10 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("finalizer %s of %s: step %q: %v", e.Finalizer, e.Object, e.Step, e.Err)
 }
 
-// Unwrap returns what the step said.
+// Unwrap returns the error of the step.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// WaitError is a clean-up that is not done yet; see [Wait] and [Result].
+// WaitError says that a clean-up is not finished; see [Wait] and [Result].
 type WaitError struct {
 	After time.Duration
 	Why   string
@@ -37,9 +37,10 @@ type WaitError struct {
 
 func (e *WaitError) Error() string { return fmt.Sprintf("waits %v: %s", e.After, e.Why) }
 
-// ChangedError says that the object on the server is not the one that was read: another of its
-// name, one that is being deleted by now, or one with other finalizers. The finalizer was neither
-// added nor removed. The reconcile that returns the error is called again, on a newer view.
+// ChangedError says that the object on the server differs from the one that was read. It may be
+// another object of that name, be under deletion now, or have other finalizers. Run neither added
+// nor removed the finalizer. Return the error from the reconcile, which is then called again with a
+// newer object.
 type ChangedError struct {
 	Finalizer, Object string
 	Err               error
@@ -49,5 +50,5 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("finalizer %s of %s: the object changed after it was read: %v", e.Finalizer, e.Object, e.Err)
 }
 
-// Unwrap returns the answer of the server.
+// Unwrap returns the error of the server.
 func (e *ChangedError) Unwrap() error { return e.Err }

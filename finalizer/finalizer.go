@@ -22,24 +22,23 @@ type Step[O object.Object] struct {
 	do   func(context.Context, O) error
 }
 
-// Do is the step of a clean-up that is called name in errors. do is called again after every
-// failure and every restart, and must then do what is left to do, if anything. It may answer with
-// [Wait] while something takes its time.
+// Do returns a step; errors name it. do is called again after every failure and every restart. It
+// must then do what is left to do, if anything. It may return [Wait] if it must wait for something.
 func Do[O object.Object](name string, do func(context.Context, O) error) Step[O] {
 	return Step[O]{name: name, do: do}
 }
 
-// Run makes sure that the object has the finalizer, or, once it is being deleted, runs the steps
-// in order and removes the finalizer. It returns the object to go on with, as the server has it;
-// or nil, and then the reconcile must return [Result] of the error, which may be nil.
+// Run makes sure that the object has the finalizer. Once the object is being deleted, Run calls the
+// steps in order and then removes the finalizer. It returns the object to continue with, as the
+// server has it. If it returns nil, the reconcile must return [Result] of the error, which may be
+// nil.
 //
-// No step runs for an object that lives or that does not have the finalizer, and none after one
-// that failed or once ctx has ended. An object that is gone already is not an error. What the
-// object is given as stays as it is.
+// No step runs while the object lives, or if it does not have the finalizer. No step runs after a
+// failed one, or once ctx has ended. An object that is already deleted is not an error. Run does
+// not change obj.
 //
-// Errors are *InvalidError; *StepError; *WaitError within a *StepError; *ChangedError where the
-// object is not as it was read, so that the finalizer was not added or not removed; and those of
-// the client.
+// Errors: *InvalidError; *StepError; *WaitError within a *StepError; *ChangedError if the object is
+// not as it was read, so that the finalizer was not added or removed; those of the client.
 func Run[T any, P object.Ptr[T]](ctx context.Context, w client.Writer, obj P, name string, steps ...Step[P]) (P, error) {
 	if err := check(obj == nil, name, steps); err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func check[O object.Object](isNil bool, name string, steps []Step[O]) error {
 		case s.do == nil:
 			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q has no function", s.name)}
 		case slices.ContainsFunc(steps[:i], same):
-			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is there twice", s.name)}
+			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is given twice", s.name)}
 		}
 	}
 	return nil
@@ -87,7 +86,7 @@ type run[T any, P object.Ptr[T]] struct {
 	name, at string
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -100,7 +99,7 @@ func (r *run[T, P]) sameObject() operation {
 	return operation{"test", "/metadata/uid", r.obj.GetUID()}
 }
 
-// add adds the finalizer to the list as it was read: a test of null holds where there is no list.
+// add adds the finalizer to the list as it was read. A test of null passes if there is no list.
 func (r *run[T, P]) add(ctx context.Context) (P, error) {
 	ops := []operation{r.sameObject(), {"test", path, nil}, {"add", path, []string{r.name}}}
 	if had := r.obj.GetFinalizers(); len(had) > 0 {
@@ -114,7 +113,7 @@ func (r *run[T, P]) add(ctx context.Context) (P, error) {
 		return nil, &ChangedError{Finalizer: r.name, Object: r.at, Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("add finalizer %s to %s: %w", r.name, r.at, err)
-	case got.GetDeletionTimestamp() != nil: // a server that let it pass
+	case got.GetDeletionTimestamp() != nil: // if the server accepted it
 		return nil, &ChangedError{Finalizer: r.name, Object: r.at, Err: errors.New("it is being deleted")}
 	}
 	return got, nil
@@ -147,9 +146,9 @@ func (r *run[T, P]) cleanUp(ctx context.Context, steps []Step[P]) error {
 	return fmt.Errorf("remove finalizer %s from %s: %w", r.name, r.at, err)
 }
 
-// changed reports whether the server refused because the object is not as it was read. A test that
-// does not hold is a client.InvalidError without a field; a new finalizer on an object that is being deleted
-// is one of metadata.finalizers.
+// changed reports whether the server rejected the patch because the object is not as it was read. A
+// failed test is an Invalid without a field. A new finalizer on an object under deletion is an
+// Invalid of metadata.finalizers.
 func changed(err error) bool {
 	if _, ok := errors.AsType[*client.ConflictError](err); ok {
 		return true
@@ -158,8 +157,8 @@ func changed(err error) bool {
 	return ok && !slices.ContainsFunc(e.Fields, func(f client.FieldProblem) bool { return f.Path != "metadata.finalizers" })
 }
 
-// Result is what a reconcile returns when [Run] gave it no object to go on with: another look after
-// the time of a [Wait], the error, or nothing.
+// Result returns the result of a reconcile for which [Run] returned no object: a requeue after the
+// time of a [Wait], the error, or nothing.
 func Result(err error) (reconcile.Result, error) {
 	if w, ok := errors.AsType[*WaitError](err); ok {
 		return reconcile.Result{RequeueAfter: w.After}, nil
@@ -167,9 +166,9 @@ func Result(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// Wait is the answer of a step that has done what it can and waits for something outside: the steps
-// run again after that time, or when the object changes. The finalizer stays until then. Zero and
-// negative mean one second. why is for people.
+// Wait is the error of a step that waits for something outside the program. The steps run again
+// after that time, or when the object changes. The finalizer stays until then. Zero and negative
+// mean one second. why is for people.
 func Wait(after time.Duration, why string) error {
 	if after <= 0 {
 		after = time.Second

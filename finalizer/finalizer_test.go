@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// offline refuses every write.
+// offline rejects every write.
 type offline struct{ t testing.TB }
 
 func (o offline) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -25,7 +25,7 @@ func (o offline) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return nil, errors.New("offline")
 }
 
-func TestRefuses(t *testing.T) {
+func TestRunNamesTheBadArgument(t *testing.T) {
 	nop := func(context.Context, *corev1.ConfigMap) error { return nil }
 	g := &corev1.ConfigMap{}
 	for want, call := range map[string]func() (*corev1.ConfigMap, error){
@@ -44,7 +44,7 @@ func TestRefuses(t *testing.T) {
 		`steps[1] "b" has no function`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do[*corev1.ConfigMap]("b", nil))
 		},
-		`steps[1] "a" is there twice`: func() (*corev1.ConfigMap, error) {
+		`steps[1] "a" is given twice`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do("a", nop))
 		},
 	} {
@@ -60,8 +60,8 @@ type failing struct{ err error }
 
 func (f failing) Write(context.Context, client.Op) (object.Object, error) { return nil, f.err }
 
-// What the server says for other reasons is passed on as it is.
-func TestOtherErrors(t *testing.T) {
+// Other errors of the server are returned unchanged.
+func TestOtherServerErrorsArePassedOn(t *testing.T) {
 	down := errors.New("down")
 	lives := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "g"}}
 	going := lives.DeepCopy()
@@ -86,7 +86,7 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// memory is a server of one object, as far as finalizers go.
+// memory is a server with one object, and handles only patches of finalizers.
 type memory struct{ obj *corev1.ConfigMap }
 
 func (m *memory) Write(_ context.Context, op client.Op) (object.Object, error) {
@@ -94,7 +94,7 @@ func (m *memory) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return m.obj.DeepCopy(), nil
 }
 
-// A reconciler that holds something outside the cluster for each of its objects.
+// A reconciler that holds an address outside the cluster for each of its objects.
 func ExampleRun() {
 	server := &memory{}
 	release := func(_ context.Context, g *corev1.ConfigMap) error {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { planetest.Main(m) }
 
 type step = finalizer.Step[*corev1.ConfigMap]
 
-// cluster is a namespace, and a client that counts what it sends.
+// cluster is a namespace, and a client that counts its requests.
 type cluster struct {
 	*client.Live
 	t    *testing.T
@@ -62,7 +62,7 @@ func (c *cluster) get(name string) *corev1.ConfigMap {
 	return got
 }
 
-// delete deletes the object and returns what is left of it.
+// delete deletes the object and returns its state on the server.
 func (c *cluster) delete(name string) *corev1.ConfigMap {
 	c.t.Helper()
 	c.check(client.Delete(c.t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: name}}))
@@ -92,11 +92,11 @@ func (c *cluster) gone(name string) {
 	}
 }
 
-func TestAdd(t *testing.T) {
+func TestAddKeepsConcurrentChanges(t *testing.T) {
 	c := newCluster(t)
 	for _, others := range [][]string{nil, {"example.com/other"}} {
 		read := c.create(fmt.Sprintf("g%d", len(others)), others...)
-		// Whatever else changes meanwhile stays and is not in the way.
+		// Concurrent changes of other fields stay and do no harm.
 		c.edit(read, func(g *corev1.ConfigMap) { g.Data = map[string]string{"a": "b"} })
 		g, err := finalizer.Run[corev1.ConfigMap](t.Context(), c, read, name)
 		c.check(err)
@@ -117,8 +117,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// Nothing is added to what is not as it was read.
-func TestAddToWhatChanged(t *testing.T) {
+// Run adds nothing to an object that has changed since it was read.
+func TestChangedObjectGetsNoFinalizer(t *testing.T) {
 	c := newCluster(t)
 	for what, change := range map[string]func(*corev1.ConfigMap){
 		"finalizer-of-another": func(g *corev1.ConfigMap) {
@@ -157,9 +157,9 @@ func TestAddToWhatChanged(t *testing.T) {
 	})
 }
 
-// A clean-up that is interrupted starts again from the first step; the finalizer goes after the
-// last one.
-func TestCleanUp(t *testing.T) {
+// A clean-up that is interrupted starts again from the first step. The finalizer is removed after
+// the last one.
+func TestInterruptedCleanUpStartsAgain(t *testing.T) {
 	c := newCluster(t)
 	c.create("g", name, "example.com/other")
 	read := c.delete("g")
@@ -184,7 +184,7 @@ func TestCleanUp(t *testing.T) {
 	if !object.HasFinalizer(c.get("g"), name) {
 		t.Fatal("the finalizer went before the last step")
 	}
-	// Our own status writes, and others, must not keep the finalizer.
+	// Writes of the status, ours or others', must not keep the finalizer.
 	c.edit(read, func(g *corev1.ConfigMap) { g.Data = map[string]string{"a": "b"} })
 	answer = nil
 	g, err = finalizer.Run(t.Context(), c, read, name, steps...)
@@ -198,7 +198,7 @@ func TestCleanUp(t *testing.T) {
 	if !slices.Equal(left.Finalizers, []string{"example.com/other"}) || left.Data["a"] != "b" {
 		t.Errorf("left: %q, %v", left.Finalizers, left.Data)
 	}
-	// On the old view it runs again, and finds out that it is done.
+	// With the outdated object the steps run again, and find that they are done.
 	_, err = finalizer.Run(t.Context(), c, read, name, steps...)
 	if _, ok := errors.AsType[*finalizer.ChangedError](err); !ok {
 		t.Errorf("on the old view: %v", err)
@@ -214,7 +214,7 @@ func TestCleanUp(t *testing.T) {
 	c.gone("g")
 }
 
-func TestStopsBetweenSteps(t *testing.T) {
+func TestEndedContextStopsBetweenSteps(t *testing.T) {
 	c := newCluster(t)
 	c.create("g", name)
 	read := c.delete("g")

@@ -2,9 +2,14 @@
 //
 //	store.Change ──► Handler ── add(request) ──► queue
 //
-// A request may depend on what an object said before a change as well as on what it says after:
-// a child that drops its owner changes the lot of the owner it had. So every handler here looks at
-// the old and the new state, and at the last state of what is gone.
+//	controller.Watches[corev1.Pod](handler.Map(servicesOf))              // a function of the object
+//	controller.Watches[corev1.Pod](handler.Owner[appsv1.ReplicaSet](handler.Any))
+//
+// [Map] and [MapHeader] take a function of each state of the object, [Func] a function of the change. They
+// return requests and an error; after an error they are called again. [Self] requests the object itself.
+//
+// A request may depend on the state before the change: if a child drops its owner, that owner needs a
+// reconcile. So these handlers look at the old and at the new state, and at the last state of a deleted object.
 package handler
 
 import (
@@ -19,43 +24,43 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handler finds the requests that an event causes. The cache shows the change by then. It must not
-// change what it is shown. Calls for one watch are made one after another, on a goroutine of its own:
-// a handler that takes long delays its controller and nobody else, and is named after a second.
+// Handler adds the requests that an event causes. The cache shows the change before the call. The handler must
+// not modify its arguments. Calls for one watch are made one after another, on a goroutine of its own. A slow
+// handler delays its own controller alone, and is reported after a second.
 //
-// After an error or a panic it is called again with the same change, with growing delay, up to five
-// minutes, for as long as that lasts; other objects of the watch are not held up by it. An object
-// that cannot be decoded is the exception: it stays so until it changes.
+// After an error or a panic the handler is called again with the same change until it succeeds, after a delay
+// that grows to five minutes. Other objects of the watch do not wait for that. It is not called again for an
+// object that cannot be decoded, until that changes.
 //
-// What was added before an error or a panic stays added. add is called before the handler returns,
-// and on its goroutine.
+// Requests that were added before an error or a panic stay added. The handler calls add before it returns, on its
+// own goroutine.
 type Handler[R comparable] interface {
-	// Handle adds what the change of an object causes. Adding a request twice is harmless.
+	// Handle adds the requests that the change of an object causes. Adding a request twice is harmless.
 	Handle(ctx context.Context, c store.Change, add func(R)) error
-	// HandleGeneric adds what an event from outside the cluster causes.
+	// HandleGeneric adds the requests that an object from outside the cluster causes.
 	HandleGeneric(ctx context.Context, o object.Object, add func(R)) error
 }
 
-// Binder is a handler that must know the kinds of the cluster before it can work. Check is called
-// when the controller is made, without going to the server; Bind when the controller starts, and
-// again if it failed; ctx ends when the controller stops. The handler that Bind returns is the one
-// that is used.
+// Binder is a handler that must know the kinds of the cluster before it can work. The controller uses the handler
+// that Bind returns in its place.
 type Binder[R comparable] interface {
 	Handler[R]
-	// Check reports what can be known to be wrong from the scheme alone.
+	// Check reports errors that the scheme alone shows. It is called when the controller is made, and sends
+	// nothing to the server.
 	Check(s *runtime.Scheme) error
+	// Bind is called when the controller starts, and again after an error. ctx ends when the controller stops.
 	Bind(ctx context.Context, s *runtime.Scheme, m meta.RESTMapper) (Handler[R], error)
 }
 
-// TypeError says that a handler for one Go type was given an object of another.
+// TypeError says that a handler for one Go type was given an object of another one.
 type TypeError struct {
 	Want, Got object.Object
 }
 
 func (e *TypeError) Error() string { return fmt.Sprintf("handler for %T given a %T", e.Want, e.Got) }
 
-// NeverBlocks reports whether a handler is one of this package that runs no function of its user.
-// Controllers call such ones on the goroutine that applies changes to the cache.
+// NeverBlocks reports whether a handler runs no function of a user: [Self], and [Owner] after Bind. Controllers call
+// such handlers on the goroutine that applies changes to the cache.
 func NeverBlocks[R comparable](h Handler[R]) bool {
 	_, ok := h.(interface{ neverBlocks() })
 	return ok
@@ -79,8 +84,8 @@ func (self) HandleGeneric(_ context.Context, o object.Object, add func(reconcile
 	return nil
 }
 
-// states yields the entries that a change is about, each once: the old, the new, and the last of
-// what is gone.
+// states are the distinct entries of a change: the old one, and the new one or, of a deleted object, the last one.
+// Elements may be nil.
 func states(c store.Change) (entries [2]*store.Entry) {
 	entries[0] = c.Old
 	switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -63,12 +64,12 @@ func requests(t *testing.T, h handler.Handler[reconcile.Request], c store.Change
 }
 
 // byApp stands for a mapping function: the request is named after a label of the object.
-func byApp(_ context.Context, p *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
 
-func byAppOf(_ context.Context, h *object.Header) []reconcile.Request {
-	return []reconcile.Request{{Namespace: h.Namespace, Name: h.Labels["app"]}}
+func byAppOf(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
+	return []reconcile.Request{{Namespace: h.Namespace, Name: h.Labels["app"]}}, nil
 }
 
 func TestMapsOldAndNew(t *testing.T) {
@@ -117,13 +118,13 @@ func TestMapOfWhatCannotBeDecoded(t *testing.T) {
 func TestMapPanicsOnOneState(t *testing.T) {
 	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("bad")), New: entry(t, pod("shop"))}
 	for name, h := range map[string]handler.Handler[reconcile.Request]{
-		"Map": handler.Map(func(ctx context.Context, p *corev1.Pod) []reconcile.Request {
+		"Map": handler.Map(func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if p.Labels["app"] == "bad" {
 				panic("bad")
 			}
 			return byApp(ctx, p)
 		}),
-		"MapHeader": handler.MapHeader(func(ctx context.Context, h *object.Header) []reconcile.Request {
+		"MapHeader": handler.MapHeader(func(ctx context.Context, h *object.Header) ([]reconcile.Request, error) {
 			if h.Labels["app"] == "bad" {
 				panic("bad")
 			}
@@ -209,16 +210,20 @@ func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
 }
 
 func TestOwnerThatCannotBeBound(t *testing.T) {
-	unknown := handler.OwnerOf(&metav1.PartialObjectMetadata{}, handler.Any).(handler.Binder[reconcile.Request])
+	unknown := handler.OwnerKind[metav1.PartialObjectMetadata](schema.GroupVersionKind{}, handler.Any).(handler.Binder[reconcile.Request])
 	err := unknown.Check(runtime.NewScheme())
 	if _, ok := errors.AsType[*object.UnknownKindError](err); !ok {
 		t.Errorf("an owner of no kind: %v", err)
 	}
-	custom := &metav1.PartialObjectMetadata{}
-	custom.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Shop"})
-	b := handler.OwnerOf(custom, handler.Any).(handler.Binder[reconcile.Request])
+	another := handler.OwnerKind[corev1.Pod](corev1.SchemeGroupVersion.WithKind("Node"), handler.Any).(handler.Binder[reconcile.Request])
+	err = another.Check(scheme.New())
+	if _, ok := errors.AsType[*object.UnknownKindError](err); !ok || !strings.Contains(err.Error(), "Kind=Node") {
+		t.Errorf("a kind that the type does not have: %v", err)
+	}
+	custom := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Shop"}
+	b := handler.OwnerKind[metav1.PartialObjectMetadata](custom, handler.Any).(handler.Binder[reconcile.Request])
 	if err := b.Check(runtime.NewScheme()); err != nil {
-		t.Errorf("a kind that the object names itself: %v", err)
+		t.Errorf("a kind known at run time: %v", err)
 	}
 	if _, err := b.Bind(context.Background(), runtime.NewScheme(), mapper()); !meta.IsNoMatchError(errors.Unwrap(err)) {
 		t.Errorf("a kind that the server does not have: %v", err)
@@ -271,8 +276,8 @@ func TestGeneric(t *testing.T) {
 
 // A Pod changes hands: both the Service that selected it and the one that does now are looked at.
 func ExampleMap() {
-	servicesOf := func(ctx context.Context, p *corev1.Pod) []reconcile.Request {
-		return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}
+	servicesOf := func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 	}
 	entry := func(app string) *store.Entry {
 		b, _ := json.Marshal(pod(app))
@@ -286,4 +291,59 @@ func ExampleMap() {
 	// Output:
 	// web/shop
 	// web/bar
+}
+
+// A function of a change is called once for it, and what it returns beside an error is requested.
+func TestFuncIsCalledOnceForAChange(t *testing.T) {
+	a, b := entry(t, pod("shop")), entry(t, pod("bar"))
+	failed := errors.New("failed")
+	var err error
+	var seen []store.Change
+	h := handler.Func(func(_ context.Context, c store.Change) ([]reconcile.Request, error) {
+		seen = append(seen, c)
+		return []reconcile.Request{c.Key}, err
+	})
+	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: a, New: b}
+	if got := requests(t, h, c); !slices.Equal(got, []string{"web/a"}) || len(seen) != 1 || seen[0].Old != a || seen[0].New != b {
+		t.Errorf("requests %v for %v", got, seen)
+	}
+	err = failed
+	var got []string
+	if err := h.Handle(t.Context(), c, func(r reconcile.Request) { got = append(got, r.String()) }); err != failed || !slices.Equal(got, []string{"web/a"}) {
+		t.Errorf("%v, %v; want the request and the error", got, err)
+	}
+	if err := h.HandleGeneric(t.Context(), pod("shop"), nil); !errors.Is(err, handler.ErrNoGeneric) {
+		t.Errorf("from outside the cluster: %v", err)
+	}
+	if handler.NeverBlocks(h) {
+		t.Error("a function of the user may block")
+	}
+}
+
+// New of package controller refuses a nil handler.
+func TestNilFunctionsMakeNilHandlers(t *testing.T) {
+	if handler.Map[corev1.Pod, reconcile.Request](nil) != nil || handler.MapHeader[reconcile.Request](nil) != nil || handler.Func[reconcile.Request](nil) != nil {
+		t.Error("a handler of no function")
+	}
+}
+
+// An object whose spec has changed asks for another look at the quota of its namespace.
+func ExampleFunc() {
+	quotaOf := func(_ context.Context, c store.Change) ([]reconcile.Request, error) {
+		if c.Old == nil || c.New == nil || c.New.Generation() <= c.Old.Generation() {
+			return nil, nil
+		}
+		return []reconcile.Request{{Namespace: c.Key.Namespace, Name: "quota"}}, nil
+	}
+	entry := func(generation int64) *store.Entry {
+		p := pod("shop")
+		p.Generation = generation
+		b, _ := json.Marshal(p)
+		e, _ := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+		return e
+	}
+	h := handler.Func(quotaOf) // controller.Watches[appsv1.Deployment](h)
+	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(1), New: entry(2)}
+	h.Handle(context.Background(), c, func(r reconcile.Request) { fmt.Println(r) })
+	// Output: web/quota
 }

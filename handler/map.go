@@ -9,31 +9,26 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// MapErr requests what f says of an object: of the old state and of the new one. f owns the object
-// it is given. Reads should go to a cache; ctx ends when the controller stops. f must not assume that
-// the object still exists.
+// Map requests what f returns for an object. f is called for the old state and for the new state of
+// a change, and for an object from outside the cluster. f owns the object. It should read from a
+// cache, and must not assume that the object still exists. ctx ends when the controller stops.
 //
-// If f fails, as a read of a cache that has not synced does, its error is returned: controllers call
-// the handler again; see [Handler]. What f returned beside the error is requested. If one state cannot
-// be decoded, or f fails or panics on it, f is still called for the other state.
-func MapErr[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) ([]R, error)) Handler[R] {
-	return mapped[T, R, P]{f}
-}
-
-// Map is [MapErr] for a function that cannot fail. One that reads anything can: it would have to keep
-// the error to itself, and what it does not request then nobody does.
-func Map[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) []R) Handler[R] {
+// What f returns beside an error is requested. Controllers call the handler again after an error;
+// see [Handler]. So f returns the errors of its reads, such as that of a cache that has not synced.
+// If one state cannot be decoded, or f fails or panics on it, f is still called for the other state.
+// A nil f makes a nil Handler.
+func Map[T any, R comparable, P object.Ptr[T]](f func(ctx context.Context, obj P) ([]R, error)) Handler[R] {
 	if f == nil {
-		return mapped[T, R, P]{}
+		return nil
 	}
-	return mapped[T, R, P]{func(ctx context.Context, obj P) ([]R, error) { return f(ctx, obj), nil }}
+	return mapped[T, R, P]{f}
 }
 
 type mapped[T any, R comparable, P object.Ptr[T]] struct {
 	f func(ctx context.Context, obj P) ([]R, error)
 }
 
-// addAll adds what a function returned.
+// addAll adds the requests also when there is an error, which it returns.
 func addAll[R comparable](requests []R, err error, add func(R)) error {
 	for _, r := range requests {
 		add(r)
@@ -52,7 +47,7 @@ func (m mapped[T, R, P]) Handle(ctx context.Context, c store.Change, add func(R)
 	})
 }
 
-// eachState calls f with every state that a change is about, whatever becomes of the others.
+// eachState calls f with the states of a change. An error or a panic for one does not skip the other.
 func eachState(c store.Change, f func(*store.Entry) error) error {
 	var errs []error
 	for _, e := range states(c) {
@@ -72,23 +67,17 @@ func (m mapped[T, R, P]) HandleGeneric(ctx context.Context, o object.Object, add
 	return addAll(requests, err, add)
 }
 
-// Accepts is the Go type that the handler decodes into, so that a watch of another one can be
-// refused when the controller is made.
+// Accepts is the Go type that the handler decodes into. A watch of another type is refused when the
+// controller is made.
 func (m mapped[T, R, P]) Accepts() object.Object { return P(new(T)) }
 
-// MapHeaderErr requests what f says of the header of an object: of the old state and of the new one.
-// Nothing is decoded. The header is a copy for f. An object that was set aside has a
-// header too, with its key at least. Errors are those of [MapErr].
-func MapHeaderErr[R comparable](f func(ctx context.Context, h *object.Header) ([]R, error)) Handler[R] {
-	return headers[R]{f}
-}
-
-// MapHeader is [MapHeaderErr] for a function that cannot fail.
-func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) []R) Handler[R] {
+// MapHeader is [Map] for a function of metadata. Nothing is decoded. The header is a copy that belongs
+// to f. An object that was set aside has a header too, with its key at least.
+func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) ([]R, error)) Handler[R] {
 	if f == nil {
-		return headers[R]{}
+		return nil
 	}
-	return headers[R]{func(ctx context.Context, h *object.Header) ([]R, error) { return f(ctx, h), nil }}
+	return headers[R]{f}
 }
 
 type headers[R comparable] struct {

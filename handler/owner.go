@@ -15,36 +15,44 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Owners says which of the owners of an object count.
+// Owners selects owner references.
 type Owners bool
 
 const (
-	// Controlling is the one owner that has controller: true.
+	// Controlling is the one owner reference with controller: true.
 	Controlling Owners = true
-	// Any is every owner.
+	// Any is every owner reference.
 	Any Owners = false
 )
 
-// Owner requests the owners of an object that are of type T, those it had before the change and
-// those it has after. Group and kind of the reference must be those of T; its version need not be.
+// Owner requests the owners of type T of the changed object, of its old and its new state. A
+// reference matches by group and kind; its version may be another one.
 func Owner[T any, P object.Ptr[T]](which Owners) Handler[reconcile.Request] {
-	return OwnerOf(P(new(T)), which)
+	return OwnerKind[T, P](schema.GroupVersionKind{}, which)
 }
 
-// OwnerOf is [Owner] for a kind that is named by a value: an unstructured or metadata-only
-// object names it by its apiVersion and kind, any other by its Go type.
-func OwnerOf(proto object.Object, which Owners) Handler[reconcile.Request] {
-	return unbound{proto, bool(which)}
+// OwnerKind is [Owner] for a kind that is known at run time: T is unstructured.Unstructured or
+// metav1.PartialObjectMetadata. A kind that does not agree with another T is an error of Check.
+func OwnerKind[T any, P object.Ptr[T]](kind schema.GroupVersionKind, which Owners) Handler[reconcile.Request] {
+	proto := P(new(T))
+	if !kind.Empty() {
+		proto.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	return unbound{proto, kind, bool(which)}
 }
 
-// unbound is an owner handler that does not know yet whether the owner has a namespace.
+// unbound is an owner handler before Bind: whether the owner has a namespace is not known yet.
 type unbound struct {
 	proto      object.Object
+	asked      schema.GroupVersionKind // the kind as the caller named it; empty: by the Go type
 	controller bool
 }
 
 func (u unbound) kind(s *runtime.Scheme) (schema.GroupVersionKind, error) {
 	gvk, err := object.KindOf(s, u.proto)
+	if err == nil && !u.asked.Empty() && gvk != u.asked {
+		err = &object.UnknownKindError{Type: fmt.Sprintf("%T", u.proto), Err: fmt.Errorf("it is %s, not %s", gvk, u.asked)}
+	}
 	if err != nil {
 		return gvk, fmt.Errorf("owner: %w", err)
 	}
@@ -74,7 +82,7 @@ func (u unbound) Bind(ctx context.Context, s *runtime.Scheme, m meta.RESTMapper)
 	}, nil
 }
 
-// mappingOf asks within ctx where the mapper can be asked so, as that of package client can.
+// mappingOf asks the mapper, under ctx if the mapper takes one, as that of package client does.
 func mappingOf(ctx context.Context, m meta.RESTMapper, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	if m, ok := m.(interface {
 		Mapping(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error)
@@ -125,7 +133,7 @@ func (o owner) request(namespace string, owners iter.Seq[object.Owner], add func
 			continue
 		}
 		if o.namespaced && namespace == "" {
-			continue // what has no namespace cannot be owned by what has one
+			continue // a cluster-scoped object cannot have a namespaced owner
 		}
 		key := object.Key{Name: ref.Name}
 		if o.namespaced {

@@ -2,9 +2,9 @@ package leader
 
 import "time"
 
-// clock is the monotonic time since it was made, with the time that the machine was suspended if
-// the system tells it. Where it does not, or in the virtual time of a test, it is that of package
-// time.
+// clock counts monotonic time since it was made. It includes the time that the machine was
+// suspended, if the system reports it. Otherwise, and in the virtual time of a test, it is the
+// clock of package time.
 type clock struct {
 	start time.Time
 	boot  time.Duration // at the start
@@ -15,7 +15,7 @@ func newClock() *clock {
 	return &clock{start: time.Now(), boot: boot}
 }
 
-// now reads both clocks and takes the one that has gone further.
+// now returns the larger of the two clocks.
 func (c *clock) now() time.Duration {
 	mono := time.Since(c.start)
 	if boot, ok := sinceBoot(); ok {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot counts while the machine is suspended, which the monotonic clock does not.
+// sinceBoot returns CLOCK_BOOTTIME, which counts while the machine is suspended. The monotonic
+// clock does not.
 func sinceBoot() (time.Duration, bool) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {

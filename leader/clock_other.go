@@ -4,5 +4,5 @@ package leader
 
 import "time"
 
-// sinceBoot: there is no other clock.
+// sinceBoot reports false: the system has no clock that counts suspended time.
 func sinceBoot() (time.Duration, bool) { return 0, false }

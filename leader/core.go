@@ -11,32 +11,32 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Time is one reading of the two clocks.
+// Time is one reading of the monotonic and the wall clock.
 type Time struct {
-	// Mono is the time since a fixed moment. It never goes back and counts while the machine is
-	// suspended. All decisions are made by it.
+	// Mono is the time since a fixed moment. It never goes back, and it advances while the machine
+	// is suspended. All decisions use it.
 	Mono time.Duration
-	// Wall is stamped into the Lease for others to read. It may jump.
+	// Wall is stamped into the Lease, for other readers. It may jump.
 	Wall time.Time
 }
 
 // Never is later than every time.
 const Never = time.Duration(math.MaxInt64)
 
-// Phase of a [Core].
+// Phase is the phase of a [Core].
 type Phase int
 
-// The phases, in the order in which they come; some may be left out.
+// The phases, in the order in which they occur. Some may be left out.
 const (
-	// Standby: the lease is another's, or nothing is known yet.
+	// Standby: another process holds the lease, or the holder is unknown.
 	Standby Phase = iota
-	// Leading: the lease is ours until [Core.Until].
+	// Leading: this process holds the lease until [Core.Until].
 	Leading
-	// Lost: it was ours and may not be any more; the work has not ended yet.
+	// Lost: this process held the lease and may not hold it now. The work has not ended yet.
 	Lost
-	// Releasing: the work has ended and the lease is being given back.
+	// Releasing: the work has ended and the lease is being released.
 	Releasing
-	// Done: there is nothing more to do.
+	// Done: nothing is left to do.
 	Done
 )
 
@@ -47,20 +47,21 @@ func (p Phase) String() string {
 	return [...]string{"standby", "leading", "lost", "releasing", "done"}[p]
 }
 
-// Do is what an [Action] asks for.
+// Do is the kind of an [Action].
 type Do int
 
-// What there is to do.
+// The kinds of actions.
 const (
-	// Wait for an input, and look again at Until.
+	// Wait for an input, and call Next again at Until.
 	Wait Do = iota
 	// Read the Lease.
 	Read
 	// Create the Lease of the Action.
 	Create
-	// Update the Lease to that of the Action, in the place of exactly its resourceVersion.
+	// Update the Lease to that of the Action. It must replace exactly the version that the Lease's
+	// resourceVersion names.
 	Update
-	// Finish: nothing more is to be done.
+	// Finish: nothing is left to do.
 	Finish
 )
 
@@ -71,31 +72,31 @@ func (d Do) String() string {
 	return [...]string{"wait", "read", "create", "update", "finish"}[d]
 }
 
-// Action is what is to be done next.
+// Action is the next thing to do.
 type Action struct {
 	Do Do
-	// Until is when to look again, or when to give a request up.
+	// Until is the time of the next call of Next, or the deadline of the request.
 	Until time.Duration
-	// Lease to be written. It belongs to the caller.
+	// Lease to write. It belongs to the caller.
 	Lease *coordinationv1.Lease
 }
 
-// Result is what became of a request.
+// Result is the outcome of a request.
 type Result int
 
 // The results.
 const (
 	// OK: the answer holds the Lease.
 	OK Result = iota
-	// Absent: there is no Lease.
+	// Absent: the server has no Lease.
 	Absent
-	// Conflict: there is another version of it, or one where there was to be none.
+	// Conflict: the server has another version of the Lease, or has one that was to be created.
 	Conflict
-	// Failed: anything else. A write may have been done, or may still be.
+	// Failed: any other error. A write may have been done, or may still be done.
 	Failed
 )
 
-// Answer is what a request came to.
+// Answer is the answer to a request.
 type Answer struct {
 	Result Result
 	// Lease as the server has it, if OK.
@@ -110,110 +111,111 @@ type Config struct {
 	Identity string
 	// LeaseDuration > RenewDeadline > RetryPeriod; see [Options].
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// MaxLeaseDuration and AbsentWait are those of [Options].
+	// MaxLeaseDuration and AbsentWait: see [Options].
 	MaxLeaseDuration, AbsentWait time.Duration
-	// KeepOnStop does not give the lease back.
+	// KeepOnStop: do not release the lease.
 	KeepOnStop bool
 }
 
-// Core is the election as one candidate sees it. It has no goroutine, lock or clock, and is for
-// one goroutine at a time. Make one with [NewCore].
+// Core is the election from one candidate's view. It has no goroutine, lock or clock. One goroutine
+// at a time may use it. Make one with [NewCore].
 //
-// Next says what to do; for each request that it asks for, Answer must be called, and until then
-// it asks for no other. What comes in between is told by Observe, Watching, Stop and Ended, and
-// after each of them Next is to be asked again. Times must not go back.
+// Next returns the next action. After an action that is a request, call Answer; until then Next
+// returns no other request. Observe, Watching, Stop and Ended report everything else. Call Next
+// again after each of them. Times must not go back.
 type Core struct {
 	o     Config
 	phase Phase
 	lost  *LostError
 
-	// The Lease as it was last seen.
-	known    bool                  // anything at all
-	stale    bool                  // what is known is not the newest, or may not be
-	lease    *coordinationv1.Lease // nil: there is none
-	rec      record
-	mine     bool // written here
-	since    Time // when rec was first seen
-	newest   uint64
-	watching bool
-	owed     time.Duration // until then one may lead from whom the lease was taken away
+	// The Lease as last seen.
+	known     bool                  // the Lease was read or observed at least once
+	stale     bool                  // the known version may not be the newest: read again
+	lease     *coordinationv1.Lease // nil: the server has none
+	rec       record
+	mine      bool // rec was written by this Core
+	seenAt    Time // when rec was first seen
+	newest    uint64
+	watching  bool
+	waitUntil time.Duration // no claim before: a holder whose lease was taken away may lead until then
 
 	// Own writes.
-	own   record // the last one that is known to have been done
-	from  Time   // from before it was sent: our time counts from here
-	tries []try  // those whose fate is open
+	lastWrite  record    // the last write that is known to be done
+	termStart  Time      // before that write was sent: our term counts from here
+	openWrites []attempt // writes with an unknown outcome
 
-	flight    *flight       // the request that is being made
-	again     time.Duration // when the next look or renewal is due
-	hold      time.Duration // no request before, after one that failed
-	conflicts int           // in a row
-	giveUp    time.Duration // releasing
-	err       error
+	request         *request      // the request without an answer
+	nextRequest     time.Duration // next read or renewal
+	notBefore       time.Duration // no request before, after a failure
+	conflicts       int           // consecutive
+	releaseDeadline time.Duration // end of releasing
+	err             error
 }
 
-// try is a write that was sent.
-type try struct {
+// attempt is a write that was sent.
+type attempt struct {
 	rec  record
-	base string // version that it replaces; empty: none
+	base string // version that it replaces; empty: it creates
 	sent Time
 }
 
-type flight struct {
-	read   bool
-	try    try
-	newest uint64        // when it was sent
-	again  time.Duration // not before, if it fails
-	before bool          // it was sent before the watch began
+type request struct {
+	read        bool
+	attempt     attempt
+	newest      uint64        // of the Core, when the request was sent
+	retryAt     time.Duration // no request before, if this one fails
+	beforeWatch bool          // the watch began after it was sent
 }
 
 // Bounds of what a Core remembers and repeats.
 const (
-	maxTries     = 16
-	maxConflicts = 3 // in a row, without a pause
+	maxOpenWrites = 16
+	maxConflicts  = 3 // consecutive, without a pause
 )
 
-// jitter is by how much of itself a RetryPeriod may be longer.
+// jitter is the largest share of a RetryPeriod that is added at random.
 const jitter = 0.2
 
-// NewCore returns a Core that knows nothing of the Lease yet. The options must make sense.
+// NewCore returns a Core that has not seen the Lease yet. o must be valid.
 func NewCore(o Config) *Core {
 	if o.MaxLeaseDuration == 0 {
-		o.MaxLeaseDuration = believed(o.LeaseDuration)
+		o.MaxLeaseDuration = defaultMaxLease(o.LeaseDuration)
 	}
 	return &Core{o: o}
 }
 
-// Phase of the election.
+// Phase returns the phase of the election.
 func (c *Core) Phase() Phase { return c.phase }
 
-// Until is when our time in the lease ends, while Leading; else zero. From then on nothing must
-// be written, whether Next was asked meanwhile or not.
+// Until returns the end of our term while Leading, otherwise zero. From then on nothing may be
+// written, even if Next was not called since.
 func (c *Core) Until() time.Duration {
 	if c.phase != Leading {
 		return 0
 	}
-	return c.from.Mono + c.o.RenewDeadline
+	return c.termStart.Mono + c.o.RenewDeadline
 }
 
-// Lost is why the lease was lost; nil: it was not.
+// Lost returns why the lease was lost, or nil.
 func (c *Core) Lost() *LostError { return c.lost }
 
-// Holder is the identity that the Lease names; empty: none, or nothing is known.
+// Holder returns the identity that the Lease names. Empty means no holder, or an unknown one.
 func (c *Core) Holder() string { return c.rec.holder }
 
-// Renewed is the wall time of this machine when our own lease was last renewed, or when we last
-// saw a sign of life of another holder; zero: never.
+// Renewed returns wall time of this machine: the last renewal of our lease, or the last sign of
+// life of another holder that we saw. Zero means never.
 func (c *Core) Renewed() time.Time {
 	if c.mine {
-		return c.from.Wall
+		return c.termStart.Wall
 	}
 	if c.rec.holder == "" {
 		return time.Time{}
 	}
-	return c.since.Wall
+	return c.seenAt.Wall
 }
 
-// Err is what is wrong now: why the last request failed, or an [OddLeaseError]; nil: nothing.
+// Err returns the current problem: the failure of the last request, or an [OddLeaseError]. nil
+// means none.
 func (c *Core) Err() error {
 	if c.err != nil {
 		return c.err
@@ -224,10 +226,10 @@ func (c *Core) Err() error {
 	return nil
 }
 
-// Next says what to do now. random is drawn from [0, 1).
+// Next returns the action for now. random is drawn from [0, 1).
 func (c *Core) Next(now Time, random float64) Action {
 	c.expire(now)
-	if c.phase == Releasing && (now.Mono >= c.giveUp || c.flight == nil && c.known && !c.stale && !c.mine) {
+	if c.phase == Releasing && (now.Mono >= c.releaseDeadline || c.request == nil && c.known && !c.stale && !c.mine) {
 		c.phase = Done
 	}
 	bound := Never
@@ -239,54 +241,54 @@ func (c *Core) Next(now Time, random float64) Action {
 	case Leading:
 		bound = c.Until()
 	case Releasing:
-		bound = c.giveUp
+		bound = c.releaseDeadline
 	}
-	if c.flight != nil {
+	if c.request != nil {
 		return Action{Until: bound}
 	}
 	at, read := c.plan()
-	if at = max(at, c.hold); at > now.Mono {
+	if at = max(at, c.notBefore); at > now.Mono {
 		return Action{Until: min(at, bound)}
 	}
-	again := now.Mono + c.o.RetryPeriod + time.Duration(random*jitter*float64(c.o.RetryPeriod))
+	due := now.Mono + c.o.RetryPeriod + time.Duration(random*jitter*float64(c.o.RetryPeriod))
 	if c.phase != Leading || !read {
-		c.again = again
+		c.nextRequest = due
 	}
 	a := Action{Do: Read, Until: min(now.Mono+c.o.RenewDeadline/2, bound)}
-	c.flight = &flight{read: read, newest: c.newest, again: again}
+	c.request = &request{read: read, newest: c.newest, retryAt: due}
 	if !read {
 		c.write(now, &a)
 	}
 	return a
 }
 
-// plan is when which request is due.
+// plan returns the time of the next request, and whether it is a read.
 func (c *Core) plan() (at time.Duration, read bool) {
 	if !c.known || c.stale {
 		return 0, true
 	}
 	switch {
 	case c.phase == Leading:
-		return c.again, false
+		return c.nextRequest, false
 	case c.phase == Releasing, c.mine:
 		return 0, false
 	}
-	free := c.free()
-	if !c.watching && c.again < free {
-		return c.again, true
+	freeAt := c.freeAt()
+	if !c.watching && c.nextRequest < freeAt {
+		return c.nextRequest, true
 	}
-	return free, false
+	return freeAt, false
 }
 
-// free is when the lease, which is not ours, may be taken.
-func (c *Core) free() time.Duration {
+// freeAt returns the time at which this candidate may take a lease that another holds.
+func (c *Core) freeAt() time.Duration {
 	if c.rec.holder == "" {
-		return c.owed
+		return c.waitUntil
 	}
-	return max(c.owed, c.since.Mono+c.rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+	return max(c.waitUntil, c.seenAt.Mono+c.rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
-// write fills in the Lease to be written.
+// write completes a as a write of the Lease.
 func (c *Core) write(now Time, a *Action) {
 	l, rec := new(coordinationv1.Lease), record{}
 	a.Do = Create
@@ -305,38 +307,38 @@ func (c *Core) write(now Time, a *Action) {
 	}
 	rec.put(l)
 	a.Lease = l
-	c.flight.try = try{rec: rec, base: l.ResourceVersion, sent: now}
+	c.request.attempt = attempt{rec: rec, base: l.ResourceVersion, sent: now}
 	if c.phase != Releasing {
-		if len(c.tries) == maxTries {
-			c.tries = slices.Delete(c.tries, 0, 1)
+		if len(c.openWrites) == maxOpenWrites {
+			c.openWrites = slices.Delete(c.openWrites, 0, 1)
 		}
-		c.tries = append(c.tries, c.flight.try)
+		c.openWrites = append(c.openWrites, c.request.attempt)
 	}
 }
 
-// Answer takes in what became of the request that Next asked for last.
+// Answer receives the answer to the last request of Next.
 func (c *Core) Answer(now Time, a Answer) {
-	f := c.flight
+	f := c.request
 	if f == nil {
 		return
 	}
-	c.flight = nil
+	c.request = nil
 	c.expire(now)
 	if a.Result == Failed {
-		c.err, c.hold = a.Err, f.again
+		c.err, c.notBefore = a.Err, f.retryAt
 		if c.phase == Releasing {
 			c.stale = true
 		}
 		return
 	}
-	c.err, c.hold = nil, 0
+	c.err, c.notBefore = nil, 0
 	if a.Result == Conflict {
 		c.conflicts++
 		if c.conflicts > maxConflicts {
-			c.hold = f.again
+			c.notBefore = f.retryAt
 		}
 		if c.phase == Leading {
-			c.again = 0 // the renewal is still to be done
+			c.nextRequest = 0 // the renewal is still due
 		}
 		if c.newest == f.newest {
 			c.stale = true
@@ -345,24 +347,24 @@ func (c *Core) Answer(now Time, a Answer) {
 	}
 	if a.Result == OK && !f.read {
 		c.conflicts = 0
-		if f.try.rec.holder != "" {
-			c.confirm(try{rec: recordOf(a.Lease), sent: f.try.sent})
+		if f.attempt.rec.holder != "" {
+			c.confirm(attempt{rec: recordOf(a.Lease), sent: f.attempt.sent})
 		}
 	}
-	// What the watch has told since the request was sent may be newer. Otherwise the answer counts
-	// even if its version is lower: the server itself went back.
+	// An observation since the request was sent may be newer than the answer. Without one the
+	// answer counts even if its version is lower: then the server itself went back.
 	v, ok := version(a.Lease)
-	told := c.newest != f.newest
-	if told && (!ok || v < c.newest) {
+	observed := c.newest != f.newest
+	if observed && (!ok || v < c.newest) {
 		return
 	}
-	c.see(now, a.Lease, false)
-	if f.before && !told {
-		c.unseen()
+	c.accept(now, a.Lease, false)
+	if f.beforeWatch && !observed {
+		c.recheck()
 	}
 }
 
-// Observe takes in what a watch has told: the Lease as it is, or as it was when it was deleted.
+// Observe receives an event of the watch: the Lease as it is or, if deleted, as it was.
 func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
 	c.expire(now)
 	v, ok := version(l)
@@ -373,20 +375,20 @@ func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
 	if deleted {
 		c.newest = max(c.newest, v)
 		if rec := recordOf(l); rec.holder != "" && rec != c.rec && !c.wrote(rec) {
-			c.owe(now, rec)
+			c.waitFor(now, rec)
 		}
-		c.see(now, nil, next)
+		c.accept(now, nil, next)
 		return
 	}
-	c.see(now, l, next)
+	c.accept(now, l, next)
 }
 
-// wrote reports whether rec is of a write of ours.
+// wrote reports whether this Core has written rec.
 func (c *Core) wrote(rec record) bool {
-	return rec == c.own || slices.ContainsFunc(c.tries, func(t try) bool { return t.rec == rec })
+	return rec == c.lastWrite || slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.rec == rec })
 }
 
-// version is the resourceVersion as a number; ok is false if it is none.
+// version returns the resourceVersion as a number. ok is false if it is no number.
 func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 	if l == nil {
 		return 0, false
@@ -395,54 +397,53 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 	return v, err == nil
 }
 
-// Watching says whether there is a watch that tells of every change from now on. At first there
-// is none.
+// Watching reports whether a watch sends every change from now on. Initially there is none.
 func (c *Core) Watching(now Time, ok bool) {
 	c.expire(now)
 	if ok && !c.watching {
-		c.unseen()
-		if c.flight != nil {
-			c.flight.before = true
+		c.recheck()
+		if c.request != nil {
+			c.request.beforeWatch = true
 		}
 	}
 	c.watching = ok
 }
 
-// unseen says that the Lease may have changed before the watch began, which does not tell of it.
-func (c *Core) unseen() {
+// recheck handles changes before the start of the watch, which the watch does not report.
+func (c *Core) recheck() {
 	switch c.phase {
 	case Standby:
 		c.stale = true
 	case Leading:
-		c.again = 0
+		c.nextRequest = 0
 	}
 }
 
-// Stop says that the process is to end. One that leads goes on until Ended; one that does not is
-// done, once it has given back what it may have been given meanwhile.
+// Stop ends the candidacy. A leader goes on until Ended. A standby is done, after it has released a
+// lease that an unanswered write may have won.
 func (c *Core) Stop(now Time) {
 	c.expire(now)
 	if c.phase != Standby {
 		return
 	}
-	writes := c.flight != nil && !c.flight.read
-	if c.o.KeepOnStop || !c.mine && !writes && !c.open() {
+	writes := c.request != nil && !c.request.read
+	if c.o.KeepOnStop || !c.mine && !writes && !c.hasOpenWrite() {
 		c.phase = Done
 		return
 	}
 	c.release(now, c.o.RenewDeadline)
 }
 
-// open reports whether a write that was sent may still be done.
-func (c *Core) open() bool {
+// hasOpenWrite reports whether a write with an unknown outcome may still be done.
+func (c *Core) hasOpenWrite() bool {
 	base := ""
 	if c.lease != nil {
 		base = c.lease.ResourceVersion
 	}
-	return slices.ContainsFunc(c.tries, func(t try) bool { return t.base == base })
+	return slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.base == base })
 }
 
-// Ended says that the work has ended, and nothing will be written any more.
+// Ended reports that the work has ended and writes no more.
 func (c *Core) Ended(now Time) {
 	c.expire(now)
 	switch {
@@ -458,43 +459,43 @@ func (c *Core) Ended(now Time) {
 }
 
 func (c *Core) release(now Time, within time.Duration) {
-	c.phase, c.giveUp, c.hold, c.conflicts = Releasing, now.Mono+within, 0, 0
-	if c.flight == nil && !c.mine {
+	c.phase, c.releaseDeadline, c.notBefore, c.conflicts = Releasing, now.Mono+within, 0, 0
+	if c.request == nil && !c.mine {
 		c.stale = true
 	}
 }
 
-// account takes note of a holder who may still lead although l, with rec, does not name it: who
-// has not released the lease, and in whose place nobody has taken it. next: l follows what was
-// known, with no other state between them.
-func (c *Core) account(now Time, l *coordinationv1.Lease, rec record, next bool) {
-	again := c.lease != nil && l != nil && l.UID != c.lease.UID
-	gone := rec.holder == "" && !rec.released()
+// waitForLastHolder decides whether a holder that l, with record rec, does not name may still lead.
+// That is a holder which has not released the lease and which no other holder has replaced. next
+// means that l directly follows the known state.
+func (c *Core) waitForLastHolder(now Time, l *coordinationv1.Lease, rec record, next bool) {
+	recreated := c.lease != nil && l != nil && l.UID != c.lease.UID
+	emptied := rec.holder == "" && !rec.released()
 	switch {
-	case !again && !gone:
+	case !recreated && !emptied:
 	case !c.known:
-		c.owed = max(c.owed, now.Mono+c.o.AbsentWait)
-	case !again && rec == c.rec && (l == nil) == (c.lease == nil):
-	case !next: // whoever held it may have renewed it until just now
-		c.owe(now, c.rec)
+		c.waitUntil = max(c.waitUntil, now.Mono+c.o.AbsentWait)
+	case !recreated && rec == c.rec && (l == nil) == (c.lease == nil):
+	case !next: // the holder may have renewed it until just now
+		c.waitFor(now, c.rec)
 	case c.rec.holder != "" && !c.mine:
-		c.owe(c.since, c.rec)
+		c.waitFor(c.seenAt, c.rec)
 	}
 }
 
-// owe has the holder of rec waited for, who gave its last sign of life at a time.
-func (c *Core) owe(at Time, rec record) {
-	c.owed = max(c.owed, at.Mono+rec.lasts(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+// waitFor delays claims until the term of rec's holder is over. at is its last sign of life.
+func (c *Core) waitFor(at Time, rec record) {
+	c.waitUntil = max(c.waitUntil, at.Mono+rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
-// see takes in a Lease that is not older than what is known; nil: there is none. next: it follows
-// what was known, with no other state between them.
-func (c *Core) see(now Time, l *coordinationv1.Lease, next bool) {
+// accept takes in a Lease that is not older than the known one; nil means that the server has none.
+// next means that l directly follows the known state.
+func (c *Core) accept(now Time, l *coordinationv1.Lease, next bool) {
 	rec := record{}
 	if l != nil {
 		rec = recordOf(l)
 	}
-	c.account(now, l, rec, next)
+	c.waitForLastHolder(now, l, rec, next)
 	c.known, c.stale = true, false
 	if l == nil {
 		c.lease, c.rec, c.mine = nil, record{}, false
@@ -502,34 +503,34 @@ func (c *Core) see(now Time, l *coordinationv1.Lease, next bool) {
 		return
 	}
 	if c.lease == nil || rec != c.rec {
-		c.since, c.conflicts = now, 0
+		c.seenAt, c.conflicts = now, 0
 	}
 	c.lease, c.rec = l, rec
 	c.newest, _ = version(l)
-	if i := slices.IndexFunc(c.tries, func(t try) bool { return t.rec == rec }); i >= 0 {
-		c.confirm(c.tries[i])
+	if i := slices.IndexFunc(c.openWrites, func(t attempt) bool { return t.rec == rec }); i >= 0 {
+		c.confirm(c.openWrites[i])
 	}
-	c.tries = slices.DeleteFunc(c.tries, func(t try) bool { return t.base != l.ResourceVersion })
-	c.mine = rec.holder != "" && rec == c.own
+	c.openWrites = slices.DeleteFunc(c.openWrites, func(t attempt) bool { return t.base != l.ResourceVersion })
+	c.mine = rec.holder != "" && rec == c.lastWrite
 	switch {
 	case !c.mine && rec.holder != c.o.Identity && rec.holder != "":
 		c.lose(Taken)
 	case !c.mine:
 		c.lose(Edited)
-	case c.phase == Standby && now.Mono < c.from.Mono+c.o.RenewDeadline/2:
+	case c.phase == Standby && now.Mono < c.termStart.Mono+c.o.RenewDeadline/2:
 		c.phase = Leading
 	}
 }
 
-// confirm takes in that a write of ours was done.
-func (c *Core) confirm(t try) {
-	c.own = t.rec
-	if t.sent.Mono >= c.from.Mono {
-		c.from = t.sent
+// confirm records that a write of this Core was done.
+func (c *Core) confirm(t attempt) {
+	c.lastWrite = t.rec
+	if t.sent.Mono >= c.termStart.Mono {
+		c.termStart = t.sent
 	}
 }
 
-// expire notices the end of our time.
+// expire ends Leading when our term is over.
 func (c *Core) expire(now Time) {
 	if c.phase == Leading && now.Mono >= c.Until() {
 		c.lose(Expired)

@@ -26,13 +26,13 @@ func testConfig(identity string) Config {
 	}
 }
 
-// at is a moment, in seconds, with a wall clock that goes with it.
+// at returns a time in seconds, with its wall clock.
 func at(seconds float64) Time {
 	d := time.Duration(seconds * float64(time.Second))
 	return Time{Mono: d, Wall: epoch.Add(d)}
 }
 
-// held is a Lease of somebody.
+// held returns a Lease with a holder.
 func held(version, holder string, seconds int32) *coordinationv1.Lease {
 	stamp := metav1.NewMicroTime(epoch)
 	return &coordinationv1.Lease{
@@ -44,14 +44,14 @@ func held(version, holder string, seconds int32) *coordinationv1.Lease {
 	}
 }
 
-// stored is what the server makes of a Lease that was sent.
+// stored returns a Lease as the server stores it.
 func stored(l *coordinationv1.Lease, version string) *coordinationv1.Lease {
 	l = l.DeepCopy()
 	l.ResourceVersion = version
 	return l
 }
 
-// step asks the core and wants a certain action.
+// step calls Next and fails unless it returns the wanted action.
 func step(t *testing.T, c *Core, now Time, want string) Action {
 	t.Helper()
 	a := c.Next(now, 0)
@@ -75,7 +75,7 @@ func phase(t *testing.T, c *Core, want Phase) {
 	}
 }
 
-// leading is a core that has created the Lease at 0, version 1.
+// leading returns a core that has created the Lease at 0, with version 1.
 func leading(t *testing.T, o Config) *Core {
 	t.Helper()
 	c := NewCore(o)
@@ -133,16 +133,16 @@ func TestCoreWaitsForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lease  *coordinationv1.Lease
 		expiry string
-		odd    string // what is reported
+		odd    string // expected problem
 	}{
 		"as it should be":     {held("7", "b", 15), "16s", ""},
 		"asks for longer":     {held("7", "b", 60), "1m1s", ""},
 		"asks for less":       {held("7", "b", 1), "16s", ""},
-		"asks for nothing":    {stranger, "16s", "missing or not above zero"},
-		"negative":            {held("7", "b", -5), "16s", "missing or not above zero"},
-		"68 years":            {held("7", "b", math.MaxInt32), "5m1s", "2147483647, more than is believed; what counts is 5m0s"},
+		"asks for nothing":    {stranger, "16s", "missing or not positive"},
+		"negative":            {held("7", "b", -5), "16s", "missing or not positive"},
+		"68 years":            {held("7", "b", math.MaxInt32), "5m1s", "2147483647, above the maximum; used instead: 5m0s"},
 		"three minutes":       {held("7", "b", 180), "3m1s", "leaseDurationSeconds is 180, ours is 15s"},
-		"zero":                {held("7", "b", 0), "16s", "missing or not above zero"},
+		"zero":                {held("7", "b", 0), "16s", "missing or not positive"},
 		"no renewTime":        {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("b"), LeaseDurationSeconds: new(int32(15))}}, "16s", "renewTime is missing"},
 		"our identity":        {held("7", "a", 15), "16s", "our own identity"},
 		"expired by its time": {held("7", "b", 15), "16s", ""},
@@ -171,7 +171,7 @@ func TestCoreWaitsForOthers(t *testing.T) {
 	}
 }
 
-// A sign of life counts from when it was seen; what others do with the metadata is none.
+// A sign of life counts from when it was seen. Changes of metadata are no sign of life.
 func TestCoreSeesSignsOfLife(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
@@ -185,7 +185,7 @@ func TestCoreSeesSignsOfLife(t *testing.T) {
 	labelled.Labels = map[string]string{"x": "y"}
 	c.Observe(at(12), labelled, false)
 	step(t, c, at(12), "wait 24s")
-	c.Observe(at(13), held("7", "b", 15), false) // an old one, late
+	c.Observe(at(13), held("7", "b", 15), false) // an old version, late
 	step(t, c, at(13), "wait 24s")
 	a := step(t, c, at(24), "update")
 	if a.Lease.ResourceVersion != "9" || a.Lease.Labels["x"] != "y" {
@@ -200,13 +200,13 @@ func TestCoreTakesAReleasedLeaseAtOnce(t *testing.T) {
 	c.Answer(at(0), Answer{Lease: held("7", "b", 15)})
 	c.Observe(at(3), held("8", "", 1), false)
 	step(t, c, at(3), "update")
-	c.Answer(at(3), Answer{Result: Conflict}) // another was faster, which the watch has not told yet
+	c.Answer(at(3), Answer{Result: Conflict}) // another was faster; the watch has not reported it yet
 	step(t, c, at(3), "read")
 	c.Answer(at(3), Answer{Lease: held("9", "c", 15)})
 	step(t, c, at(3), "wait 18s")
 }
 
-func TestCoreLooksWithoutAWatch(t *testing.T) {
+func TestCoreReadsWithoutAWatch(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	step(t, c, at(0), "read")
 	c.Answer(at(0), Answer{Lease: held("7", "b", 15)})
@@ -214,7 +214,7 @@ func TestCoreLooksWithoutAWatch(t *testing.T) {
 	step(t, c, at(2), "read")
 	c.Answer(at(2), Answer{Lease: held("7", "b", 15)})
 	c.Watching(at(3), true)
-	step(t, c, at(3), "read") // what happened before the watch
+	step(t, c, at(3), "read") // for changes before the watch
 	c.Answer(at(3), Answer{Lease: held("7", "b", 15)})
 	step(t, c, at(3), "wait 15s")
 	c.Watching(at(8), false)
@@ -233,7 +233,7 @@ func TestCoreLooksWithoutAWatch(t *testing.T) {
 	step(t, c, at(10), "read")
 }
 
-func TestCoreRenews(t *testing.T) {
+func TestCoreRenewsEveryRetryPeriod(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	step(t, c, at(0.1), "wait 2s")
 	a := step(t, c, at(2), "update")
@@ -247,7 +247,7 @@ func TestCoreRenews(t *testing.T) {
 	if c.Until() != 12*time.Second {
 		t.Errorf("our time ends at %v", c.Until())
 	}
-	// Its answer comes too late to be of use.
+	// Its answer comes too late for the deadline.
 	a = step(t, c, at(6), "update")
 	c.Answer(at(12), Answer{Lease: stored(a.Lease, "3")})
 	phase(t, c, Lost)
@@ -256,8 +256,8 @@ func TestCoreRenews(t *testing.T) {
 	}
 }
 
-// The answer of a write is lost: it was done, or it was not, or it is done later.
-func TestCoreLostAnswers(t *testing.T) {
+// The answer to a write is lost. The write was done, was not done, or is done later.
+func TestCoreSurvivesLostAnswers(t *testing.T) {
 	t.Run("done, told by a read", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		first := step(t, c, at(2), "update")
@@ -337,7 +337,7 @@ func TestCoreLosesTheLease(t *testing.T) {
 		text   string
 	}{
 		"taken":    {func(c *Core) { c.Observe(at(1), held("2", "b", 15), false) }, Taken, `taken by "b"`},
-		"released": {func(c *Core) { c.Observe(at(1), held("2", "", 1), false) }, Edited, "somebody else has released it"},
+		"released": {func(c *Core) { c.Observe(at(1), held("2", "", 1), false) }, Edited, "another client has released it"},
 		"edited":   {func(c *Core) { c.Observe(at(1), held("2", "a", 15), false) }, Edited, `another process with the identity "a"`},
 		"deleted":  {func(c *Core) { c.Observe(at(1), held("2", "a", 15), true) }, Deleted, "deleted"},
 		"deleted, told by a renewal": {func(c *Core) {
@@ -368,7 +368,7 @@ func TestCoreLosesTheLease(t *testing.T) {
 			if c.Until() != 0 {
 				t.Errorf("our time ends at %v", c.Until())
 			}
-			step(t, c, at(3601), "wait") // for the work to end
+			step(t, c, at(3601), "wait") // for the end of the work
 		})
 	}
 }
@@ -382,9 +382,8 @@ func TestCoreRenewsWhenAWatchBegins(t *testing.T) {
 	phase(t, c, Lost)
 }
 
-// Metadata is nobody's business.
-// What happens between a request and the watch that begins while it is made is told by neither.
-func TestCoreReadsAgainWhenAWatchBeginsMeanwhile(t *testing.T) {
+// A watch begins while a request is open. Neither reports a change between the two.
+func TestCoreReadsAgainAfterAWatchBegins(t *testing.T) {
 	t.Run("a read", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
@@ -412,10 +411,11 @@ func TestCoreReadsAgainWhenAWatchBeginsMeanwhile(t *testing.T) {
 	})
 }
 
+// Changes of metadata do not matter.
 func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	a := step(t, c, at(2), "update")
-	labelled := stored(a.Lease, "3") // between our write and what we see of it
+	labelled := stored(a.Lease, "3") // between our write and the next read
 	labelled.Labels = map[string]string{"x": "y"}
 	c.Observe(at(2), labelled, false)
 	c.Answer(at(3), Answer{Lease: stored(a.Lease, "2")})
@@ -425,8 +425,8 @@ func TestCoreKeepsTheLeaseWhenMetadataChange(t *testing.T) {
 	}
 }
 
-// Somebody changes the metadata all the time: that does not become a storm of requests.
-func TestCoreConflictsPause(t *testing.T) {
+// Metadata change all the time. That does not cause a storm of requests.
+func TestConflictsDoNotCauseAStorm(t *testing.T) {
 	c := leading(t, testConfig("a"))
 	requests := map[Do]int{}
 	for now := 2.0; now < 6; now += 0.001 {
@@ -445,7 +445,7 @@ func TestCoreConflictsPause(t *testing.T) {
 	}
 }
 
-func TestCoreStops(t *testing.T) {
+func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 	t.Run("on standby", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
@@ -484,7 +484,7 @@ func TestCoreStops(t *testing.T) {
 	t.Run("leading", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		c.Stop(at(1))
-		step(t, c, at(1), "wait 2s") // it drains, and is the leader
+		step(t, c, at(1), "wait 2s") // it drains, and still leads
 		a := step(t, c, at(2), "update")
 		c.Answer(at(2), Answer{Lease: stored(a.Lease, "2")})
 		c.Ended(at(3))
@@ -556,8 +556,8 @@ func TestCoreStops(t *testing.T) {
 	})
 }
 
-// The server was put back to an earlier state: what it says counts, however old it is.
-func TestCoreServerWentBack(t *testing.T) {
+// The server was restored to an earlier state. Its answers count, however low their versions are.
+func TestCoreAcceptsTheStateOfARestoredServer(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
 	step(t, c, at(0), "read")
@@ -571,8 +571,8 @@ func TestCoreServerWentBack(t *testing.T) {
 	}
 }
 
-// An answer that was overtaken by the watch does not undo what that has told.
-func TestCoreAnswerOvertakenByTheWatch(t *testing.T) {
+// An answer that the watch has overtaken does not undo the watch's events.
+func TestAnswerOvertakenByTheWatchIsIgnored(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	c.Watching(at(0), true)
 	step(t, c, at(0), "read")
@@ -583,7 +583,7 @@ func TestCoreAnswerOvertakenByTheWatch(t *testing.T) {
 	}
 }
 
-func TestCoreCountsTransitionsUpToTheEnd(t *testing.T) {
+func TestLeaseTransitionsDoNotOverflow(t *testing.T) {
 	c := NewCore(testConfig("a"))
 	step(t, c, at(0), "read")
 	l := held("7", "", 1)

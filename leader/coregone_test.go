@@ -9,18 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewed is a Lease of somebody who has renewed it since it was taken.
+// renewed returns a Lease whose holder has renewed it since it was taken.
 func renewed(version, holder string, seconds int32) *coordinationv1.Lease {
 	l := held(version, holder, seconds)
 	l.Spec.RenewTime = new(metav1.NewMicroTime(epoch.Add(time.Minute)))
 	return l
 }
 
-// A holder whose Lease is taken away without its doing may not know yet: it is waited for as if
-// the Lease were still there.
+// A holder whose Lease is removed by another may not know yet. It is waited for as if the Lease
+// were still there.
 func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
-		what func(c *Core) // from 3 s on, when b has held it since 0 s
+		what func(c *Core) // from 3 s on, after b has held it since 0 s
 		do   string        // at 5 s, with a watch
 	}{
 		"deleted":                  {func(c *Core) { c.Observe(at(3), renewed("8", "b", 15), true) }, "wait 15s"},
@@ -73,14 +73,14 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
 		c.Answer(at(0), Answer{Lease: renewed("7", "b", 15)})
-		for now := 2.0; now < 17; now += 2 { // it may have been renewed until just before the first
+		for now := 2.0; now < 17; now += 2 { // the holder may have renewed it until just before the first read
 			step(t, c, at(now), "read")
 			c.Answer(at(now), Answer{Result: Absent})
 		}
 		step(t, c, at(16.5), "wait 17s")
 		step(t, c, at(17), "create")
 	})
-	t.Run("deaf", func(t *testing.T) { // the watch has told of no renewal
+	t.Run("deaf", func(t *testing.T) { // the watch has reported no renewal
 		c := NewCore(testConfig("a"))
 		c.Watching(at(0), true)
 		step(t, c, at(0), "read")
@@ -111,8 +111,9 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 	})
 }
 
-// Who finds no Lease makes one at once, unless it is told to wait for a holder that it cannot know of.
-func TestCoreAbsentAtFirst(t *testing.T) {
+// A candidate that finds no Lease creates one at once, unless it must wait for a holder that it
+// cannot know of.
+func TestCoreTakesAnAbsentLeaseAfterAbsentWait(t *testing.T) {
 	o := testConfig("a")
 	o.AbsentWait = 4 * time.Second
 	c := NewCore(o)

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// A write that has left and is not answered ends when the lease is lost, and when it is released:
-// also one whose ctx lives on, and that the work has left behind.
+// A write without an answer ends when the lease is lost, and when it is released. That includes a
+// write whose ctx has not ended, and one that the work has abandoned.
 func TestWritesOnTheirWayAreCutOff(t *testing.T) {
 	for name, end := range map[string]func(s *server, cancel func()){
 		"lost": func(s *server, _ func()) {

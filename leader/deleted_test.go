@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// writing is work that writes every ten milliseconds until the fence keeps it back, whatever its
-// ctx says; when it wrote first and last.
+// writing is work that writes every ten milliseconds until the fence refuses it, whatever its ctx
+// says. first and last are the times of its writes.
 type writing struct{ first, last time.Time }
 
 func (w *writing) work(t *testing.T, c client.Client) func(context.Context) error {
@@ -39,22 +39,22 @@ func (w *writing) work(t *testing.T, c client.Client) func(context.Context) erro
 	}
 }
 
-// writePause is between two writes.
+// writePause is the time between two writes.
 const writePause = 25 * time.Millisecond
 
-// The Lease is deleted, or its holder taken out, while the leader's watch of it tells nothing: the
-// leader does not write after the first write of the next one.
+// The Lease is deleted, or its holder removed, while the leader's watch reports nothing. The leader
+// does not write after the first write of the next leader.
 func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
-	deeds := map[string]func(*coordinationv1.Lease){
+	removals := map[string]func(*coordinationv1.Lease){
 		"deleted":     nil,
 		"holder out":  func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil },
 		"spec out":    func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} },
 		"empty, kept": func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("") },
 	}
 	for name, tc := range map[string]struct {
-		standby bool // the next one was there before
-		deaf    bool // its watch tells nothing either
-		away    bool // the leader reaches no server any more: it leads until its RenewDeadline
+		standby bool // the next leader is running already
+		deaf    bool // its watch reports nothing either
+		away    bool // the leader reaches no server any more and leads until its RenewDeadline
 		wait    time.Duration
 		overlap time.Duration // at most
 	}{
@@ -67,8 +67,8 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 		"newcomer that waits, leader away":  {wait: 15 * time.Second, away: true},
 		"newcomer that waits for a renewal": {wait: 3 * time.Second},
 	} {
-		for deed, edit := range deeds {
-			t.Run(name+", "+deed, func(t *testing.T) {
+		for removal, edit := range removals {
+			t.Run(name+", "+removal, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer()
 					cut := make(chan struct{})
@@ -82,13 +82,13 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 						next := s.elector(t, "b", nil, Options{AbsentWait: tc.wait})
 						outB = start(ctx, next, b.work(t, s.client(t, nil).Fenced(next.Fence())))
 					}
-					s.deafen()
+					s.silenceWatches()
 					if tc.standby {
 						startB()
 						time.Sleep(2 * time.Second)
 					}
 					if tc.deaf {
-						s.deafen()
+						s.silenceWatches()
 					}
 					if tc.away {
 						close(cut)
@@ -98,8 +98,8 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 					if !tc.standby {
 						startB()
 					}
-					time.Sleep(30 * time.Second) // of the bubble's clock: that nobody writes has no event
-					synctest.Wait()              // whoever writes now is done
+					time.Sleep(30 * time.Second) // of the bubble's clock: no event says that nobody writes
+					synctest.Wait()              // a write that has begun has ended
 					if b.first.IsZero() {
 						t.Error("nobody has taken the lease in half a minute")
 					}

@@ -1,5 +1,15 @@
-// Package leader elects one of several processes by a Lease (coordination.k8s.io/v1), and keeps
-// the others from writing.
+// Package leader elects one of several processes by a Lease (coordination.k8s.io/v1). It keeps the
+// other processes from writing.
+//
+// [New] makes an [Elector] for a Lease. [Elector.Run] calls a function while this process holds the
+// Lease, and returns the function's error, or a [LostError]. [Elector.Fenced] returns a client that
+// writes only while the Lease is held:
+//
+//	elector, err := leader.New(c, leader.Options{Namespace: "shop", Name: "shop-operator"})
+//	fenced := elector.Fenced(c)
+//	err = elector.Run(ctx, func(ctx context.Context) error { return work(ctx, fenced) })
+//
+// A process goes through these phases:
 //
 //	                 free, expired: take it           sure of it for RenewDeadline
 //	Run ─► Standby ──────────────────────────► Leading ◄──────────────┐
@@ -13,27 +23,31 @@
 //	         ▲                not renewed in time │
 //	         └────────────────────────────────────┘
 //
-// Three rules make it safe. A process counts its own time in the lease from before it asked for
-// it, and for RenewDeadline only. It counts the time of others from when it first saw what they
-// wrote, and for at least LeaseDuration, the longer of the two; the times in a Lease are stamps
-// of other clocks and mean nothing. And every write of the Lease replaces the version that was
-// seen. A Lease that is gone, or without its holder, is free only if the holder has released it:
-// if somebody else deleted or emptied it, that holder is waited for as before. The clock is the monotonic one of this machine; on Linux it goes on while the machine is
-// suspended. What is left is that the clocks of two machines run at about the same rate:
-// LeaseDuration over RenewDeadline, half as much again by default.
+// Three rules make the election safe.
 //
-// [Elector.Fenced] makes a client refuse writes unless the process is sure to lead, by the clock
-// and not by whether somebody has noticed, and cuts off those that are on their way as that ends:
+//   - A process counts its own term from before it sent the request, and for RenewDeadline only.
+//   - It counts the term of another from when it first saw the record, for the longer of that
+//     record's duration and LeaseDuration. The times in a Lease are stamps of other clocks; nothing
+//     depends on them.
+//   - Every write of the Lease replaces exactly the version that the process has seen.
 //
-//	elector, err := leader.New(c, leader.Options{Namespace: "shop", Name: "shop-operator"})
-//	fenced := elector.Fenced(c)
-//	err = elector.Run(ctx, func(ctx context.Context) error { return work(ctx, fenced) })
+// A Lease that is deleted, or that names no holder, is free only if its holder released it. If
+// anyone else deleted or emptied it, its last holder is waited for as before.
 //
-// A standby watches the Lease, so that one that is released is taken at once; where it may not
-// watch, it looks every RetryPeriod. It needs the verbs get, create, update and watch on leases.
+// The clock is the monotonic clock of this machine; on Linux it advances while the machine is
+// suspended. One assumption remains: the clocks of two machines run at about the same rate. The
+// margin is LeaseDuration over RenewDeadline, half as much again by default.
 //
-// A Lease here looks like one of client-go's election, and each takes over from the other: a
-// program may be rolled from one to the other.
+// The fence of [Elector.Fenced] refuses a write unless the process surely leads, by the clock. It
+// does not depend on any goroutine that must notice the loss. When the term ends, it also cuts off
+// the writes that are on their way.
+//
+// A standby watches the Lease and takes a released one at once. Without permission to watch, it
+// reads the Lease every RetryPeriod. The package needs the verbs get, create, update and watch on
+// leases.
+//
+// The Lease has the form of client-go's election, and each takes over from the other: a program may
+// be rolled from one to the other.
 //
 // [Core] is the election without clock, goroutine or network; [Elector] is the loop around it.
 package leader

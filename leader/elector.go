@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Elector runs for a lease. Make one with [New]; its methods may be called from any goroutine.
+// Elector is a candidate for a lease. Make one with [New]. Any goroutine may call its methods.
 type Elector struct {
 	c      client.Client
 	config Config
@@ -25,33 +25,33 @@ type Elector struct {
 	now    func() time.Duration
 
 	running atomic.Bool
-	// until is the end of our time in the lease, by now; zero: we have none.
+	// until is the end of our term, by now. Zero means no term.
 	until atomic.Int64
 
 	mu     sync.Mutex
 	state  State
 	lost   *LostError
-	fenced []*client.Live // whose writes are cut off when our time ends
+	fenced []*client.Live // clients whose writes are cut off when our term ends
 }
 
 // State is the election as this process sees it.
 type State struct {
-	// Leading: the lease is surely ours at this moment.
+	// Leading reports that this process surely holds the lease now.
 	Leading bool
-	// Holder is the identity that the Lease names; empty: none, or nothing is known.
+	// Holder is the identity that the Lease names. Empty means no holder, or an unknown one.
 	Holder string
-	// Renewed is the wall time of this machine when our lease was last renewed, or when we last
-	// saw a sign of life of another leader. Zero: never.
+	// Renewed is wall time of this machine: the last renewal of our lease, or the last sign of life
+	// of another leader that we saw. Zero means never.
 	Renewed time.Time
-	// Err is what is wrong: the [LostError] once the lease was lost, else why the last request
-	// for the Lease failed, for example a client.ForbiddenError that names verb and resource, or an
-	// [OddLeaseError]. nil: nothing.
+	// Err is the current problem. Once the lease was lost, it is the [LostError]. Otherwise it is
+	// the failure of the last request for the Lease, for example a client.ForbiddenError that names verb
+	// and resource, or an [OddLeaseError]. nil means none.
 	Err error
 }
 
-// New makes an elector. It does not talk to the server: Run does. c must not be fenced by this
-// elector. Given a *client.Live, a standby watches the Lease; given any other client, it looks
-// every RetryPeriod. The error is an [*option.Error].
+// New makes an elector. It sends no request; Run does. c must not be fenced by this elector. With a
+// *client.Live, a standby watches the Lease. With any other client, it reads the Lease every
+// RetryPeriod. The error is an *[option.Error].
 func New(c client.Client, o Options) (*Elector, error) {
 	if c == nil {
 		return nil, &option.Error{Of: "leader.New", Field: "client", Err: errors.New("is nil")}
@@ -66,13 +66,13 @@ func New(c client.Client, o Options) (*Elector, error) {
 	}, nil
 }
 
-// Identity of this process in the Lease.
+// Identity returns the identity of this process in the Lease.
 func (e *Elector) Identity() string { return e.config.Identity }
 
-// Fence lets writes through while the lease is surely ours, by the clock of this machine, and
-// keeps them back with a [NotLeadingError] otherwise: also before Run, when the ctx of the work
-// has not ended yet but our time has, and when the process wakes up after a pause. It costs two
-// readings of the clock.
+// Fence returns a fence that passes writes while this process surely holds the lease, by the clock
+// of this machine. Otherwise it refuses them with a [NotLeadingError]. That includes writes before
+// Run, writes after the end of the term while the ctx of the work has not ended yet, and writes
+// after a pause of the process. A check costs two readings of the clock.
 func (e *Elector) Fence() client.Fence {
 	return func(client.Call) error {
 		if e.leading() {
@@ -84,9 +84,9 @@ func (e *Elector) Fence() client.Fence {
 	}
 }
 
-// Fenced is c with the [Elector.Fence]. When our time in the lease ends, the writes of the client
-// that have no answer yet are cut off, too: see [client.Live.CutWrites]. Make one for each client,
-// not one for each write: the elector keeps it.
+// Fenced returns c with the [Elector.Fence]. When our term ends, it also cuts off the client's
+// writes that have no answer yet: see [client.Live.CutWrites]. Make one fenced client for each
+// client, not one for each write: the elector keeps it.
 func (e *Elector) Fenced(c *client.Live) *client.Live {
 	fenced := c.Fenced(e.Fence())
 	e.mu.Lock()
@@ -95,7 +95,8 @@ func (e *Elector) Fenced(c *client.Live) *client.Live {
 	return fenced
 }
 
-// cutWrites follows the closing of the fence.
+// cutWrites cuts off the unanswered writes of all fenced clients. Call it after the fence is
+// closed.
 func (e *Elector) cutWrites() {
 	e.mu.Lock()
 	fenced := slices.Clone(e.fenced)
@@ -110,7 +111,7 @@ func (e *Elector) leading() bool {
 	return until != 0 && int64(e.now()) < until
 }
 
-// State tells how things stand.
+// State returns the state as of now.
 func (e *Elector) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,19 +120,19 @@ func (e *Elector) State() State {
 	return s
 }
 
-// Run waits for the lease, calls lead once it has it, renews it for as long as lead runs, and
-// releases it after lead has returned, which may take up to RenewDeadline if the server does not
-// answer. When it returns, everything that it started has ended.
+// Run waits for the lease, calls lead once it holds it, and renews it while lead runs. After lead
+// has returned, Run releases the lease. That may take up to RenewDeadline if the server does not
+// answer. When Run returns, every goroutine that it started has ended.
 //
-// The ctx of lead ends with that of Run, and lead may then take its time: the lease stays ours
-// meanwhile. It ends with a [*LostError] as its cause as soon as the lease is or may be lost. If
-// that happens when ctx has ended before, only the fence and [Options.Hook] tell it. A failure of
-// the server ends nothing before the RenewDeadline.
+// The ctx of lead ends with the ctx of Run. lead may then take its time: the lease stays ours until
+// lead returns. The ctx of lead ends with a [*LostError] as its cause as soon as the lease is or
+// may be lost. If the lease is lost after ctx has ended, only the fence and [Options.Hook] tell it.
+// A failure of the server ends nothing before the RenewDeadline.
 //
-// The error is the LostError, joined with that of lead if lead has another one; else what lead
-// has returned, or a *run.PanicError; nil when ctx ended before there was a lease. That the lease
-// could not be released is logged. Run may be called again after it has returned, before that it
-// is [run.ErrRunning].
+// Run returns the LostError if the lease was lost, joined with the error of lead if that is another
+// one. Otherwise it returns the error of lead, or a *run.PanicError. It returns nil if ctx ended
+// before this process held the lease. A failure to release the lease is logged. Run may be called
+// again after it has returned; before that it returns [run.ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return fmt.Errorf("elector of %s: %w", e.config.Lease, run.ErrRunning)

@@ -22,16 +22,16 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// untilEnd is work that ends when it is told to, and says why.
+// untilEnd is work that waits for the end of its ctx and returns the cause.
 func untilEnd(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// start runs an elector; what Run returns comes out of the channel.
+// start runs an elector. The channel receives the result of Run.
 func start(ctx context.Context, e *Elector, lead func(context.Context) error) <-chan error {
 	out := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a test that fails must end
+	ctx, cancel := context.WithTimeout(ctx, time.Hour) // of virtual time: a failed test must end
 	go func() {
 		defer cancel()
 		out <- e.Run(ctx, lead)
@@ -119,7 +119,7 @@ func TestStandbyTakesAReleasedLeaseAtOnce(t *testing.T) {
 	})
 }
 
-// A leader that reaches nothing any more is out before another is in.
+// A leader that reaches no server stops writing before another leads.
 func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -130,7 +130,7 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 		outA := start(t.Context(), a, func(ctx context.Context) error {
 			<-ctx.Done()
 			lost = time.Now()
-			<-wake // it takes its time
+			<-wake // the work takes its time
 			return errTest
 		})
 		synctest.Wait()
@@ -189,7 +189,7 @@ func e(err error) error {
 	return lost
 }
 
-// The machine was suspended: no timer has fired, but the clock knows.
+// The machine was suspended. No timer has fired, but the clock has advanced.
 func TestFenceAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -248,7 +248,7 @@ func TestLeaseLostByHand(t *testing.T) {
 	}
 }
 
-// Metadata and what we do not know of are left alone.
+// A renewal keeps metadata and unknown fields.
 func TestRenewalKeepsWhatOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -296,7 +296,7 @@ func TestForbiddenIsVisible(t *testing.T) {
 	}
 }
 
-func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
+func TestStandbyReadsIfItMayNotWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.put("bob")
@@ -318,8 +318,8 @@ func TestStandbyLooksWhereItMayNotWatch(t *testing.T) {
 	})
 }
 
-// A stranger that never gives a sign of life is waited for, reported, and replaced.
-func TestLeaseOfAStranger(t *testing.T) {
+// A holder that gives no sign of life is waited for, reported, and replaced.
+func TestSilentHolderIsReportedAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.mu.Lock()
@@ -385,7 +385,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 			t.Errorf("a second Run: %v", err)
 		}
 		err := el.Fence()(client.Call{})
-		if want := `"a" may not hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
+		if want := `"a" does not surely hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		cancel()
@@ -395,7 +395,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 	})
 }
 
-func TestKeepOnStop(t *testing.T) {
+func TestKeepOnStopDoesNotRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{KeepOnStop: true})
@@ -408,8 +408,8 @@ func TestKeepOnStop(t *testing.T) {
 	})
 }
 
-// The server is away for less than the deadline: nobody is the wiser.
-func TestServerAwayForAWhile(t *testing.T) {
+// The server is away for less than the deadline. The leader keeps the lease.
+func TestShortOutageKeepsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		el := s.elector(t, "a", nil, Options{})
@@ -431,7 +431,7 @@ func TestServerAwayForAWhile(t *testing.T) {
 	})
 }
 
-func TestOptions(t *testing.T) {
+func TestOptionsAreDefaultedAndValidated(t *testing.T) {
 	c := newServer().client(t, nil)
 	good := Options{Namespace: "shop", Name: "operator"}
 	el, err := New(c, good)
@@ -474,7 +474,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestClockGoesOn(t *testing.T) {
+func TestClockCountsSuspension(t *testing.T) {
 	c := newClock()
 	for last, i := c.now(), 0; i < 1000; i++ {
 		now := c.now()

@@ -7,32 +7,32 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Reason is why a lease was lost.
+// Reason says why a lease was lost.
 type Reason string
 
 // The reasons of a [LostError].
 const (
-	// Expired: it could not be renewed within the RenewDeadline. Err has the last failure.
+	// Expired: the lease was not renewed within the RenewDeadline. Err is the last failure.
 	Expired Reason = "not renewed in time"
 	// Taken: the Lease names another holder.
 	Taken Reason = "taken by another"
-	// Edited: the Lease names no holder, or this identity but not as it was written here: it was
-	// edited by hand, or another process has the same identity.
+	// Edited: the Lease names no holder, or it names this identity but this elector did not write
+	// it. It was edited by hand, or another process has the same identity.
 	Edited Reason = "edited"
-	// Deleted: there is no Lease any more.
+	// Deleted: the Lease does not exist any more.
 	Deleted Reason = "deleted"
 )
 
-// LostError says that this process held the lease and may hold it no longer. It is the cause with
+// LostError says that this process held the lease and may not hold it now. It is the cause with
 // which the ctx of the work ends, and the error of [Elector.Run].
 type LostError struct {
-	// Lease that was lost, and the Identity that had it.
+	// Lease that was lost, and the Identity that held it.
 	Lease    object.Key
 	Identity string
 	Reason   Reason
-	// Holder that the Lease names now, as far as is known.
+	// Holder that the Lease names now, if known.
 	Holder string
-	// Err is the last failure to renew the lease, if that is the reason.
+	// Err is the last failure to renew the lease, for the reason Expired.
 	Err error
 }
 
@@ -44,7 +44,7 @@ func (e *LostError) Error() string {
 		fmt.Fprintf(&b, "taken by %q", e.Holder)
 	case Edited:
 		if e.Holder == "" {
-			b.WriteString("somebody else has released it")
+			b.WriteString("another client has released it")
 		} else {
 			fmt.Fprintf(&b, "edited by hand, or by another process with the identity %q", e.Holder)
 		}
@@ -57,23 +57,23 @@ func (e *LostError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the last failure to renew the lease, if that is the reason.
+// Unwrap returns the last failure to renew the lease, for the reason Expired.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// NotLeadingError is why [Elector.Fence] keeps a write back.
+// NotLeadingError is the error of a write that [Elector.Fence] refuses.
 type NotLeadingError struct {
 	// Lease and Identity of the elector.
 	Lease    object.Key
 	Identity string
-	// Holder of the lease, as far as is known.
+	// Holder of the lease, if known.
 	Holder string
-	// Lost is why the lease was lost; nil: this process has not had it since Run began, or has
-	// only just come to the end of its time.
+	// Lost says why the lease was lost. nil means that this process has not held it since Run
+	// began, or that its term has only just ended.
 	Lost *LostError
 }
 
 func (e *NotLeadingError) Error() string {
-	s := fmt.Sprintf("%q may not hold the lease %s", e.Identity, e.Lease)
+	s := fmt.Sprintf("%q does not surely hold the lease %s", e.Identity, e.Lease)
 	switch {
 	case e.Lost != nil:
 		return s + ": " + e.Lost.Error()
@@ -93,9 +93,9 @@ func (e *NotLeadingError) Unwrap() error {
 	return e.Lost
 }
 
-// OddLeaseError is the Err of a [State] while another holds a Lease that does not say what it
-// should. It is waited for all the same, as long as it asks for, but not less than our own
-// LeaseDuration and not more than MaxLeaseDuration.
+// OddLeaseError is the Err of a [State] while another process holds a Lease with invalid or
+// implausible fields. That holder is waited for all the same: for the duration that its Lease says,
+// at least our LeaseDuration and at most MaxLeaseDuration.
 type OddLeaseError struct {
 	Lease   object.Key
 	Holder  string

@@ -30,10 +30,10 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// childEnv makes the test binary a candidate: kubeconfig, namespace and identity.
+// childEnv makes the test binary a candidate. It holds kubeconfig, namespace and identity.
 const childEnv = "FLYBALL_LEADER_CANDIDATE"
 
-// handoverOptions are as short as the API allows sensibly.
+// handoverOptions returns options with the shortest durations that work.
 func handoverOptions(namespace, identity string) leader.Options {
 	return leader.Options{
 		Namespace: namespace, Name: "operator", Identity: identity,
@@ -41,9 +41,9 @@ func handoverOptions(namespace, identity string) leader.Options {
 	}
 }
 
-// candidateMain is a candidate: it runs for the lease, and while it leads it writes without a
-// pause, until the fence stops it or a SIGTERM comes. It does not look at why its ctx ends: only
-// the fence stands between it and a write too many. It ends with its standard input.
+// candidateMain is the main function of a candidate. It runs for the lease. While it leads it
+// writes without a pause, until the fence stops it or a SIGTERM comes. It ignores the end of its
+// ctx, so only the fence prevents a late write. It ends with its standard input.
 func candidateMain(args string) error {
 	kubeconfig, rest, _ := strings.Cut(args, "|")
 	namespace, identity, _ := strings.Cut(rest, "|")
@@ -80,7 +80,7 @@ func candidateMain(args string) error {
 	return nil
 }
 
-// writeAll writes until ctx ends or a write is kept back.
+// writeAll writes until ctx ends or the fence refuses a write.
 func writeAll(ctx context.Context, c client.Client, namespace, writer string) error {
 	target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "counter"}}
 	for n := 1; ctx.Err() == nil; n++ {
@@ -142,7 +142,7 @@ func (c *candidate) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// end ends the process and reports how it ended.
+// end ends the process and returns its exit error.
 func (c *candidate) end(t *testing.T, s syscall.Signal) error {
 	c.signal(t, s)
 	for range c.lines {
@@ -169,18 +169,18 @@ func (c *candidate) await(t *testing.T, line string) {
 	}
 }
 
-// history is what the server says of all the writes, in its own order.
+// history records all writes in the order of the server.
 type history struct {
 	terms  []term
 	writes int
-	late   []string        // writes that came after a later writer's
+	late   []string        // writes after a write of a later writer
 	pauses []time.Duration // between two writes of one term
 }
 
-// term is the writes of one leader in one term.
+// term records the writes of one leader in one term.
 type term struct {
 	writer      string
-	first, last time.Time // when they were seen
+	first, last time.Time // when they were observed
 }
 
 func (h *history) add(writer, count string, now time.Time) error {
@@ -201,7 +201,7 @@ func (h *history) add(writer, count string, now time.Time) error {
 	return nil
 }
 
-// handover is a test with two candidates and the history of what they write.
+// handover is a test with two candidates and the history of their writes.
 type handover struct {
 	t         *testing.T
 	ctx       context.Context
@@ -223,7 +223,7 @@ func (h *handover) start() {
 	}
 }
 
-// watch follows the counter for ever.
+// watch observes the counter until the test ends.
 func (h *handover) watch(version string) {
 	for {
 		w, err := client.Watch[corev1.ConfigMap](h.ctx, h.c, client.InNamespace(h.namespace), client.FieldSelector("metadata.name=counter"), client.AtVersion(version))
@@ -256,7 +256,7 @@ func (h *handover) watch(version string) {
 	}
 }
 
-// see takes writes in until done says so, or for the time given; it reports which.
+// see records writes until done reports true or the time is over, and reports which.
 func (h *handover) see(within time.Duration, done func() bool) bool {
 	h.t.Helper()
 	timeout := time.After(within)
@@ -273,20 +273,20 @@ func (h *handover) see(within time.Duration, done func() bool) bool {
 	return true
 }
 
-// next waits for the first write of another term than the last one.
+// next returns a function that reports the first write of a new term.
 func (h *handover) next() func() bool {
 	terms := len(h.history.terms)
 	return func() bool { return len(h.history.terms) > terms }
 }
 
-// leader is the candidate that wrote last.
+// leader returns the candidate that wrote last.
 func (h *handover) leader() (string, *candidate) {
 	id, _, _ := strings.Cut(h.history.terms[len(h.history.terms)-1].writer, ".")
 	return id, h.all[id]
 }
 
-// force makes another process the leader, and returns the gap between the last write of the one
-// and the first of the other.
+// force makes another process the leader. It returns the gap between the last write of the old one
+// and the first of the new one.
 func (h *handover) force(how syscall.Signal) time.Duration {
 	const long = 2 * time.Minute
 	enough := h.history.writes + 20 + rand.IntN(200)
@@ -296,7 +296,7 @@ func (h *handover) force(how syscall.Signal) time.Duration {
 	switch how {
 	case syscall.SIGSTOP:
 		for old.signal(h.t, how); ; old.signal(h.t, how) {
-			// It may wake up in time, just too late, or long after.
+			// The process wakes up in time, just too late, or long after.
 			taken := h.see(1900*time.Millisecond+rand.N(2500*time.Millisecond), next)
 			old.signal(h.t, syscall.SIGCONT)
 			if taken {
@@ -327,8 +327,8 @@ func (h *handover) force(how syscall.Signal) time.Duration {
 	return h.history.terms[n-1].first.Sub(h.history.terms[n-2].last)
 }
 
-// Processes that end, are killed, or are halted and wake up again hand the lease over, and none
-// writes after the next one has written: by the order of the server.
+// Processes that end, are killed, or are stopped and continued hand the lease over. None writes
+// after the next leader has written, by the order of the server.
 func TestHandOver(t *testing.T) {
 	rounds := 6
 	if os.Getenv("FLYBALL_LONG") != "" {
@@ -386,7 +386,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// at is a percentile.
+// at returns a percentile.
 func at(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(planetest.Wrap(m))
 }
 
-// dial is a client for the shared control plane.
+// dial returns a client of the shared control plane.
 func dial(t *testing.T) *client.Live {
 	t.Helper()
 	c, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{})
@@ -42,7 +42,7 @@ func dial(t *testing.T) *client.Live {
 	return c
 }
 
-// candidacy is an elector that runs.
+// candidacy is a running elector.
 type candidacy struct {
 	e     *leader.Elector
 	began chan struct{} // closed when it leads
@@ -89,7 +89,7 @@ func options(namespace, identity string) leader.Options {
 	return leader.Options{Namespace: namespace, Name: "operator", Identity: identity}
 }
 
-// watching returns options and a channel that is closed when the elector has seen the holder.
+// watching returns options, and a channel that is closed when the elector has seen the holder.
 func watching(o leader.Options, holder string) (leader.Options, <-chan struct{}) {
 	seen := make(chan struct{})
 	done := false
@@ -120,7 +120,7 @@ func TestLiveTakeOver(t *testing.T) {
 	if err != nil || *lease.Spec.HolderIdentity != "b" || *lease.Spec.LeaseTransitions != 1 || *lease.Spec.LeaseDurationSeconds != 15 {
 		t.Errorf("%+v, %v", lease.Spec, err)
 	}
-	// Somebody edits the Lease by hand.
+	// The Lease is edited by hand.
 	if _, err := client.Patch(t.Context(), c, lease, client.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "bob"}})); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestLiveTakeOver(t *testing.T) {
 	if s := b.e.State(); s.Leading || s.Holder != "bob" {
 		t.Errorf("b: %+v", s)
 	}
-	// It is deleted while others wait for it, and then while it is held.
+	// The Lease is deleted while others wait for it, and then while it is held.
 	o, seen = watching(options(ns, "c"), "bob")
 	d := run(t, c, o)
 	await(t, "c sees bob", seen)
@@ -146,8 +146,8 @@ func TestLiveTakeOver(t *testing.T) {
 	}
 }
 
-// A leader that dies without a word is replaced when its time is over; a Lease is written as
-// client-go's election writes it, and left as that leaves it.
+// A leader that dies without releasing is replaced when its term is over. The Lease has the form of
+// client-go's election, with and without a release.
 func TestLiveLeaseOfADeadLeader(t *testing.T) {
 	c := dial(t)
 	ns := planetest.Namespace(t, planetest.Shared(t))

@@ -13,40 +13,40 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a server, and candidates that reach it by a network that delays and loses, on machines
-// whose clocks run at different rates and jump. It runs on true time, event by event.
+// world is a server, and candidates on machines whose clocks run at different rates and jump. The
+// network between them delays and loses messages. world runs on true time, event by event.
 type world struct {
-	t      *rapid.T
-	rand   *rand.Rand
-	now    time.Duration
-	events schedule
-	serial int
-	calm   bool // no more faults
+	t         *rapid.T
+	rand      *rand.Rand
+	now       time.Duration
+	events    schedule
+	serial    int
+	faultsOff bool // no more faults
 
-	lease   *coordinationv1.Lease // nil: none
-	version int
-	all     []*candidate
-	terms   int
-	deed    time.Duration // when somebody last did something by hand
-	trace   []string
+	lease            *coordinationv1.Lease // nil: none
+	version          int
+	all              []*candidate
+	terms            int
+	lastManualChange time.Duration // the last change by hand
+	trace            []string
 }
 
-// candidate is a process, and those that follow it on its machine.
+// candidate is a process and its successors on the same machine.
 type candidate struct {
-	w        *world
-	name     string
-	sameName bool // over restarts
-	core     *Core
-	life     int // events of an earlier one are void
-	rate     float64
-	offset   time.Duration
-	paused   time.Duration // until then
-	wake     int           // number of the last wake-up that was planned
-	stopped  bool
-	working  bool
-	watching int // number of the watch; 0: none
-	watches  int
-	last     time.Duration // when the last event of the watch comes in: they keep their order
+	w           *world
+	name        string
+	sameName    bool // across restarts
+	core        *Core
+	incarnation int // incarnation; events of an earlier one are void
+	rate        float64
+	offset      time.Duration
+	paused      time.Duration // end of the pause
+	wake        int           // number of the last planned wake-up
+	stopped     bool
+	working     bool
+	watching    int // number of the watch; 0: none
+	watches     int
+	last        time.Duration // delivery time of the last event of the watch: events keep their order
 }
 
 type event struct {
@@ -78,16 +78,16 @@ func (w *world) logf(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%9.3f ", w.now.Seconds())+fmt.Sprintf(format, args...))
 }
 
-// delay is mostly short.
+// delay returns a network delay, mostly a short one.
 func (w *world) delay() time.Duration {
 	d := time.Duration(w.rand.ExpFloat64() * float64(20*time.Millisecond))
-	if !w.calm && w.rand.IntN(8) == 0 {
+	if !w.faultsOff && w.rand.IntN(8) == 0 {
 		d += time.Duration(w.rand.Int64N(int64(20 * time.Second)))
 	}
 	return d
 }
 
-func (w *world) fault(oneIn int) bool { return !w.calm && w.rand.IntN(oneIn) == 0 }
+func (w *world) fault(oneIn int) bool { return !w.faultsOff && w.rand.IntN(oneIn) == 0 }
 
 func (c *candidate) mono() time.Duration {
 	return c.offset + time.Duration(c.rate*float64(c.w.now))
@@ -102,13 +102,13 @@ func (c *candidate) time() Time {
 	return Time{Mono: c.mono(), Wall: wall.Add(time.Duration(c.w.rand.Int64N(1e9)))}
 }
 
-// run does something in this life of the process, as soon as it is not paused.
+// run schedules do in this incarnation of the process, after its pause.
 func (c *candidate) run(d time.Duration, do func()) {
-	life := c.life
+	incarnation := c.incarnation
 	var try func()
 	try = func() {
 		switch {
-		case c.life != life:
+		case c.incarnation != incarnation:
 		case c.paused > c.w.now:
 			c.w.after(c.paused-c.w.now, try)
 		default:
@@ -118,7 +118,7 @@ func (c *candidate) run(d time.Duration, do func()) {
 	c.w.after(d, try)
 }
 
-// modelConfig is that of a process that may have been started just after the Lease was deleted.
+// modelConfig returns the config of a process that may start just after the Lease was deleted.
 func modelConfig(identity string) Config {
 	o := testConfig(identity)
 	o.AbsentWait = o.LeaseDuration
@@ -126,10 +126,10 @@ func modelConfig(identity string) Config {
 }
 
 func (c *candidate) start() {
-	c.life++
+	c.incarnation++
 	o := modelConfig(c.name)
 	if !c.sameName {
-		o.Identity += strconv.Itoa(c.life)
+		o.Identity += strconv.Itoa(c.incarnation)
 	}
 	c.core, c.stopped, c.working, c.watching, c.paused = NewCore(o), false, false, 0, 0
 	c.w.logf("%s starts", o.Identity)
@@ -139,12 +139,12 @@ func (c *candidate) start() {
 
 func (c *candidate) restart() {
 	c.w.logf("%s ends", c.core.o.Identity)
-	c.life++
+	c.incarnation++
 	c.core = NewCore(modelConfig(c.name))
 	c.w.after(c.w.delay(), c.start)
 }
 
-// watch begins to tell of what the server has, and may break without a word for a while.
+// watch starts to report the state of the server. It may stop without a word for a while.
 func (c *candidate) watch() {
 	if c.w.fault(3) {
 		c.run(time.Second, c.watch)
@@ -159,7 +159,7 @@ func (c *candidate) watch() {
 	c.tick()
 }
 
-// deliver brings an event of the watch, in order.
+// deliver schedules an event of the watch, in order.
 func (c *candidate) deliver(l *coordinationv1.Lease, deleted bool) {
 	if c.watching == 0 {
 		return
@@ -189,7 +189,7 @@ func (w *world) changed(deleted bool) {
 	}
 }
 
-// tick asks the core until it wants to wait.
+// tick calls Next until the core wants to wait.
 func (c *candidate) tick() {
 	for {
 		now := c.time()
@@ -215,7 +215,8 @@ func (c *candidate) tick() {
 	}
 }
 
-// work begins when the core leads, and ends some time after it was lost or stopped.
+// work begins when the core leads, and ends some time after the lease was lost or the core was
+// stopped.
 func (c *candidate) work() {
 	end := func() {
 		c.core.Ended(c.time())
@@ -238,7 +239,7 @@ func (c *candidate) work() {
 }
 
 func (c *candidate) request(now Time, a Action) {
-	life, answered := c.life, false
+	incarnation, answered := c.incarnation, false
 	answer := func(x Answer) {
 		if !answered {
 			answered = true
@@ -248,18 +249,18 @@ func (c *candidate) request(now Time, a Action) {
 	}
 	c.run(time.Duration(float64(a.Until-now.Mono)/c.rate), func() { answer(Answer{Result: Failed, Err: errTest}) })
 	if c.w.fault(12) {
-		return // lost on its way
+		return // the request is lost
 	}
 	c.w.after(c.w.delay(), func() {
 		x := c.w.serve(a)
-		if c.life != life || c.w.fault(8) {
-			return // there is nobody to answer, or the answer is lost
+		if c.incarnation != incarnation || c.w.fault(8) {
+			return // the process is gone, or the answer is lost
 		}
 		c.run(c.w.delay(), func() { answer(x) })
 	})
 }
 
-// serve is what the API server does.
+// serve answers a request as the API server does.
 func (w *world) serve(a Action) Answer {
 	switch {
 	case a.Do == Read && w.lease == nil, a.Do == Update && w.lease == nil:
@@ -276,7 +277,7 @@ func (w *world) serve(a Action) Answer {
 	return Answer{Lease: w.lease.DeepCopy()}
 }
 
-// step goes to the next event and checks that no two believe that they may write.
+// step runs the next event and checks that at most one candidate believes that it may write.
 func (w *world) step() {
 	e := heap.Pop(&w.events).(event)
 	w.now = e.at
@@ -298,9 +299,9 @@ func (w *world) step() {
 	}
 }
 
-// chaos happens every now and then.
+// chaos injects a random fault from time to time.
 func (w *world) chaos() {
-	if w.calm {
+	if w.faultsOff {
 		return
 	}
 	c := w.all[w.rand.IntN(len(w.all))]
@@ -313,7 +314,7 @@ func (w *world) chaos() {
 		w.logf("%s is paused for %v", c.core.o.Identity, d)
 		c.paused = w.now + d
 	case 3:
-		if w.lease != nil { // somebody writes a label
+		if w.lease != nil { // a change of a label
 			w.version++
 			w.lease = stored(w.lease, strconv.Itoa(w.version))
 			w.changed(false)
@@ -324,14 +325,15 @@ func (w *world) chaos() {
 	w.after(time.Duration(w.rand.Int64N(int64(30*time.Second))), w.chaos)
 }
 
-// byHand deletes the Lease, or takes its holder out, without the doing of that. Not soon after it has
-// done so before: who has seen neither the holder before nor the one after that cannot know of it.
+// byHand deletes the Lease, or removes its holder, without the holder's knowledge. It does not do
+// that twice in short time: a candidate that has seen neither the holder before nor the one after
+// cannot know of it.
 func (w *world) byHand() {
-	if w.lease == nil || w.now-w.deed < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
+	if w.lease == nil || w.now-w.lastManualChange < 2*time.Minute || w.lease.Spec.RenewTime.Equal(w.lease.Spec.AcquireTime) {
 		return
 	}
 	w.version++
-	w.deed, w.lease = w.now, stored(w.lease, strconv.Itoa(w.version))
+	w.lastManualChange, w.lease = w.now, stored(w.lease, strconv.Itoa(w.version))
 	if w.rand.IntN(2) == 0 {
 		w.logf("the holder is taken out")
 		w.lease.Spec.HolderIdentity = nil
@@ -343,9 +345,9 @@ func (w *world) byHand() {
 	w.lease = nil
 }
 
-// At no time do two candidates believe that they may write, whatever happens to them and to what
-// they send; and once nothing happens any more there is a leader again.
-func TestModel(t *testing.T) {
+// At no time do two candidates believe that they may write, whatever happens to them and to their
+// requests. Once the faults end, there is a leader again.
+func TestAtMostOneCandidateMayWrite(t *testing.T) {
 	length := 20 * time.Minute
 	if os.Getenv("FLYBALL_LONG") != "" {
 		length = 10 * time.Hour
@@ -369,7 +371,7 @@ func TestModel(t *testing.T) {
 		for w.now < length {
 			w.step()
 		}
-		w.calm = true
+		w.faultsOff = true
 		for w.now < length+3*time.Minute {
 			w.step()
 		}

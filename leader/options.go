@@ -14,60 +14,61 @@ import (
 	"github.com/flyball-io/flyball/option"
 )
 
-// Options of an [Elector]. The zero value works in a Pod, but for the Name. They are read by [New]
-// only.
+// Options of an [Elector]. Only Name is required in a Pod. [New] reads them once.
 type Options struct {
-	// Namespace of the Lease. Empty: that of the Pod; outside of one it is required.
+	// Namespace of the Lease. Empty means the namespace of the Pod. Outside of a Pod it is
+	// required.
 	Namespace string
-	// Name of the Lease: the same for all processes of which one is to lead. Required.
+	// Name of the Lease, the same for all candidates. Required.
 	Name string
-	// Identity of this process. Empty: the host name, "_" and a UUID. No two processes that live
-	// at the same time should have the same: they do no harm, but the Lease does not tell them
-	// apart. A process that comes back under an identity waits for its own old lease as for any
+	// Identity of this process. Empty means the host name, "_" and a UUID. Two processes that live
+	// at the same time should not share one: they do no harm, but the Lease does not tell them
+	// apart. A process that restarts under the same identity waits for its own old lease as for any
 	// other's.
 	Identity string
-	// LeaseDuration is how long the others wait, after the last sign of life of the leader that
-	// they saw, until they take its place. At least a second; the Lease names it in seconds,
-	// rounded up. Zero: 15 s.
+	// LeaseDuration is how long other candidates wait, after the last sign of life of the leader
+	// that they saw, before they take the lease. At least one second; the Lease holds it in
+	// seconds, rounded up. Zero means 15 s.
 	LeaseDuration time.Duration
 	// RenewDeadline is how long the leader is sure of the lease after a renewal. Then the ctx of
-	// its work ends and its writes are refused, so that what has been sent can settle until the
-	// LeaseDuration is over. Less than that. Zero: two thirds of it, 10 s.
+	// its work ends and its writes are refused. Writes already sent can settle until LeaseDuration
+	// is over. It must be less than LeaseDuration. Zero means two thirds of LeaseDuration, 10 s by
+	// default.
 	RenewDeadline time.Duration
-	// RetryPeriod is how often the leader renews, and how often a request that failed is made
-	// again; up to a fifth of it is added at random. With that it is less than RenewDeadline.
-	// Zero: a fifth of it, 2 s.
+	// RetryPeriod is the time between two renewals, and between two attempts of a failed request.
+	// Up to a fifth of it is added at random; the sum must be less than RenewDeadline. Zero means a
+	// fifth of RenewDeadline, 2 s by default.
 	RetryPeriod time.Duration
-	// MaxLeaseDuration is the most that is believed of how long another leader asks to be waited
-	// for: a Lease whose leaseDurationSeconds was edited to 68 years is taken over after that. Not
-	// less than LeaseDuration, nor than that of any other process that runs for the lease. Zero:
-	// ten times LeaseDuration, and five minutes at least.
+	// MaxLeaseDuration bounds the duration that another leader's Lease may ask for. A Lease whose
+	// leaseDurationSeconds was edited to 68 years is taken over after MaxLeaseDuration. It must not
+	// be less than LeaseDuration, nor than the LeaseDuration of any other candidate. Zero means ten
+	// times LeaseDuration, at least five minutes.
 	MaxLeaseDuration time.Duration
-	// AbsentWait is how long a process waits that finds no Lease, or one whose holder was taken out,
-	// and has seen no holder since Run began, until it takes the lease. It may have been deleted
-	// while its holder leads, who notices that by its watch or, if that is silent, with its next
-	// renewal; processes that have seen the holder wait for the end of its time in any case. Zero or
-	// negative: not at all, so that the first process ever leads at once. LeaseDuration is safe.
+	// AbsentWait is how long a process waits before it takes a Lease that is missing, or that has
+	// lost its holder, if it has seen no holder since Run began. Such a Lease may have been deleted
+	// while its holder leads. The holder notices that by its watch or, if the watch is silent, with
+	// its next renewal. Processes that have seen the holder wait for the end of its term in any
+	// case.
+	//
+	// Zero or negative means no wait: the first process ever leads at once. LeaseDuration is safe.
 	AbsentWait time.Duration
-	// KeepOnStop leaves the Lease as it is when the work has ended: the others then wait for its
-	// end. False: it is released, and a standby takes it at once.
+	// KeepOnStop leaves the Lease as it is when the work has ended; other candidates then wait for
+	// its end. False releases it, and a standby takes it at once.
 	KeepOnStop bool
-	// Logger is told who leads, and what keeps the lease from being read or written, once for each
-	// trouble. A log that takes nothing holds the election up for a second, and then no more. nil:
-	// slog.Default().
+	// Logger receives who leads, and once for each failure what prevents reads or writes of the
+	// Lease. A log that blocks delays the election by one second, once. nil means slog.Default().
 	Logger *slog.Logger
-	// Hook is called when Leading or Holder of the State change, or the lease is lost (Err is then
-	// the [LostError]); for events and metrics, and for those who must stop at once. It runs on
-	// the goroutine of the election, before the ctx of the work ends, and must not block: nor must
-	// it log. nil:
-	// none.
+	// Hook is called when Leading or Holder of the State change, and when the lease is lost; Err is
+	// then the [LostError]. Use it for events and metrics, and to stop work at once. It runs on the
+	// goroutine of the election, before the ctx of the work ends. It must not block, and so must
+	// not log. nil means none.
 	Hook func(State)
 }
 
-// podNamespace is where the kubelet tells a Pod its namespace.
+// podNamespace is the file in which the kubelet gives a Pod its namespace.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// config checks the options and fills in what is missing.
+// config validates the options and fills in defaults.
 func (o Options) config() (Config, error) {
 	none := Config{}
 	bad := func(field, format string, args ...any) (Config, error) {
@@ -76,7 +77,7 @@ func (o Options) config() (Config, error) {
 	if o.Namespace == "" {
 		data, err := os.ReadFile(podNamespace)
 		if err != nil {
-			return bad("Namespace", "is empty, and this is no Pod: %w", err)
+			return bad("Namespace", "is empty, and the namespace of the Pod is unknown: %v", err)
 		}
 		o.Namespace = strings.TrimSpace(string(data))
 	}
@@ -115,7 +116,7 @@ func (o Options) config() (Config, error) {
 	case o.RetryPeriod <= 0:
 		return bad("RetryPeriod", "%v is negative", o.RetryPeriod)
 	case float64(o.RetryPeriod)*(1+jitter) >= float64(o.RenewDeadline):
-		return bad("RetryPeriod", "%v, and a fifth more, is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
+		return bad("RetryPeriod", "%v plus a fifth is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
 	case o.MaxLeaseDuration != 0 && o.MaxLeaseDuration < o.LeaseDuration:
 		return bad("MaxLeaseDuration", "%v is less than the LeaseDuration, %v", o.MaxLeaseDuration, o.LeaseDuration)
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// record is what counts in a Lease, in a form that can be compared. Times are in microseconds, as
-// the API keeps them; what is missing is zero.
+// record holds the fields of a Lease that the election uses, in comparable form. Times are in
+// microseconds, the precision of the API. A missing field is zero.
 type record struct {
 	holder            string
 	seconds           int32
@@ -40,7 +40,7 @@ func micros(t *metav1.MicroTime) int64 {
 	return t.UnixMicro()
 }
 
-// put writes the record into a Lease and leaves the rest of it alone.
+// put writes the record into a Lease and leaves all other fields unchanged.
 func (r record) put(l *coordinationv1.Lease) {
 	l.Spec.HolderIdentity = new(r.holder)
 	l.Spec.LeaseDurationSeconds = new(r.seconds)
@@ -49,56 +49,56 @@ func (r record) put(l *coordinationv1.Lease) {
 	l.Spec.LeaseTransitions = new(r.transitions)
 }
 
-// lasts is how long the holder is to be waited for after its last sign of life: what it asks for,
-// but not less than own, since a holder that has been given less by hand does not know of it, and
-// not more than most, since nobody would notice for years that it is gone.
-func (r record) lasts(own, most time.Duration) time.Duration {
+// waitTime returns how long to wait for the holder after its last sign of life: the duration of the
+// record, at least own and at most most. A holder does not know of a shorter duration that was
+// edited into its Lease. A longer one would keep a dead holder for years.
+func (r record) waitTime(own, most time.Duration) time.Duration {
 	return min(max(time.Duration(r.seconds)*time.Second, own), most)
 }
 
-// long is from how many of our own lease durations on another's is odd, and the most that is
-// believed where nothing else is said; that is at least longest.
+// oddFactor is the factor by which another's lease duration may exceed ours. The default of
+// MaxLeaseDuration is that multiple of our duration, and at least maxLeaseFloor.
 const (
-	long    = 10
-	longest = 5 * time.Minute
+	oddFactor     = 10
+	maxLeaseFloor = 5 * time.Minute
 )
 
-// believed is the MaxLeaseDuration where none is set.
-func believed(own time.Duration) time.Duration {
-	if own > math.MaxInt64/long {
+// defaultMaxLease returns the default of MaxLeaseDuration.
+func defaultMaxLease(own time.Duration) time.Duration {
+	if own > math.MaxInt64/oddFactor {
 		return own
 	}
-	return max(long*own, longest)
+	return max(oddFactor*own, maxLeaseFloor)
 }
 
-// problem says what is odd about the Lease of another; empty: nothing.
+// problem says what is odd about the Lease of another holder. Empty means nothing.
 func (r record) problem(self string, own, most time.Duration) string {
 	switch {
 	case r.holder == "":
 		return ""
 	case r.seconds <= 0:
-		return "leaseDurationSeconds is missing or not above zero; ours counts: " + own.String()
+		return "leaseDurationSeconds is missing or not positive; used instead: " + own.String()
 	case time.Duration(r.seconds)*time.Second > most:
-		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", more than is believed; what counts is " + most.String()
-	case time.Duration(r.seconds)*time.Second/long > own:
+		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", above the maximum; used instead: " + most.String()
+	case time.Duration(r.seconds)*time.Second/oddFactor > own:
 		return "leaseDurationSeconds is " + strconv.Itoa(int(r.seconds)) + ", ours is " + own.String()
 	case r.renewed == 0:
 		return "renewTime is missing"
 	case r.holder == self:
-		return "it names our own identity, but an earlier run or another process has written it"
+		return "it names our own identity, but an earlier run or another process wrote it"
 	}
 	return ""
 }
 
-// released reports whether the holder itself has given the lease back. That stamps both times
-// anew; client-go's election does so, too. Where only the holder was taken out, somebody else has
-// done it, and the holder may not know yet.
+// released reports whether the holder itself released the lease. A release stamps both times anew,
+// here and in client-go's election. If only the holder field was removed, somebody else did it, and
+// the holder may not know yet.
 func (r record) released() bool {
 	return r.holder == "" && r.renewed != 0 && r.renewed == r.acquired
 }
 
-// claim is the record of self in the place of r, written at a time: a renewal of its own lease if
-// mine, else the beginning of a new one.
+// claim returns the record with which self replaces r at a time. If mine, it is a renewal of r,
+// otherwise a new term.
 func (r record) claim(self string, lease time.Duration, wall time.Time, mine bool) record {
 	n := record{
 		holder: self, renewed: after(wall, r.renewed),
@@ -116,13 +116,13 @@ func (r record) claim(self string, lease time.Duration, wall time.Time, mine boo
 	return n
 }
 
-// release is the record that gives r back.
+// release returns the record that releases r.
 func (r record) release(wall time.Time) record {
 	stamp := after(wall, r.renewed)
 	return record{seconds: 1, acquired: stamp, renewed: stamp, transitions: r.transitions}
 }
 
-// after is the time in microseconds, and never that of the record before: two writes differ.
+// after returns wall in microseconds, but never before: two consecutive writes differ.
 func after(wall time.Time, before int64) int64 {
 	us := wall.UnixMicro()
 	if us == before {

@@ -37,8 +37,8 @@ func newServer() *server {
 	return &server{watches: map[*stream]bool{}, refuse: map[string]int{}}
 }
 
-// client reaches the server as long as cut is not closed: then nothing gets through any more, and
-// nothing says so. nil: always.
+// client returns a client of the server. Once cut is closed, its requests block without an error.
+// nil never cuts.
 func (s *server) client(t *testing.T, cut <-chan struct{}) *client.Live {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -78,7 +78,7 @@ func (s *server) serve(r *http.Request, cut <-chan struct{}) (*http.Response, er
 	if code := s.refuse[verb]; code != 0 {
 		return reply(code, failure(code, metav1.StatusReasonForbidden)), nil
 	}
-	if !strings.Contains(r.URL.Path, "/leases") { // whatever the work writes
+	if !strings.Contains(r.URL.Path, "/leases") { // a write of the work
 		return reply(200, metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}), nil
 	}
 	var body coordinationv1.Lease
@@ -121,14 +121,14 @@ func (s *server) putLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// deafen has the watches that are open tell nothing any more.
-func (s *server) deafen() {
+// silenceWatches makes the open watches report nothing any more.
+func (s *server) silenceWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.watches)
 }
 
-// edit is done by hand; nil: the Lease is deleted.
+// edit changes the Lease by hand. nil deletes it.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *server) edit(change func(*coordinationv1.Lease)) {
 	}
 }
 
-// put is a Lease that somebody has written.
+// put stores a Lease with a holder.
 func (s *server) put(holder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *server) setRefuse(code int, verbs ...string) {
 	}
 }
 
-// count of requests with a verb.
+// count returns the number of requests with a verb.
 func (s *server) count(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,7 @@ func failure(code int, reason metav1.StatusReason) metav1.Status {
 	}
 }
 
-// elector is one for virtual time.
+// elector returns an elector for virtual time.
 func (s *server) elector(t *testing.T, identity string, cut <-chan struct{}, o Options) *Elector {
 	t.Helper()
 	o.Namespace, o.Name, o.Identity = "shop", "operator", identity

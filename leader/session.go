@@ -12,25 +12,27 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// session is one Run: the loop around a Core. Everything but post is for the loop's goroutine.
+// session is one call of Run: the loop around a Core. Only post may be called from other goroutines
+// than the loop's.
 type session struct {
 	e    *Elector
 	core *Core
 	lead func(context.Context) error
-	// inputs come to the loop as functions; the time is that at which they are taken in.
+	// inputs carries functions to the loop. The loop calls each with the time at which it receives
+	// it.
 	inputs chan func(Time)
 
-	outer  context.Context         // of Run
-	ctx    context.Context         // of requests, the watch and their posts: ends with the loop
-	group  *run.Group              // of what has s.ctx
-	work   *run.Group              // lead; nil: it was not called
-	cancel context.CancelCauseFunc // of lead's ctx
-	result error                   // of lead
-	told   State
-	failed bool // the last request
+	outer     context.Context         // of Run
+	ctx       context.Context         // of requests, the watch and their posts; ends with the loop
+	group     *run.Group              // goroutines under ctx
+	work      *run.Group              // lead; nil until it is called
+	cancel    context.CancelCauseFunc // ends lead's ctx
+	result    error                   // error of lead
+	published State
+	failed    bool // the last request failed
 }
 
-// run returns when all has ended.
+// run returns when every goroutine of the session has ended.
 func (s *session) run(ctx context.Context) {
 	s.outer = ctx
 	s.group, s.ctx = run.New(context.WithoutCancel(ctx))
@@ -57,7 +59,7 @@ func (s *session) run(ctx context.Context) {
 
 func (s *session) time() Time { return Time{Mono: s.e.now(), Wall: time.Now()} }
 
-// loop asks the core and does what it says, until there is nothing more.
+// loop does what the core says until the core finishes.
 func (s *session) loop(stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,7 +93,7 @@ func (s *session) loop(stop <-chan struct{}) {
 	}
 }
 
-// post hands an input to the loop; it is dropped when the loop has ended.
+// post hands an input to the loop. It drops the input if the loop has ended.
 func (s *session) post(input func(Time)) {
 	select {
 	case s.inputs <- input:
@@ -99,8 +101,8 @@ func (s *session) post(input func(Time)) {
 	}
 }
 
-// publish makes the state of the core known: first to the fence, then to writes that are on their
-// way, then to the hook, then to the work, and last to the log, which may take its time.
+// publish makes the state of the core known, in this order: the fence, the writes on their way, the
+// hook, the work, the log. The log comes last because it may block.
 func (s *session) publish() {
 	lost := s.core.Lost()
 	s.e.until.Store(int64(s.core.Until()))
@@ -114,8 +116,8 @@ func (s *session) publish() {
 	s.e.mu.Lock()
 	s.e.state, s.e.lost = next, lost
 	s.e.mu.Unlock()
-	old := s.told
-	s.told = next
+	old := s.published
+	s.published = next
 	if old.Leading && !next.Leading {
 		s.e.cutWrites()
 	}
@@ -135,7 +137,7 @@ func (s *session) publish() {
 	}
 }
 
-// log tells a person what has changed.
+// log logs the differences between two states.
 func (s *session) log(old, next State, lost *LostError) {
 	log := s.e.logger
 	switch {
@@ -144,16 +146,16 @@ func (s *session) log(old, next State, lost *LostError) {
 	case old.Leading && lost != nil:
 		log.Info("the lease is lost", "cause", lost)
 	case next.Holder != old.Holder && next.Holder != "" && !next.Leading && !old.Leading:
-		log.Info("the lease is another's", "holder", next.Holder)
+		log.Info("another process holds the lease", "holder", next.Holder)
 	case next.Holder != old.Holder && s.core.Phase() == Standby:
-		log.Info("the lease is nobody's", "before", old.Holder)
+		log.Info("no process holds the lease", "before", old.Holder)
 	}
 	trouble := s.core.Err() != nil
 	switch {
 	case trouble && !s.failed:
-		log.Warn("trouble with the lease", "err", s.core.Err())
+		log.Warn("a problem with the lease", "err", s.core.Err())
 	case !trouble && s.failed:
-		log.Info("the trouble with the lease is over")
+		log.Info("the problem with the lease is over")
 	}
 	s.failed = trouble
 }
@@ -176,7 +178,7 @@ func (s *session) start() {
 	})
 }
 
-// request does what the core asks for, on a goroutine of its own.
+// request performs the action on a goroutine of its own.
 func (s *session) request(act Action, timeout time.Duration) {
 	s.group.Go("", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

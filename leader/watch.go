@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// watch tells the loop of every change of the Lease, until ctx ends. While there is no watch the
-// core looks by itself.
+// watch posts every change of the Lease to the loop until ctx ends. While no watch is open, the
+// core reads by itself.
 func (s *session) watch(ctx context.Context, c *client.Live) {
 	pause := backoff.Policy{Base: s.e.config.RetryPeriod, Max: max(30*time.Second, s.e.config.RetryPeriod), Jitter: jitter}
 	for failures := 0; ctx.Err() == nil; {
@@ -29,7 +29,7 @@ func (s *session) watch(ctx context.Context, c *client.Live) {
 		}
 		failures++
 		if failures == 1 && ctx.Err() == nil {
-			s.e.logger.Warn("the lease is not watched, looking every RetryPeriod", "err", err)
+			s.e.logger.Warn("the lease is not watched; it is read every RetryPeriod", "err", err)
 		}
 		if run.Sleep(ctx, pause.Delay(failures, rand.Float64())) != nil {
 			return
@@ -37,7 +37,7 @@ func (s *session) watch(ctx context.Context, c *client.Live) {
 	}
 }
 
-// watchOnce is one watch; it returns why it has ended, and whether it was open.
+// watchOnce runs one watch. It returns the error that ended it, and whether it was open.
 func (s *session) watchOnce(ctx context.Context, c *client.Live) (opened bool, err error) {
 	key := s.e.config.Lease
 	w, err := client.Watch[coordinationv1.Lease](ctx, c, client.InNamespace(key.Namespace), client.FieldSelector("metadata.name="+key.Name))

@@ -24,14 +24,14 @@ var (
 	namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )
 
-// Hooks are told what is done, each after it was done. Nil ones are skipped.
+// Hooks are called after each object is applied or deleted. Nil ones are skipped.
 type Hooks struct {
 	Applied, Deleted func(Object)
 }
 
-// Apply applies objects server-side, on behalf of owner, who takes over what others own of the
-// fields that they name. Kinds that are defined are waited for before the rest is applied; ctx
-// bounds that. What was applied before an error stays.
+// Apply applies objects server-side as the field manager owner. It takes over fields that other
+// managers own. If the objects include CRDs, Apply waits until their kinds are served before it
+// applies the rest; ctx bounds the wait. After an error, the objects applied so far remain.
 func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h Hooks) error {
 	sorted := Sorted(objs)
 	var kinds []Object
@@ -55,7 +55,7 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h H
 	return nil
 }
 
-// established returns when the kinds of these CRDs are served, and the client knows of it.
+// established returns when the kinds of these CRDs are served, and the client has discovered them.
 func established(ctx context.Context, c *client.Live, crds []Object) error {
 	for _, crd := range crds {
 		for done := false; !done; {
@@ -79,13 +79,13 @@ func isEstablished(crd *unstructured.Unstructured) (bool, error) {
 		case c["type"] == "Established" && c["status"] == "True":
 			return true, nil
 		case c["type"] == "NamesAccepted" && c["status"] == "False":
-			return false, fmt.Errorf("its names are not accepted: %v", c["message"])
+			return false, fmt.Errorf("the server does not accept its names: %v", c["message"])
 		}
 	}
 	return false, nil
 }
 
-// conditions are the conditions in the status of an object.
+// conditions returns the conditions in the status of an object.
 func conditions(o *unstructured.Unstructured) []map[string]any {
 	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
 	list, _ := field.([]any) // null at first
@@ -98,8 +98,8 @@ func conditions(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// discovered returns when the server lists all versions of a kind: some moments after the kind is
-// established, and there is no event that tells.
+// discovered returns when the server lists all versions of a kind. That is some time after the kind
+// is established, and no event announces it.
 func discovered(ctx context.Context, c *client.Live, crd Object) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -122,14 +122,14 @@ func discovered(ctx context.Context, c *client.Live, crd Object) error {
 	return nil
 }
 
-// reset makes the client ask anew which kinds there are.
+// reset makes the client discover the kinds again.
 func reset(c *client.Live) { meta.MaybeResetRESTMapper(c.Mapper()) }
 
-// errGone says that an object is not there any more.
+// errGone says that an object was deleted.
 var errGone = errors.New("it was deleted")
 
-// follow watches one object, from a version on or from what there is, until ok says so. It ends
-// without an error and without being done when the server ends the watch.
+// follow watches one object until ok returns true. It starts from a version, or from the current
+// state. done is false without an error if the server ends the watch.
 func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
 	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(kind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
 	if err != nil {
@@ -154,9 +154,9 @@ func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, n
 	return false, context.Cause(ctx)
 }
 
-// Delete deletes objects, backwards, but CRDs first: it waits until all objects of their kinds are
-// gone, while what cleans up after these still runs; and of namespaces until all in them is gone.
-// What is not there is passed over.
+// Delete deletes objects in reverse order, except that CRDs come first. It waits until all objects
+// of a CRD's kind are gone, while the controllers that clean up after them still run. It also waits
+// until everything in a deleted namespace is gone. Objects that do not exist are skipped.
 func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 	sorted := Sorted(objs)
 	slices.Reverse(sorted)
@@ -201,8 +201,8 @@ func isAbsent(err error) bool {
 	return err != nil && client.IgnoreNotFound(err) == nil
 }
 
-// gone waits until an object, and all that it holds, is deleted. If that takes too long, the error
-// says what the server waits for.
+// gone waits until an object, and everything in it, is deleted. If that takes too long, the error
+// has the server's reason.
 func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
 	var waits string
 	look := func(o *unstructured.Unstructured) (bool, error) { waits = terminating(o); return false, nil }
@@ -226,7 +226,7 @@ func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, nam
 	}
 }
 
-// terminating is what the status of a CRD or a namespace says about its deletion, or empty.
+// terminating returns the conditions of a CRD or namespace about its deletion, or "".
 func terminating(o *unstructured.Unstructured) string {
 	var all []string
 	for _, c := range conditions(o) {

@@ -35,8 +35,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// A kind and an object of it, in one go; then again; then nothing is left.
-func TestApplyAndDelete(t *testing.T) {
+// A CRD and an object of its kind are applied together, applied a second time, and deleted
+// completely.
+func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -74,8 +75,9 @@ func TestApplyAndDelete(t *testing.T) {
 	}
 }
 
-// An object with a finalizer keeps its kind, and Delete waits until somebody takes it off.
-func TestDeleteWaits(t *testing.T) {
+// An object with a finalizer blocks the deletion of its CRD. Delete waits until somebody removes
+// the finalizer.
+func TestDeleteWaitsForFinalizers(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -111,7 +113,7 @@ func TestDeleteWaits(t *testing.T) {
 		t.Fatalf("Delete returned while the object is there: %v", err)
 	default:
 	}
-	for { // the server's reason stands in the error as soon as the status has it
+	for { // the error has the server's reason as soon as the status does
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		err := Delete(short, c, objs, Hooks{})
 		cancel()
@@ -132,8 +134,8 @@ func TestDeleteWaits(t *testing.T) {
 	}
 }
 
-// A namespace is gone when Delete says so, with all that was in it: it can be applied anew.
-func TestDeleteNamespace(t *testing.T) {
+// When Delete returns, a namespace and everything in it are gone: it can be applied again.
+func TestDeletedNamespaceCanBeAppliedAgain(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx := t.Context()
 	c, err := client.New(p.RESTConfig(), client.Options{})

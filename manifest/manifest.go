@@ -1,10 +1,15 @@
-// Package manifest brings what YAML files describe into a cluster, and takes it out again.
+// Package manifest applies the objects in YAML or JSON files to a cluster, and deletes them. [Read]
+// returns the objects of files and folders, [Apply] applies them in order, and [Delete] deletes
+// them:
+//
+//	objs, err := manifest.Read("config/crd", "config/manager")
+//	err = manifest.Apply(ctx, c, "my-tool", objs, manifest.Hooks{})
 //
 //	files ──Read──► objects ──Apply──► namespaces, CRDs ── established? ──► the rest ──► webhook configurations
 //	                        ──Delete─► the same, backwards, CRDs first
 //
-// Objects are applied server-side, so applying twice is applying once, and fields that others own
-// stay theirs.
+// Objects are applied server-side. Applying them twice has the same effect as applying them once,
+// and other managers keep the fields that the objects do not set.
 package manifest
 
 import (
@@ -26,12 +31,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object is an object as a file describes it.
+// Object is an object from a file.
 type Object = *unstructured.Unstructured
 
-// Decode reads the objects of a text of one or more documents, in YAML or JSON. Empty documents are
-// passed over, and of a list its items are taken, as "kubectl get -o yaml" writes them; one that is
-// no object, or has a field twice, is an error that says which it is. name stands in errors.
+// Decode reads the objects of a text with any number of YAML or JSON documents. Empty documents are
+// skipped. A list, as "kubectl get -o yaml" writes it, yields its items. A document that is not an
+// object, or has a duplicate field, is an error that identifies the document. name is used in
+// errors.
 func Decode(name string, text io.Reader) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -59,13 +65,13 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 				}
 				for j := range items.Items {
 					if out = append(out, &items.Items[j]); !isObject(out[len(out)-1]) {
-						return nil, fmt.Errorf("%s: document %d: item %d is no object: it has no apiVersion, kind or name", name, i, j)
+						return nil, fmt.Errorf("%s: document %d: item %d is not an object: apiVersion, kind or name is missing", name, i, j)
 					}
 				}
 				continue
 			}
 			if !isObject(o) {
-				return nil, fmt.Errorf("%s: document %d: is no object: it has no apiVersion, kind or name", name, i)
+				return nil, fmt.Errorf("%s: document %d: not an object: apiVersion, kind or name is missing", name, i)
 			}
 			out = append(out, o)
 		}
@@ -76,9 +82,9 @@ func isObject(o Object) bool {
 	return o.GetAPIVersion() != "" && o.GetKind() != "" && (o.GetName() != "" || o.GetGenerateName() != "")
 }
 
-// documents are those of a part of a text that has no separator in it, as JSON, for numbers as
-// unstructured objects have them: none if it is empty, one in YAML, and any number in JSON, where
-// they need no separator. A field that is there twice is an error.
+// documents splits a part of a text without YAML separators into JSON documents. Numbers are as in
+// unstructured objects. An empty part has none, YAML has one, and JSON any number, since JSON
+// documents need no separator. A duplicate field is an error.
 func documents(text []byte) (out []json.RawMessage, err error) {
 	if strings.HasPrefix(string(bytes.TrimSpace(text)), "{") {
 		dec := json.NewDecoder(bytes.NewReader(text))
@@ -96,7 +102,7 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 			return out, nil
 		}
 		if dec.InputOffset() > 0 {
-			return nil, fmt.Errorf("what follows an object is no JSON: %w", err)
+			return nil, fmt.Errorf("text after an object is not JSON: %w", err)
 		}
 	}
 	whole, err := yaml.YAMLToJSONStrict(text)
@@ -106,8 +112,8 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 	return append(out, whole), nil
 }
 
-// Read reads the objects of files and folders, in this order; of a folder the files that end with
-// .yaml, .yml or .json, by name, but no kustomization and no folder in it.
+// Read reads the objects of files and folders, in this order. Of a folder it reads the files that
+// end in .yaml, .yml or .json, sorted by name, but no kustomization and no subfolder.
 func Read(paths ...string) ([]Object, error) {
 	var out []Object
 	for _, p := range paths {
@@ -176,7 +182,7 @@ func Write(w io.Writer, objs []Object) error {
 	return nil
 }
 
-// Name is an object as people name it: "Deployment shop-system/manager".
+// Name returns an object's name for people, such as "Deployment shop-system/manager".
 func Name(o Object) string {
 	name := o.GetName()
 	if ns := o.GetNamespace(); ns != "" {
@@ -185,8 +191,8 @@ func Name(o Object) string {
 	return o.GetKind() + " " + name
 }
 
-// rank is when an object of a kind is applied: what others need comes first, and webhooks last, for
-// they hold up what comes after them.
+// rank returns the position of a kind in the order of Apply. Objects that others need come first.
+// Webhooks come last, since they can block the objects after them.
 func rank(o Object) int {
 	switch o.GetKind() {
 	case "Namespace":
@@ -203,13 +209,13 @@ func rank(o Object) int {
 	return 4
 }
 
-// Sorted returns the objects in the order in which [Apply] applies them: as they are, but for those
-// that must come first or last.
+// Sorted returns the objects in the order of [Apply]: the given order, except for kinds that must
+// come first or last.
 func Sorted(objs []Object) []Object {
 	out := slices.Clone(objs)
 	slices.SortStableFunc(out, func(a, b Object) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
 }
 
-// IsCRD reports whether an object defines a kind.
+// IsCRD reports whether an object is a CustomResourceDefinition.
 func IsCRD(o Object) bool { return o.GroupVersionKind().GroupKind() == crdKind.GroupKind() }

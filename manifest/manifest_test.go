@@ -33,7 +33,7 @@ metadata: {name: d}
 spec: {replicas: 3}
 `
 
-func TestDecode(t *testing.T) {
+func TestDecodeReadsAllDocuments(t *testing.T) {
 	objs, err := Decode("x.yaml", strings.NewReader(two))
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +46,9 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Objects in JSON follow each other with no separator; none is dropped. What begins like JSON may be
-// YAML all the same.
-func TestDecodeJSON(t *testing.T) {
+// JSON objects need no separator between them, and none is dropped. A text that begins like JSON
+// may be YAML.
+func TestDecodeReadsConcatenatedJSON(t *testing.T) {
 	objs, err := Decode("x.json", strings.NewReader(`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"n":3}
 {"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}
 ---
@@ -67,8 +67,8 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
-// Of a list, as kubectl prints one, the items are taken.
-func TestDecodeList(t *testing.T) {
+// A list, as kubectl prints it, yields its items.
+func TestDecodeReadsListItems(t *testing.T) {
 	objs, err := Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n"))
 	if diff := cmp.Diff([]string{"A a", "B b"}, names(objs)); diff != "" || err != nil {
 		t.Error(err, diff)
@@ -79,8 +79,8 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-// Whatever is wrong, the error names the file and the document.
-func TestDecodeBad(t *testing.T) {
+// Every error names the file and the document.
+func TestDecodeErrorsNameFileAndDocument(t *testing.T) {
 	for _, bad := range []string{
 		"a: b: c",
 		"- a list",
@@ -124,7 +124,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestReadFolder(t *testing.T) {
+func TestReadSkipsKustomizationsAndSubfolders(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"b.yaml": two, "a.json": `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}`,
@@ -178,7 +178,7 @@ kind: Namespace
 metadata: {name: space}
 `
 
-func TestSorted(t *testing.T) {
+func TestSortedPutsDependenciesFirst(t *testing.T) {
 	objs, err := Decode("", strings.NewReader(hooks))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-func TestByURL(t *testing.T) {
+func TestByURLReplacesServices(t *testing.T) {
 	objs, err := Decode("", strings.NewReader(hooks))
 	if err != nil {
 		t.Fatal(err)

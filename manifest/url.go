@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ByURL returns the objects with every call of a Service in them, by a webhook configuration or by
-// the conversion of a CRD, turned into one of base, such as "https://127.0.0.1:9443": so the API
-// server reaches a program that runs beside it and not in the cluster. The path of each call stays.
-// The objects that were given do not change.
+// ByURL returns the objects with each Service reference replaced by a URL below base, such as
+// "https://127.0.0.1:9443". It covers webhook configurations and the conversion of CRDs. The API
+// server then reaches a program that runs outside of the cluster. Paths are kept. The given objects
+// do not change.
 func ByURL(objs []Object, base string) []Object {
 	base = strings.TrimSuffix(base, "/")
 	out := make([]Object, len(objs))
@@ -37,7 +37,7 @@ func ByURL(objs []Object, base string) []Object {
 	return out
 }
 
-// callURL has one webhook be called by URL.
+// callURL replaces the Service reference of one webhook by a URL.
 func callURL(hook map[string]any, base string) {
 	config, _ := hook["clientConfig"].(map[string]any)
 	service, ok := config["service"].(map[string]any)
@@ -49,14 +49,14 @@ func callURL(hook map[string]any, base string) {
 	config["url"] = base + path
 }
 
-// Converts reports whether a CRD has a webhook convert between its versions.
+// Converts reports whether a CRD converts between its versions by a webhook.
 func Converts(crd Object) bool {
 	s, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
 	return s == "Webhook"
 }
 
 // WithoutCalls returns the objects without webhook configurations, and CRDs without conversion by
-// webhook: what can be applied where nobody could answer the calls.
+// webhook. They can be applied where no program answers webhooks.
 func WithoutCalls(objs []Object) []Object {
 	var out []Object
 	for _, o := range objs {

@@ -8,7 +8,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 )
 
-// What it costs a reconcile, a request and a scrape to be counted.
+// These measure the cost of metrics for a reconcile, a request and a scrape.
 func BenchmarkReconciled(b *testing.B) {
 	h := newMetrics().Controller("order", 1)
 	r := controller.Reconciled{Controller: "order", Outcome: controller.Success, Took: time.Millisecond}

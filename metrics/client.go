@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// requestVecs are what clients push.
+// requestVecs are the metrics of clients, which push them.
 type requestVecs struct {
 	total *prometheus.CounterVec
 	took  *prometheus.HistogramVec
@@ -22,16 +22,16 @@ type requestVecs struct {
 func newRequestVecs(r prometheus.Registerer) requestVecs {
 	return requestVecs{
 		total: counter(r, "rest_client_requests_total",
-			"Tries of requests to the API server, by status code (<error>: there was no answer), method and host.", "code", "method", "host"),
+			"Requests to the API server, retries included, by status code (<error> without an answer), method and host.", "code", "method", "host"),
 		took: histogram(r, "rest_client_request_duration_seconds",
-			"Time until the header of an answer of the API server, or until the failure.", requestBuckets, "verb", "host"),
+			"Time until the header of the API server's answer, or until the failure.", requestBuckets, "verb", "host"),
 		live: counter(r, "flyball_live_reads_total",
-			"Reads that went to the API server since the cache does not hold the kind.", "kind"),
+			"Reads that went to the API server because the cache does not hold the kind.", "kind"),
 		kinds: newBounded(200),
 	}
 }
 
-// methods are those of HTTP, by what the client calls a request.
+// methods maps the client's verbs to HTTP methods.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "watch": http.MethodGet, "discover": http.MethodGet,
 	string(client.VerbCreate): http.MethodPost, string(client.VerbUpdate): http.MethodPut,
@@ -39,8 +39,8 @@ var methods = map[string]string{
 	string(client.VerbDelete): http.MethodDelete, string(client.VerbDeleteAll): http.MethodDelete,
 }
 
-// ClientHook returns what client.Options.Hook of a client of this host is to be. host is that of the
-// API server with its port, without scheme and path: "10.0.0.1:443".
+// ClientHook returns a hook for client.Options.Hook of a client of this host. host is the API
+// server's host and port, without scheme and path: "10.0.0.1:443".
 func (m *Metrics) ClientHook(host string) func(client.Done) {
 	host = label(host)
 	v := &m.requests
@@ -54,7 +54,8 @@ func (m *Metrics) ClientHook(host string) func(client.Done) {
 	}
 }
 
-// code is a status code as a label, of which there are not many whatever a server says.
+// code returns a status code as a label. The number of labels is bounded, whatever a server
+// answers.
 func code(c int) string {
 	switch {
 	case c == 0:
@@ -65,15 +66,15 @@ func code(c int) string {
 	return strconv.Itoa(c)
 }
 
-// LiveRead counts a read that went to the API server since nobody has opened the kind in the cache.
+// LiveRead counts a read that went to the API server because the cache does not have the kind.
 func (m *Metrics) LiveRead(kind schema.GroupVersionKind) {
 	m.requests.live.WithLabelValues(m.requests.kinds.label(kindLabel(kind))).Inc()
 }
 
-// kindLabel is "Pod", "Deployment.apps".
+// kindLabel returns the label of a kind, such as "Pod" or "Deployment.apps".
 func kindLabel(gvk schema.GroupVersionKind) string { return label(gvk.GroupKind().String()) }
 
-// bounded lets so many values of a label be, and calls all others "other".
+// bounded limits the number of values of a label. Further values become "other".
 type bounded struct {
 	max int
 

@@ -10,43 +10,44 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 )
 
-// collector asks, at each scrape, those who know.
+// collector reads the figures of its sources at each scrape.
 type collector struct {
 	mu           sync.Mutex
-	controllers  map[string]Working
+	controllers  map[string]controller.Interface
 	caches       map[*func() []cache.Watch]struct{}
 	leaders      map[string]func() bool
 	certificates map[string]Certificate
 	events       map[*func() event.Stats]struct{}
 	servers      map[string]Server
 
-	scrape sync.Mutex // one at a time: counters that were restarted are put together here
+	scrape sync.Mutex // held during a scrape, since steadies are updated in it
 	steady map[*prometheus.Desc]steadies
-	shown  map[string][]int // the priorities that have a label of their own, by controller
+	shown  map[string][]int // the priorities with a label of their own, by controller
 }
 
 func newCollector() *collector {
 	return &collector{
-		controllers: map[string]Working{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
+		controllers: map[string]controller.Interface{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
 		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
 		steady: map[*prometheus.Desc]steadies{}, shown: map[string][]int{},
 	}
 }
 
-// forget forgets what was shown of a controller.
+// forget drops the label values of a controller.
 func (c *collector) forget(controller string) {
 	c.scrape.Lock()
 	defer c.scrape.Unlock()
 	delete(c.shown, controller)
 }
 
-// add puts something under a name into one of the maps of the collector. What end returns says
-// whether it was this call of end that took it out.
+// add adds a source under a name to one of the collector's maps. end removes it, and reports
+// whether this call did so.
 func add[T any](c *collector, in map[string]T, what, name string, v T) (end func() bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,13 +68,14 @@ func add[T any](c *collector, in map[string]T, what, name string, v T) (end func
 	}, nil
 }
 
-// AddCache has a cache asked for its watches: cache.Watches. Those of a kind are added up.
+// AddCache adds a cache, whose watches every scrape reads: cache.Watches. The figures of watches
+// with the same kind are added up.
 func (m *Metrics) AddCache(watches func() []cache.Watch) (remove func()) {
 	return addFunc(m.pulled, m.pulled.caches, watches)
 }
 
-// AddEvents has a recorder asked what became of its events: event.Recorder.Stats. Recorders are
-// added up.
+// AddEvents adds a recorder, whose statistics every scrape reads: event.Recorder.Stats. The figures
+// of several recorders are added up.
 func (m *Metrics) AddEvents(stats func() event.Stats) (remove func()) {
 	return addFunc(m.pulled, m.pulled.events, stats)
 }
@@ -89,29 +91,30 @@ func addFunc[F any](c *collector, in map[*F]struct{}, f F) (remove func()) {
 	}
 }
 
-// AddLeader has it asked whether this process leads by the lease of a name. The error is a
-// *TakenError.
+// AddLeader adds the lease of a name. leads reports at every scrape whether this process holds it.
+// The error is a *TakenError.
 func (m *Metrics) AddLeader(lease string, leads func() bool) (remove func(), err error) {
 	end, err := add(m.pulled, m.pulled.leaders, "lease", label(lease), leads)
 	return func() { end() }, err
 }
 
-// Certificate is what a source of certificates is asked. A cert.Source is one.
+// Certificate is a source of certificates with statistics. A cert.Source is one.
 type Certificate interface{ Stats() cert.Stats }
 
-// AddCertificate has a source of certificates asked. The error is a *TakenError.
+// AddCertificate adds a source of certificates, which every scrape reads. The error is a
+// *TakenError.
 func (m *Metrics) AddCertificate(name string, c Certificate) (remove func(), err error) {
 	end, err := add(m.pulled, m.pulled.certificates, "certificate", label(name), c)
 	return func() { end() }, err
 }
 
-// Server is what a server is asked. *serve.Server is one.
+// Server is a server with statistics. *serve.Server is one.
 type Server interface {
 	Name() string
 	Stats() serve.Stats
 }
 
-// AddServer has a server asked. The error is a *TakenError.
+// AddServer adds a server, which every scrape reads. The error is a *TakenError.
 func (m *Metrics) AddServer(s Server) (remove func(), err error) {
 	end, err := add(m.pulled, m.pulled.servers, "server", label(s.Name()), s)
 	return func() { end() }, err
@@ -124,7 +127,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Whoever panics when asked is left out and reported.
+// Collect implements prometheus.Collector. A source that panics is left out and reported.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	controllers, leaders, certificates, servers := maps.Clone(c.controllers), maps.Clone(c.leaders), maps.Clone(c.certificates), maps.Clone(c.servers)
@@ -155,7 +158,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.steady = s.is
 }
 
-// scrape is one Collect.
+// scrape is one run of Collect.
 type scrape struct {
 	ch      chan<- prometheus.Metric
 	now     time.Time
@@ -174,8 +177,8 @@ func (s *scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// counter is a figure that only rises, but may begin again at zero, or lose a part, when what it
-// counts is replaced. What is shown never falls.
+// counter writes a counter that never falls. The value it is given may begin again at zero, or lose
+// a part, when its source is replaced.
 func (s *scrape) counter(d *prometheus.Desc, v float64, labels ...string) {
 	if s.is[d] == nil {
 		s.is[d] = steadies{}
@@ -194,7 +197,7 @@ func labelKey(labels []string) (k [2]string) {
 	return k
 }
 
-// steady is a counter that goes on when what it counts begins again.
+// steady is a counter that continues when its source begins again at zero.
 type steady struct{ base, last float64 }
 
 func (s steady) next(v float64) steady {

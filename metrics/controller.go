@@ -8,7 +8,6 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/workqueue"
 )
 
 const (
@@ -16,8 +15,9 @@ const (
 	byName       = "name"
 )
 
-// controllerVecs are what controllers push. Each has a label controller; those of the queue have
-// the same value under name, as there a queue is named after its controller.
+// controllerVecs are the metrics of controllers, which push them. Each has a label controller. The
+// queue's metrics have the same value in the label name, since a queue has the name of its
+// controller.
 type controllerVecs struct {
 	total, errors, terminal, panics, timeouts, problems, overdue *prometheus.CounterVec
 	took, waited, worked                                         *prometheus.HistogramVec
@@ -31,21 +31,21 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 		errors: counter(r, "controller_runtime_reconcile_errors_total",
 			"Reconciles that ended in an error or a panic.", byController),
 		terminal: counter(r, "controller_runtime_terminal_reconcile_errors_total",
-			"Reconciles that ended in an error that is not tried again.", byController),
+			"Reconciles that ended in an error without a retry.", byController),
 		panics: counter(r, "controller_runtime_reconcile_panics_total",
 			"Reconciles that panicked.", byController),
 		timeouts: counter(r, "controller_runtime_reconcile_timeouts_total",
-			"Reconciles whose time was over before they returned.", byController),
+			"Reconciles that exceeded their timeout.", byController),
 		problems: counter(r, "flyball_problems_total",
-			"Failures of code beside the reconciler: a predicate, a handler, a source, an option or a hook.", byController, "part"),
+			"Failures of user code other than the reconciler: a predicate, a handler, a source, an option or a hook.", byController, "part"),
 		overdue: counter(r, "flyball_overdue_calls_total",
-			"Calls that had not returned after a second: of a predicate or a handler of a source of a controller; and of an index function, a transform or a subscription, which have no controller, by kind and name.", byController, "source", "part"),
+			"Calls that took longer than a second. Those of a predicate or a handler have a controller and a source; those of an index function, a transform or a subscription have a kind and a name.", byController, "source", "part"),
 		took: histogram(r, "controller_runtime_reconcile_time_seconds",
-			"Time that a reconcile took.", reconcileBuckets, byController),
+			"Duration of a reconcile.", reconcileBuckets, byController),
 		waited: histogram(r, "workqueue_queue_duration_seconds",
-			"Time from when a request was due until a worker took it; of one that was added while it was worked on, the rest of that work is in it.", decades, byName, byController),
+			"Time from when a request was due until a worker took it. For a request added during its own reconcile, the rest of that reconcile is included.", decades, byName, byController),
 		worked: histogram(r, "workqueue_work_duration_seconds",
-			"Time that a worker had a request for.", decades, byName, byController),
+			"Time from when a worker took a request until it was done.", decades, byName, byController),
 		workers: gauge(r, "controller_runtime_max_concurrent_reconciles",
 			"Reconciles that may run at once.", byController),
 	}
@@ -62,14 +62,14 @@ func (v *controllerVecs) forget(name string) {
 	v.workers.DeletePartialMatch(is)
 }
 
-// parts are what a controller.Problem may be about.
+// parts are the values of controller.Problem.Part.
 var parts = []string{"predicate", "handler", "source", "priority", "logger", "hook"}
 
 const otherPart = "other"
 
-// Controller returns the hooks by which a controller of this name is counted, and shows its series
-// with zeros from now on. workers is how many reconciles it may run at once. Once the controller is
-// removed, see AddController, what the hooks are told is lost.
+// Controller returns the hooks that count a controller with this name, and adds its series with
+// zeros. workers is the most concurrent reconciles. After the controller is removed, see
+// [Metrics.AddController], the hooks have no effect.
 func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	name = label(name)
 	v := &m.controllers
@@ -124,7 +124,8 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	}
 }
 
-// CacheProblem counts what a cache reports, see [cache.Options].OnProblem: calls that take long.
+// CacheProblem counts the problems that a cache reports, see [cache.Options].OnProblem. It counts
+// calls that take long.
 func (m *Metrics) CacheProblem(p informer.Problem) {
 	if e, ok := errors.AsType[*informer.OverdueError](p.Err); ok {
 		source := p.Kind.Kind
@@ -135,7 +136,7 @@ func (m *Metrics) CacheProblem(p informer.Problem) {
 	}
 }
 
-// observer is that of a queue.
+// observer is a workqueue.Observer.
 type observer struct{ waited, worked prometheus.Observer }
 
 // ObserveWait implements workqueue.Observer.
@@ -144,18 +145,9 @@ func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
 // ObserveWork implements workqueue.Observer.
 func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
 
-// Working is what a controller is asked at each scrape. *controller.Controller of any request is one.
-// One that has QueueDepths as well is asked for the depth of its queue by priority, and one that has
-// SourceFailures for the objects on which its handlers fail.
-type Working interface {
-	Name() string
-	State() controller.State
-	QueueStats() workqueue.Stats
-}
-
-// AddController has a controller asked for its queue and its state. Calling remove ends that, and
-// takes all series of the name away, those of the hooks included. The error is a *TakenError.
-func (m *Metrics) AddController(c Working) (remove func(), err error) {
+// AddController reads the state, the queue and the failing sources of c at each scrape. Calling remove
+// ends that, and drops all series of the name, those of the hooks included. The error is a *TakenError.
+func (m *Metrics) AddController(c controller.Interface) (remove func(), err error) {
 	name := label(c.Name())
 	end, err := add(m.pulled, m.pulled.controllers, "controller", name, c)
 	if err != nil {

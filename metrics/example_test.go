@@ -11,8 +11,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 )
 
-// Hooks are given to a controller; it is asked for the rest; all of it is served as Prometheus
-// reads it. A program adds metrics of its own.
+// How do I expose the metrics of a controller, and metrics of my own?
 func Example() {
 	m := newMetrics() // metrics.New
 	orders := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders taken."})
@@ -49,6 +48,6 @@ func Example() {
 	// controller_runtime_reconcile_total{controller="order",result="requeue_after"} 0
 	// controller_runtime_reconcile_total{controller="order",result="success"} 1
 	// shop_orders_total 1
-	// workqueue_depth{controller="order",name="order",priority=""} 0
+	// workqueue_depth{controller="order",name="order",priority="0"} 0
 	// shop_orders_total 1
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/serve"
-	"github.com/flyball-io/flyball/workqueue"
 )
 
-// descs are those of all that a collector yields.
+// descs are the descriptions of all metrics of a collector.
 var descs []*prometheus.Desc
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -30,55 +29,55 @@ var (
 	workingDesc = desc("flyball_controller_working", "1 while the workers of a controller reconcile, 0 while it syncs, stops or is stopped.", byController)
 	activeDesc  = desc("controller_runtime_active_workers", "Requests that are being reconciled.", byController)
 
-	failingDesc = desc("flyball_source_failing_objects", "Objects whose changes wait since the handler of a source fails on them; it is called again until it does not.", byController, "source")
+	failingDesc = desc("flyball_source_failing_objects", "Objects whose changes wait because the handler of a source fails on them. The handler is retried until it succeeds.", byController, "source")
 
-	depthDesc      = desc("workqueue_depth", "Requests that wait for a worker, and those that were added again while they are worked on. The first 16 priorities of a controller have a label each, all further ones are other.", byName, byController, "priority")
+	depthDesc      = desc("workqueue_depth", "Requests that wait for a worker, and those added during their own reconcile. The first 16 priorities of a controller have a label each; all others have the label other.", byName, byController, "priority")
 	addsDesc       = desc("workqueue_adds_total", "Requests that became ready.", byName, byController)
-	retriesDesc    = desc("workqueue_retries_total", "Requests that were queued again with a backoff.", byName, byController)
-	unfinishedDesc = desc("workqueue_unfinished_work_seconds", "Time that all requests together have been worked on that are being worked on.", byName, byController)
-	longestDesc    = desc("workqueue_longest_running_processor_seconds", "Time that the oldest request has been worked on that is being worked on.", byName, byController)
-	oldestDesc     = desc("flyball_workqueue_oldest_seconds", "Time since the oldest request was due of those that wait for a worker.", byController)
-	delayedDesc    = desc("flyball_workqueue_delayed", "Requests that wait for their time.", byController)
-	agedDesc       = desc("flyball_workqueue_aged_total", "Requests that were taken ahead of higher priorities, since they had waited for so long.", byController)
+	retriesDesc    = desc("workqueue_retries_total", "Requests that were queued for a retry with backoff.", byName, byController)
+	unfinishedDesc = desc("workqueue_unfinished_work_seconds", "Sum of the times that the current requests have been worked on so far.", byName, byController)
+	longestDesc    = desc("workqueue_longest_running_processor_seconds", "Longest time that a current request has been worked on so far.", byName, byController)
+	oldestDesc     = desc("flyball_workqueue_oldest_seconds", "Longest time that a due request has waited for a worker so far.", byController)
+	delayedDesc    = desc("flyball_workqueue_delayed", "Requests that are not due yet.", byController)
+	agedDesc       = desc("flyball_workqueue_aged_total", "Requests that were taken before ones of a higher priority because of their long wait.", byController)
 
 	objectsDesc   = desc("flyball_cache_objects", "Objects in the cache.", byKind)
-	wireDesc      = desc("flyball_cache_wire_bytes", "Length of the objects in the cache as they came over the wire, without what was cut.", byKind)
-	heldDesc      = desc("flyball_cache_held_bytes", "Memory that holds the objects in the cache, on and off the heap of the Go runtime.", byKind)
+	wireDesc      = desc("flyball_cache_wire_bytes", "Bytes of the objects in the cache as received from the server, without removed fields.", byKind)
+	heldDesc      = desc("flyball_cache_held_bytes", "Bytes of memory for the objects in the cache, on and off the heap of the Go runtime.", byKind)
 	offHeapDesc   = desc("flyball_cache_off_heap_bytes", "The part of flyball_cache_held_bytes that is outside the heap of the Go runtime, which GOMEMLIMIT does not count.", byKind)
-	templatesDesc = desc("flyball_cache_templates", "Objects in the cache that others are stored as a difference from.", byKind)
-	overDesc      = desc("flyball_cache_over_budget", "1 while more memory holds the kind than its budget says; 0 while less does, or it has no budget.", byKind)
-	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that cannot be used.", byKind)
+	templatesDesc = desc("flyball_cache_templates", "Objects in the cache that serve as templates: others are stored as differences from them.", byKind)
+	overDesc      = desc("flyball_cache_over_budget", "1 while the kind uses more memory than its budget; 0 otherwise, or without a budget.", byKind)
+	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that are set aside because they cannot be used.", byKind)
 	syncedDesc    = desc("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
-	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind lists or follows the server, 0 while one cannot.", byKind)
-	unavailDesc   = desc("flyball_cache_unavailable", "1 while reads of the kind are refused, since the server answers as if it did not serve it and its discovery has not confirmed that; else 0.", byKind)
-	lagDesc       = desc("flyball_watch_lag_seconds", "Time since the server was last heard of by that watch of the kind for which it is longest; a quiet server is heard every minute or so.", byKind)
+	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind can list and watch, 0 while one cannot.", byKind)
+	unavailDesc   = desc("flyball_cache_unavailable", "1 while reads of the kind fail because the server says that it does not serve the kind, and discovery has not confirmed that; else 0.", byKind)
+	lagDesc       = desc("flyball_watch_lag_seconds", "Longest time since a watch of the kind heard from the server. A server without changes sends a bookmark about every minute.", byKind)
 	queuedDesc    = desc("flyball_watch_backlog", "Changes between the watch and the cache.", byKind)
-	relistsDesc   = desc("flyball_relists_total", "Lists that were completed after the first one, by reason.", byKind, "reason")
-	restartsDesc  = desc("flyball_watch_restarts_total", "Watches that were opened again, by reason.", byKind, "reason")
-	auditsDesc    = desc("flyball_audits_total", "Comparisons of what is held with a list of the metadata, by how they ended: agreed, repaired, void (content was listed meanwhile, or the watch did not follow the server), failed.", byKind, "result")
-	repairsDesc   = desc("flyball_audit_repairs_total", "Audits that found that the watch had lost events, and asked for a list of the content.", byKind)
+	relistsDesc   = desc("flyball_relists_total", "Completed lists after the first one, by reason.", byKind, "reason")
+	restartsDesc  = desc("flyball_watch_restarts_total", "Watches that were reopened, by reason.", byKind, "reason")
+	auditsDesc    = desc("flyball_audits_total", "Comparisons of the cache with a list of the metadata, by result: agreed, repaired, void (a list ran meanwhile, or the watch was not current), failed.", byKind, "result")
+	repairsDesc   = desc("flyball_audit_repairs_total", "Audits that detected lost events and started a relist.", byKind)
 	backlogDesc   = desc("flyball_handler_backlog", "Changes that wait for event handlers.", byKind)
-	behindDesc    = desc("flyball_handler_behind_seconds", "Time that the oldest change has waited for an event handler.", byKind)
+	behindDesc    = desc("flyball_handler_behind_seconds", "Longest time that a change has waited for an event handler so far.", byKind)
 	panicsDesc    = desc("flyball_handler_panics_total", "Calls of event handlers and sources that panicked.", byKind)
-	coalescedDesc = desc("flyball_coalesced_events_total", "Changes that were merged into another one which waited, before the cache or before a handler.", byKind, "before")
+	coalescedDesc = desc("flyball_coalesced_events_total", "Changes that were merged into a pending one, before the cache or before a handler.", byKind, "before")
 
-	leaderDesc = desc("leader_election_master_status", "1 while this process leads, 0 while it stands by.", byName)
+	leaderDesc = desc("leader_election_master_status", "1 while this process is the leader, 0 while it is a standby.", byName)
 
-	expiryDesc     = desc("flyball_certificate_expiry_timestamp_seconds", "When the chain that serves expires, as seconds since 1970; 0: there is none.", byName)
+	expiryDesc     = desc("flyball_certificate_expiry_timestamp_seconds", "Expiry of the served certificate chain in seconds since 1970; 0 without one.", byName)
 	certReadsDesc  = desc("certwatcher_read_certificate_total", "Reads of certificates.")
-	certErrorsDesc = desc("certwatcher_read_certificate_errors_total", "Reads of certificates that failed, or what followed from them.")
-	certLoadsDesc  = desc("flyball_certificate_loads_total", "Certificates that were put into service.", byName)
+	certErrorsDesc = desc("certwatcher_read_certificate_errors_total", "Reads of certificates that failed, and certificates that could not be used.")
+	certLoadsDesc  = desc("flyball_certificate_loads_total", "Certificates that were loaded and served.", byName)
 
-	recordedDesc = desc("flyball_events_recorded_total", "Events that were recorded.")
-	toldDesc     = desc("flyball_events_told_total", "Events that the server knows of, as one of their own or in a series.")
-	droppedDesc  = desc("flyball_events_dropped_total", "Events that were given up.")
-	waitingDesc  = desc("flyball_events_waiting", "Events that wait to be told.")
+	recordedDesc = desc("flyball_events_recorded_total", "Recorded events.")
+	toldDesc     = desc("flyball_events_told_total", "Events that were sent to the server, alone or in a series.")
+	droppedDesc  = desc("flyball_events_dropped_total", "Events that were dropped.")
+	waitingDesc  = desc("flyball_events_waiting", "Events that wait to be sent.")
 
-	openDesc          = desc("flyball_server_connections", "Connections that are open.", byServer)
-	turnedDesc        = desc("flyball_server_turned_connections_total", "Connections that were closed since there were too many.", byServer)
-	serverReqDesc     = desc("flyball_server_requests_total", "Requests that came to the handler of a server.", byServer)
+	openDesc          = desc("flyball_server_connections", "Open connections.", byServer)
+	turnedDesc        = desc("flyball_server_turned_connections_total", "Connections that were closed because of the bound on connections.", byServer)
+	serverReqDesc     = desc("flyball_server_requests_total", "Requests to the handler of a server.", byServer)
 	serverPanicDesc   = desc("flyball_server_panics_total", "Requests whose handler panicked.", byServer)
-	serverTimeoutDesc = desc("flyball_server_timeouts_total", "Requests whose handler took longer than it may.", byServer)
+	serverTimeoutDesc = desc("flyball_server_timeouts_total", "Requests whose handler exceeded its timeout.", byServer)
 )
 
 const (
@@ -86,12 +85,12 @@ const (
 	byServer = "server"
 )
 
-func (s *scrape) controller(name string, c Working) {
+func (s *scrape) controller(name string, c controller.Interface) {
 	state, q := c.State(), c.QueueStats()
 	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
 	s.gauge(activeDesc, float64(q.InFlight), name)
 	s.sources(name, c)
-	s.depths(name, c, q.Depth)
+	s.depths(name, c)
 	s.counter(addsDesc, float64(q.Adds), name, name)
 	s.counter(retriesDesc, float64(q.Retries), name, name)
 	s.gauge(unfinishedDesc, q.Unfinished.Seconds(), name, name)
@@ -102,15 +101,9 @@ func (s *scrape) controller(name string, c Working) {
 }
 
 // sources shows what the sources of a controller fail on; those of one name are added up.
-func (s *scrape) sources(name string, c Working) {
-	f, ok := c.(interface {
-		SourceFailures() []controller.SourceFailure
-	})
-	if !ok {
-		return
-	}
+func (s *scrape) sources(name string, c controller.Interface) {
 	objects := map[string]int{}
-	for _, failure := range f.SourceFailures() {
+	for _, failure := range c.SourceFailures() {
 		objects[failure.Source] += failure.Objects
 	}
 	for source, n := range objects {
@@ -118,23 +111,18 @@ func (s *scrape) sources(name string, c Working) {
 	}
 }
 
-// maxPriorities is how many priorities of a controller have a label of their own.
+// maxPriorities is the number of priorities of a controller that have a label of their own.
 const maxPriorities = 16
 
 // depths shows how many requests wait for a worker, by priority. A label that was shown once
 // is shown from then on.
-func (s *scrape) depths(name string, c Working, all int) {
-	q, ok := c.(interface{ QueueDepths() []workqueue.Depth })
-	if !ok {
-		s.gauge(depthDesc, float64(all), name, name, "")
-		return
-	}
+func (s *scrape) depths(name string, c controller.Interface) {
 	shown := s.shown[name]
 	if len(shown) == 0 {
 		shown = []int{0}
 	}
 	keys, others := map[int]int{}, 0
-	for _, d := range q.QueueDepths() {
+	for _, d := range c.QueueDepths() {
 		switch {
 		case slices.Contains(shown, d.Priority):
 		case len(shown) < maxPriorities:
@@ -154,14 +142,14 @@ func (s *scrape) depths(name string, c Working, all int) {
 	}
 }
 
-// kind is what all watches of a kind come to.
+// kind adds up the figures of all watches of a kind.
 type kind struct {
 	objects, aside, queued, backlog    int
 	templates                          int
 	wire, held, offHeap                int64
 	synced, healthy, over, unavailable bool
-	heard                              time.Time // by the watch that heard least; zero: one heard nothing
-	silent                             bool      // one has heard nothing yet
+	heard                              time.Time // the oldest time over the watches; zero: one of them heard nothing
+	silent                             bool      // one of the watches has heard nothing yet
 	behind                             time.Duration
 	panics, mergedStore, mergedHandler uint64
 	relists, restarts                  map[reflector.Reason]int
@@ -260,7 +248,7 @@ var (
 	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
 )
 
-// word is a reason as a label: "list_expired".
+// word returns a reason as a label, such as "list_expired".
 func word(r reflector.Reason) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func (s *scrape) certificates(all map[string]Certificate) {

@@ -30,22 +30,23 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// small is no more of a manager than one controller needs.
+// small has the parts of a manager that one controller needs.
 type small struct {
 	*client.Live
 	cache  *cache.Cache
 	hooks  func(string, int) controller.Hooks
-	runner controller.Runner
+	runner controller.Interface
 }
 
 func (s *small) Logger() *slog.Logger                                { return slog.New(slog.DiscardHandler) }
 func (s *small) GracePeriod() time.Duration                          { return time.Minute }
+func (s *small) ResyncPeriod() time.Duration                         { return 0 }
 func (s *small) ControllerHooks(name string, n int) controller.Hooks { return s.hooks(name, n) }
 func (s *small) Scheme() *runtime.Scheme                             { return s.Live.Scheme() }
 func (s *small) Mapper() meta.RESTMapper                             { return s.Live.Mapper() }
 
-func (s *small) Add(_ string, r controller.Runner) (io.Closer, error) {
-	s.runner = r
+func (s *small) AddController(c controller.Interface) (io.Closer, error) {
+	s.runner = c
 	return nil, nil
 }
 
@@ -57,8 +58,8 @@ func (s *small) Subscribe(ctx context.Context, proto object.Object, name string,
 	return h.Subscribe(name, fn)
 }
 
-// A controller on a real control plane, and what can be read of it over HTTP.
-func TestController(t *testing.T) {
+// A controller runs on a real control plane, and its metrics are read over HTTP.
+func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -78,7 +79,7 @@ func TestController(t *testing.T) {
 	const objects = 20
 	var failed, seen atomic.Int32
 	all := make(chan struct{})
-	r := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if !strings.HasPrefix(req.Name, "mine-") {
 			return reconcile.Result{}, nil
 		}
@@ -89,7 +90,7 @@ func TestController(t *testing.T) {
 			close(all)
 		}
 		return reconcile.Result{}, nil
-	})
+	}
 	mgr := &small{Live: c, cache: held, hooks: m.Controller}
 	for i := range objects {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("mine-", i)}}
@@ -97,7 +98,7 @@ func TestController(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctl, err := controller.New(mgr, "configmap", r, controller.Options{Workers: 3}, controller.For[corev1.ConfigMap]())
+	ctl, err := controller.NewWith(mgr, "configmap", r, controller.Options{Workers: 3}, controller.For[corev1.ConfigMap]())
 	if err != nil {
 		t.Fatal(err)
 	}

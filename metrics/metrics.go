@@ -14,12 +14,12 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 )
 
-// ErrTaken says that something of this name is being told of already.
+// ErrTaken says that the name is already in use.
 var ErrTaken = errors.New("name is taken")
 
-// TakenError says of what there are two.
+// TakenError says which name is already in use.
 type TakenError struct {
-	// What is "controller", "lease", "certificate", "server".
+	// What is "controller", "lease", "certificate" or "server".
 	What, Name string
 }
 
@@ -29,16 +29,16 @@ func (e *TakenError) Error() string {
 
 func (e *TakenError) Unwrap() error { return ErrTaken }
 
-// Options say what a Metrics has besides. The zero value works. They are read by New, once.
+// Options configures a Metrics. The zero value works. New reads the options once.
 type Options struct {
-	// WithoutRuntime leaves out what is of the Go runtime and the process, for programs that have
-	// more than one Metrics and for tests.
+	// WithoutRuntime omits the metrics of the Go runtime and the process. Use it for tests, and for
+	// programs with more than one Metrics.
 	WithoutRuntime bool
-	// Logger is told when a scrape fails. Nil: slog.Default().
+	// Logger logs failed scrapes. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Metrics is a registry and what feeds it. All methods may be called from any goroutine.
+// Metrics is a registry and its sources. All methods are safe for concurrent use.
 type Metrics struct {
 	o        Options
 	registry *prometheus.Registry
@@ -49,7 +49,7 @@ type Metrics struct {
 	webhooks    webhookVecs
 }
 
-// New returns metrics of nothing yet.
+// New returns a Metrics without sources.
 func New(o Options) *Metrics {
 	o.Logger = logguard.Logger(o.Logger)
 	m := &Metrics{o: o, registry: prometheus.NewRegistry(), pulled: newCollector()}
@@ -67,15 +67,16 @@ func New(o Options) *Metrics {
 	return m
 }
 
-// Registerer is where a program registers metrics of its own. A collector that panics ends the
-// process: it runs on a goroutine of the registry.
+// Registerer returns the registry, for the program's own metrics. A collector that panics ends the
+// process, since it runs on a goroutine of the registry.
 func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
 
-// Gatherer yields everything, for those who read it otherwise than over HTTP.
+// Gatherer returns the registry, for reading the metrics other than over HTTP.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
-// Handler serves everything as Prometheus reads it, up to four scrapes at a time; more are a 503.
-// What cannot be collected is left out and logged. It asks nobody who they are; see serve.Authorized.
+// Handler serves all metrics in the formats of Prometheus. Up to four scrapes run at once; further
+// ones get a 503. A metric that cannot be collected is left out and logged. Handler does not
+// authenticate its callers; see serve.Authorized.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog:            scrapeLog{m.o.Logger},
@@ -92,5 +93,5 @@ func (l scrapeLog) Println(v ...any) {
 	l.Warn("metrics cannot be collected or sent", "err", strings.TrimSpace(fmt.Sprintln(v...)))
 }
 
-// label is a name as a label value may be.
+// label returns a name as a valid label value.
 func label(name string) string { return strings.ToValidUTF8(name, "�") }

@@ -43,8 +43,9 @@ func newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// working is a controller that says what it is told to.
+// working is a controller with fixed answers.
 type working struct {
+	controller.Interface
 	name  string
 	phase controller.Phase
 	queue workqueue.Stats
@@ -54,7 +55,11 @@ func (w *working) Name() string                { return w.name }
 func (w *working) State() controller.State     { return controller.State{Phase: w.phase} }
 func (w *working) QueueStats() workqueue.Stats { return w.queue }
 
-// prioritised knows the depth of its queue by priority.
+func (w *working) QueueDepths() []workqueue.Depth { return nil }
+
+func (w *working) SourceFailures() []controller.SourceFailure { return nil }
+
+// prioritised has requests of several priorities in its queue, and sources that fail.
 type prioritised struct {
 	working
 	depths   []workqueue.Depth
@@ -100,7 +105,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// everything is metrics in which each series is there at least once.
+// everything returns metrics in which each series occurs at least once.
 func everything() *metrics.Metrics {
 	m := newMetrics()
 	h := m.Controller("order", 2)
@@ -146,7 +151,7 @@ func everything() *metrics.Metrics {
 	return m
 }
 
-// figures are all series as text, "name{labels} value", but for the buckets of histograms.
+// figures returns all series as text, "name{labels} value", without the buckets of histograms.
 func figures(t *testing.T, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -178,8 +183,9 @@ func labels(m *dto.Metric) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// The names and labels are a promise: dashboards are made of them. testdata/series.txt has them all.
-func TestSeries(t *testing.T) {
+// Names and labels are a promise, since dashboards depend on them. testdata/series.txt has them
+// all.
+func TestSeriesAreAsRecorded(t *testing.T) {
 	var lines []string
 	for name, v := range figures(t, everything().Gatherer()) {
 		if strings.HasPrefix(name, "flyball_watch_lag_seconds") || strings.HasPrefix(name, "controller_runtime_reconcile_time") {
@@ -221,8 +227,8 @@ func difference(want, got string) string {
 	return b.String()
 }
 
-// What the incumbents have under these names has these labels there.
-func TestInherited(t *testing.T) {
+// Metrics with names from controller-runtime or client-go have the same labels as there.
+func TestInheritedMetricsHaveThePeersLabels(t *testing.T) {
 	want := map[string]string{
 		"controller_runtime_reconcile_total":                 "controller result",
 		"controller_runtime_reconcile_errors_total":          "controller",
@@ -269,18 +275,18 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-func TestLint(t *testing.T) {
+func TestMetricsPassTheLinter(t *testing.T) {
 	for _, problem := range must(testutil.GatherAndLint(everything().Gatherer())) {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
-	// Nor do the metrics of the runtime get in the way.
+	// The metrics of the runtime do not collide, either.
 	if _, err := metrics.New(metrics.Options{}).Gatherer().Gather(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Whatever comes in from outside, series do not grow with it.
-func TestCardinality(t *testing.T) {
+// The number of series does not grow with values from outside.
+func TestSeriesAreBounded(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("order", 1)
 	must(m.AddController(&working{name: "order"}))
@@ -309,8 +315,8 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// The depth by priority has few labels, whatever priorities there are, and always adds up.
-func TestDepthByPriority(t *testing.T) {
+// The depth by priority has few labels, whatever the priorities are, and adds up to the total.
+func TestDepthsByPriorityAddUp(t *testing.T) {
 	m := newMetrics()
 	c := &prioritised{working: working{name: "order"}}
 	remove := must(m.AddController(c))
@@ -342,14 +348,14 @@ func TestDepthByPriority(t *testing.T) {
 		t.Errorf("a thousand: %v, %v in all", by, sum)
 	}
 	remove()
-	must(m.AddController(&working{name: "order", queue: workqueue.Stats{Depth: 5}}))
-	if by, _ := look(); len(by) != 1 || by[""] != 5 {
-		t.Errorf("one that does not know: %v", by)
+	must(m.AddController(&working{name: "order"}))
+	if by, _ := look(); len(by) != 1 || by["0"] != 0 {
+		t.Errorf("another of the same name: %v", by)
 	}
 }
 
-// What is removed has no series any more, and what it is told late is lost.
-func TestRemove(t *testing.T) {
+// A removed part has no series, and late reports of it have no effect.
+func TestRemovedPartsHaveNoSeries(t *testing.T) {
 	m := newMetrics()
 	empty := len(figures(t, m.Gatherer()))
 	h := m.Controller("order", 2)
@@ -388,7 +394,7 @@ func TestRemove(t *testing.T) {
 	// The name is free, and begins at zero.
 	again := m.Controller("order", 1)
 	remove := must(m.AddController(&working{name: "order"}))
-	removes[0]() // that of the first one has no effect on this
+	removes[0]() // the first one's remove has no effect on the second
 	again.Reconciled(controller.Reconciled{Outcome: controller.Success})
 	if got := figures(t, m.Gatherer())[`controller_runtime_reconcile_total{controller="order",result="success"}`]; got != 1 {
 		t.Errorf("the second one of the name has %v", got)
@@ -396,8 +402,8 @@ func TestRemove(t *testing.T) {
 	remove()
 }
 
-// A queue or a watch that begins again at zero does not take the counters back.
-func TestSteady(t *testing.T) {
+// The counters do not fall when a queue or a watch begins again at zero.
+func TestCountersNeverFall(t *testing.T) {
 	m := newMetrics()
 	c := &working{name: "order"}
 	must(m.AddController(c))
@@ -422,8 +428,8 @@ func TestSteady(t *testing.T) {
 	look(10, 21)
 }
 
-// One that panics when it is asked leaves out itself alone, and the log tells.
-func TestPanics(t *testing.T) {
+// A source that panics is left out and logged; all others are there.
+func TestPanickingSourceIsLeftOut(t *testing.T) {
 	var text strings.Builder
 	m := metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	must(m.AddLeader("shop", func() bool { panic("no lease") }))
@@ -438,8 +444,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A name that is no text spoils nothing.
-func TestBadNames(t *testing.T) {
+// An invalid name breaks no other series.
+func TestInvalidNamesBreakNoSeries(t *testing.T) {
 	m := newMetrics()
 	h := m.Controller("a\xff", 1)
 	remove := must(m.AddController(&working{name: "a\xff"}))
@@ -461,7 +467,7 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
-func TestRegistererAndTwo(t *testing.T) {
+func TestTwoMetricsAreIndependent(t *testing.T) {
 	a, b := newMetrics(), newMetrics()
 	mine := prometheus.NewCounter(prometheus.CounterOpts{Name: "shop_orders_total", Help: "Orders."})
 	if err := a.Registerer().Register(mine); err != nil {
@@ -484,9 +490,9 @@ func TestRegistererAndTwo(t *testing.T) {
 	}
 }
 
-// TestOverdueCalls: calls that take long are counted under one name, those of a cache without a
+// TestOverdueCallsAreCounted: calls that take long are counted under one name; those of a cache have no
 // controller.
-func TestOverdueCalls(t *testing.T) {
+func TestOverdueCallsAreCounted(t *testing.T) {
 	m := newMetrics()
 	m.Controller("order", 1).Problem(controller.Problem{Source: "Watches(Pod)", Part: "handler", Err: &controller.OverdueError{Part: "handler"}})
 	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}

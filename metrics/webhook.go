@@ -9,7 +9,7 @@ import (
 
 const byWebhook = "webhook"
 
-// webhookVecs are what webhooks push.
+// webhookVecs are the metrics of webhooks, which push them.
 type webhookVecs struct {
 	total, denied            *prometheus.CounterVec
 	took                     *prometheus.HistogramVec
@@ -20,15 +20,15 @@ type webhookVecs struct {
 func newWebhookVecs(r prometheus.Registerer) webhookVecs {
 	v := webhookVecs{
 		total: counter(r, "controller_runtime_webhook_requests_total",
-			"Requests to webhooks that were answered, by status code of HTTP; verdicts are 200.", byWebhook, "code"),
+			"Answered requests to webhooks, by HTTP status code. Verdicts have 200.", byWebhook, "code"),
 		denied: counter(r, "flyball_webhook_denied_total",
-			"Objects that webhooks did not admit, or could not convert.", byWebhook),
+			"Objects that webhooks rejected, or could not convert.", byWebhook),
 		took: histogram(r, "controller_runtime_webhook_latency_seconds",
 			"Time from the header of a request to its answer.", decades, byWebhook),
 		inFlight: gauge(r, "controller_runtime_webhook_requests_in_flight",
 			"Requests that are being answered.", byWebhook),
 		overdue: gauge(r, "flyball_webhook_overdue_handlers",
-			"Handlers that still run although their time is over.", byWebhook),
+			"Handlers that still run after their timeout.", byWebhook),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "controller_runtime_webhook_panics_total",
 			Help: "Admission handlers that panicked."}),
 		conversionPanics: prometheus.NewCounter(prometheus.CounterOpts{Name: "controller_runtime_conversion_webhook_panics_total",
@@ -38,8 +38,8 @@ func newWebhookVecs(r prometheus.Registerer) webhookVecs {
 	return v
 }
 
-// Webhooks returns the hooks by which webhooks are counted, of admission and of conversion (those
-// named convert.Path) alike. Their label is the name of the webhook.
+// Webhooks returns the hooks that count webhooks, both of admission and of conversion (named
+// convert.Path). Their label is the name of the webhook.
 func (m *Metrics) Webhooks() webhook.Hooks {
 	v := &m.webhooks
 	return webhook.Hooks{
@@ -64,7 +64,7 @@ func (m *Metrics) Webhooks() webhook.Hooks {
 	}
 }
 
-// Webhook shows the series of a webhook, with zeros, before anybody has called it.
+// Webhook adds the series of a webhook with zeros, before the first request.
 func (m *Metrics) Webhook(name string) {
 	name = label(name)
 	v := &m.webhooks

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestFinalizers(t *testing.T) {
+func TestFinalizersAreAddedAndRemovedOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		has                 []string
@@ -44,8 +44,8 @@ func TestFinalizers(t *testing.T) {
 	}
 }
 
-// The list of a copy that shares it stays as it is: before and after can be compared.
-func TestFinalizersOfACopyAreLeftAlone(t *testing.T) {
+// The list of a copy that shares it does not change: before and after can be compared.
+func TestFinalizersOfACopyDoNotChange(t *testing.T) {
 	before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Finalizers: append(make([]string, 0, 8), "f", "g")}}
 	after := *before
 	object.RemoveFinalizer(&after, "f")

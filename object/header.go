@@ -8,14 +8,14 @@ import (
 )
 
 // Header is the part of an object's metadata that the framework needs on every change. It is
-// scanned from the wire without building the object. What a store, a cache or an informer gives is the
-// caller's own.
+// scanned from the wire without building the object. The caller owns a Header from a store, a cache
+// or an informer.
 type Header struct {
 	Key
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	// DeletionTimestamp is the zero time while the object is not being deleted. Seconds precision.
+	// DeletionTimestamp is zero until deletion is requested. It has a precision of seconds.
 	DeletionTimestamp time.Time
 	Labels            map[string]string
 	Annotations       map[string]string
@@ -33,11 +33,11 @@ type Owner struct {
 	Controller bool
 }
 
-// Deleting reports whether the object has been asked to go and waits for its finalizers.
+// Deleting reports whether deletion was requested and the object waits for its finalizers.
 func (h *Header) Deleting() bool { return !h.DeletionTimestamp.IsZero() }
 
-// Same reports whether two states are of one incarnation of an object, as far as can be known: one
-// that could not be read may have no uid.
+// Same reports whether two states are of one incarnation of an object. A state without a uid, as of
+// an unreadable object, matches any.
 func (h *Header) Same(other *Header) bool {
 	return h.UID == other.UID || h.UID == "" || other.UID == ""
 }
@@ -52,9 +52,9 @@ func (h *Header) ControllerOwner() (Owner, bool) {
 	return Owner{}, false
 }
 
-// CompareVersions orders two resourceVersions of objects of one kind from one server: by number,
-// as the API promises since Kubernetes 1.35. ok is false when one of them is no number; then
-// nothing can be said about their order.
+// CompareVersions orders two resourceVersions of objects of one kind from one server. It compares
+// them as numbers, as the API promises since Kubernetes 1.35. ok is false if one of them is not a
+// number; their order is then unknown.
 func CompareVersions(a, b string) (order int, ok bool) {
 	x, err := strconv.ParseUint(a, 10, 64)
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MaxIncarnations is how many UIDs an [Incarnations] names.
+// MaxIncarnations is the number of UIDs that an [Incarnations] names.
 const MaxIncarnations = 16
 
-// Incarnations are objects of one name that came and went, one after the other. A value is never
-// changed once it is made; nil is none, and its methods may be called.
+// Incarnations are objects of one name that came and went, one after the other. A value is
+// immutable. Nil means none, and its methods may be called.
 type Incarnations struct {
-	// UIDs are those of the latest, at most MaxIncarnations, oldest first.
+	// UIDs are the latest ones, at most MaxIncarnations, oldest first.
 	UIDs []types.UID
-	// More is how many went before those.
+	// More is the number of earlier ones.
 	More int
 }
 
-// Len is how many there were.
+// Len is the number of all.
 func (in *Incarnations) Len() int {
 	if in == nil {
 		return 0
@@ -27,7 +27,7 @@ func (in *Incarnations) Len() int {
 	return in.More + len(in.UIDs)
 }
 
-// All are the UIDs; nil for none.
+// All returns the UIDs; nil for none.
 func (in *Incarnations) All() []types.UID {
 	if in == nil {
 		return nil
@@ -35,7 +35,7 @@ func (in *Incarnations) All() []types.UID {
 	return in.UIDs
 }
 
-// Then is in and one more that went after those. No UID, and that of the last one, add nothing.
+// Then returns in followed by one more. An empty uid, and that of the last one, add nothing.
 func (in *Incarnations) Then(uid types.UID) *Incarnations {
 	if uid == "" {
 		return in
@@ -46,7 +46,7 @@ func (in *Incarnations) Then(uid types.UID) *Incarnations {
 	return in.Join(&Incarnations{UIDs: []types.UID{types.UID(strings.Clone(string(uid)))}})
 }
 
-// Join is in, and later after those.
+// Join returns in followed by later.
 func (in *Incarnations) Join(later *Incarnations) *Incarnations {
 	switch {
 	case in == nil:
@@ -55,23 +55,23 @@ func (in *Incarnations) Join(later *Incarnations) *Incarnations {
 		return in
 	}
 	all := slices.Concat(in.UIDs, later.UIDs)
-	over := max(0, len(all)-MaxIncarnations)
-	more := in.More + over
-	if later.More > 0 { // they went after those of in
+	excess := max(0, len(all)-MaxIncarnations)
+	more := in.More + excess
+	if later.More > 0 { // all of in are earlier than later.UIDs
 		more = in.Len() + later.More
-		all, over = later.UIDs, 0
+		all, excess = later.UIDs, 0
 	}
-	return &Incarnations{UIDs: all[over:], More: more}
+	return &Incarnations{UIDs: all[excess:], More: more}
 }
 
-// Without is in without an incarnation.
+// Without returns in without the given incarnation.
 func (in *Incarnations) Without(uid types.UID) *Incarnations {
 	if in == nil || uid == "" || !slices.Contains(in.UIDs, uid) {
 		return in
 	}
-	rest := slices.DeleteFunc(slices.Clone(in.UIDs), func(u types.UID) bool { return u == uid })
-	if len(rest) == 0 && in.More == 0 {
+	remaining := slices.DeleteFunc(slices.Clone(in.UIDs), func(u types.UID) bool { return u == uid })
+	if len(remaining) == 0 && in.More == 0 {
 		return nil
 	}
-	return &Incarnations{UIDs: rest, More: in.More}
+	return &Incarnations{UIDs: remaining, More: in.More}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// TestIncarnations: however they are put together, the latest are named and all are counted, and
-// what was made before stays as it was.
-func TestIncarnations(t *testing.T) {
+// TestIncarnationsNameTheLatestAndCountAll: in any combination the latest are named and all are counted, and earlier values
+// do not change.
+func TestIncarnationsNameTheLatestAndCountAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type pair struct {
 			in  *object.Incarnations
@@ -49,7 +49,7 @@ func TestIncarnations(t *testing.T) {
 	})
 }
 
-func TestIncarnationsWithout(t *testing.T) {
+func TestWithoutRemovesOneIncarnation(t *testing.T) {
 	var none *object.Incarnations
 	in := none.Then("a").Then("b")
 	for _, tc := range []struct {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// UnknownKindError says that the kind of an object cannot be told: its Go type is not in the
-// scheme, or it is unstructured or metadata-only and does not name its kind.
+// UnknownKindError says that the kind of an object is unknown. Its Go type is not in the scheme, or
+// it is unstructured or metadata-only and does not name its kind.
 type UnknownKindError struct {
 	// Type is the Go type.
 	Type string
@@ -36,8 +36,8 @@ var (
 	errNoScheme = errors.New("there is no scheme")
 )
 
-// Untyped reports whether an object is unstructured or metadata-only, so that its Go type does not
-// say which kind it is.
+// Untyped reports whether an object is unstructured or metadata-only: its Go type does not
+// determine its kind.
 func Untyped(o Object) bool {
 	switch o.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
@@ -46,10 +46,9 @@ func Untyped(o Object) bool {
 	return false
 }
 
-// KindOf returns the kind of an object: by its Go type, or, for one that is unstructured or
-// metadata-only, by the apiVersion and kind that it names. Where the scheme has the Go type for
-// several kinds it is the one that the object names, or else the first. The error is an
-// *UnknownKindError.
+// KindOf returns the kind of an object. The Go type determines it; an unstructured or metadata-only
+// object names its apiVersion and kind. If the scheme has the Go type for several kinds, it is the
+// one that the object names, or else the first. The error is an *UnknownKindError.
 func KindOf(s *runtime.Scheme, o Object) (schema.GroupVersionKind, error) {
 	unknown := func(err error) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{}, &UnknownKindError{Type: fmt.Sprintf("%T", o), Err: err}

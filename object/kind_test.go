@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestKindOf(t *testing.T) {
+func TestKindOfUsesTheTypeOrTheName(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestKindOf(t *testing.T) {
 		name   string
 		scheme *runtime.Scheme
 		o      object.Object
-		want   string // of the kind; empty: unknown
+		want   string // the kind; empty: unknown
 	}{
 		{"typed", scheme, &corev1.Pod{}, "/v1, Kind=Pod"},
 		{"typed, says something else", scheme, &corev1.Pod{TypeMeta: named}, "/v1, Kind=Pod"},

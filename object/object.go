@@ -1,7 +1,11 @@
-// Package object names the things every other package talks about: an API object, the key it is
-// found by, and the header, which is the part of its metadata that the framework itself needs.
+// Package object defines the basic types of all other packages: an API object, its key, and its
+// header. The header is the part of the metadata that the framework itself needs.
 //
-// It is the ground floor: it knows nothing of caches, queues or servers.
+// Use [KeyOf] for the key of an object, and [KindOf] for its kind. [AddFinalizer] and
+// [RemoveFinalizer] change its finalizers. errors.Is with [ErrNoAnswer] tells a failed read from a
+// NotFound.
+//
+// It is the lowest layer: it does not depend on caches, queues or servers.
 package object
 
 import (
@@ -26,8 +30,8 @@ type Ptr[T any] interface {
 	Object
 }
 
-// Key finds one object among those of its kind. Namespace is empty for a cluster-scoped kind.
-// Keys are comparable and are used as map keys and as the default request of a controller.
+// Key identifies one object among those of its kind. Namespace is empty for a cluster-scoped kind.
+// Keys are comparable. They serve as map keys and as the default request of a controller.
 type Key struct {
 	Namespace string
 	Name      string
@@ -36,7 +40,7 @@ type Key struct {
 // KeyOf returns the key of an object.
 func KeyOf(o metav1.Object) Key { return Key{Namespace: o.GetNamespace(), Name: o.GetName()} }
 
-// String is "namespace/name", or the bare name when there is no namespace.
+// String returns "namespace/name", or the bare name if there is no namespace.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Name
@@ -44,8 +48,8 @@ func (k Key) String() string {
 	return k.Namespace + "/" + k.Name
 }
 
-// Compare orders keys by namespace, then by name, in byte order: the order in which the API
-// server lists.
+// Compare orders keys by namespace, then by name, in byte order. The API server lists in this
+// order.
 func (k Key) Compare(l Key) int {
 	if c := strings.Compare(k.Namespace, l.Namespace); c != 0 {
 		return c

@@ -1,6 +1,10 @@
-// Package pack writes an object as its difference from another one, its template: a sibling that
-// is nearly the same, such as another Pod of the same owner. It knows nothing of Kubernetes but
-// what its bytes look like, protobuf or JSON.
+// Package pack writes an object as its difference from another one, its template. A template is a
+// nearly equal sibling, such as another Pod of the same owner. The package knows nothing of
+// Kubernetes except the look of its bytes, protobuf or JSON.
+//
+// A [Packer] makes records: Append takes a [Template] and an object, and returns the record.
+// [Unpack] takes the bytes of the same template and the record, and returns the object. [Size] and
+// [UsesTemplate] read the header of a record only.
 //
 //	            0         1         2
 //	template    app-7f9c-x2vkq…uid:0b54…node-0007…registry.example.org/shop/app@sha256:…
@@ -9,9 +13,9 @@
 //	            └───┬───┘└─┬─┘ └───┬──┘
 //	record      copy 9   lit 5   uuid 16 B   copy, digits, copy …
 //
-// A record is a header and a sequence of operations. Each makes some bytes of the object, and a
-// cursor in the template moves by as many: most differences keep the alignment, so "copy from the
-// cursor" names no position.
+// A record is a header and a sequence of operations. Each operation makes some bytes of the object,
+// and moves a cursor in the template by as many. Most differences keep the alignment, so "copy from
+// the cursor" needs no position.
 //
 //	header    0, then the bytes as they are; or uvarint(2·size + 1 if the template is used)
 //	00nnnnnn  copy n bytes of the template from the cursor
@@ -23,13 +27,14 @@
 //
 // A length that does not fit into its bits takes one more byte or a varint.
 //
-// Unpacking is a few dozen copies: about a tenth of the time that it takes to pack. A record is
-// never longer than the object and one byte.
+// Unpacking is a few dozen copies: it takes about a tenth of the time of packing. A record is at
+// most one byte longer than the object.
 //
-// A template may be kept as a record itself, packed against a template of templates: to read an
-// object of it takes two times to unpack then.
+// A template may be kept as a record itself, packed against a template of templates. Reading an
+// object then unpacks twice.
 //
-// Memory: records hold no pointers and may lie anywhere. A [Template] holds its bytes; the index
-// that finds what moved is made only when something moved further than a few bytes, takes about
-// two thirds of the bytes it covers, and is bounded for all templates of a [Packer] together.
+// Records hold no pointers and may lie in any memory. A [Template] holds its bytes. Its index finds
+// bytes that moved; it is made when bytes move further than a few positions. An index takes about
+// two thirds of the bytes it covers. The indexes of all templates of a [Packer] are bounded
+// together.
 package pack

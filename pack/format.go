@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// MaxSize is the size of the largest object that is packed, in bytes. Larger ones are kept as they
+// MaxSize is the size in bytes of the largest object that is packed. Larger ones are stored as they
 // are.
 const MaxSize = 64 << 20
 
 // ErrCorrupt says that a record was not made by a [Packer], or not with this template. Not every
-// such record is found: a record carries no checksum.
+// such record is detected: a record carries no checksum.
 var ErrCorrupt = errors.New("pack: corrupt record")
 
 func corrupt(what string) error { return fmt.Errorf("%w: %s", ErrCorrupt, what) }
@@ -37,11 +37,11 @@ const (
 	uuidLen   = 36
 )
 
-// digitBytes is how many bytes hold so many decimal digits.
+// digitBytes is the number of bytes for a number of decimal digits.
 var digitBytes = [maxDigits + 1]int{0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 7}
 
-// appendOp appends an operation with the length n ≥ 1 in its lowest bits. The two highest codes
-// announce a byte and a varint.
+// appendOp appends an operation with the length n ≥ 1 in its lowest bits. The highest code
+// announces a varint, the one below it a byte.
 func appendOp(dst []byte, op byte, bits uint, n int) []byte {
 	top := 1<<bits - 1
 	switch {
@@ -53,35 +53,35 @@ func appendOp(dst []byte, op byte, bits uint, n int) []byte {
 	return binary.AppendUvarint(append(dst, op|byte(top)), uint64(n-top-256))
 }
 
-// header takes a record apart. A raw record is its own body.
+// header parses the header of a record. The body of a raw record is the object.
 func header(record []byte) (size int, packed, template bool, body []byte, err error) {
 	if len(record) == 0 {
-		return 0, false, false, nil, corrupt("it is empty")
+		return 0, false, false, nil, corrupt("the record is empty")
 	}
 	if record[0] == 0 {
 		return len(record) - 1, false, false, record[1:], nil
 	}
 	v, n := binary.Uvarint(record)
 	if n <= 0 || v < 2 || v>>1 > MaxSize {
-		return 0, false, false, nil, corrupt("its size")
+		return 0, false, false, nil, corrupt("the size is invalid")
 	}
 	return int(v >> 1), true, v&1 != 0, record[n:], nil
 }
 
-// Size is the size of the object in a record. The rest of the record is not looked at.
+// Size returns the size of the object in a record. It reads the header only.
 func Size(record []byte) (int, error) {
 	size, _, _, _, err := header(record)
 	return size, err
 }
 
-// UsesTemplate reports whether a record needs the template that it was packed against: one that
-// does not may be unpacked with none.
+// UsesTemplate reports whether a record needs the template that it was packed against. If not, it
+// may be unpacked with a nil template.
 func UsesTemplate(record []byte) bool {
 	_, _, template, _, err := header(record)
 	return err == nil && template
 }
 
-// class of a byte: its value as a lower-case hex digit, or notHex.
+// class maps a byte to its value as a lower-case hex digit, or to notHex.
 var class = func() (t [256]byte) {
 	for i := range t {
 		t[i] = notHex
@@ -97,7 +97,7 @@ var class = func() (t [256]byte) {
 
 const notHex = 0xff
 
-// pairs are the two characters of a byte in hex, as they lie in memory.
+// pairs holds the two hex characters of each byte, in memory order.
 var pairs = func() (t [256]uint16) {
 	const digits = "0123456789abcdef"
 	for i := range t {

@@ -40,7 +40,7 @@ func FuzzUnpack(f *testing.F) {
 		if allocated := cap(got); allocated > 2*len(got)+4096 {
 			t.Fatalf("%d bytes allocated for %d", allocated, len(got))
 		}
-		// What unpacks may be packed and is the same again.
+		// An unpacked object packs and unpacks to the same bytes.
 		check(t, &p, NewTemplate(template), got)
 	})
 }

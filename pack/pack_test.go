@@ -41,7 +41,7 @@ func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj
 	}
 	if len(rec) > 0 && rec[0] != 0 {
 		_, _, _, body, _ := header(rec)
-		if n, ok := length(body); !ok || n != len(obj) {
+		if n, ok := unpackedSize(body); !ok || n != len(obj) {
 			t.Fatalf("length = %d, %v, want %d", n, ok, len(obj))
 		}
 	}
@@ -50,12 +50,12 @@ func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj
 
 const sibling = `{"metadata":{"name":"app-7f9c-x2vkq","uid":"0b54f3a2-1c2d-4e5f-a678-9abcdef01234","resourceVersion":"1012345"},"spec":{"nodeName":"node-0007","image":"registry.example.org/shop/app@sha256:deadbeef"},"status":{"containerID":"containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}}`
 
-func TestRecords(t *testing.T) {
+func TestRecordsAreSmallAndUnpack(t *testing.T) {
 	uid := "93e1aa00-17ff-4b5f-a178-9a11de401235"
 	long := strings.Repeat("the same again, ", 300)
 	tests := []struct {
 		name, template, obj string
-		most                int // bytes of the record
+		most                int // largest size of the record
 	}{
 		{"nothing", "", "", 1},
 		{"one byte", "", "x", 2},
@@ -91,8 +91,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestModel packs what is made by editing, in any order, with one packer.
-func TestModel(t *testing.T) {
+// TestEditedObjectsRoundTrip packs a random sequence of edited objects with one packer.
+func TestEditedObjectsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Packer{MaxIndex: rapid.SampledFrom([]int{0, -1, 600}).Draw(t, "MaxIndex")}
 		piece := rapid.OneOf(
@@ -132,7 +132,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestLarge(t *testing.T) {
+func TestLargeObjectsRoundTrip(t *testing.T) {
 	var p Packer
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 900_000)
@@ -154,7 +154,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-func TestTableWraps(t *testing.T) {
+func TestPackingSurvivesATableWrap(t *testing.T) {
 	var p Packer
 	check(t, &p, nil, []byte(sibling))
 	p.early.end = 1<<31 + 1
@@ -162,7 +162,7 @@ func TestTableWraps(t *testing.T) {
 	check(t, &p, nil, []byte(sibling))
 }
 
-func TestIndexIsBounded(t *testing.T) {
+func TestIndexMemoryIsBounded(t *testing.T) {
 	p := Packer{MaxIndex: 4096}
 	for i := range 200 {
 		tmpl := NewTemplate(fmt.Appendf(nil, "%d%s%d", i, sibling, i))
@@ -182,7 +182,7 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
-func TestUnpackInto(t *testing.T) {
+func TestUnpackAppendsWithoutAllocating(t *testing.T) {
 	var p Packer
 	tmpl := NewTemplate([]byte(sibling))
 	obj := []byte(strings.Replace(sibling, "node-0007", "node-0931", 1))
@@ -203,7 +203,7 @@ func TestUnpackInto(t *testing.T) {
 	}
 }
 
-func TestCorrupt(t *testing.T) {
+func TestCorruptRecordsAreErrors(t *testing.T) {
 	var p Packer
 	rec := p.Append(nil, NewTemplate([]byte(sibling)), []byte(strings.Replace(sibling, "node-0007", "node-0931", 1)))
 	dst := []byte("kept")

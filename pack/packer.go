@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// Packer packs objects. The zero value works. It is for one goroutine; it keeps tables of 16 to
-// 144 kB, the indexes of some templates, and nothing of the objects.
+// Packer packs objects. The zero value works. It is for one goroutine. It keeps tables of 16 to 144
+// kB and the indexes of some templates; it keeps nothing of the objects.
 type Packer struct {
-	// MaxIndex bounds the bytes of the indexes of all templates together. Over it the oldest index
-	// is dropped, to be made again when it is needed, in about a microsecond for 4 kB of template.
-	// Zero: 1 MiB. Negative: one template at a time has an index.
+	// MaxIndex bounds the bytes of the indexes of all templates together. Above it the oldest index
+	// is dropped. A dropped index is rebuilt when needed, in about a microsecond for 4 kB of
+	// template. Zero means 1 MiB. Negative means that one template at a time has an index.
 	MaxIndex int
 
 	indexes indexes
-	early   table // of objects below bigObject
-	big     table // of others; made when there is one
+	early   table // for objects below bigObject
+	big     table // for larger objects; made on first use
 
-	// The object at hand.
+	// The current object.
 	dst    []byte
 	obj    []byte
 	t      []byte
 	from   *Template
 	own    *table
-	cursor int  // in the template, as the reader of the record will have it
-	at     int  // where the copy that is not written yet begins in the template
-	n      int  // and how long it is; 0: there is none
-	lit    int  // where the bytes of the object begin that nothing was found for
+	cursor int  // position in the template, as the reader of the record will have it
+	at     int  // start of the pending copy in the template, relative to the cursor before it
+	n      int  // length of the pending copy; 0: none
+	lit    int  // start of the pending literal bytes in the object
 	used   bool // something was copied from the template
-	missed int  // bytes that were looked for in vain, less what was found: the less pays, the less is tried
+	missed int  // bytes searched without success, less those found: the search gets coarser as it grows
 }
 
 const (
@@ -38,15 +38,15 @@ const (
 
 	minCopy = 4  // bytes worth a copy from the cursor
 	minMove = 7  // bytes worth a copy from elsewhere
-	minHex  = 12 // digits that are surely not text
-	near    = 16 // bytes behind a difference where alignment is sought first
-	slack   = 6  // by how many bytes it may have shifted there
+	minHex  = 12 // digits that are surely not a word
+	near    = 16 // bytes after a difference in which alignment is sought first
+	slack   = 6  // largest shift of the alignment there
 
-	dull = 1024 // missed bytes behind which nothing is expected nearby
+	maxMissed = 1024 // missed bytes after which no match is expected nearby
 )
 
-// Append appends the record of obj to dst: at most len(obj)+1 bytes. It is packed against t, which
-// may be nil, and against its own earlier part, or kept as it is when that is smaller.
+// Append appends the record of obj to dst: at most len(obj)+1 bytes. obj is packed against t, which
+// may be nil, and against its own earlier part. It is stored as it is when that is smaller.
 //
 // The inputs are only read and must not overlap dst; obj is not kept.
 func (p *Packer) Append(dst []byte, t *Template, obj []byte) []byte {
@@ -76,21 +76,21 @@ func (p *Packer) Append(dst []byte, t *Template, obj []byte) []byte {
 	return dst
 }
 
-// Release takes the index of a template away that is not used any more. Without it the memory of
-// the template is only given back when its index is replaced by another.
+// Release drops the index of a template that is no longer used. Otherwise its memory is freed only
+// when another index replaces it.
 func (p *Packer) Release(t *Template) {
 	if i := slices.Index(p.indexes.ring, t); i >= 0 {
 		p.indexes.remove(i)
 	}
 }
 
-// IndexSize is how many bytes the indexes of all templates hold.
+// IndexSize is the number of bytes in the indexes of all templates.
 func (p *Packer) IndexSize() int { return p.indexes.held }
 
 func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
 func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 
-// equal is how many of the first bytes of a and b are the same.
+// equal returns the length of the common prefix of a and b.
 func equal(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]
@@ -109,11 +109,11 @@ func equal(a, b []byte) int {
 // pack writes the operations of p.obj.
 func (p *Packer) pack() {
 	for i := 0; i < len(p.obj); {
-		if j := p.same(i); j > i {
+		if j := p.copyAligned(i); j > i {
 			i = j
 			continue
 		}
-		if j := p.number(i); j > i {
+		if j := p.packNumber(i); j > i {
 			i = j
 			continue
 		}
@@ -122,12 +122,13 @@ func (p *Packer) pack() {
 	p.flush(len(p.obj))
 }
 
-// fellow is the position in the template that stands beside i: they are equal up to p.lit.
-func (p *Packer) fellow(i int) int { return p.cursor + p.n + i - p.lit }
+// aligned returns the template position aligned with i, given that both are equal up to p.lit.
+func (p *Packer) aligned(i int) int { return p.cursor + p.n + i - p.lit }
 
-// same copies what is equal at i and its fellow, and returns where that ends.
-func (p *Packer) same(i int) int {
-	f := p.fellow(i)
+// copyAligned copies the bytes at i that equal those at the aligned position of the template. It returns
+// where they end.
+func (p *Packer) copyAligned(i int) int {
+	f := p.aligned(i)
 	if f >= len(p.t) {
 		return i
 	}
@@ -139,41 +140,41 @@ func (p *Packer) same(i int) int {
 	return i
 }
 
-// number writes a UUID or a long number in hex that begins at i, or just before.
-func (p *Packer) number(i int) int {
+// packNumber writes a UUID or a long hex number that begins at i, or just before.
+func (p *Packer) packNumber(i int) int {
 	back := 0
 	if p.lit == i {
-		back = min(8, p.n) // the first digits may be the same by chance
+		back = min(8, p.n) // the first digits may be equal by chance
 	}
 	for k := range back + 1 {
 		if s := i - k; len(p.obj)-s >= uuidLen && p.obj[s+8] == '-' && isUUID(p.obj[s:]) {
-			if p.known(s) {
+			if p.repeats(s) {
 				return i
 			}
-			p.cut(k)
+			p.shortenCopy(k)
 			p.flush(s)
 			p.dst = appendUUID(p.dst, p.obj[s:])
-			return p.done(s, uuidLen)
+			return p.endOperation(s, uuidLen)
 		}
 	}
 	s := i
 	for s > i-min(back, 3) && class[p.obj[s-1]] != notHex {
 		s--
 	}
-	f := p.fellow(i) - i
+	f := p.aligned(i) - i
 	end := p.digits(i, min(len(p.obj), s+minHex), f)
-	if end-s < minHex || p.known(s) {
+	if end-s < minHex || p.repeats(s) {
 		return i
 	}
 	end = p.digits(end, len(p.obj), f)
-	p.cut(i - s)
+	p.shortenCopy(i - s)
 	p.flush(s)
 	p.hex(p.obj[s:end])
-	return p.done(s, end-s)
+	return p.endOperation(s, end-s)
 }
 
-// digits is where the hex digits end that begin at i or before, or the bytes are those of the
-// template again, whose bytes stand f further.
+// digits returns where the hex digits from i on end. It also ends where the bytes equal those of
+// the template, at distance f.
 func (p *Packer) digits(i, end, f int) int {
 	for ; i < end && class[p.obj[i]] != notHex; i++ {
 		if g := f + i; i+8 <= len(p.obj) && g+8 <= len(p.t) && load64(p.obj, i) == load64(p.t, g) {
@@ -183,20 +184,20 @@ func (p *Packer) digits(i, end, f int) int {
 	return i
 }
 
-// known reports whether the digits at s were in the object before: then they are copied.
-func (p *Packer) known(s int) bool {
+// repeats reports whether the digits at s occurred earlier in the object: then they are copied.
+func (p *Packer) repeats(s int) bool {
 	at := p.own.find(p.obj, s)
 	return at >= 0 && s+minHex <= len(p.obj) && equal(p.obj[s:s+minHex], p.obj[at:s]) == minHex
 }
 
-// cut gives the last k bytes of the copy back that is not written yet.
-func (p *Packer) cut(k int) {
+// shortenCopy removes the last k bytes from the pending copy.
+func (p *Packer) shortenCopy(k int) {
 	p.n -= k
 	p.lit -= k
 }
 
-// done ends an operation that was written for the n bytes at s.
-func (p *Packer) done(s, n int) int {
+// endOperation finishes an operation that was written for the n bytes at s.
+func (p *Packer) endOperation(s, n int) int {
 	p.own.insert(p.obj, s)
 	p.own.insert(p.obj, s+1)
 	p.own.insert(p.obj, s+2)
@@ -205,7 +206,7 @@ func (p *Packer) done(s, n int) int {
 	return p.lit
 }
 
-// search looks for bytes behind i that are elsewhere, writes the copy, and returns where it ends.
+// search looks for a match of the bytes from i on, writes the copy, and returns where it ends.
 func (p *Packer) search(i int) int {
 	if j := p.nearby(i); j > 0 {
 		return j
@@ -216,8 +217,8 @@ func (p *Packer) search(i int) int {
 	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
 		p.missed++
 		try++
-		if f := p.fellow(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
-			return i // same copies it
+		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
+			return i // copyAligned copies it
 		}
 		if p.from != nil && p.from.slots != nil {
 			if at := p.from.find(load64(p.obj, i)); at >= 0 {
@@ -230,11 +231,11 @@ func (p *Packer) search(i int) int {
 				}
 			}
 		}
-		if j := p.earlier(i); j > 0 {
+		if j := p.copyEarlier(i); j > 0 {
 			return j
 		}
 		if try&3 == 3 && class[p.obj[i]] != notHex {
-			if j := p.number(i); j > i {
+			if j := p.packNumber(i); j > i {
 				return j
 			}
 		}
@@ -242,17 +243,17 @@ func (p *Packer) search(i int) int {
 	return len(p.obj)
 }
 
-// nearby looks a few bytes ahead for the fellow, for one that has shifted a little, and for bytes
-// of the object itself. 0: nothing.
+// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a little, and
+// in the object itself. 0 means none.
 func (p *Packer) nearby(i int) int {
-	f := p.fellow(i)
-	if p.missed > dull {
+	f := p.aligned(i)
+	if p.missed > maxMissed {
 		return 0
 	}
 	for end := i + near; i < end && i+8 <= len(p.obj); i, f = i+1, f+1 {
 		v := load64(p.obj, i)
 		if f+8 <= len(p.t) && uint32(v) == load32(p.t, f) {
-			return i // same copies it
+			return i // copyAligned copies it
 		}
 		if lo, hi := f-slack, f+slack+8; lo >= 0 && hi <= len(p.t) {
 			w := p.t[lo:hi]
@@ -263,20 +264,20 @@ func (p *Packer) nearby(i int) int {
 				}
 			}
 		}
-		if j := p.earlier(i); j > 0 {
+		if j := p.copyEarlier(i); j > 0 {
 			return j
 		}
 	}
 	return 0
 }
 
-// earlier looks for the bytes at i in the object before, and remembers them.
-func (p *Packer) earlier(i int) int {
+// copyEarlier looks for the bytes at i earlier in the object, and adds them to the table.
+func (p *Packer) copyEarlier(i int) int {
 	at := p.own.swap(p.obj, i)
 	if at < 0 {
 		return 0
 	}
-	n := equal(p.obj[i:], p.obj[at:]) // it may reach beyond i: a run that feeds itself
+	n := equal(p.obj[i:], p.obj[at:]) // it may reach beyond i: an overlapping run
 	for i > p.lit && at > 0 && p.obj[i-1] == p.obj[at-1] {
 		i, at, n = i-1, at-1, n+1
 	}
@@ -284,9 +285,9 @@ func (p *Packer) earlier(i int) int {
 		return 0
 	}
 	p.flush(i)
-	p.found(n)
+	p.countFound(n)
 	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(i-at))
-	if len(p.t) == 0 { // nothing else remembers these bytes
+	if len(p.t) == 0 { // no index has these bytes
 		for k := i + 1; k < i+n; k += 2 + n>>5 {
 			p.own.insert(p.obj, k)
 		}
@@ -296,10 +297,10 @@ func (p *Packer) earlier(i int) int {
 	return p.lit
 }
 
-// found says that n bytes are copied.
-func (p *Packer) found(n int) { p.missed = max(0, p.missed-4*(n-3)) }
+// countFound counts n copied bytes.
+func (p *Packer) countFound(n int) { p.missed = max(0, p.missed-4*(n-3)) }
 
-// index makes that of the template.
+// index builds the index of the template.
 func (p *Packer) index() {
 	limit := p.MaxIndex
 	if limit == 0 {
@@ -308,22 +309,22 @@ func (p *Packer) index() {
 	p.indexes.add(p.from, limit)
 }
 
-// copy is a copy of n bytes of the template at f, to i. It is written when what follows is known.
+// copy sets the pending copy: n bytes of the template at f, to i. flush writes it.
 func (p *Packer) copy(f, i, n int) {
 	p.flush(i)
 	p.at, p.n, p.lit = f, n, i+n
 	p.used = true
-	p.found(n)
-	p.moved()
+	p.countFound(n)
+	p.setCursor()
 }
 
-// moved puts the cursor where the copy begins: what was written before says so.
-func (p *Packer) moved() {
-	// The distance is written by flush; until then cursor+n is where the next fellow is.
+// setCursor sets the cursor to the start of the pending copy, and p.at to the distance.
+func (p *Packer) setCursor() {
+	// The distance is written by flush; until then cursor+n is the next aligned position.
 	p.at, p.cursor = p.at-p.cursor, p.at
 }
 
-// flush writes the copy that waits and then the bytes from p.lit to i as they are.
+// flush writes the pending copy and then the bytes from p.lit to i as literals.
 func (p *Packer) flush(i int) {
 	if p.n > 0 {
 		if p.at == 0 {
@@ -332,7 +333,7 @@ func (p *Packer) flush(i int) {
 			p.dst = binary.AppendVarint(appendOp(p.dst, opMoved, bitsCopy, p.n), int64(p.at))
 		}
 	} else if p.at != 0 {
-		p.cursor -= p.at // a copy that was given back as a whole
+		p.cursor -= p.at // a copy that cut removed completely
 	}
 	p.cursor += p.n
 	p.n, p.at = 0, 0
@@ -343,7 +344,7 @@ func (p *Packer) flush(i int) {
 	}
 }
 
-// hex writes a number of hex digits, by its decimal digits if it has no others and that is shorter.
+// hex writes hex digits. If all are decimal, and few, it writes a decimal number, which is shorter.
 func (p *Packer) hex(s []byte) {
 	if len(s) <= maxDigits && decimal(s) {
 		p.dst = appendDigits(p.dst, s)
@@ -361,7 +362,7 @@ func decimal(s []byte) bool {
 	return true
 }
 
-// literal writes bytes that nothing was found for, numbers in them packed.
+// literal writes bytes without a match, with numbers in them packed.
 func (p *Packer) literal(s []byte) {
 	done := 0
 	for i := 0; i < len(s); {
@@ -375,7 +376,7 @@ func (p *Packer) literal(s []byte) {
 		}
 		n := i - start
 		if n >= 8 && len(s)-i >= uuidLen-8 && s[i] == '-' && isUUID(s[i-8:]) {
-			p.plain(s[done : i-8])
+			p.appendLiteral(s[done : i-8])
 			p.dst = appendUUID(p.dst, s[i-8:])
 			i += uuidLen - 8
 			done = i
@@ -385,14 +386,14 @@ func (p *Packer) literal(s []byte) {
 		if n <= maxDigits && decimal(s[start:i]) {
 			cost = 1 + digitBytes[n]
 		}
-		p.part(s, &done, start, i, cost)
+		p.packPart(s, &done, start, i, cost)
 	}
-	p.plain(s[done:])
+	p.appendLiteral(s[done:])
 }
 
-// part writes s[start:end] packed, which takes cost bytes, when that is less than without. What is
-// before it and not written yet is written first.
-func (p *Packer) part(s []byte, done *int, start, end, cost int) {
+// packPart writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes
+// the bytes before it that are not written yet.
+func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
 	opens, closes := *done < start, end < len(s)
 	if opens && closes {
 		cost++ // one operation becomes three
@@ -404,12 +405,12 @@ func (p *Packer) part(s []byte, done *int, start, end, cost int) {
 	if cost >= plain || end-start < minDigits {
 		return
 	}
-	p.plain(s[*done:start])
+	p.appendLiteral(s[*done:start])
 	p.hex(s[start:end])
 	*done = end
 }
 
-func (p *Packer) plain(s []byte) {
+func (p *Packer) appendLiteral(s []byte) {
 	if len(s) > 0 {
 		p.dst = append(appendOp(p.dst, opLit, bitsCopy, len(s)), s...)
 	}

@@ -2,8 +2,8 @@ package pack
 
 import "math/bits"
 
-// table remembers where in an object the bytes were, by the hash of four of them. It is not
-// emptied between objects: each has positions of its own.
+// table maps a hash of four bytes to their last position in an object. It is not emptied between
+// objects: each object has a position range of its own.
 type table struct {
 	slots []uint32 // base + position + 1
 	base  uint32
@@ -33,14 +33,14 @@ func (t *table) slot(v uint32) *uint32 {
 	return &t.slots[int(v*2654435761>>(t.shift&31))&(len(t.slots)-1)]
 }
 
-// insert remembers i, if there are four bytes.
+// insert adds position i, if four bytes follow.
 func (t *table) insert(obj []byte, i int) {
 	if i+4 <= len(obj) {
 		*t.slot(load32(obj, i)) = t.base + uint32(i) + 1
 	}
 }
 
-// find is where the bytes at i may have been before, or -1.
+// find returns a possible earlier position of the bytes at i, or -1.
 func (t *table) find(obj []byte, i int) int {
 	if i+4 > len(obj) {
 		return -1
@@ -48,7 +48,7 @@ func (t *table) find(obj []byte, i int) int {
 	return t.before(*t.slot(load32(obj, i)), i)
 }
 
-// swap is find and insert.
+// swap is find followed by insert.
 func (t *table) swap(obj []byte, i int) int {
 	if i+4 > len(obj) {
 		return -1

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Unpack appends the object of a record to dst. template are the bytes of the template that it was
-// packed against; they are not looked at when [UsesTemplate] is false.
+// Unpack appends the object of a record to dst. template must hold the bytes of the template that
+// the record was packed against. They are not read when [UsesTemplate] is false.
 //
-// Both inputs are only read, and nothing of them is kept. dst must not overlap them. It is the
-// caller's; when its capacity suffices nothing is allocated.
+// Both inputs are only read, and not kept. They must not overlap dst. The caller owns dst; Unpack
+// allocates nothing if its capacity suffices.
 //
-// The error is [ErrCorrupt]; then dst is returned with its length as it was. Whatever the record
-// is, there is no panic, and no more than 4·(record + template) + 4 kB is allocated unless the
-// operations of the record really make that much.
+// The error is [ErrCorrupt]; dst is then returned with its former length. No record causes a panic.
+// At most 4·(record + template) + 4 kB is allocated, unless the operations of the record really
+// make more.
 func Unpack(dst, template, record []byte) ([]byte, error) {
 	size, packed, _, body, err := header(record)
 	if err != nil {
@@ -23,19 +23,19 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 		return append(dst, body...), nil
 	}
 	if cap(dst)-len(dst) < size && size > 4*(len(record)+len(template))+4096 {
-		if n, ok := length(body); !ok || n != size {
-			return dst, corrupt("its size is not that of its parts")
+		if n, ok := unpackedSize(body); !ok || n != size {
+			return dst, corrupt("the size does not match the operations")
 		}
 	}
 	grown := slices.Grow(dst, size)
 	if !unpack(grown[len(dst):len(dst)+size], template, body) {
-		return dst, corrupt("an operation reaches too far")
+		return dst, corrupt("an operation exceeds the object or the template")
 	}
 	return grown[:len(dst)+size], nil
 }
 
-// count reads the rest of a length whose code is one of the two that announce more: top-1 or top.
-func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
+// readCount reads the rest of a length with a code of top-1 or top, which announce more bytes.
+func readCount(body []byte, code, top int) (n int, rest []byte, ok bool) {
 	if code == top-1 {
 		if len(body) == 0 {
 			return 0, nil, false
@@ -49,9 +49,9 @@ func count(body []byte, code, top int) (n int, rest []byte, ok bool) {
 	return top + 256 + int(v), body[k:], true
 }
 
-// unpack fills out, just so.
+// unpack fills out exactly; false if the operations do not.
 func unpack(out, t, body []byte) bool {
-	o, cursor := 0, 0 // where the next byte goes, and its fellow in the template
+	o, cursor := 0, 0 // the next position in out, and the aligned one in the template
 	for len(body) > 0 {
 		b := body[0]
 		body = body[1:]
@@ -61,30 +61,30 @@ func unpack(out, t, body []byte) bool {
 		case opCopy >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
 			if cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
 				return false
 			}
-			short(out[o:], t[cursor:], n)
+			copyShort(out[o:], t[cursor:], n)
 		case opLit >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
 			if n > len(body) || n > len(out)-o {
 				return false
 			}
-			short(out[o:], body, n)
+			copyShort(out[o:], body, n)
 			body = body[n:]
 		case opMoved >> 6:
 			const top = 1<<bitsCopy - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return false
 				}
 			}
@@ -97,9 +97,9 @@ func unpack(out, t, body []byte) bool {
 			if cursor < 0 || cursor > len(t) || n > len(t)-cursor || n > len(out)-o {
 				return false
 			}
-			short(out[o:], t[cursor:], n)
+			copyShort(out[o:], t[cursor:], n)
 		default:
-			if n, body, ok = rare(out, body, o, b); !ok {
+			if n, body, ok = unpackRare(out, body, o, b); !ok {
 				return false
 			}
 		}
@@ -109,9 +109,9 @@ func unpack(out, t, body []byte) bool {
 	return o == len(out)
 }
 
-// short copies n bytes, which both have. Few bytes are copied as sixteen, or twice sixteen, where
-// there is room: what is written too far is overwritten by what follows.
-func short(out, from []byte, n int) {
+// copyShort copies n bytes; both slices have as many. Small copies move sixteen bytes, or twice
+// sixteen, where there is room: later operations overwrite the excess.
+func copyShort(out, from []byte, n int) {
 	switch {
 	case n <= 16 && len(out) >= 16 && len(from) >= 16:
 		*(*[16]byte)(out) = *(*[16]byte)(from)
@@ -122,13 +122,13 @@ func short(out, from []byte, n int) {
 	}
 }
 
-// rare is an operation that is none of the three first.
-func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
+// unpackRare executes the less frequent operations.
+func unpackRare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 	switch {
 	case b < opHex:
 		const top = 1<<bitsSelf - 1
 		if n = int(b)&top + 1; n >= top {
-			if n, body, ok = count(body, n-1, top); !ok {
+			if n, body, ok = readCount(body, n-1, top); !ok {
 				return 0, nil, false
 			}
 		}
@@ -137,14 +137,14 @@ func rare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 			return 0, nil, false
 		}
 		from := out[o-int(d) : o]
-		for done := copy(out[o:o+n], from); done < n; { // a run that feeds itself
+		for done := copy(out[o:o+n], from); done < n; { // an overlapping run
 			done += copy(out[o+done:o+n], out[o-int(d):o+done])
 		}
 		return n, body[k:], true
 	case b < opDigits:
 		const top = 1<<bitsHex - 1
 		if n = int(b)&top + 1; n >= top {
-			if n, body, ok = count(body, n-1, top); !ok {
+			if n, body, ok = readCount(body, n-1, top); !ok {
 				return 0, nil, false
 			}
 		}
@@ -194,8 +194,8 @@ func hexInto(out, from []byte) {
 	}
 }
 
-// length is how many bytes the operations make.
-func length(body []byte) (total int, ok bool) {
+// unpackedSize returns the number of bytes that the operations make.
+func unpackedSize(body []byte) (total int, ok bool) {
 	for len(body) > 0 && total <= MaxSize {
 		b := body[0]
 		body = body[1:]
@@ -215,7 +215,7 @@ func length(body []byte) (total int, ok bool) {
 		if n == 0 {
 			top := 1<<bits - 1
 			if n = int(b)&top + 1; n >= top {
-				if n, body, ok = count(body, n-1, top); !ok {
+				if n, body, ok = readCount(body, n-1, top); !ok {
 					return 0, false
 				}
 			}

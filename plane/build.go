@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// BinaryEnv is the environment variable that names a control plane program
-// to use instead of a build.
+// BinaryEnv is the environment variable with the control plane program to use instead of a build.
 const BinaryEnv = "FLYBALL_CONTROLPLANE"
 
 const (
@@ -25,11 +24,10 @@ const (
 	keptBinaries  = 3
 )
 
-// Build makes the control plane program and returns its file name, in the
-// user's cache directory. It is built once for each version of its source
-// and of Go: then Build takes some 50 ms. Builds of several processes wait
-// for each other. Progress, if not nil, gets a line when a build begins,
-// every 15 seconds with how many of the packages are compiled, and at its end.
+// Build builds the control plane program and returns its file name, in the user's cache directory.
+// It builds once for each version of the source and of Go; after that it takes about 50 ms. Builds
+// of several processes wait for each other. Progress, if not nil, receives a line at the start,
+// every 15 seconds with the number of compiled packages, and at the end.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -67,7 +65,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if usable(binary) { // by another process, meanwhile
+	if usable(binary) { // another process has built it meanwhile
 		return binary, nil
 	}
 	if err := src.build(ctx, binary, flags, progress); err != nil {
@@ -76,8 +74,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	return binary, prune(cache)
 }
 
-// linkFlags set the version that the API server reports; without it feature
-// gates misbehave.
+// linkFlags set the version that the API server reports. Without it feature gates misbehave.
 func (s source) linkFlags() string {
 	const pkg = "-X k8s.io/component-base/version."
 	parts := strings.SplitN(strings.TrimPrefix(s.kubernetes, "v"), ".", 3)
@@ -88,7 +85,7 @@ func (s source) linkFlags() string {
 	return flags
 }
 
-// build compiles to a temporary name, so that binary is whole or missing.
+// build compiles to a temporary file and renames it, so that binary is complete or missing.
 func (s source) build(ctx context.Context, binary, flags string, progress io.Writer) error {
 	start := time.Now()
 	fmt.Fprintf(progress, "controlplane: building etcd, Kubernetes %s and kwok: the first time 5 to 9 minutes on two cores, then seconds\n", s.kubernetes)
@@ -137,9 +134,9 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	}
 }
 
-// toCompile counts the packages that a build with these arguments has to compile. Those whose result
-// the build cache has are not among them. 0 is returned if the number cannot be told: a build can do
-// without it, and says itself what is wrong.
+// toCompile counts the packages that a build with these arguments has to compile. Packages in the
+// build cache do not count. It returns 0 if it cannot find the number: the build works without it
+// and reports errors itself.
 func (s source) toCompile(ctx context.Context, args []string) int {
 	n := 0
 	out := &lineWriter{line: func(line string) {
@@ -156,14 +153,14 @@ func (s source) toCompile(ctx context.Context, args []string) int {
 	return n
 }
 
-// isBanner reports whether a line of "go build -n" stands before the commands for a package.
+// isBanner reports whether a line of "go build -n" introduces the commands for a package.
 func isBanner(line string) bool {
 	pkg, ok := strings.CutPrefix(line, "# ")
 	return ok && isPackage(pkg)
 }
 
-// compiled says how far a build is: n of total packages. A total of 0 is not known. Another build
-// that fills the same cache makes n end below total.
+// compiled returns the progress of a build: n of total packages. A total of 0 is unknown. If
+// another build fills the same cache, n ends below total.
 func compiled(n, total int) string {
 	if total <= 0 {
 		return fmt.Sprintf("%d packages compiled", n)
@@ -171,7 +168,7 @@ func compiled(n, total int) string {
 	return fmt.Sprintf("%d of %d packages compiled", n, max(n, total))
 }
 
-// forHost sets the platform of the go command itself as the one to build for.
+// forHost sets the build's platform to that of the go command itself.
 func (s *source) forHost(ctx context.Context) error {
 	out, err := s.goCommand(ctx, "env", "GOHOSTOS", "GOHOSTARCH").Output()
 	if err != nil {
@@ -185,8 +182,7 @@ func (s *source) forHost(ctx context.Context) error {
 	return nil
 }
 
-// goCommand prepares the go command for the module of the source, which is
-// no part of a workspace.
+// goCommand prepares a go command for the source's module, outside of any workspace.
 func (s source) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = s.dir
@@ -199,7 +195,7 @@ func isPackage(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#")
 }
 
-// tail keeps the last lines of a compiler's complaints.
+// tail holds the last lines of a compiler's output.
 type tail struct{ lines []string }
 
 func (t *tail) add(line string) {
@@ -214,7 +210,7 @@ func (t *tail) text() string {
 	return "\n\t" + strings.Join(t.lines, "\n\t")
 }
 
-// withStderr adds what a failed command said.
+// withStderr adds the output of a failed command to its error.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -223,14 +219,13 @@ func withStderr(err error) error {
 	return err
 }
 
-// usable reports whether the file is there, and marks it as used.
+// usable reports whether the file exists, and updates its time of last use.
 func usable(binary string) bool {
 	now := time.Now()
 	return os.Chtimes(binary, now, now) == nil
 }
 
-// lock takes the lock file. Locks have no event to wait for that could be
-// given up, so it asks now and then.
+// lock takes the lock file. It polls, since waiting for a file lock cannot be cancelled.
 func lock(ctx context.Context, name string, progress io.Writer) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -259,7 +254,7 @@ func lock(ctx context.Context, name string, progress io.Writer) (unlock func(), 
 	}
 }
 
-// prune removes all but the programs used last.
+// prune removes all programs except the most recently used.
 func prune(cache string) error {
 	names, err := filepath.Glob(filepath.Join(cache, "controlplane-*"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// files writes a directory of the given files.
+// files writes a directory with the given files.
 func files(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ var module = map[string]string{
 	"controlplane/README.md":    "Read me.\n",
 }
 
-func TestFindSource(t *testing.T) {
+func TestSourceIsFoundInTheCheckout(t *testing.T) {
 	dir := files(t, module)
 	requires := "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n"
 	if err := os.WriteFile(filepath.Join(dir, "controlplane", "go.mod"), []byte(requires), 0o644); err != nil {
@@ -57,14 +57,14 @@ func TestFindSource(t *testing.T) {
 		t.Errorf("got %+v, want %s at v1.36.3", got, want)
 	}
 
-	// Elsewhere it is the checkout that this was compiled from.
+	// Elsewhere it is the checkout that this package was compiled from.
 	t.Chdir(t.TempDir())
 	if got, err = findSource(t.Context()); err != nil || filepath.Base(got.dir) != "controlplane" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-func TestHash(t *testing.T) {
+func TestHashCoversAllInputs(t *testing.T) {
 	hash := func(dir string, extra ...string) string {
 		t.Helper()
 		sum, err := source{dir: filepath.Join(dir, "controlplane")}.hash(extra...)
@@ -131,9 +131,9 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What is to be compiled is what the build cache does not have.
-func TestToCompile(t *testing.T) {
-	// The name of the module is new to the build cache each time.
+// A package has to be compiled if the build cache does not have it.
+func TestToCompileCountsUncachedPackages(t *testing.T) {
+	// The module has a new name each time, so the build cache does not have it.
 	mod := fmt.Sprintf("example.com/m%d", time.Now().UnixNano())
 	dir := files(t, map[string]string{
 		"go.mod":        "module " + mod + "\n\ngo 1.26\n",
@@ -171,8 +171,9 @@ func TestToCompile(t *testing.T) {
 	}
 }
 
-// The control plane runs on this machine, also for tests that are built for another architecture.
-func TestForHost(t *testing.T) {
+// The control plane is built for this machine, also in tests that are built for another
+// architecture.
+func TestBuildIsForTheHost(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOARCH", "386")
 	src := source{dir: files(t, map[string]string{"go.mod": "module x\n"})}
@@ -188,7 +189,7 @@ func TestForHost(t *testing.T) {
 	}
 }
 
-func TestCompiled(t *testing.T) {
+func TestProgressOfABuild(t *testing.T) {
 	for _, x := range []struct {
 		n, total int
 		want     string
@@ -204,7 +205,7 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-func TestLinkFlags(t *testing.T) {
+func TestLinkFlagsSetTheVersion(t *testing.T) {
 	got := source{kubernetes: "v1.36.3"}.linkFlags()
 	for _, want := range []string{".gitVersion=v1.36.3", ".gitMajor=1 ", ".gitMinor=36"} {
 		if !strings.Contains(got, want) {
@@ -236,11 +237,11 @@ func TestLock(t *testing.T) {
 	unlock()
 }
 
-func TestPrune(t *testing.T) {
+func TestPruneKeepsTheLastUsed(t *testing.T) {
 	dir := files(t, map[string]string{
 		"controlplane-1": "", "controlplane-2": "", "controlplane-3": "", "controlplane-4": "", "controlplane-5": "", "lock": "",
 	})
-	for i, name := range []string{"3", "1", "5", "2", "4"} { // last used first
+	for i, name := range []string{"3", "1", "5", "2", "4"} { // most recently used first
 		used := time.Now().Add(-time.Duration(i) * time.Hour)
 		if err := os.Chtimes(filepath.Join(dir, "controlplane-"+name), used, used); err != nil {
 			t.Fatal(err)

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// logLines is how many lines a Log keeps.
+// logLines is the number of lines that a Log holds.
 const logLines = 20_000
 
-// Log keeps the last 20,000 lines of a control plane's logs. It is safe for
-// concurrent use. The zero value is empty and ready.
+// Log holds the last 20,000 lines of a control plane's logs. It is safe for concurrent use. The
+// zero value is empty and ready.
 type Log struct {
 	mu    sync.Mutex
-	lines []string // ring of the last logLines
-	total int      // lines ever written
-	rest  []byte   // a line that has no end yet
+	lines []string // ring buffer of the last logLines
+	total int      // number of lines ever written
+	rest  []byte   // an incomplete line
 }
 
-// Write adds text. It keeps nothing of b and never fails.
+// Write adds text. It does not retain b and never fails.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,15 +37,15 @@ func (l *Log) Write(b []byte) (int, error) {
 	}
 }
 
-// Lines returns how many whole lines were ever written: a mark for Tail.
+// Lines returns the number of complete lines ever written. It is a position for Tail.
 func (l *Log) Lines() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.total
 }
 
-// Tail returns the last lines, oldest first: those written after the mark
-// since, at most n, and only what is still kept.
+// Tail returns the last lines, oldest first: at most n lines written after the position since, as
+// far as the Log still has them.
 func (l *Log) Tail(since, n int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLogTail(t *testing.T) {
+func TestLogTailHasTheLastLines(t *testing.T) {
 	var l Log
 	for _, text := range []string{"a\nb", "", "b\n", "\nc\nunfinished"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
@@ -33,7 +33,7 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
-func TestLogForgets(t *testing.T) {
+func TestLogIsBounded(t *testing.T) {
 	var l Log
 	const written = logLines + 3
 	for i := range written {
@@ -48,7 +48,7 @@ func TestLogForgets(t *testing.T) {
 	}
 }
 
-func TestLineWriter(t *testing.T) {
+func TestLineWriterPassesWholeLines(t *testing.T) {
 	var got []string
 	w := &lineWriter{line: func(s string) { got = append(got, s) }}
 	for _, text := range []string{"rea", "dy: x\nans", "wer\n\n", "rest"} {

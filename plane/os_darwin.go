@@ -2,8 +2,7 @@ package plane
 
 import "syscall"
 
-// childAttr puts the child into a process group of its own, so that a Ctrl-C
-// reaches only us, who stop it in order. When we die it notices by its
-// standard input; if it is paused then, the kernel wakes it, because its
-// group is orphaned.
+// childAttr puts the child into its own process group, so that Ctrl-C reaches only this process,
+// which stops the child in order. If this process dies, the child sees the end of its standard
+// input. A paused child is resumed by the kernel first, because its group is orphaned.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

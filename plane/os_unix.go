@@ -11,9 +11,8 @@ import (
 // idTypePID is P_PID of waitid(2).
 const idTypePID = 1
 
-// stopAndAwait sends SIGSTOP and returns when all threads of the child stand
-// still. It fails when the child has ended. It leaves the child's exit status
-// for who waits for it.
+// stopAndAwait sends SIGSTOP and returns when all threads of the child have stopped. It fails if
+// the child has ended, and leaves the exit status for Wait.
 func stopAndAwait(child *os.Process) error {
 	if err := child.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -32,11 +31,11 @@ func stopAndAwait(child *os.Process) error {
 	}
 }
 
-// resume lets a stopped child go on.
+// resume continues a stopped child.
 func resume(child *os.Process) error { return child.Signal(syscall.SIGCONT) }
 
-// tryLock takes a lock on an open file, which the kernel gives back when the
-// file is closed or the process ends. It reports whether it got it.
+// tryLock tries to lock an open file, and reports whether it succeeded. The kernel releases the
+// lock when the file is closed or the process ends.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == syscall.EWOULDBLOCK {

@@ -1,29 +1,32 @@
-// Package plane starts and steers a real Kubernetes control plane on this
-// machine: etcd, API server, controller manager, scheduler and kwok, which
-// plays the kubelets. It is the program of the controlplane module, built on
-// first use and run as one child process. Tests, the demonstration and the
-// benchmarks use it; the framework itself does not.
+// Package plane runs a real Kubernetes control plane on this machine: etcd, API server, controller
+// manager, scheduler and kwok, which plays the kubelets. [Start] returns a [Plane] that is ready,
+// with a client configuration; [Plane.Close] ends it:
+//
+//	p, err := plane.Start(ctx, plane.Options{})
+//	defer p.Close()
+//	config := p.RESTConfig()      an administrator's *rest.Config
+//
+// The control plane is the program of the controlplane module. It is built on first use and runs as
+// one child process. Tests, the demonstration and the benchmarks use it; the framework itself does
+// not. Tests get one from package planetest.
 //
 //	Start ─▶ find the module's source ─▶ build, once for each version of it
 //	                                          │   (user's cache directory)
 //	                                          ▼
-//	   Plane ── stdin: commands, and "I still live" ──▶ ┌──────────────┐
+//	   Plane ── stdin: commands; EOF ends it ─────────▶ ┌──────────────┐
 //	         ◀─ stdout: ready, answers ──────────────── │ controlplane │
 //	         ◀─ stderr: logs ────────────────────────── │   process    │
 //	         ── SIGSTOP SIGCONT SIGTERM SIGKILL ──────▶ └──────────────┘
 //
-// The process can be killed, paused, restarted on the same port and data,
-// put back to an earlier state and made to forget its history: everything
-// that a controller must survive. Its end is an event ([Plane.Done]), as is
-// its readiness; nothing here polls.
+// The process can be killed, paused, restarted on the same port and data, restored to an earlier
+// state, and made to forget its history. These are the faults that a controller must survive.
+// Readiness and end are events ([Start], [Plane.Done]); nothing here polls.
 //
-// The process dies with its parent, however that one dies, and the
-// certificates and the port stay the same over restarts, so that a client
-// made once stays valid.
+// The process ends when its parent ends, however that happens. Certificates and port stay the same
+// over restarts, so a client remains valid.
 //
-// To run it, Linux or macOS and a Go toolchain are needed. The first build
-// takes 5 to 9 minutes on two cores and about 4 GB of Go's build cache; run
-// [Build] ahead of a test run that has a short timeout.
+// The package needs Linux or macOS and a Go toolchain. The first build takes 5 to 9 minutes on two
+// cores and about 4 GB of Go's build cache. Run [Build] before tests with a short timeout.
 package plane
 
 import (
@@ -41,53 +44,47 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Options say how to run a control plane. The zero value works. They are
-// read by Start only.
+// Options configures a control plane. The zero value works. Start reads the options once.
 type Options struct {
-	// DataDir holds all state: etcd's data, certificates, the port. It is
-	// made if missing and kept at the end; given again, the cluster comes
-	// back as it was, its kubeconfig too. "" means a temporary directory
-	// that Close removes.
+	// DataDir holds all state: etcd's data, certificates, the port. Start creates it if it is
+	// missing; Close keeps it. A Plane with an earlier DataDir continues the same cluster with the
+	// same kubeconfig. "" means a temporary directory that Close removes.
 	DataDir string
 
-	// Port is the API server's, on 127.0.0.1. Zero means the one that
-	// DataDir had before, else any free one.
+	// Port is the API server's port on 127.0.0.1. Zero means the port stored in DataDir, or else
+	// any free one.
 	Port int
 
-	// Nodes is the number of nodes, each with room for a million Pods.
-	// Zero means 1, negative means none.
+	// Nodes is the number of nodes, each with room for a million Pods. Zero means 1, negative means
+	// none.
 	Nodes int
 
-	// Binary is the control plane program. "" means the one that the
-	// environment variable FLYBALL_CONTROLPLANE names, else the one that
-	// Build makes.
+	// Binary is the control plane program. "" means the program in the environment variable
+	// FLYBALL_CONTROLPLANE, or else the result of [Build].
 	Binary string
 
-	// Progress is told in lines what a build is doing and how long it
-	// takes. nil means silence.
+	// Progress receives lines about the progress of a build. nil means no output.
 	Progress io.Writer
 
-	// Log gets a copy of the control plane's logs as they come. nil means
-	// that they are only kept for Plane.Log.
+	// Log receives a copy of the control plane's logs. nil means that only [Plane.Log] has them.
 	Log io.Writer
 }
 
-// startBound ends a start that hangs. An idle machine takes 3 to 4 seconds.
+// startBound is the timeout of a start. An idle machine takes 3 to 4 seconds.
 const startBound = 3 * time.Minute
 
-// stopBound is how long Stop waits before it kills. The process itself
-// leaves after 3.5 seconds at most.
+// stopBound is how long Stop waits before it kills. The process itself ends within 3.5 seconds.
 const stopBound = 5 * time.Second
 
-// ErrNotRunning is returned by what needs a running control plane when it
-// was stopped, killed or died.
+// ErrNotRunning is the error of methods that need a running control plane, if it was stopped,
+// killed or died.
 var ErrNotRunning = errors.New("plane: control plane is not running")
 
 // Plane is a control plane, running or not.
 //
-// The methods that tell something may be called at any time from any
-// goroutine. Those that change whether it runs (Kill, Stop, Pause, Continue,
-// Restart, Snapshot, Restore, Close) are for one goroutine at a time.
+// Methods that only return information are safe for concurrent use at any time. Methods that change
+// its state (Kill, Stop, Pause, Continue, Restart, Snapshot, Restore, Close) must not be called
+// concurrently.
 type Plane struct {
 	binary    string
 	args      []string
@@ -104,12 +101,11 @@ type Plane struct {
 	proc *process // the last one started
 }
 
-// Start builds the control plane if need be, starts it and returns when
-// Pods can be created in the namespace "default" and run. ctx bounds the
-// build and the start, not the life of the Plane, which its owner ends with
-// Close.
+// Start starts a control plane, and builds it if necessary. It returns when Pods can be created in
+// the namespace "default" and run. ctx bounds the build and the start, not the life of the Plane.
+// The caller must call Close.
 //
-// The error of a control plane that ended early is a [*ExitError].
+// If the control plane ends before it is ready, the error is an [*ExitError].
 func Start(ctx context.Context, opts Options) (*Plane, error) {
 	binary, err := opts.binary(ctx)
 	if err != nil {
@@ -183,7 +179,7 @@ func (p *Plane) start(ctx context.Context) error {
 	return p.learn(proc.url)
 }
 
-// learn notes what stays the same for all later processes.
+// learn stores the address and client configuration, which stay the same for all later processes.
 func (p *Plane) learn(address string) error {
 	if p.config != nil {
 		return nil
@@ -204,32 +200,32 @@ func (p *Plane) learn(address string) error {
 	return nil
 }
 
-// URL is the API server's address, https://127.0.0.1:PORT.
+// URL returns the API server's address, https://127.0.0.1:PORT.
 func (p *Plane) URL() string { return p.url }
 
-// DataDir is where all state lies.
+// DataDir returns the directory that holds all state.
 func (p *Plane) DataDir() string { return p.dir }
 
-// KubeconfigPath names a kubeconfig of an administrator (group
-// system:masters), complete in itself. It goes when the data directory goes.
+// KubeconfigPath returns the file name of a self-contained kubeconfig of an administrator (group
+// system:masters). The file is removed with the data directory.
 func (p *Plane) KubeconfigPath() string { return filepath.Join(p.dir, "admin.kubeconfig") }
 
-// RESTConfig returns an administrator's client configuration, without a
-// client-side rate limit. The copy belongs to the caller.
+// RESTConfig returns an administrator's client configuration without a client-side rate limit. The
+// caller owns the copy.
 func (p *Plane) RESTConfig() *rest.Config { return rest.CopyConfig(p.config) }
 
-// Log returns the logs of all processes that this Plane ran.
+// Log returns the logs of all processes of this Plane.
 func (p *Plane) Log() *Log { return p.log }
 
-// PID is the process id of the process that runs or ran last.
+// PID returns the process id of the last process that was started.
 func (p *Plane) PID() int { return p.current().pid() }
 
-// Done is closed when the process that runs at the time of the call has
-// ended, for whatever reason.
+// Done returns a channel that is closed when the current process has ended, for whatever reason. A
+// process started later has another channel.
 func (p *Plane) Done() <-chan struct{} { return p.current().done }
 
-// Err is nil while the process runs and an [*ExitError] when it has ended, for
-// whatever reason.
+// Err returns nil while the process runs, and an [*ExitError] after it has ended for whatever
+// reason.
 func (p *Plane) Err() error {
 	if proc := p.current(); !proc.running() {
 		return p.exitError(proc)
@@ -247,24 +243,23 @@ func (p *Plane) current() *process {
 	return p.proc
 }
 
-// Kill ends the process at once (SIGKILL), as a crash would, and returns when
-// it has ended. Data and port stay for Restart.
+// Kill ends the process at once (SIGKILL), like a crash, and returns when it has ended. Data and
+// port stay for Restart.
 func (p *Plane) Kill() { p.current().kill() }
 
-// Stop ends the process in good order (SIGTERM), also when it is paused, and
-// returns when it has ended, after five seconds at most, killed if need be.
-// Data and port stay for Restart.
+// Stop ends the process in good order (SIGTERM), also a paused one, and returns when it has ended.
+// After five seconds it kills the process and returns an error. Data and port stay for Restart.
 func (p *Plane) Stop() error { return p.current().stop(stopBound) }
 
-// Pause freezes the process (SIGSTOP) and returns when it stands still:
-// connections stay open and silent.
+// Pause freezes the process (SIGSTOP) and returns when it stands still. Connections stay open
+// without traffic.
 func (p *Plane) Pause() error { return p.current().pause() }
 
-// Continue lets a paused process go on (SIGCONT).
+// Continue resumes a paused process (SIGCONT).
 func (p *Plane) Continue() error { return p.current().resume() }
 
-// Restart stops the control plane if it runs, starts it again on the same
-// port and data and returns when it is ready.
+// Restart stops the control plane if it runs, and starts it on the same port and data. It returns
+// when the control plane is ready.
 func (p *Plane) Restart(ctx context.Context) error {
 	if err := p.Stop(); err != nil {
 		return err
@@ -272,11 +267,9 @@ func (p *Plane) Restart(ctx context.Context) error {
 	return p.start(ctx)
 }
 
-// Compact makes etcd drop all history before the current revision, which it
-// returns. The API server itself remembers recent events and lists, from
-// which it goes on to answer: watches for as long as it runs, continue tokens
-// for up to 15 seconds. Write something, Compact and Restart, and it refuses
-// both with 410.
+// Compact removes all of etcd's history before the current revision, and returns that revision. The
+// API server still answers from its own memory: watches as long as it runs, continue tokens for up
+// to 15 seconds. After a write, Compact and Restart it answers both with 410.
 func (p *Plane) Compact(ctx context.Context) (revision int64, err error) {
 	answer, err := p.current().command(ctx, "compact")
 	if err != nil {
@@ -288,8 +281,8 @@ func (p *Plane) Compact(ctx context.Context) (revision int64, err error) {
 	return revision, nil
 }
 
-// Close stops the control plane and removes its data directory if that is
-// temporary. It may be called again.
+// Close stops the control plane, and removes its data directory if that is temporary. It may be
+// called more than once.
 func (p *Plane) Close() error {
 	var err error
 	if proc := p.current(); proc != nil {

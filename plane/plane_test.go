@@ -23,12 +23,12 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// The environment variable role has the test binary play another program.
+// The environment variable role makes the test binary run as another program.
 const role = "FLYBALL_PLANE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
-	case "": // none: be the tests
+	case "": // run the tests
 	case "failing":
 		fmt.Fprintln(os.Stderr, "the disk is on fire")
 		os.Exit(3)
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ownPlane starts a control plane, says where and waits to be killed.
+// ownPlane starts a control plane, prints its address and waits to be killed.
 func ownPlane(pause bool) int {
 	p, err := plane.Start(context.Background(), plane.Options{Progress: os.Stderr})
 	if err == nil && pause {
@@ -53,9 +53,8 @@ func ownPlane(pause bool) int {
 	return 1
 }
 
-// One control plane goes through its whole life; the steps build on one
-// another.
-func TestLife(t *testing.T) {
+// One control plane goes through all operations. Each step builds on the previous one.
+func TestOperationsOfOneControlPlane(t *testing.T) {
 	p, err := plane.Start(t.Context(), plane.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +169,7 @@ func TestLife(t *testing.T) {
 		}
 		c.must(t, 404, "GET", maps+"/after-snapshot", "")
 		c.must(t, 200, "GET", maps+"/before-crash", "")
-		// The server has never heard of a version that it gave out itself.
+		// The server does not know a version that it has returned itself.
 		if code, _, err := c.do(t.Context(), "GET", maps+"?resourceVersionMatch=Exact&limit=1&resourceVersion="+after.Metadata.ResourceVersion+"0", ""); err != nil || code == 200 {
 			t.Errorf("a list at a version of the future: code %d, %v", code, err)
 		}
@@ -213,7 +212,7 @@ func TestLife(t *testing.T) {
 	})
 }
 
-func TestKeepsNamedDataDir(t *testing.T) {
+func TestNamedDataDirIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var kubeconfigs [2][]byte
 	for i := range kubeconfigs {
@@ -237,7 +236,7 @@ func TestKeepsNamedDataDir(t *testing.T) {
 	}
 }
 
-func TestEndsBeforeReady(t *testing.T) {
+func TestEarlyEndIsAnExitError(t *testing.T) {
 	t.Setenv(role, "failing")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -258,14 +257,14 @@ func TestEndsBeforeReady(t *testing.T) {
 	}
 }
 
-func TestNoSuchBinary(t *testing.T) {
+func TestMissingBinaryIsNotExist(t *testing.T) {
 	t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))
 	if _, err := plane.Start(t.Context(), plane.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got error %v, want ErrNotExist", err)
 	}
 }
 
-// A parent that is killed cannot clean up; the control plane has to.
+// A parent that is killed cannot clean up, so the control plane has to end by itself.
 func TestEndsWithItsParent(t *testing.T) {
 	for _, as := range []string{"owner", "owner of a paused plane"} {
 		t.Run(as, func(t *testing.T) {
@@ -294,8 +293,8 @@ func TestEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// awaitLock returns when no process has the data directory any more, each
-// having locked it for as long as it lived.
+// awaitLock returns when no process uses the data directory. Each process holds a lock on it for
+// its whole life.
 func awaitLock(t *testing.T, dir string) {
 	f, err := os.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -310,7 +309,7 @@ func awaitLock(t *testing.T, dir string) {
 	}
 }
 
-// object is what these tests look at in the API's answers.
+// object holds the fields of API answers that these tests read.
 type object struct {
 	Metadata struct {
 		ResourceVersion, Continue string
@@ -361,7 +360,7 @@ func (c *client) do(ctx context.Context, method, path, body string) (int, []byte
 	return resp.StatusCode, data, err
 }
 
-// must sends a request whose answer has this status code.
+// must sends a request, and fails the test if the answer has another status code.
 func (c *client) must(t *testing.T, code int, method, path, body string) object {
 	t.Helper()
 	got, data, err := c.do(t.Context(), method, path, body)

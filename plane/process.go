@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// exitLines is how much of the log goes into an error.
+// exitLines is the number of log lines in an ExitError.
 const exitLines = 20
 
-// ExitError is the error of a control plane that ended.
+// ExitError is the error of a control plane that has ended.
 type ExitError struct {
-	// Err is how the process ended; nil means exit status 0.
+	// Err is the result of the process; nil means exit status 0.
 	Err error
-	// Log holds the last lines that it logged.
+	// Log holds the last lines of its log.
 	Log []string
 }
 
@@ -38,7 +38,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // process is one run of the program.
 type process struct {
 	cmd   *exec.Cmd
-	mark  int // where its log begins
+	mark  int // the first line of its log
 	stdin io.WriteCloser
 	ready chan struct{} // closed when url is set
 	url   string
@@ -46,12 +46,12 @@ type process struct {
 	err   error
 
 	mu      sync.Mutex
-	waiting []chan string // who waits for an answer, in the order of the commands
+	waiting []chan string // pending answers, in the order of the commands
 	paused  bool
 }
 
-// startProcess runs the program. A goroutine waits for its end and closes
-// done then; that is the only goroutine and it needs no stop.
+// startProcess runs the program. One goroutine waits for the end of the process and then closes
+// done. It needs no other stop.
 func startProcess(binary string, args []string, log io.Writer) (*process, error) {
 	p := &process{cmd: exec.Command(binary, args...), ready: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.Stdout = &lineWriter{line: p.line}
@@ -77,7 +77,7 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 	return p, <-started
 }
 
-// line takes one line of the program's standard output.
+// line handles one line of the program's standard output.
 func (p *process) line(s string) {
 	if url, ok := strings.CutPrefix(s, "ready: "); ok {
 		p.url = url
@@ -127,7 +127,7 @@ func (p *process) running() bool {
 
 // kill ends the process at once and waits for its end.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // fails only when it has ended
+	_ = p.cmd.Process.Kill() // fails only if it has ended
 	<-p.done
 }
 
@@ -153,14 +153,14 @@ func (p *process) stop(bound time.Duration) error {
 	return nil
 }
 
-// endedBy reports whether the signal ended the process, as SIGTERM does
-// before the program has come so far as to handle it.
+// endedBy reports whether the signal ended the process. SIGTERM does so before the program handles
+// it.
 func endedBy(exit *exec.ExitError, sig syscall.Signal) bool {
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == sig
 }
 
-// pause returns when the process stands still.
+// pause returns when the process has stopped.
 func (p *process) pause() error {
 	if err := stopAndAwait(p.cmd.Process); err != nil {
 		if !p.running() {
@@ -193,7 +193,7 @@ func (p *process) isPaused() bool {
 	return p.paused
 }
 
-// lineWriter hands whole lines to a function.
+// lineWriter calls a function with each complete line.
 type lineWriter struct {
 	line func(string)
 	rest []byte

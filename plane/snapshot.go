@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// etcdDir is where a data directory keeps the cluster's state, the rest
-// being certificates and the port.
+// etcdDir is the subdirectory of a data directory with the cluster's state. The rest are
+// certificates and the port.
 const etcdDir = "etcd"
 
-// Snapshot is a copy of a cluster's state. It lies in the data directory of
-// its Plane and goes with it.
+// Snapshot is a copy of a cluster's state. It is stored in the data directory of its Plane and
+// removed with it.
 type Snapshot struct{ dir string }
 
-// Snapshot copies the cluster's state as it is now. The control plane stands
-// still meanwhile, for some 50 milliseconds; it need not run.
+// Snapshot copies the current state of the cluster. A running control plane is paused meanwhile,
+// for about 50 milliseconds. A stopped one works, too.
 func (p *Plane) Snapshot() (_ *Snapshot, err error) {
 	if proc := p.current(); proc.running() && !proc.isPaused() {
 		if err := proc.pause(); err != nil {
@@ -33,10 +33,9 @@ func (p *Plane) Snapshot() (_ *Snapshot, err error) {
 	return s, nil
 }
 
-// Restore kills the control plane, puts the cluster's state back to that of
-// the snapshot, which can be used again, and starts it: as after a restore of
-// etcd from a backup, resource versions go back. It returns when the control
-// plane is ready.
+// Restore kills the control plane, replaces the cluster's state by that of the snapshot, and starts
+// the control plane. Resource versions go back, as after a restore of etcd from a backup. Restore
+// returns when the control plane is ready. A snapshot can be restored more than once.
 func (p *Plane) Restore(ctx context.Context, s *Snapshot) error {
 	p.Kill()
 	etcd := filepath.Join(p.dir, etcdDir)
@@ -49,7 +48,7 @@ func (p *Plane) Restore(ctx context.Context, s *Snapshot) error {
 	return p.start(ctx)
 }
 
-// copyDir copies a tree of plain files to a directory that does not exist.
+// copyDir copies a tree of regular files to a directory that does not exist.
 func copyDir(to, from string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err

@@ -15,19 +15,19 @@ import (
 	"strings"
 )
 
-// corePath is the module in whose checkout the control plane's source lies.
+// corePath is the core module. The control plane's source is in the same checkout.
 const corePath = "github.com/flyball-io/flyball"
 
 // source is the control plane module on disk.
 type source struct {
 	dir        string
-	kubernetes string   // its version of k8s.io/kubernetes, such as v1.36.3
-	platform   []string // GOOS and GOARCH to build for, as variables; nil: those of the environment
+	kubernetes string   // the module's version of k8s.io/kubernetes, such as v1.36.3
+	platform   []string // GOOS and GOARCH for the build, as variables; nil: those of the environment
 }
 
-// findSource looks for the controlplane module beside the core module: in
-// the checkout that the working directory is in, in the one that this
-// package was compiled from, in the one that the main module uses.
+// findSource finds the controlplane module beside the core module. It looks in three places: the
+// checkout that contains the working directory, the one that this package was compiled from, and
+// the one that the main module uses.
 func findSource(ctx context.Context) (source, error) {
 	for _, look := range []func(context.Context) string{checkoutDir, compiledDir, listedDir} {
 		core := look(ctx)
@@ -61,7 +61,7 @@ func checkoutDir(context.Context) string {
 	}
 }
 
-// compiledDir is the directory of the core module when this was compiled.
+// compiledDir returns the directory of the core module at compile time.
 func compiledDir(context.Context) string {
 	_, file, _, _ := runtime.Caller(0)
 	if !filepath.IsAbs(file) { // built with -trimpath
@@ -109,8 +109,8 @@ func goModWord(file, first string) string {
 	return ""
 }
 
-// hash identifies what a build of the source gives: its files, the go
-// command and what else goes into the build.
+// hash identifies the result of a build: it covers the source files, the go command and all other
+// inputs of the build.
 func (s source) hash(extra ...string) (string, error) {
 	h := sha256.New()
 	for _, x := range extra {

@@ -18,10 +18,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// UserConfig returns the client configuration of a user with these groups,
-// proven by a new client certificate. Such a user may do what RBAC grants
-// him, at first little more than discovery. There is no client-side rate
-// limit.
+// UserConfig returns the client configuration of a user with these groups, with a new client
+// certificate. The user has the permissions that RBAC grants; by default that is little more than
+// discovery. There is no client-side rate limit.
 func (p *Plane) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	cert, key, err := p.issue(user, groups)
 	if err != nil {
@@ -33,8 +32,7 @@ func (p *Plane) UserConfig(user string, groups ...string) (*rest.Config, error) 
 	return config, nil
 }
 
-// UserKubeconfig returns the text of a kubeconfig, complete in itself, for
-// the user that UserConfig makes.
+// UserKubeconfig returns a self-contained kubeconfig for the user of UserConfig, as text.
 func (p *Plane) UserKubeconfig(user string, groups ...string) ([]byte, error) {
 	rc, err := p.UserConfig(user, groups...)
 	if err != nil {
@@ -53,8 +51,8 @@ func (p *Plane) UserKubeconfig(user string, groups ...string) ([]byte, error) {
 	return data, nil
 }
 
-// issue makes a client certificate signed by the control plane's CA, whose
-// key lies in the data directory.
+// issue makes a client certificate signed by the control plane's CA. The CA's key is in the data
+// directory.
 func (p *Plane) issue(user string, groups []string) (certPEM, keyPEM []byte, err error) {
 	pki := filepath.Join(p.dir, "pki")
 	ca, err := tls.LoadX509KeyPair(filepath.Join(pki, "ca.crt"), filepath.Join(pki, "ca.key"))

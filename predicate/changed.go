@@ -7,72 +7,71 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// GenerationChanged passes updates that changed metadata.generation: for most kinds, those that
-// changed the spec or asked for deletion, and not those of the status.
+// GenerationChanged passes updates that changed metadata.generation. For most kinds these are
+// changes of the spec and requests for deletion, but not changes of the status.
 func GenerationChanged() Predicate {
 	return changed(func(old, new *store.Entry) bool { return old.Generation() != new.Generation() })
 }
 
-// SpecChanged passes updates that changed the spec; of an object that has none, such as a ConfigMap
-// or a Role, those that changed anything but its metadata and status. It is for kinds that count no
-// generation, or count it for too much. See [wire.Digest] for what counts as a change. Where only
-// metadata is watched nothing is known of the spec, and every update passes.
+// SpecChanged passes updates that changed the spec. For an object without a spec, such as a
+// ConfigMap or a Role, it passes updates of anything but metadata and status. It is for kinds that
+// do not count generations, or count them too often. See [wire.Digest] for what counts as a change.
+// A watch of metadata only does not know the spec, so every update passes.
 func SpecChanged() Predicate {
 	return digestsDiffer(func(d wire.Digest) uint64 { return d.Spec })
 }
 
-// StatusChanged passes updates that changed the status, as SpecChanged does for the spec.
+// StatusChanged passes updates that changed the status. See SpecChanged.
 func StatusChanged() Predicate {
 	return digestsDiffer(func(d wire.Digest) uint64 { return d.Status })
 }
 
-// LabelsChanged passes updates that changed one of the labels named; any, if none is named.
+// LabelsChanged passes updates that changed one of the named labels, or any label if none is named.
 func LabelsChanged(names ...string) Predicate {
 	return mapsDiffer(names,
 		func(d wire.Digest) uint64 { return d.Labels },
 		(*store.Entry).Label)
 }
 
-// AnnotationsChanged passes updates that changed one of the annotations named; any, if none is
-// named. Others write annotations, too: name those that your controller reads.
+// AnnotationsChanged passes updates that changed one of the named annotations, or any annotation if
+// none is named. Other programs write annotations too: name those that your controller reads.
 func AnnotationsChanged(names ...string) Predicate {
 	return mapsDiffer(names,
 		func(d wire.Digest) uint64 { return d.Annotations },
 		(*store.Entry).Annotation)
 }
 
-// OwnersChanged passes updates that changed the owner references: an object that was adopted or
+// OwnersChanged passes updates that changed the owner references: an object was adopted or
 // released.
 func OwnersChanged() Predicate {
 	return changed(func(old, new *store.Entry) bool { return !old.SameOwners(new) })
 }
 
-// ResourceVersionChanged passes updates of objects that were written, which leaves out resyncs, and
-// objects that the server shows in another way at the same resourceVersion.
+// ResourceVersionChanged passes updates of objects that were written. It stops resyncs, and objects
+// that the server shows differently at the same resourceVersion.
 func ResourceVersionChanged() Predicate {
 	return changed(func(old, new *store.Entry) bool { return old.ResourceVersion() != new.ResourceVersion() })
 }
 
-// DeletionRequested passes updates that asked for the object to be deleted, while its finalizers
-// hold it.
+// DeletionRequested passes updates that requested deletion of an object with finalizers.
 func DeletionRequested() Predicate {
 	return changed(func(old, new *store.Entry) bool { return old.Deleting() != new.Deleting() })
 }
 
-// digestsDiffer compares a part of the objects that metadata does not have.
+// digestsDiffer compares the digests of a part that metadata-only objects do not have.
 func digestsDiffer(part func(wire.Digest) uint64) Predicate {
 	return changed(func(old, new *store.Entry) bool {
-		was, is := part(old.Digest()), part(new.Digest())
-		if was == 0 && is == 0 {
+		before, after := part(old.Digest()), part(new.Digest())
+		if before == 0 && after == 0 {
 			kind := new.Kind()
 			return kind != nil && kind.MetadataOnly
 		}
-		return was != is
+		return before != after
 	})
 }
 
-// mapsDiffer compares the values of names, or all that there are by their digests. Where these are
-// equal the maps are, and they are not looked at.
+// mapsDiffer compares the values of names, or the digests of the whole maps if names is empty.
+// Equal digests mean equal maps, so the values are not compared.
 func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(e *store.Entry, name string) (string, bool)) Predicate {
 	names = slices.Clone(names)
 	return changed(func(old, new *store.Entry) bool {
@@ -80,16 +79,16 @@ func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(e *store.
 			return differ
 		}
 		return slices.ContainsFunc(names, func(name string) bool {
-			a, had := of(old, name)
-			b, has := of(new, name)
-			return a != b || had != has
+			a, inOld := of(old, name)
+			b, inNew := of(new, name)
+			return a != b || inOld != inNew
 		})
 	})
 }
 
-// changed judges updates only: objects that come, go or take the name of another one pass, and so
-// do events from outside, updates from or to an object that was set aside, and what is reported
-// since the server went back in time.
+// changed judges updates only. It passes objects that appear, disappear or take the name of another
+// one, and events from outside. It also passes updates from or to a quarantined object, and changes
+// reported since the server went back in time.
 func changed(differ func(old, new *store.Entry) bool) Predicate {
 	return builtin{func(c store.Change) bool {
 		if c.Old == nil || c.New == nil || c.Replaced() || c.Reset {

@@ -23,15 +23,15 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// sample is a kind in one encoding, and how to make and change objects of it.
+// sample is a kind in one encoding, with functions that make and change its objects.
 type sample struct {
 	name string
 	kind *wire.Kind
 	enc  wire.Encoding
 	new  func(*rapid.T) object.Object
-	// change changes the spec, the status or what is instead of the spec, or nothing.
+	// change changes the spec, the status, the part in place of the spec, or nothing.
 	change func(*rapid.T, object.Object)
-	// parts are the spec, or what stands for it, and the status.
+	// parts returns the spec, or the part in its place, and the status.
 	parts func(object.Object) (spec, status any)
 }
 
@@ -107,7 +107,7 @@ func (s sample) entry(t *rapid.T, o object.Object) *store.Entry {
 	return e
 }
 
-// decoded is the object of an entry.
+// decoded returns the object of an entry.
 func (s sample) decoded(t *rapid.T, e *store.Entry) object.Object {
 	into := s.new(t)
 	if err := e.Decode(into); err != nil {
@@ -116,8 +116,8 @@ func (s sample) decoded(t *rapid.T, e *store.Entry) object.Object {
 	return into
 }
 
-// Each predicate says of a change what the decoded objects say, whether the entries are as they
-// came or from a store, which packs them.
+// Each predicate judges a change as the decoded objects do. The entries are as received, or from a
+// store, which packs them.
 func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
 	deleted := metav1.Unix(100, 0)
 	owners := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) metav1.OwnerReference {
@@ -186,7 +186,7 @@ func TestPredicatesAgreeWithDecodedObjects(t *testing.T) {
 	}
 }
 
-// throughStore is an entry as a store gives it out.
+// throughStore returns an entry as a store returns it.
 func throughStore(t *rapid.T, e *store.Entry) *store.Entry {
 	s := store.New(store.Options{})
 	txn := s.Begin()
@@ -199,9 +199,9 @@ func throughStore(t *rapid.T, e *store.Entry) *store.Entry {
 	return out
 }
 
-// Where only metadata is watched nothing is known of spec and status: updates pass. Where an object
-// is known to have neither they do not.
-func TestSpecOfMetadataIsNotKnown(t *testing.T) {
+// A watch of metadata only does not know spec and status: updates pass. Updates of an object known
+// to have neither do not pass.
+func TestMetadataOnlyUpdatesPass(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		kind := &wire.Kind{GVK: podKind.GVK, Scheme: runtime.NewScheme(), MetadataOnly: only}
 		at := func(version string) *store.Entry {
@@ -220,7 +220,7 @@ func TestSpecOfMetadataIsNotKnown(t *testing.T) {
 	}
 }
 
-// No predicate decodes, or builds a header where digests say enough.
+// No predicate decodes, or builds a header if digests decide.
 func BenchmarkChanged(b *testing.B) {
 	kind := &wire.Kind{GVK: podKind.GVK, Scheme: scheme.New()}
 	of := func(version string) *store.Entry {

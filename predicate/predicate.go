@@ -1,15 +1,21 @@
-// Package predicate says which changes matter to a controller.
+// Package predicate decides which changes reach a controller. Pass predicates to the controller
+// with a watch:
+//
+//	controller.For[appsv1.Deployment](predicate.GenerationChanged())
+//
+// [And], [Or] and [Not] combine predicates. [New] makes one of functions over a Go type. An event
+// that no predicate stops goes to the handler:
 //
 //	informer ── store.Change ──► Predicate ── true ──► handler ──► requests
 //
-// The ready-made predicates never decode an object: they compare what the cache keeps of it, which
-// are its version, its generation and digests of its labels, annotations, spec and status, and read
-// its header where that is not enough. Typed predicates ([New]) decode, which costs some ten
+// The built-in predicates never decode an object. They compare the fields that the cache keeps of
+// it: its version, its generation, and digests of its labels, annotations, spec and status. If that
+// is not enough, they read its header. Typed predicates ([New]) decode, which costs some ten
 // microseconds for each change.
 //
-// A predicate saves work; it never decides what is right. So whatever cannot be judged passes: an
-// object that was set aside or cannot be decoded, one object that took the name of another, and,
-// where controllers call it, a predicate that panics.
+// A predicate saves work. It never decides what is right, so every event passes that it cannot
+// judge. That is an event of a quarantined object, of one that cannot be decoded, or of one that
+// took the name of another. In a controller it is also any event at which the predicate panics.
 package predicate
 
 import (
@@ -22,30 +28,31 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Predicate decides whether an event is handed on. It must not change what it is shown. Calls for one
-// watch of a controller are made one after another, but one predicate may serve several watches. One
-// that takes long delays its controller and nobody else, and is named after a second; see [NeverBlocks].
+// Predicate decides whether an event reaches the handler. It must not change the objects that it
+// sees. A controller calls it for one change after another of a watch, but one predicate may serve
+// several watches. A slow predicate delays only its controller, and is logged after a second; see
+// [NeverBlocks].
 type Predicate interface {
-	// Match reports whether the change of an object is handed on. With an error it is.
+	// Match reports whether the change of an object passes. With an error it passes.
 	Match(c store.Change) (bool, error)
-	// MatchGeneric reports whether an event from outside the cluster is handed on. With an error
-	// it is.
+	// MatchGeneric reports whether an event from outside the cluster passes. With an error it
+	// passes.
 	MatchGeneric(o object.Object) (bool, error)
 }
 
-// Func is a predicate over changes that reads no more than their headers and never fails. Events
-// from outside the cluster pass.
+// Func is a predicate over changes that reads only their headers and never fails. Events from
+// outside the cluster pass.
 type Func func(c store.Change) bool
 
 // Match calls f.
 func (f Func) Match(c store.Change) (bool, error) { return f(c), nil }
 
-// MatchGeneric is true.
+// MatchGeneric returns true.
 func (f Func) MatchGeneric(object.Object) (bool, error) { return true, nil }
 
-// NeverBlocks reports whether a predicate is one of this package that runs no function of its user.
-// Controllers ask such ones on the goroutine that applies changes to the cache, and any other on a
-// goroutine of their own.
+// NeverBlocks reports whether p is a predicate of this package that calls no function of its user.
+// Controllers call such predicates on the goroutine that applies changes to the cache. They call
+// any other on a goroutine of its own.
 func NeverBlocks(p Predicate) bool {
 	q, ok := p.(interface{ neverBlocks() bool })
 	return ok && q.neverBlocks()
@@ -66,14 +73,15 @@ func (viewChanged[V]) neverBlocks() bool { return true }
 // builtin is a Func of this package.
 type builtin struct{ Func }
 
-// And passes what all of ps pass, asked in their order until one says no. And() passes everything.
+// And passes an event that all of ps pass. It calls them in order until one does not. And() passes
+// everything.
 func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
 
-// Or passes what at least one of ps passes, asked in their order until one says yes. Or() passes
-// nothing.
+// Or passes an event that at least one of ps passes. It calls them in order until one does. Or()
+// passes nothing.
 func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
 
-// Not passes what p does not. An error of p stays an error, so the event still passes.
+// Not passes an event that p does not pass. An error of p stays an error, so the event passes.
 func Not(p Predicate) Predicate { return not{p} }
 
 type and []Predicate
@@ -136,7 +144,7 @@ func (n not) MatchGeneric(o object.Object) (bool, error) {
 	return !ok || err != nil, err
 }
 
-// InNamespace passes objects of the named namespaces; "" stands for cluster-scoped objects.
+// InNamespace passes objects of the named namespaces. "" names cluster-scoped objects.
 func InNamespace(names ...string) Predicate { return namespaces(slices.Clone(names)) }
 
 type namespaces []string
@@ -149,8 +157,8 @@ func (n namespaces) MatchGeneric(o object.Object) (bool, error) {
 	return slices.Contains(n, o.GetNamespace()), nil
 }
 
-// Labels passes objects that s selects before or after the change: an object whose labels change
-// so that it is no longer selected passes one last time. A nil selector passes nothing.
+// Labels passes objects that s selects before or after the change. So an object whose labels no
+// longer match passes one last time. A nil selector passes nothing.
 func Labels(s labels.Selector) Predicate {
 	if s == nil {
 		s = labels.Nothing()

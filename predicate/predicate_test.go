@@ -77,8 +77,8 @@ func deleting(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Uni
 func running(p *corev1.Pod)  { p.Status.Phase = corev1.PodRunning }
 func bound(p *corev1.Pod)    { p.Spec.NodeName = "n" }
 
-// Every header predicate against every way an object can change.
-func TestHeaderPredicates(t *testing.T) {
+// Every header predicate meets every way in which an object can change.
+func TestHeaderPredicatesByKindOfChange(t *testing.T) {
 	shop := labels.SelectorFromSet(labels.Set{"app": "shop"})
 	predicates := []struct {
 		name string
@@ -179,7 +179,7 @@ func TestGenericEventsPassHeaderPredicates(t *testing.T) {
 	}
 }
 
-func TestCombinations(t *testing.T) {
+func TestAndOrNotCombineVerdictsAndErrors(t *testing.T) {
 	yes := predicate.Func(func(store.Change) bool { return true })
 	no := predicate.Func(func(store.Change) bool { return false })
 	bad := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
@@ -212,8 +212,8 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// A typed predicate calls the function of the event, with the states of the event.
-func TestTyped(t *testing.T) {
+// A typed predicate calls the function of the event, with the objects of the event.
+func TestTypedPredicateCallsTheFunctionOfTheEvent(t *testing.T) {
 	var called string
 	p := predicate.New(predicate.Funcs[*corev1.Pod]{
 		Create: func(o *corev1.Pod) bool { called += "create " + o.ResourceVersion; return false },

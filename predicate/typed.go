@@ -7,27 +7,27 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Funcs judge typed objects, which are the callee's own. A nil function passes every event of its
-// kind. P is the pointer to the struct type, *corev1.Pod for one.
+// Funcs judge typed objects, which belong to the function called. A nil function passes every event
+// of its kind. P is the pointer to the struct type, for example *corev1.Pod.
 type Funcs[P object.Object] struct {
 	// Create judges an object that appeared.
 	Create func(obj P) bool
-	// Update judges an object that changed, or is looked at again with nothing changed.
+	// Update judges an object that changed, or that a resync reports unchanged.
 	Update func(old, new P) bool
-	// Delete judges an object that went, by its last known state.
+	// Delete judges an object that disappeared, by its last known state.
 	Delete func(obj P) bool
 	// Generic judges an event from outside the cluster.
 	Generic func(obj P) bool
 }
 
-// New is the predicate made of functions over one type:
+// New returns a predicate of functions over one type:
 //
 //	predicate.New(predicate.Funcs[*corev1.Pod]{Update: func(old, new *corev1.Pod) bool { … }})
 //
-// An object that took the name of another passes if either the Delete of the one or the Create of
-// the other does. What is reported since the server went back in time is not judged by Update, and
-// passes. Only what a function is there for is decoded. An object that cannot be decoded,
-// or an event from outside that carries another type, is an error, and so passes.
+// An object that took the name of another passes if the Delete of the old one or the Create of the
+// new one passes. Changes reported since the server went back in time pass without a call of
+// Update. An object is decoded only for a function that is set. An object that cannot be decoded,
+// or an event from outside with another type, is an error, and so passes.
 func New[T any, P object.Ptr[T]](f Funcs[P]) Predicate { return typed[T, P]{f} }
 
 type typed[T any, P object.Ptr[T]] struct{ f Funcs[P] }

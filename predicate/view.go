@@ -8,15 +8,14 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// ViewChanged passes updates that changed one of the fields that the struct V has; see
-// [wire.Projection]:
+// ViewChanged passes updates that changed one of the fields of the struct V; see [wire.Projection]:
 //
 //	type wanted struct{ Spec struct{ Replicas *int32; Paused bool } }
 //	controller.For[appsv1.Deployment](predicate.ViewChanged[wanted]())
 //
-// Two views are read of each update, and no object is built. What is written in another way counts
-// as changed, such as a quantity of 1 that was 1000m. What the other predicates of changes let pass
-// passes here, too.
+// It reads two views of each update and builds no object. A value in another notation counts as
+// changed, such as a quantity of 1 after 1000m. It passes the same other events as
+// [GenerationChanged].
 //
 // A view that does not fit the kind, or that cannot be read of an object, is an error, and so
 // passes.

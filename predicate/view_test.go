@@ -16,10 +16,10 @@ import (
 type phaseView struct {
 	App    string `field:"metadata.labels[app]"`
 	Status struct{ Phase corev1.PodPhase }
-	note   any // what is not exported does not count
+	note   any // unexported fields do not count
 }
 
-func TestViewChanged(t *testing.T) {
+func TestViewChangedPassesChangesOfItsFields(t *testing.T) {
 	p := predicate.ViewChanged[phaseView]()
 	_ = phaseView{note: p}
 	aside := store.Change{
@@ -56,7 +56,7 @@ func TestViewChanged(t *testing.T) {
 	}
 }
 
-func TestViewChangedCannotBeRead(t *testing.T) {
+func TestUnreadableViewPasses(t *testing.T) {
 	type sized struct{ Spec struct{ Size int } }
 	things := &wire.Kind{GVK: podKind.GVK.GroupVersion().WithKind("Thing")}
 	thing := func(size string) *store.Entry {

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// check is one check of a set, or one group of them.
+// check is one check of a set, or one group.
 type check struct {
 	name  string
 	group bool
@@ -19,38 +19,38 @@ type check struct {
 
 	mu     sync.Mutex
 	now    *call               // nil: it does not run
-	last   *call               // the last that has returned; nil: there is none, or it was forgotten
-	failed map[string]standing // those that are not in order, as the log knows it
+	last   *call               // the last one that returned in time; nil: none, or Forget dropped it
+	failed map[string]standing // checks that are not in order, as of the last log message
 }
 
-// call is one call of a check, shared by all who ask meanwhile.
+// call is one call of a check. All concurrent callers share it.
 type call struct {
 	began  time.Time
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when it has returned
 
-	// Under the mutex of the check.
+	// The mutex of the check guards these.
 	asking    int
-	forgotten bool // it began before what it says was to be forgotten
+	forgotten bool // Forget was called after it began
 
-	// To be read once done is closed.
+	// These may be read once done is closed.
 	results []Result
-	err     error // no results, since the check as such failed
+	err     error // the check as such failed, without results
 }
 
-// ask waits for the call that runs, or starts one, and says what came of it.
+// ask joins the running call, or starts one, and returns its results.
 func (c *check) ask(ctx context.Context) []Result {
 	for {
 		k, mine := c.join()
 		answered := k.await(ctx, c.o.Timeout)
 		if !mine && answered {
-			continue // it was told to end before this one asked: its answer is none
+			continue // the call was cancelled before this caller joined: its answer is void
 		}
 		var err error
 		switch {
 		case answered:
 		case ctx.Err() != nil:
-			err = context.Cause(ctx) // says nothing of the check
+			err = context.Cause(ctx) // this is not the fault of the check
 		default:
 			k.cancel(ErrNoAnswer)
 			err = fmt.Errorf("%w: %s so far", ErrNoAnswer, time.Since(k.began).Truncate(time.Millisecond))
@@ -66,7 +66,7 @@ func (c *check) ask(ctx context.Context) []Result {
 	}
 }
 
-// told is what a call came to: the results, or why there are none.
+// told returns the results of a call, or its error as the only result.
 func (c *check) told(k *call, err error) []Result {
 	if err == nil {
 		if err = k.err; err == nil {
@@ -76,7 +76,7 @@ func (c *check) told(k *call, err error) []Result {
 	return []Result{{Name: c.name, Err: err}}
 }
 
-// await reports whether the call has ended, before ctx and before its time was over.
+// await reports whether the call has ended, before ctx and before its timeout.
 func (k *call) await(ctx context.Context, timeout time.Duration) bool {
 	t := time.NewTimer(time.Until(k.began.Add(timeout)))
 	defer t.Stop()
@@ -94,8 +94,8 @@ func (k *call) await(ctx context.Context, timeout time.Duration) bool {
 	}
 }
 
-// join returns the call that runs, or a new one. Whoever has joined leaves it again; one that was
-// told to end cannot be joined.
+// join returns the running call, or a new one. A caller that has joined must call leave. A
+// cancelled call cannot be joined.
 func (c *check) join() (k *call, joined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *check) join() (k *call, joined bool) {
 	return c.now, true
 }
 
-// leave ends the call that nobody waits for any more.
+// leave cancels the call if its last caller leaves.
 func (c *check) leave(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,13 +119,13 @@ func (c *check) leave(k *call) {
 	}
 }
 
-// run is the goroutine of a call. It ends when the check returns: there is no other way.
+// run is the goroutine of a call. It ends only when the check returns.
 func (c *check) run(ctx context.Context, k *call) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, ErrNoAnswer)
 	defer cancel()
 	defer close(k.done)
 	k.err = errGoexit
-	// A check that leaves by runtime.Goexit is over, too.
+	// A check that ends by runtime.Goexit has ended, too.
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *check) run(ctx context.Context, k *call) {
 	})
 }
 
-// forget has nobody be told what the check said until now.
+// forget drops the cached answer of the check, and that of the running call.
 func (c *check) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,9 +152,9 @@ func (c *check) forget() {
 	}
 }
 
-var errGoexit = errors.New("the check left by runtime.Goexit")
+var errGoexit = errors.New("the check ended by runtime.Goexit")
 
-// standing is how a check stands.
+// standing is the state of a check.
 type standing uint8
 
 const (
@@ -173,7 +173,7 @@ func (r Result) standing() standing {
 	return inOrder
 }
 
-// log tells of changes only, so that a probe every second does not fill the log.
+// log logs changes only, so that a probe every second does not fill the log.
 func (c *check) log(results []Result) {
 	var changed []Result
 	c.mu.Lock()
@@ -209,7 +209,7 @@ func (c *check) log(results []Result) {
 	}
 }
 
-// askAll asks all at once, but for those whose last answer is younger than age.
+// askAll runs all checks concurrently. A check whose last answer is younger than age is not run.
 func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Result {
 	out := make([][]Result, len(checks))
 	var all sync.WaitGroup
@@ -224,7 +224,7 @@ func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Result 
 	return out
 }
 
-// recent is the last call, if it is young enough.
+// recent returns the last call if it is younger than age.
 func (c *check) recent(age time.Duration) (*call, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

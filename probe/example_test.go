@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/probe"
 )
 
-// Checks are added by name, and served for a kubelet and for people.
+// How do I add checks, and serve them to a kubelet and to people?
 func Example() {
 	ready, err := probe.New("readyz", probe.Options{Logger: quiet})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/probe"
 )
 
-// What is excused fails nothing, and is told of with its reason.
-func TestExcused(t *testing.T) {
+// An excused check does not fail the set. The list shows it with its reason.
+func TestExcusedCheckFailsNothing(t *testing.T) {
 	sorry := &probe.ExcusedError{Why: "it waits for us", Err: errors.New("list orders: password=x")}
 	for _, withhold := range []bool{false, true} {
 		s := newSet(t, probe.Options{Withhold: withhold})
@@ -44,7 +44,7 @@ func TestExcused(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		// Beside an error, and wrapped, it excuses nothing.
+		// An Excused that is wrapped, or joined with an error, does not excuse the check.
 		remove := add(t, s, "joined", func(context.Context) error { return errors.Join(sorry, errors.New("worse")) })
 		if s.Err(t.Context()) == nil {
 			t.Error("an excuse hides another error")
@@ -53,8 +53,8 @@ func TestExcused(t *testing.T) {
 	}
 }
 
-// The log tells how a check stands when that changes.
-func TestLogOfExcused(t *testing.T) {
+// The log shows the state of a check when it changes.
+func TestLogHasChangesOfExcusedChecks(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	var is atomic.Value

@@ -23,7 +23,7 @@ func addGroup(t *testing.T, s *probe.Set, name string, f probe.Group) (remove fu
 	return remove
 }
 
-func TestGroup(t *testing.T) {
+func TestGroupAnswersForManyChecks(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", fine)
 	add(t, s, "hidden", fine)
@@ -39,7 +39,7 @@ func TestGroup(t *testing.T) {
 		{"/readyz?exclude=cache-secrets", 200, "ok"},
 		{"/readyz?exclude=caches", 200, "ok"},
 		{"/readyz?verbose&exclude=cache-secrets", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nreadyz check passed\n"},
-		{"/readyz?exclude=cache-secrets&exclude=cache-nodes", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nwarn: there are no checks to exclude of the names \"cache-nodes\"\nreadyz check passed\n"},
+		{"/readyz?exclude=cache-secrets&exclude=cache-nodes", 200, "[+]cache-pods ok\n[+]hidden ok\n[+]ping ok\n[+]cache-secrets excluded: ok\nwarn: no checks to exclude have the names \"cache-nodes\"\nreadyz check passed\n"},
 		{"/readyz/cache-pods", 200, "ok"},
 		{"/readyz/cache-secrets", 503, "[-]cache-secrets failed: forbidden\n"},
 		{"/readyz/hidden", 200, "ok"},
@@ -58,8 +58,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// A group that fails as such fails under its own name.
-func TestGroupFails(t *testing.T) {
+// A group that fails as a whole fails under its own name.
+func TestFailingGroupFailsUnderItsName(t *testing.T) {
 	s := newSet(t, probe.Options{Timeout: 10 * time.Millisecond})
 	addGroup(t, s, "panics", func(context.Context) map[string]error { panic("x") })
 	end := make(chan struct{})
@@ -67,7 +67,7 @@ func TestGroupFails(t *testing.T) {
 	addGroup(t, s, "hangs", func(context.Context) map[string]error { <-end; return nil })
 	addGroup(t, s, "odd", func(context.Context) map[string]error { return map[string]error{"a b": nil} })
 	w := get(s.Handler(), "/readyz")
-	for _, line := range []string{"[-]panics failed: panicked", "[-]hangs failed: no answer in time", `[-]unnamed failed: "a b": a name has`} {
+	for _, line := range []string{"[-]panics failed: panicked", "[-]hangs failed: no answer in time", `[-]unnamed failed: "a b": a name must have`} {
 		if w.Code != 503 || !strings.Contains(w.Body.String(), line) {
 			t.Errorf("%d, without %q: %s", w.Code, line, w.Body)
 		}
@@ -81,8 +81,8 @@ func TestGroupFails(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Whoever asks within MaxAge is told what the last one was told; what asks through Check is not.
-func TestMaxAge(t *testing.T) {
+// Requests within MaxAge get the last answer. Calls of Check run the check.
+func TestAnswersAreReusedWithinMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, failed atomic.Int64
 		s := newSet(t, probe.Options{MaxAge: time.Second})
@@ -122,8 +122,8 @@ func TestMaxAge(t *testing.T) {
 	})
 }
 
-// What ran while the answers were to be forgotten is not remembered.
-func TestForgetWhileItRuns(t *testing.T) {
+// A call that was running during Forget is not cached.
+func TestForgetDropsARunningCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{MaxAge: time.Minute})
 		asked := 0

@@ -20,18 +20,18 @@ import (
 //
 //	/readyz                  200 and "ok", or 503 and the list of all checks
 //	/readyz?verbose          the list in any case
-//	/readyz?exclude=NAME     without a check; may be repeated. A name that is none is told of
+//	/readyz?exclude=NAME     without a check; may be repeated. An unknown name is reported
 //	/readyz/NAME             one check: 200 and "ok", 503 and the reason, 404 if there is none
 //
-// A check that is not in order and excused does not fail: the list says so, and why. Answers have the
-// names of the checks. They have reasons of failures, verbose or not, unless
-// Options.Withhold is set: the log then has them. They may be as old as Options.MaxAge.
+// An excused check does not fail; the list shows it with its reason. Answers contain the names of
+// the checks. They contain the reasons of failures, verbose or not, unless Options.Withhold is set;
+// the log has the reasons then. Answers may be as old as Options.MaxAge.
 //
-// A kubelet takes 503 as it takes every other code from 400 on. Give it both paths, "/readyz" and
-// "/readyz/", or call Mount.
+// A kubelet treats 503 as it treats every other code from 400 on. Serve both paths, "/readyz" and
+// "/readyz/", or call [Set.Mount].
 func (s *Set) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// Mount puts the Handler where it belongs.
+// Mount registers the Handler at its two paths, "/NAME" and "/NAME/".
 func (s *Set) Mount(mux *http.ServeMux) {
 	mux.Handle("/"+s.name, s.Handler())
 	mux.Handle("/"+s.name+"/", s.Handler())
@@ -75,7 +75,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(&b, "warn: there are no checks to exclude of the names %s\n", quoted(unknown))
+		fmt.Fprintf(&b, "warn: no checks to exclude have the names %s\n", quoted(unknown))
 	}
 	if bad {
 		fmt.Fprintf(&b, "%s check failed\n", s.name)
@@ -86,7 +86,8 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, b.String())
 }
 
-// known tells the names of checks from others. Names in groups are told by their last answers.
+// known separates the names of existing checks from others. The names in groups are those of their
+// last answers.
 func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown []string) {
 	if len(names) == 0 {
 		return nil, nil
@@ -134,7 +135,7 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 	reply(w, code, b.String())
 }
 
-// one asks one check, or the groups for it.
+// one runs one check, or the groups if no check has the name.
 func (s *Set) one(ctx context.Context, name string) (Result, bool) {
 	asked := s.all()
 	if i := slices.IndexFunc(asked, func(c *check) bool { return !c.group && c.name == name }); i >= 0 {
@@ -169,20 +170,21 @@ func (s *Set) line(b *strings.Builder, r Result) {
 
 func reply(w http.ResponseWriter, code int, text string) {
 	w.WriteHeader(code)
-	// An error is one of the connection.
+	// A write error is one of the connection.
 	_, _ = w.Write([]byte(text))
 }
 
 const longest = 512
 
-// secret is a pattern, and what is shown in its place.
+// secret is a pattern, and its replacement.
 type secret struct {
 	what *regexp.Regexp
 	with string
 }
 
-// secrets are what reasons may hold without anybody having meant to: credentials in an address, the
-// query of one, tokens. Programs that have nothing to withhold do without the patterns.
+// secrets match confidential data that errors contain by accident: credentials and queries in URLs,
+// and tokens. The patterns are compiled on first use, so programs without reasons do not pay for
+// them.
 var secrets = sync.OnceValue(func() []secret {
 	return []secret{
 		{regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]*@`), "$1…@"},
@@ -194,8 +196,8 @@ var secrets = sync.OnceValue(func() []secret {
 	}
 })
 
-// Reason is an error as answers show it: one line of at most 512 bytes, without what looks like
-// credentials, and of a panic no more than that it was one.
+// Reason returns the text of an error for an answer: one line of at most 512 bytes. Text that looks
+// like credentials is removed. A panic is only "panicked".
 func Reason(err error) string {
 	if _, ok := errors.AsType[*run.PanicError](err); ok {
 		return "panicked"
@@ -214,7 +216,7 @@ func Reason(err error) string {
 	return text
 }
 
-// quoted shows names that somebody made up, bounded.
+// quoted quotes names from a request, with bounded length.
 func quoted(names []string) string {
 	const most = 10
 	var out []string

@@ -58,7 +58,7 @@ func send(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestHandler(t *testing.T) {
+func TestHandlerAnswersEachPath(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", fine)
 	add(t, s, "cache-pods", fine)
@@ -80,7 +80,7 @@ func TestHandler(t *testing.T) {
 		{s, "GET", "/readyz/", 200, "ok"},
 		{s, "GET", "/readyz?verbose", 200, "[+]cache-pods ok\n[+]ping ok\nreadyz check passed\n"},
 		{s, "GET", "/readyz?verbose=1&exclude=ping", 200, "[+]cache-pods ok\n[+]ping excluded: ok\nreadyz check passed\n"},
-		{s, "GET", "/readyz?exclude=pong", 200, "[+]cache-pods ok\n[+]ping ok\nwarn: there are no checks to exclude of the names \"pong\"\nreadyz check passed\n"},
+		{s, "GET", "/readyz?exclude=pong", 200, "[+]cache-pods ok\n[+]ping ok\nwarn: no checks to exclude have the names \"pong\"\nreadyz check passed\n"},
 		{s, "GET", "/readyz/ping", 200, "ok"},
 		{s, "GET", "/readyz/ping?verbose", 200, "[+]ping ok\n"},
 		{s, "GET", "/readyz/pong", 404, "there is no check \"pong\"\n"},
@@ -111,7 +111,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-func TestMountAndHead(t *testing.T) {
+func TestMountServesBothPaths(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "ping", bad("down"))
 	mux := http.NewServeMux()
@@ -130,7 +130,7 @@ func TestMountAndHead(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestInvalidAndTakenNamesAreErrors(t *testing.T) {
 	if _, err := probe.New("a/b", probe.Options{}); !errors.Is(err, probe.ErrName) {
 		t.Errorf("New: %v", err)
 	}
@@ -159,8 +159,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A check that hangs is told of, holds up nobody else, and costs one goroutine.
-func TestHangs(t *testing.T) {
+// A check that hangs is reported, delays no other check, and costs one goroutine.
+func TestHangingCheckCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{Timeout: 2 * time.Second})
 		release := make(chan struct{})
@@ -185,7 +185,7 @@ func TestHangs(t *testing.T) {
 				t.Fatalf("%d %q", w.Code, w.Body)
 			}
 		}
-		synctest.Wait() // who has answered may be on the way out
+		synctest.Wait() // a goroutine that has answered may still be ending
 		if time.Since(began) != 0 || calls.Load() != 1 || runtime.NumGoroutine() > goroutines {
 			t.Errorf("%s, %d calls, %d goroutines more", time.Since(began), calls.Load(), runtime.NumGoroutine()-goroutines)
 		}
@@ -200,9 +200,9 @@ func TestHangs(t *testing.T) {
 	})
 }
 
-// Whoever asks at once shares the call, and whoever comes after all have gone does not get the
-// answer of one that was told to end.
-func TestShares(t *testing.T) {
+// Concurrent callers share the call. A caller that comes after all others have left does not get
+// the answer of the cancelled call.
+func TestConcurrentCallersShareACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{})
 		var calls atomic.Int32
@@ -249,7 +249,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-func TestGoexit(t *testing.T) {
+func TestGoexitFailsTheCheck(t *testing.T) {
 	s := newSet(t, probe.Options{})
 	add(t, s, "leaves", func(context.Context) error { runtime.Goexit(); return nil })
 	for range 2 {
@@ -259,8 +259,8 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// The log tells of changes, not of probes.
-func TestLog(t *testing.T) {
+// The log has changes, not probes.
+func TestLogHasChangesOnly(t *testing.T) {
 	var text bytes.Buffer
 	s := newSet(t, probe.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	var is atomic.Value
@@ -295,7 +295,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestReason(t *testing.T) {
+func TestReasonHasNoSecrets(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain text: 5 of 7":                                                   "plain text: 5 of 7",
 		"two\nlines\tand\x00more":                                              "two lines and more",

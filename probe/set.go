@@ -15,22 +15,24 @@ import (
 )
 
 var (
-	// ErrName says that a name is not made of letters, digits and "-_.:" alone, or is too long.
-	ErrName = errors.New("a name has letters, digits and -_.: only, 1 to 128 of them")
-	// ErrTaken says that a name is taken.
+	// ErrName says that a name has other characters than letters, digits and "-_.:", or a length
+	// outside of 1 to 128.
+	ErrName = errors.New("a name must have 1 to 128 letters, digits or -_.:")
+	// ErrTaken says that another check has the name.
 	ErrTaken = errors.New("name is taken")
 	// ErrNoCheck says that a check is nil.
 	ErrNoCheck = errors.New("check is nil")
-	// ErrNoAnswer says that a check did not return in time. It is the cause with which its ctx ends.
+	// ErrNoAnswer says that a check did not return within Options.Timeout. It is also the cause
+	// that ends the check's ctx.
 	ErrNoAnswer = errors.New("no answer in time")
-	// ErrNotAsked is the cause with which the ctx of a check ends when nobody waits for it any more.
-	ErrNotAsked = errors.New("nobody waits for the answer")
+	// ErrNotAsked is the cause that ends the ctx of a check when its last caller has left.
+	ErrNotAsked = errors.New("all callers have left")
 )
 
-// NameError says which name of a set or a check cannot be as it is, and why.
+// NameError says which name of a set or check is invalid, and why.
 type NameError struct {
-	// Set is the name of the set, and Check that of the check; empty if it is the set's that is
-	// wrong.
+	// Set and Check are the names of the set and the check. Check is empty if the set's name is the
+	// invalid one.
 	Set, Check string
 	Err        error
 }
@@ -44,12 +46,12 @@ func (e *NameError) Error() string {
 
 func (e *NameError) Unwrap() error { return e.Err }
 
-// ExcusedError is what a check returns of something that is not in order and does not fail the set: the
-// answer with all checks names it, and says why. It counts only as it is, not wrapped or joined.
+// ExcusedError is the error of a check that is not in order but must not fail the set. The list of all
+// checks shows it with its reason. It must be returned as it is, not wrapped or joined.
 type ExcusedError struct {
-	// Why says why it is excused: "waits for the webhooks of this program".
+	// Why is the reason for the excuse, such as "waits for the webhooks of this program".
 	Why string
-	// Err is what is not in order. It must not be nil.
+	// Err is the problem. It must not be nil.
 	Err error
 }
 
@@ -57,31 +59,35 @@ func (e *ExcusedError) Error() string { return "excused, " + e.Why + ": " + e.Er
 
 func (e *ExcusedError) Unwrap() error { return e.Err }
 
-// Check returns nil if all is well, or what is not; an *ExcusedError does not fail the set. It is called on a goroutine of its own, never
-// twice at once, and should return soon after ctx ends. What its error says can be read by whoever
-// may ask, so it must not name secrets.
+// Check returns nil if all is in order, or the problem. An *ExcusedError does not fail the set. A check
+// runs on its own goroutine, never twice at once, and should return soon after ctx ends. The set
+// serves the text of the error to its callers, so it must not contain secrets.
 type Check func(ctx context.Context) error
 
-// Group is many checks in one call: what is wrong with each, by name; nil is nothing. Names are those
-// of checks. It is called as a Check is; if it panics, or does not return in time, it has failed under
-// its own name. The map is the caller's once it is returned.
+// Group runs many checks in one call. It returns the problem of each check by name, or nil for one
+// in order. The names obey the rules of [Set.Add]. A group that panics, or does not return in time,
+// fails under its own name. The caller owns the returned map. Everything else is as for a [Check].
 type Group func(ctx context.Context) map[string]error
 
-// Options say how a Set checks. They are read by New, once.
+// Options configures a Set. New reads the options once.
 type Options struct {
-	// Timeout is how long a check may take before it counts as failed. Zero or negative: 5 s.
+	// Timeout is the longest time for a check; one that takes longer fails. Zero or negative means
+	// 5 s.
 	Timeout time.Duration
-	// MaxAge is how long the Handler repeats the last answer of a check, from when that was asked, to
-	// those who ask next: what strangers ask for then costs the same however many they are. Check and
-	// Err, and the first request after Forget, ask anew. Zero or negative: so does each request.
+	// MaxAge is how long the Handler reuses the answer of a check, counted from the start of the
+	// check. It bounds the cost of requests from unknown callers. Check and Err always run the
+	// checks, and so does the first request after Forget. Zero or negative means that each request
+	// runs them.
 	MaxAge time.Duration
-	// Withhold keeps the reasons of failures to the log: answers say only which check failed.
+	// Withhold removes the reasons of failures from answers, which then show only names. The log
+	// has the reasons.
 	Withhold bool
-	// Logger is told when a check begins to fail, and when it no longer does. Nil: slog.Default().
+	// Logger logs when a check begins to fail, and when it recovers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Set is some checks under one name: "readyz". All methods may be called from any goroutine.
+// Set is a list of checks under one name, such as "readyz". All methods are safe for concurrent
+// use.
 type Set struct {
 	name string
 	o    Options
@@ -91,7 +97,8 @@ type Set struct {
 	groups map[string]*check
 }
 
-// New returns a set without checks, which is in order. Its name is the path of its Handler.
+// New returns a set without checks; it is in order. Its name is the path of its Handler. The error
+// is a *NameError.
 func New(name string, o Options) (*Set, error) {
 	if !validName(name) {
 		return nil, &NameError{Set: name, Err: ErrName}
@@ -104,11 +111,11 @@ func New(name string, o Options) (*Set, error) {
 	return &Set{name: name, o: o, checks: map[string]*check{}, groups: map[string]*check{}}, nil
 }
 
-// Name is the name that the set was given.
+// Name returns the name of the set.
 func (s *Set) Name() string { return s.name }
 
-// Add adds a check. The error is a *NameError. Calling remove takes the check out, and its name is
-// free again; it does not wait for the check to return. Calling it twice is fine.
+// Add adds a check. The error is a *NameError. remove removes the check and frees its name, without
+// waiting for the check to return. It may be called more than once.
 func (s *Set) Add(name string, f Check) (remove func(), err error) {
 	if !validName(name) {
 		return nil, &NameError{Set: s.name, Check: name, Err: ErrName}
@@ -121,8 +128,8 @@ func (s *Set) Add(name string, f Check) (remove func(), err error) {
 	})
 }
 
-// AddGroup adds a group of checks. Its name stands for all of them where checks are left out. A check
-// that was added by itself hides one of the same name in a group. Error and remove are those of Add.
+// AddGroup adds a group of checks. Excluding its name excludes all of its checks. A check from Add
+// hides a check with the same name in a group. Error and remove are as for Add.
 func (s *Set) AddGroup(name string, f Group) (remove func(), err error) {
 	if !validName(name) {
 		return nil, &NameError{Set: s.name, Check: name, Err: ErrName}
@@ -164,21 +171,21 @@ func (s *Set) add(c *check, f func(context.Context) ([]Result, error)) (remove f
 	}, nil
 }
 
-// Forget has the next request ask every check, whatever Options.MaxAge says: call it when something
-// has changed that must be seen at once.
+// Forget drops all cached answers, so that the next request runs every check. Call it after a
+// change that must be visible at once.
 func (s *Set) Forget() {
 	for _, c := range s.all() {
 		c.forget()
 	}
 }
 
-// Result is what became of one check.
+// Result is the outcome of one check.
 type Result struct {
 	Name string
-	// Err is nil if all is well; ErrNoAnswer, wrapped, for a check that did not return in time; a
-	// *run.PanicError for one that panicked.
+	// Err is nil if the check is in order. It wraps ErrNoAnswer for a check that did not return in
+	// time, and is a *run.PanicError for one that panicked.
 	Err error
-	// Excused is what is not in order, though Err is nil; nil if nothing is.
+	// Excused is the problem of an excused check, whose Err is nil. It is nil for any other check.
 	Excused *ExcusedError
 }
 
@@ -189,14 +196,14 @@ func resultOf(name string, err error) Result {
 	return Result{Name: name, Err: err}
 }
 
-// Check runs the checks, but for those left out, and returns what became of each, in the order of
-// their names. It returns at the latest when the time for a check is over, or ctx ends; then those
-// that have not returned have its cause.
+// Check runs the checks except those in leaveOut, and returns their results sorted by name. It
+// returns when all checks have returned, Options.Timeout is over, or ctx ends. A check that has not
+// returned by then fails: with ErrNoAnswer after the timeout, or with the cause of ctx.
 func (s *Set) Check(ctx context.Context, leaveOut ...string) []Result {
 	return s.results(ctx, 0, nameSet(leaveOut))
 }
 
-// Err is nil if all is well, or joins what Check says of each that is not.
+// Err runs all checks and joins the errors of those that fail. It returns nil if none fails.
 func (s *Set) Err(ctx context.Context) error {
 	var all []error
 	for _, r := range s.Check(ctx) {
@@ -207,7 +214,7 @@ func (s *Set) Err(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// results asks all but those left out, and sorts what they say.
+// results runs the checks except those in leaveOut, and sorts their results.
 func (s *Set) results(ctx context.Context, age time.Duration, leaveOut map[string]bool) []Result {
 	all := s.all()
 	asked := slices.DeleteFunc(all, func(c *check) bool { return leaveOut[c.name] })
@@ -224,14 +231,14 @@ func (s *Set) results(ctx context.Context, age time.Duration, leaveOut map[strin
 	return out
 }
 
-// all are the checks and groups.
+// all returns the checks and groups.
 func (s *Set) all() []*check {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.AppendSeq(slices.Collect(maps.Values(s.checks)), maps.Values(s.groups))
 }
 
-// has reports whether there is a check of this name that was added by itself.
+// has reports whether Add has added a check with this name.
 func (s *Set) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

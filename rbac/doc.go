@@ -1,17 +1,18 @@
-// Package rbac tells which permissions a program needs, and compares them with those it has.
+// Package rbac determines which permissions a program needs, and compares them with those that it
+// has. In the tests of a project, call [RecordTest] once for each manager (package operatortest
+// does):
+//
+//	rbac.RecordTest(t, &options.Client)      // flyball.Options
+//
+// It writes the permissions that the test needed into the folder that FLYBALL_RBAC names, or does
+// nothing if FLYBALL_RBAC is empty. Then "flyball rbac --recorded FOLDER --role config/rbac" lists
+// missing and excess permissions.
 //
 //	kinds that controllers declare ── Declared ──► get, list, watch ──┐
-//	requests of a test run ────────── Recorder ──► what was asked ────┼──► Rules ──► ClusterRole
+//	requests of a test run ────────── Recorder ──► permissions ───────┼──► Rules ──► ClusterRole
 //	features that no test shows ───── Leases, Events, Serving, … ─────┘      │
 //	                                                                         ├── Missing ─► to be granted
 //	the roles in config/rbac ──────── LoadBound ──► Rules ───────────────────┴── Excess ──► to be taken away
 //
-// In the tests of a project, one line for each manager (package operatortest has it):
-//
-//	rbac.RecordTest(t, &options.Client)      // flyball.Options
-//
-// writes what the test needed into the folder that FLYBALL_RBAC names, and does nothing where it
-// names none. "flyball rbac --recorded FOLDER --role config/rbac" then judges the roles.
-//
-// Rules never hold a "*": what it grants cannot be compared with what is needed.
+// Rules never contain a "*", since it cannot be compared with needed permissions.
 package rbac

@@ -9,9 +9,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Declared are the rules for kinds that a cache follows: get, list and watch of each, such as those
-// of controller.Controller.Kinds. The mapper knows which resource serves a kind; its errors are
-// passed on.
+// Declared returns the rules for kinds that a cache follows, such as controller.Controller.Kinds:
+// get, list and watch of each. The mapper maps each kind to its resource; its errors are returned.
 func Declared(s *runtime.Scheme, mapper meta.RESTMapper, kinds ...object.Object) (Rules, error) {
 	var all []Permission
 	for _, k := range kinds {
@@ -28,8 +27,8 @@ func Declared(s *runtime.Scheme, mapper meta.RESTMapper, kinds ...object.Object)
 	return Of(all...), nil
 }
 
-// Followed adds what [Declared] would say of the resources that are both listed and watched, as
-// caches do: get.
+// Followed adds get for each resource that the rules both list and watch. A cache needs all three,
+// as with [Declared].
 func Followed(r Rules) Rules {
 	all := r.Permissions()
 	for _, p := range r.all {
@@ -51,22 +50,22 @@ func grants(group, resource string, verbs ...string) []Permission {
 	return all
 }
 
-// Leases are the rules for leader election. A Role in the namespace of the Lease is enough.
+// Leases returns the rules for leader election. A Role in the namespace of the Lease is enough.
 func Leases() Rules {
 	return Of(grants("coordination.k8s.io", "leases", "get", "watch", "create", "update")...)
 }
 
-// Events are the rules for recording Kubernetes Events.
+// Events returns the rules for recording Kubernetes Events.
 func Events() Rules { return Of(grants("events.k8s.io", "events", "create", "patch")...) }
 
-// Serving are the rules for endpoints that ask the cluster who may read them, as exposed metrics
-// do.
+// Serving returns the rules for endpoints that authorize their callers by the cluster, as exposed
+// metrics do.
 func Serving() Rules {
 	return Of(append(grants("authentication.k8s.io", "tokenreviews", "create"),
 		grants("authorization.k8s.io", "subjectaccessreviews", "create")...)...)
 }
 
-// Certificates are the rules for certificates that the program makes and rotates by itself: the
+// Certificates returns the rules for certificates that the program makes and rotates itself: the
 // Secret that holds them, in its namespace, and the configurations that must trust them.
 func Certificates() Rules {
 	all := grants("", "secrets", "get", "watch", "create", "update")
@@ -76,9 +75,9 @@ func Certificates() Rules {
 	return Of(append(all, grants("apiextensions.k8s.io", "customresourcedefinitions", "get", "watch", "patch")...)...)
 }
 
-// Owning are the rules for owner references that keep the owner until its child is gone, as those
-// of package child do, to owners of this resource: some clusters ask for it (the admission plugin
-// OwnerReferencesPermissionEnforcement), and no request shows it.
+// Owning returns the rules for owner references that block the deletion of their owner, as those of
+// package child do. The owners are of this resource. Some clusters require it (the admission plugin
+// OwnerReferencesPermissionEnforcement), and no request shows that.
 func Owning(group, resource string) Rules {
 	return Of(grants(group, resource+"/finalizers", "update")...)
 }

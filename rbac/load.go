@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Load reads the rules of files: what recorders saved, or roles (see [Parse]). Of a folder it reads
-// all files that end in .json, .yaml or .yml; those without rules, such as a kustomization, are
-// passed over, but one of them must have some. Errors name the file.
+// Load reads rules from files: the output of recorders, or roles (see [Parse]). Of a folder it
+// reads all files that end in .json, .yaml or .yml. It skips files without rules, such as a
+// kustomization, but each path must have some rules. Errors name the file.
 func Load(paths ...string) (Rules, error) {
 	f, err := load(paths)
 	if err != nil || len(paths) == 0 {
@@ -25,9 +25,9 @@ func Load(paths ...string) (Rules, error) {
 	return f.rules(nil)
 }
 
-// LoadBound reads what files with roles and bindings grant to a program, as [Load] does; but where
-// there are bindings to a ServiceAccount, only of the roles that one of them names. The others are
-// for people, and for other programs.
+// LoadBound returns the rules that files with roles and bindings grant to a program. It reads the
+// files as [Load] does. If a binding names a ServiceAccount, only roles that such bindings name
+// count. The other roles are for people, or for other programs.
 func LoadBound(paths ...string) (Rules, error) {
 	f, err := load(paths)
 	if err != nil || len(paths) == 0 {
@@ -36,14 +36,14 @@ func LoadBound(paths ...string) (Rules, error) {
 	return f.rules(f.bound)
 }
 
-// found is what files have that concerns RBAC.
+// found holds the RBAC objects of the files.
 type found struct {
 	roles []role
-	bound []string // names, as those of roles, that bindings to a ServiceAccount refer to
+	bound []string // names of roles, with their kind, in bindings to a ServiceAccount
 }
 
 type role struct {
-	name  string // with its kind: "ClusterRole manager-role"; empty for rules that are no role
+	name  string // with its kind: "ClusterRole manager-role"; empty for rules without a role
 	rules Rules
 }
 
@@ -71,10 +71,10 @@ func load(paths []string) (*found, error) {
 	return f, nil
 }
 
-// within are the files of a folder that may have rules, or the file itself.
+// within returns the files of a folder that may have rules, or the file itself.
 func within(path string) ([]string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return []string{path}, nil // reading it tells what is wrong
+		return []string{path}, nil // reading it returns the error
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -87,12 +87,13 @@ func within(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no .json or .yaml file is in it", path)
+		return nil, fmt.Errorf("%s: the folder has no .json or .yaml file", path)
 	}
 	return files, nil
 }
 
-// rules are those of the roles with these names, and of what is no role; no names: of all.
+// rules returns the rules of the named roles, and all rules without a role. No names means all
+// roles.
 func (f *found) rules(names []string) (Rules, error) {
 	if len(f.roles) == 0 {
 		return Rules{}, ErrNoRules
@@ -106,7 +107,7 @@ func (f *found) rules(names []string) (Rules, error) {
 	return Union(all...), nil
 }
 
-// read adds what is in a text.
+// read adds the objects of a text.
 func (f *found) read(text []byte) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for n := 1; ; n++ {
@@ -168,7 +169,7 @@ func (f *found) document(where string, raw json.RawMessage) error {
 	}
 	switch {
 	case len(doc.AggregationRule) > 0 && string(doc.AggregationRule) != "null":
-		return fmt.Errorf("%s: its rules are aggregated from other roles: name those", where)
+		return fmt.Errorf("%s: its rules are aggregated from other roles: load those roles", where)
 	case name == "" && doc.Rules == nil:
 		return nil
 	}

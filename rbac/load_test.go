@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/rbac"
 )
 
-// folderOf has a file for each text, by name.
+// folderOf returns a folder with a file for each text, by name.
 func folderOf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -33,7 +33,7 @@ const (
 	forPeople   = "kind: ClusterRoleBinding\nroleRef: {kind: ClusterRole, name: editor}\nsubjects: [{kind: Group, name: a}]\n"
 )
 
-func TestLoad(t *testing.T) {
+func TestLoadReadsRolesAndBindings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files      map[string]string
 		all, bound []string
@@ -74,7 +74,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 
-	// Bindings in one folder are about roles in another.
+	// Bindings may be in another folder than their roles.
 	roles, bindings := folderOf(t, map[string]string{"a.yaml": readerRole + "---\n" + managerRole}), folderOf(t, map[string]string{"b.yaml": binding})
 	if got, err := rbac.LoadBound(roles, bindings); err != nil || len(got.Permissions()) != 1 {
 		t.Errorf("two folders: %v, %v", got.Permissions(), err)
@@ -84,7 +84,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestLoadFails(t *testing.T) {
+func TestLoadWithoutRulesFails(t *testing.T) {
 	none := folderOf(t, map[string]string{"kustomization.yaml": "resources: []"})
 	onlyBindings := folderOf(t, map[string]string{"a.yaml": binding})
 	role := folderOf(t, map[string]string{"a.yaml": managerRole})
@@ -105,7 +105,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-func TestNarrowed(t *testing.T) {
+func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
 	have := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create delete"), rule("", "pods", "get"), rule("", "nodes", "list", "a"))
 	need := must(t, rule("", "secrets", "get create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
 	got := rbac.Narrowed(need, have)
@@ -119,7 +119,8 @@ func TestNarrowed(t *testing.T) {
 	if diff := cmp.Diff([]string{`list nodes "a"`, "delete secrets"}, text(rbac.Excess(have, got))); diff != "" {
 		t.Errorf("excess: %s", diff)
 	}
-	// What is needed by name is not narrowed, nor what is needed for all objects for certain.
+	// Narrowed leaves two kinds of permissions alone: those needed by name, and those certainly
+	// needed for all objects.
 	if missing := rbac.Missing(have, rbac.Union(got, must(t, rule("", "secrets", "get")))); len(missing) != 4 {
 		t.Errorf("missing: %v", missing)
 	}

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Permission is one thing that one may do.
+// Permission allows one verb on one resource, one object or one URL.
 type Permission struct {
-	// Verb in the words of RBAC: get, list, watch, create, update, patch, delete,
-	// deletecollection, or another that a resource has.
+	// Verb is a verb of RBAC: get, list, watch, create, update, patch, delete, deletecollection, or
+	// another that a resource has.
 	Verb string
-	// Group and Resource are what it is done to; the resource may have a subresource, as in
-	// "deployments/status". The group is empty for the core API.
+	// Group and Resource are the resource. It may have a subresource, as in "deployments/status".
+	// The group is empty for the core API.
 	Group, Resource string
-	// Name is the one object that it is about; empty: all of them.
+	// Name is the name of one object. Empty means all objects.
 	Name string
-	// URL is a path that is no resource, such as "/metrics"; then Group, Resource and Name are
-	// empty.
+	// URL is a path that is not a resource, such as "/metrics". Group, Resource and Name are empty
+	// then.
 	URL string
 }
 
-// String is the permission in the words of an error message: "patch deployments.apps/status",
-// "get secrets \"tls\"", "get /metrics".
+// String returns the permission as in an error message: "patch deployments.apps/status", "get
+// secrets \"tls\"", "get /metrics".
 func (p Permission) String() string {
 	if p.URL != "" {
 		return p.Verb + " " + p.URL
@@ -41,8 +41,8 @@ func (p Permission) String() string {
 	return s
 }
 
-// Compare orders permissions by group, resource and name, and URLs after them; then by verb, in the
-// order in which people write them.
+// Compare orders permissions by group, resource and name, with URLs last. Equal ones are ordered by
+// verb, in the customary order.
 func (p Permission) Compare(q Permission) int {
 	return cmp.Or(
 		strings.Compare(p.URL, q.URL),
@@ -55,7 +55,7 @@ func (p Permission) Compare(q Permission) int {
 
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// compareVerbs has those that every resource has first.
+// compareVerbs puts the verbs that every resource has first.
 func compareVerbs(a, b string) int {
 	rank := func(v string) int {
 		if i := slices.Index(verbs, v); i >= 0 {

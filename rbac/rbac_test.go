@@ -38,7 +38,7 @@ func must(t *testing.T, rules ...rbacv1.PolicyRule) rbac.Rules {
 	return r
 }
 
-func TestPolicyRules(t *testing.T) {
+func TestPolicyRulesAreMerged(t *testing.T) {
 	urls := func(verbs string, urls ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{NonResourceURLs: urls, Verbs: strings.Fields(verbs)}
 	}
@@ -62,7 +62,7 @@ func TestPolicyRules(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestInvalidRulesAreRejected(t *testing.T) {
 	for want, r := range map[string]rbacv1.PolicyRule{
 		`rules[1].verbs: "*" grants`:                 rule("", "pods", "get *"),
 		`rules[1].apiGroups: "*" grants`:             rule("*", "pods", "get"),
@@ -118,8 +118,8 @@ func permissions() *rapid.Generator[[]rbac.Permission] {
 	}))
 }
 
-// However permissions are merged into rules and written down, what is read back grants the same,
-// and no resource stands in two rules for the same names.
+// Permissions that are merged into rules, written and read back are the same as before. No resource
+// stands in two rules for the same names.
 func TestNothingIsLostOrAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := permissions().Draw(t, "permissions")
@@ -165,7 +165,7 @@ func TestNothingIsLostOrAdded(t *testing.T) {
 	})
 }
 
-func TestParse(t *testing.T) {
+func TestParseErrorsNameTheDocument(t *testing.T) {
 	for text, want := range map[string]string{
 		"":     "it has no rules",
 		"a: b": "it has no rules",
@@ -205,7 +205,7 @@ func done(verb, group, resource, sub string, code int) client.Done {
 	return client.Done{Call: client.Call{Verb: verb, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Subresource: sub}, Code: code}
 }
 
-func TestRecorder(t *testing.T) {
+func TestRecorderRecordsEveryRequest(t *testing.T) {
 	var next atomic.Int32
 	r := &rbac.Recorder{Next: func(client.Done) { next.Add(1) }}
 	calls := []client.Done{
@@ -256,7 +256,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// fakeT is a test that ends when it is told to.
+// fakeT is a test whose end the caller decides.
 type fakeT struct {
 	name   string
 	ends   []func()
@@ -273,7 +273,7 @@ func (f *fakeT) end() {
 	}
 }
 
-func TestRecordTest(t *testing.T) {
+func TestRecordTestSavesAFile(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made")
 	t.Setenv(rbac.FolderVariable, folder)
 	one, called := &fakeT{name: "TestOrders/with a name"}, false
@@ -326,7 +326,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-func TestDeclared(t *testing.T) {
+func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	guestbook := &unstructured.Unstructured{}
 	guestbook.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Guestbook"})
 	got, err := rbac.Declared(scheme.New(), mapper(), &corev1.Pod{}, guestbook, &corev1.Pod{})
@@ -344,7 +344,7 @@ func TestDeclared(t *testing.T) {
 
 func ExampleRules_ClusterRole() {
 	rec := &rbac.Recorder{}
-	// options.Client.Hook = rec.Hook, and then the program runs:
+	// With options.Client.Hook = rec.Hook, the program runs:
 	rec.Hook(done("list", "apps", "deployments", "", 200))
 	rec.Hook(done("watch", "apps", "deployments", "", 200))
 	rec.Hook(done("apply", "apps", "deployments", "", 201))

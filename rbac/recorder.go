@@ -14,25 +14,26 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// Recorder collects what a client asks for:
+// Recorder records the permissions that a client's requests need:
 //
 //	rec := &rbac.Recorder{}
 //	options.Client.Hook = rec.Hook
 //
-// A request counts whether it was answered or not, and also when it was forbidden. Discovery is not
-// recorded, which everybody may, and no names of objects are. A watch that begins with all there is
-// counts as a list, too: it stands for one, which follows where the server has no streaming lists.
-// The zero value is ready; it may be used by any goroutine.
+// Every request counts, also one without an answer or a forbidden one. Two things are not recorded:
+// discovery, which everybody may use, and the names of objects. A watch with initial events also
+// counts as a list, since the client lists on servers without streaming lists.
+//
+// The zero value is ready to use. It is safe for concurrent use.
 type Recorder struct {
-	// Next is called with every request after it was recorded; nil: nobody. It must not change once
-	// the Recorder is in use.
+	// Next is called with every request after it was recorded. Nil means no call. It must not
+	// change once the Recorder is in use.
 	Next func(client.Done)
 
 	mu  sync.Mutex
 	got map[Permission]struct{}
 }
 
-// Hook records a request: give it to client.Options.
+// Hook records a request. It is a client.Options.Hook.
 func (r *Recorder) Hook(d client.Done) {
 	if d.Resource.Resource != "" {
 		r.add(d)
@@ -57,7 +58,7 @@ func (r *Recorder) add(d client.Done) {
 		r.got = map[Permission]struct{}{}
 	}
 	r.got[p] = struct{}{}
-	if d.Code == 201 && apply { // the server asks for the right to create, too
+	if d.Code == 201 && apply { // an apply that creates needs the permission to create, too
 		p.Verb = "create"
 		r.got[p] = struct{}{}
 	}
@@ -67,7 +68,7 @@ func (r *Recorder) add(d client.Done) {
 	}
 }
 
-// Add adds rules to what was recorded, such as those of [Declared].
+// Add adds rules to the recorded ones, such as those of [Declared].
 func (r *Recorder) Add(rules Rules) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,15 +80,14 @@ func (r *Recorder) Add(rules Rules) {
 	}
 }
 
-// Rules are what was recorded up to now.
+// Rules returns the rules recorded so far.
 func (r *Recorder) Rules() Rules {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Of(slices.Collect(maps.Keys(r.got))...)
 }
 
-// Save writes what was recorded to a file, as JSON, in place of what is there. The file is there as
-// a whole or not at all.
+// Save writes the recorded rules to a file as JSON. It replaces the file atomically.
 func (r *Recorder) Save(file string) error {
 	data, err := json.MarshalIndent(r.Rules(), "", "  ")
 	if err != nil {
@@ -111,10 +111,10 @@ func (r *Recorder) Save(file string) error {
 	return err
 }
 
-// FolderVariable names the folder that [RecordTest] writes to.
+// FolderVariable is the environment variable with the folder of [RecordTest].
 const FolderVariable = "FLYBALL_RBAC"
 
-// T is what [RecordTest] needs of a *testing.T.
+// T is the part of *testing.T that [RecordTest] needs.
 type T interface {
 	Helper()
 	Name() string
@@ -122,12 +122,14 @@ type T interface {
 	Errorf(format string, args ...any)
 }
 
-// RecordTest records what the client with these options asks for until the test ends, and saves it
-// in the folder that FLYBALL_RBAC names, by an absolute path since each package tests in its own
-// folder, in a file for this package and test; nothing is saved where FLYBALL_RBAC is empty. What an
-// earlier run saved there is removed; what the test records with other options goes to the same file.
-// A Hook that the options have is called as before. What the returned Recorder is given more, such
-// as [Declared] kinds, is saved too.
+// RecordTest records the requests of the client with these options until the test ends. It then
+// saves the rules to a file for this package and test, in the folder that FLYBALL_RBAC names. The
+// folder must be an absolute path, since each package tests in its own folder. If FLYBALL_RBAC is
+// empty, nothing is saved.
+//
+// RecordTest removes the file of an earlier run. Several calls in one test share a file. A Hook in
+// the options is still called. Rules added to the returned Recorder, such as [Declared] kinds, are
+// saved too.
 func RecordTest(t T, o *client.Options) *Recorder {
 	t.Helper()
 	r := &Recorder{Next: o.Hook}

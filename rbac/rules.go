@@ -8,16 +8,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules are a set of permissions. They are never changed once made. The zero value grants nothing.
+// Rules are a set of permissions. They are immutable. The zero value grants nothing.
 type Rules struct {
-	all []Permission // sorted, each once, none that another one covers
+	all []Permission // sorted, without duplicates and without permissions that another one covers
 }
 
-// InvalidError says which rule cannot be taken, and why.
+// InvalidError says which rule is invalid, and why.
 type InvalidError struct {
-	// Rule is its number, from 0.
+	// Rule is the index of the rule, from 0.
 	Rule int
-	// Field of the rule, as in "verbs".
+	// Field is the field of the rule, such as "verbs".
 	Field   string
 	Problem string
 }
@@ -26,7 +26,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("rules[%d].%s: %s", e.Rule, e.Field, e.Problem)
 }
 
-// Of are the rules that grant these permissions.
+// Of returns the rules that grant these permissions.
 func Of(permissions ...Permission) Rules {
 	all := slices.Clone(permissions)
 	slices.SortFunc(all, Permission.Compare)
@@ -44,8 +44,8 @@ func Of(permissions ...Permission) Rules {
 	})}
 }
 
-// New are the rules of a Role or ClusterRole. A "*", an empty list where one must say something, and
-// rules for both resources and URLs are an *InvalidError.
+// New returns the rules of a Role or ClusterRole. The error is an *InvalidError for a "*", for a
+// required list that is empty, and for a rule with both resources and URLs.
 func New(rules ...rbacv1.PolicyRule) (Rules, error) {
 	var all []Permission
 	for i, r := range rules {
@@ -101,14 +101,14 @@ func check(i int, r rbacv1.PolicyRule) error {
 	return nil
 }
 
-// Permissions are all that the rules grant, sorted. One for a single object is not among them where
-// the same is granted for all.
+// Permissions returns all permissions that the rules grant, sorted. A permission for one object is
+// left out if the same is granted for all.
 func (r Rules) Permissions() []Permission { return slices.Clone(r.all) }
 
-// Empty reports whether nothing is granted.
+// Empty reports whether the rules grant nothing.
 func (r Rules) Empty() bool { return len(r.all) == 0 }
 
-// Union grants what any of the rules does.
+// Union returns rules that grant every permission of the given ones.
 func Union(rules ...Rules) Rules {
 	var all []Permission
 	for _, r := range rules {
@@ -117,7 +117,7 @@ func Union(rules ...Rules) Rules {
 	return Of(all...)
 }
 
-// Covers reports whether the rules grant a permission: as it is, or for all names.
+// Covers reports whether the rules grant a permission, for its name or for all names.
 func (r Rules) Covers(p Permission) bool {
 	if _, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare); ok {
 		return true
@@ -127,21 +127,21 @@ func (r Rules) Covers(p Permission) bool {
 	return ok
 }
 
-// Missing are the permissions that are needed and that have does not grant.
+// Missing returns the permissions of need that have does not grant.
 func Missing(have, need Rules) []Permission {
 	return slices.DeleteFunc(need.Permissions(), have.Covers)
 }
 
-// Excess are the permissions that have grants though they are not needed. One for all objects is in
-// excess where only some of them are needed. See [Narrowed] for the opposite.
+// Excess returns the permissions of have that need does not contain. A permission for all objects
+// is in excess if need has it for some objects only. See [Narrowed] for the opposite.
 func Excess(have, need Rules) []Permission {
 	return slices.DeleteFunc(have.Permissions(), need.Covers)
 }
 
-// Narrowed is what is needed where nobody knows for which objects, as with what a [Recorder] or a
-// feature says: a permission for all objects that have grants for some only, by their names, is
-// needed for those. A program that was tested with these rights needs no others. Neither [Missing]
-// nor [Excess] then has something to say of them.
+// Narrowed replaces permissions of need for all objects by those of have for named objects, where
+// have grants only these. A [Recorder] and the features record no names, so need may be too wide. A
+// program that passed its tests with the rights of have needs no others. Neither [Missing] nor
+// [Excess] then lists these permissions.
 func Narrowed(need, have Rules) Rules {
 	var all []Permission
 	for _, p := range need.all {
@@ -161,11 +161,11 @@ func Narrowed(need, have Rules) Rules {
 	return Of(all...)
 }
 
-// PolicyRules are the rules as a role has them: few, and always the same for the same permissions.
-// A resource stands in one rule for each set of names; resources with the same verbs share one.
+// PolicyRules returns the rules for a role: few rules, and the same ones for the same permissions.
+// A resource stands in one rule for each set of names. Resources with the same verbs share a rule.
 func (r Rules) PolicyRules() []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
-	for _, p := range r.all { // the verbs of one thing follow each other
+	for _, p := range r.all { // the verbs of one resource are adjacent
 		one := rbacv1.PolicyRule{Verbs: []string{p.Verb}}
 		if p.URL != "" {
 			one.NonResourceURLs = []string{p.URL}
@@ -195,7 +195,7 @@ func (r Rules) PolicyRules() []rbacv1.PolicyRule {
 	return out
 }
 
-// merge makes one of the rules that differ in one field only.
+// merge merges rules that differ only in one field.
 func merge(rules []rbacv1.PolicyRule, field string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, r := range rules {
@@ -212,13 +212,13 @@ func merge(rules []rbacv1.PolicyRule, field string) []rbacv1.PolicyRule {
 	return out
 }
 
-// mergeable: a rule without names is about all of them, so it never takes some in; and a rule about
-// URLs has no other lists.
+// mergeable reports whether two rules can be merged in one field. A rule without names covers all
+// objects and is never merged by name. A rule for URLs has no other lists.
 func mergeable(a, b rbacv1.PolicyRule, field string) bool {
 	return same(a, b, field) && len(*list(&a, field)) > 0 && len(*list(&b, field)) > 0
 }
 
-// same reports whether two rules have all lists alike but one.
+// same reports whether two rules agree in all lists except one.
 func same(a, b rbacv1.PolicyRule, but string) bool {
 	for _, f := range []string{"verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"} {
 		if f != but && !slices.Equal(*list(&a, f), *list(&b, f)) {

@@ -8,12 +8,12 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// ErrNoRules says that a text has no role, and nothing else with rules either.
+// ErrNoRules says that a text has neither a role nor other rules.
 var ErrNoRules = errors.New("it has no rules")
 
-// Parse reads the rules of all roles in a text: YAML documents or JSON, of kind Role or ClusterRole,
-// or without a kind, as a [Recorder] saves them. What else is in it, such as bindings, is passed
-// over. A role with an aggregationRule is an error: its rules are made by the cluster.
+// Parse reads the rules of all roles in a text: YAML or JSON documents of kind Role or ClusterRole,
+// or without a kind, as a [Recorder] saves them. Other documents, such as bindings, are skipped. A
+// role with an aggregationRule is an error, since the cluster makes its rules.
 func Parse(text []byte) (Rules, error) {
 	var f found
 	if err := f.read(text); err != nil {
@@ -31,7 +31,7 @@ func (r Rules) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"rules": rules})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, or a role.
+// UnmarshalJSON reads the output of MarshalJSON, or a role.
 func (r *Rules) UnmarshalJSON(data []byte) error {
 	got, err := Parse(data)
 	if err != nil {
@@ -41,11 +41,11 @@ func (r *Rules) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ClusterRole is the YAML of a ClusterRole that grants the rules.
+// ClusterRole returns the YAML of a ClusterRole that grants the rules.
 func (r Rules) ClusterRole(name string) []byte { return r.role("ClusterRole", "", name) }
 
-// Role is the YAML of a Role that grants the rules in a namespace, which may be empty for kustomize
-// to fill in. What has no namespaces cannot be granted by a Role.
+// Role returns the YAML of a Role that grants the rules in a namespace. The namespace may be empty
+// for kustomize to fill in. A Role cannot grant access to cluster-scoped resources or URLs.
 func (r Rules) Role(namespace, name string) []byte { return r.role("Role", namespace, name) }
 
 func (r Rules) role(kind, namespace, name string) []byte {

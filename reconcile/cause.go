@@ -9,25 +9,25 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Trigger says what kind of event put a request into the queue.
+// Trigger is the kind of event that queued a request.
 type Trigger uint8
 
 const (
-	// Listed is an object that was there when the controller started.
+	// Listed: the object existed when the controller started.
 	Listed Trigger = iota + 1
-	// Created is an object that appeared.
+	// Created: the object is new.
 	Created
-	// Updated is an object that changed.
+	// Updated: the object changed.
 	Updated
-	// Deleted is an object that went.
+	// Deleted: the object was deleted.
 	Deleted
-	// Resynced is a repeated look at an object that did not change.
+	// Resynced: the period of a resync passed without a change.
 	Resynced
-	// Generic is an event from outside the cluster.
+	// Generic: an event from outside the cluster.
 	Generic
-	// Retried is another attempt after an error.
+	// Retried: a reconcile failed.
 	Retried
-	// Requeued is another look that the reconciler itself asked for.
+	// Requeued: the Result of a reconcile asked for it.
 	Requeued
 )
 
@@ -53,24 +53,22 @@ func (t Trigger) String() string {
 	return "unknown"
 }
 
-// Cause is why a request is reconciled: the latest of the triggers that were merged into it while
-// it waited, and how many there were. It is for logs, events and metrics; what to do follows from
-// the present state alone.
+// Cause is why a request is reconciled: the latest trigger, and the number of triggers that were merged while the
+// request waited. It is for logs, events and metrics. A reconciler decides by the present state alone.
 type Cause struct {
 	Trigger Trigger
-	// Kind, Key and ResourceVersion name the object whose change it was; for a retry or a requeue,
-	// that of the run before. They are empty where no object is behind it.
+	// Kind, Key and ResourceVersion name the changed object; of a retry or a requeue, that of the reconcile
+	// before. They are empty for a request without an object.
 	Kind            schema.GroupVersionKind
 	Key             object.Key
 	ResourceVersion string
-	// Count is how many changes this run answers; of a retry or a requeue, how many of those. At
-	// least 1.
+	// Count is the number of merged changes; of a retry or a requeue, the number of those. At least 1.
 	Count int
 }
 
-// Merge is the cause of a request that was queued for c and then again for later. Of two changes
-// the later one stays, and both count. A change takes the place of a resync, a retry or a requeue,
-// which would have come anyway and does not count beside it; and so does a resync of the other two.
+// Merge is the cause of a request that was queued for c and then for later. Of two changes the later one stays, and
+// both are counted. A change replaces a resync, a retry or a requeue, and a resync replaces a retry or a
+// requeue, in either order; the replaced one is not counted.
 func (c Cause) Merge(later Cause) Cause {
 	switch was, is := c.rank(), later.rank(); {
 	case was > is:
@@ -82,7 +80,7 @@ func (c Cause) Merge(later Cause) Cause {
 	return later
 }
 
-// rank tells what happened from what is only due.
+// rank orders triggers by what replaces what: changes, then resyncs, then retries and requeues.
 func (c Cause) rank() int {
 	switch c.Trigger {
 	case 0, Retried, Requeued:
@@ -98,31 +96,31 @@ type (
 	loggerKey struct{}
 )
 
-// WithCause returns a context from which [CauseFrom] reads c. Controllers call it.
+// WithCause returns a context from which [CauseFrom] returns c, for tests of reconcilers.
 func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, causeKey{}, c)
 }
 
-// CauseFrom returns why the running reconcile was started. It is the zero Cause outside one.
+// CauseFrom returns the cause of the running reconcile, and the zero Cause outside of one.
 func CauseFrom(ctx context.Context) Cause {
 	c, _ := ctx.Value(causeKey{}).(Cause)
 	return c
 }
 
-// WithLogger returns a context from which [Logger] reads l. Controllers call it.
+// WithLogger returns a context from which [Logger] returns l, for tests of reconcilers.
 func WithLogger(ctx context.Context, l *slog.Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, l)
 }
 
-// Info is what a reconcile may know of itself. It may be asked by several goroutines at once.
+// Info describes the running reconcile. Its methods may be called by several goroutines at once.
 type Info interface {
 	Cause() Cause
 	// Logger is not nil.
 	Logger() *slog.Logger
 }
 
-// WithInfo returns a context from which [CauseFrom] and [Logger] read what i says, which is asked
-// when they are. Controllers call it.
+// WithInfo returns a context from which [CauseFrom] and [Logger] return the cause and the logger of i. They call i
+// each time. Controllers use it.
 func WithInfo(ctx context.Context, i Info) context.Context { return infoContext{ctx, i} }
 
 type infoContext struct {
@@ -141,8 +139,8 @@ func (c infoContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Logger returns the logger of the running reconcile, which says controller, object and attempt
-// with each line. Outside one it discards what it is given.
+// Logger returns the logger of the running reconcile. Its lines have the controller, the object and the attempt.
+// Outside of a reconcile it discards all lines.
 func Logger(ctx context.Context) *slog.Logger {
 	if l, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
 		return l

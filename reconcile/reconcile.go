@@ -1,5 +1,13 @@
-// Package reconcile is all that a reconciler must import: what it is asked, what it answers, and
-// the interface it implements.
+// Package reconcile has the types of a reconciler: its request, its result, and why it was called.
+//
+//	func label(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+//		pod, err := client.Get[corev1.Pod](ctx, c, req)
+//		…
+//		return reconcile.Result{}, err // an error brings the request back, with a growing delay
+//	}
+//
+// Such a function is a [Reconciler]; controller.New takes it as it is. [Logger] is the log of the running
+// reconcile, [CauseFrom] tells why it runs. [Terminal] marks errors that a retry cannot mend.
 package reconcile
 
 import (
@@ -10,43 +18,35 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Request names what to reconcile when the controller's request type is the default one: the
-// namespace and name of one object. It says nothing of what happened; the reconciler looks at
-// the present state.
+// Request is the default request: the namespace and the name of an object. It does not say what happened: the
+// reconciler reads the present state.
 type Request = object.Key
 
-// Result tells the controller when to look at the same request again, beyond the changes that
-// bring it back anyway. The zero Result means: only when something changes.
+// Result says when the same request is reconciled again without a change. The zero Result: never.
 type Result struct {
-	// RequeueAfter asks for another look after this time. Zero or negative: none is asked for.
-	// It starts the request's error backoff afresh.
+	// RequeueAfter asks for another reconcile after this time, and resets the backoff of the request. Zero
+	// or negative: no.
 	RequeueAfter time.Duration
-	// Requeue asks for another look soon, spaced by the controller's rate limiter. It is ignored
+	// Requeue asks for another reconcile after the delay of the controller's rate limiter. It is ignored
 	// when RequeueAfter is set.
 	Requeue bool
 }
 
 // Reconciler brings the actual state of what a request names to its desired state.
 //
-// Reconcile is called by as many workers as the controller has, never for one request by two of
-// them at a time. It must be idempotent: it is called again after every change, after an error,
-// and after a restart. ctx ends when the reconcile timed out or the controller gives up waiting
-// for it to stop; context.Cause says which.
+// A controller calls it from as many workers as it has, but never from two of them at once for one
+// request. The function must be idempotent: it is called again after every change, after an error
+// and after a restart. ctx ends when the reconcile times out, or when the controller stops waiting
+// for it to return; context.Cause says which.
 //
-// An error brings the request back with growing delay; an error made by [Terminal] does not.
-// When an error is returned the Result is ignored.
-type Reconciler[R comparable] interface {
-	Reconcile(ctx context.Context, req R) (Result, error)
-}
+// An error brings the request back with a growing delay; an error made by [Terminal] does not.
+// The Result is ignored when the error is not nil.
+//
+// Pass a function as it is, and a type with a Reconcile method as r.Reconcile.
+type Reconciler[R comparable] func(ctx context.Context, req R) (Result, error)
 
-// Func is a reconciler that is one function.
-type Func[R comparable] func(ctx context.Context, req R) (Result, error)
-
-// Reconcile calls f.
-func (f Func[R]) Reconcile(ctx context.Context, req R) (Result, error) { return f(ctx, req) }
-
-// Terminal marks an error that repeating will not mend: the request is not retried until
-// something changes. The error is counted and logged like any other. Terminal(nil) is nil.
+// Terminal marks an error that a retry cannot mend. The request comes back only when something changes. The
+// error is counted and logged as others are. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

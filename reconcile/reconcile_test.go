@@ -116,12 +116,12 @@ func ExampleCauseFrom() {
 	ctx := reconcile.WithCause(context.Background(), reconcile.Cause{
 		Trigger: reconcile.Updated, Key: object.Key{Namespace: "web", Name: "shop"}, ResourceVersion: "42", Count: 3,
 	})
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		c := reconcile.CauseFrom(ctx)
 		fmt.Printf("%s: %s %s at %s, %d triggers\n", req, c.Key, c.Trigger, c.ResourceVersion, c.Count)
 		return reconcile.Result{}, nil
-	})
-	r.Reconcile(ctx, reconcile.Request{Namespace: "web", Name: "shop"})
+	}
+	r(ctx, reconcile.Request{Namespace: "web", Name: "shop"})
 	// Output: web/shop: web/shop updated at 42, 3 triggers
 }
 

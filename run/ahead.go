@@ -9,26 +9,29 @@ import (
 )
 
 const (
-	aheadAlone = 16      // values that are computed one by one, at the start
-	aheadMost  = 64      // values that are held at once
-	aheadBytes = 1 << 20 // of values that are held at once
-	aheadShare = 8       // values that wait for which one more goroutine is worth its start
+	aheadAlone = 16      // values computed one by one, at the start
+	aheadMost  = 64      // values held at once
+	aheadBytes = 1 << 20 // bytes of values held at once
+	aheadShare = 8       // waiting values that are worth the start of one more goroutine
 
-	aheadPatience = time.Millisecond // how long a loop may have to wait for a helper
-	aheadPause    = 100              // how many times what it waited there are no helpers then
+	aheadPatience = time.Millisecond // longest time that a loop may wait for a helper
+	aheadPause    = 100              // after a longer wait, helpers pause for this many times that wait
 )
 
-// Ahead yields what f makes of each value of seq, in their order. The first sixteen are computed when
-// their turn comes. After these some are computed ahead: as many as twice those that were yielded, at
-// most 64 and at most 1 MiB of them, by what size says of each. The goroutine of the loop computes
-// what it needs next; others, one for each further processor and at most seven, take what follows.
-// Where no processor is idle they find nothing left to do, and with one processor there are none.
-// Where the system takes the processor from one, so that a loop has to wait for it for more than a
-// millisecond, there are none for a hundred times as long: that costs a hundredth of the time at most.
+// Ahead yields f of each value of seq, in order, and computes some of them ahead. The first sixteen
+// are computed one by one. After these, Ahead holds twice as many values as it has yielded, at most
+// 64 and at most 1 MiB by their size.
 //
-// f must be for several goroutines, and only compute: a loop that is left waits for what has begun.
-// No goroutine of it is left when the loop ends. seq runs in the goroutine of the loop. If f panics
-// the loop does when the turn of that value comes: with what f gave, or with a *PanicError.
+// The goroutine of the loop computes the next value. Helper goroutines, one for each further
+// processor and at most seven, compute the values after it. With one processor there are none. If
+// no processor is idle, helpers find nothing to do. If the loop waits for a helper for more than a
+// millisecond, because the system took its processor, helpers pause for a hundred times that wait.
+// That bounds the cost to a hundredth of the time.
+//
+// f must be safe for concurrent use and must only compute: a loop that ends early waits for the
+// calls of f that have begun. All helpers have ended when the loop ends. seq runs in the goroutine
+// of the loop. If f panics, the loop panics at that value's position: with the value of the panic,
+// or with a *PanicError.
 func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		alone := 0
@@ -60,77 +63,77 @@ func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) it
 	}
 }
 
-// window are the values that are held: a ring. What is not atomic is the loop's, and a place's that of
-// whoever took it until it is done.
+// window is a ring of the values that are held. Fields that are not atomic belong to the loop. A
+// slot belongs to the goroutine that took it until its done is set.
 type window[V, R any] struct {
 	f       func(V) (R, error)
-	places  [aheadMost]place[V, R]
+	slots   [aheadMost]slot[V, R]
 	bytes   int
 	yielded int64
 	pushed  atomic.Int64
-	taken   atomic.Int64 // to be computed; what lies before pushed waits
+	claimed atomic.Int64 // taken to be computed; those from here to pushed wait
 
-	most    int32 // helpers
-	helpers sync.WaitGroup
-	running atomic.Int32
-	called  atomic.Bool   // a helper was started that does not run yet
-	awaited atomic.Bool   // the loop waits for what somebody computes
-	wake    chan struct{} // has room for one
+	maxHelpers int32 // number of helpers allowed
+	helpers    sync.WaitGroup
+	running    atomic.Int32
+	starting   atomic.Bool   // a helper was started and does not run yet
+	awaited    atomic.Bool   // the loop waits for a value that a helper computes
+	wake       chan struct{} // capacity 1
 }
 
-type place[V, R any] struct {
+type slot[V, R any] struct {
 	value    V
 	bytes    int
-	made     R
+	result   R
 	err      error
 	panicked error
 	done     atomic.Bool
 }
 
 func newWindow[V, R any](f func(V) (R, error)) *window[V, R] {
-	most := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
-	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadBegan)) < until {
-		most = 0
+	maxHelpers := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
+	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadEpoch)) < until {
+		maxHelpers = 0
 	}
-	return &window[V, R]{f: f, most: int32(most), wake: make(chan struct{}, 1)}
+	return &window[V, R]{f: f, maxHelpers: int32(maxHelpers), wake: make(chan struct{}, 1)}
 }
 
-// aheadPaused is until when there are no helpers, in nanoseconds since aheadBegan; 0: there are. That
-// the machine has no processor to spare is the same for all loops.
+// aheadPaused is the end of the pause of helpers, in nanoseconds since aheadEpoch. 0 means no
+// pause. It is global: all loops share the processors.
 var (
 	aheadPaused atomic.Int64
-	aheadBegan  = time.Now()
+	aheadEpoch  = time.Now()
 )
 
-// waiting waits for helpers, and pauses them if that was long.
-func waiting(wait func()) {
+// waitForHelpers calls wait, and pauses helpers if that took long.
+func waitForHelpers(wait func()) {
 	began := time.Now()
 	wait()
 	if waited := time.Since(began); waited > aheadPatience {
-		aheadPaused.Store(int64(time.Since(aheadBegan) + aheadPause*waited))
+		aheadPaused.Store(int64(time.Since(aheadEpoch) + aheadPause*waited))
 	}
 }
 
-func (w *window[V, R]) at(i int64) *place[V, R] { return &w.places[i%aheadMost] }
+func (w *window[V, R]) at(i int64) *slot[V, R] { return &w.slots[i%aheadMost] }
 
 func (w *window[V, R]) held() int64 { return w.pushed.Load() - w.yielded }
 
-// room reports whether one more may be held.
+// room reports whether one more value may be held.
 func (w *window[V, R]) room(bytes int) bool {
 	held := w.held()
 	return held == 0 || held < min(2*(aheadAlone+w.yielded), aheadMost) && w.bytes+bytes <= aheadBytes
 }
 
-// push adds a value, and calls a helper if many wait: one at a time, so that where no processor is
-// idle there is one that waits for it.
+// push adds a value. It starts a helper if many values wait. It starts one at a time, so that with
+// no idle processor only one helper waits for one.
 func (w *window[V, R]) push(v V, bytes int) {
 	n := w.pushed.Load()
 	p := w.at(n)
 	p.value, p.bytes = v, bytes
 	w.bytes += bytes
 	w.pushed.Store(n + 1)
-	if n+1-w.taken.Load() >= aheadShare && w.running.Load() < w.most && !w.called.Load() {
-		w.called.Store(true)
+	if n+1-w.claimed.Load() >= aheadShare && w.running.Load() < w.maxHelpers && !w.starting.Load() {
+		w.starting.Store(true)
 		w.running.Add(1)
 		w.helpers.Go(w.help)
 	}
@@ -138,45 +141,44 @@ func (w *window[V, R]) push(v V, bytes int) {
 
 func (w *window[V, R]) help() {
 	defer w.running.Add(-1)
-	w.called.Store(false)
+	w.starting.Store(false)
 	for w.work() {
 		continue
 	}
 }
 
-// work computes the next value that waits. False: there is none.
+// work computes the next waiting value. It reports false if there is none.
 func (w *window[V, R]) work() bool {
 	for {
-		i := w.taken.Load()
+		i := w.claimed.Load()
 		if i >= w.pushed.Load() {
 			return false
 		}
-		if w.taken.CompareAndSwap(i, i+1) {
+		if w.claimed.CompareAndSwap(i, i+1) {
 			w.compute(w.at(i))
 			return true
 		}
 	}
 }
 
-func (w *window[V, R]) compute(p *place[V, R]) {
+func (w *window[V, R]) compute(p *slot[V, R]) {
 	defer func() {
 		p.done.Store(true)
 		if w.awaited.Swap(false) {
 			select {
 			case w.wake <- struct{}{}:
-			default: // it has not looked since the last one
+			default: // the loop has not received the last one
 			}
 		}
 	}()
 	p.panicked = ErrGoexit
 	p.panicked = Safely("", func() error {
-		p.made, p.err = w.f(p.value)
+		p.result, p.err = w.f(p.value)
 		return nil
 	})
 }
 
-// emit yields what was made of the first value held. While a helper computes it the loop computes
-// others.
+// emit yields the first value held. While a helper computes it, the loop computes others.
 func (w *window[V, R]) emit(yield func(R, error) bool) bool {
 	p := w.at(w.yielded)
 	for !p.done.Load() {
@@ -184,26 +186,26 @@ func (w *window[V, R]) emit(yield func(R, error) bool) bool {
 			continue
 		}
 		if w.awaited.Store(true); !p.done.Load() {
-			waiting(func() { <-w.wake })
+			waitForHelpers(func() { <-w.wake })
 		}
 	}
-	made, err, panicked := p.made, p.err, p.panicked
+	result, err, panicked := p.result, p.err, p.panicked
 	w.bytes -= p.bytes
-	var none place[V, R]
-	p.value, p.made, p.err = none.value, none.made, none.err
+	var none slot[V, R]
+	p.value, p.result, p.err = none.value, none.result, none.err
 	p.done.Store(false)
 	w.yielded++
 	if panicked != nil {
 		panic(panicked)
 	}
-	return yield(made, err)
+	return yield(result, err)
 }
 
-// close waits until no helper runs; what waits is not computed any more.
+// close waits for the helpers to end. Values that wait are not computed.
 func (w *window[V, R]) close() {
-	w.taken.Store(w.pushed.Load())
+	w.claimed.Store(w.pushed.Load())
 	if w.running.Load() > 0 {
-		waiting(w.helpers.Wait)
+		waitForHelpers(w.helpers.Wait)
 	}
 	w.helpers.Wait()
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// processors sets their number for a test.
+// processors sets GOMAXPROCS for a test.
 func processors(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	run.HelpersAgain()
+	run.ResumeHelpers()
 }
 
 func upTo(n int) iter.Seq[int] {
@@ -69,8 +69,8 @@ func TestAheadKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// A loop that is left has computed little that it did not use, and nothing runs any more.
-func TestAheadLeft(t *testing.T) {
+// A loop that ends early has computed few unused values, and no goroutine runs any more.
+func TestAheadStopsWithTheLoop(t *testing.T) {
 	for _, procs := range []int{1, 4} {
 		processors(t, procs)
 		for leave := 1; leave < 200; leave++ {
@@ -101,8 +101,8 @@ func TestAheadLeft(t *testing.T) {
 	}
 }
 
-// What is computed together is: each of the values waits for another one.
-func TestAheadTogether(t *testing.T) {
+// Values are computed concurrently: each call waits for another one.
+func TestAheadComputesConcurrently(t *testing.T) {
 	processors(t, 4)
 	var mu sync.Mutex
 	var waits chan struct{}
@@ -131,8 +131,8 @@ func TestAheadTogether(t *testing.T) {
 	}
 }
 
-// While the loop is at one value, those after it are computed.
-func TestAheadGoesOn(t *testing.T) {
+// While the loop is at one value, the values after it are computed.
+func TestAheadComputesDuringAnIteration(t *testing.T) {
 	processors(t, 2)
 	later := make(chan struct{})
 	for i, err := range run.Ahead(upTo(100), small, func(i int) (int, error) {
@@ -150,8 +150,8 @@ func TestAheadGoesOn(t *testing.T) {
 	}
 }
 
-// A loop that had to wait for a helper for long has none for a while, nor have others.
-func TestAheadPauses(t *testing.T) {
+// After a loop has waited long for a helper, neither it nor other loops have helpers for a while.
+func TestAheadPausesHelpersAfterALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processors(t, 2)
 		helped := func(long time.Duration) bool {
@@ -171,7 +171,7 @@ func TestAheadPauses(t *testing.T) {
 				return i, nil
 			}) {
 				if i == 16 && long > 0 {
-					<-slow // the helper is
+					<-slow // a helper is slow
 				}
 			}
 			return helped.Load()
@@ -189,14 +189,14 @@ func TestAheadPauses(t *testing.T) {
 }
 
 // Few values are held at the start, and few large ones.
-func TestAheadHolds(t *testing.T) {
+func TestAheadBoundsHeldValues(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		size int
 		most func(yielded int) int
 	}{
 		{"small", 100, func(yielded int) int { return min(2*yielded, 64) }},
-		{"large", 300 << 10, func(int) int { return 3 }}, // four are more than a mebibyte
+		{"large", 300 << 10, func(int) int { return 3 }}, // four exceed a mebibyte
 		{"huge", 5 << 20, func(int) int { return 1 }},
 	} {
 		pulled, yielded, most := 0, 0, 0
@@ -221,7 +221,7 @@ func TestAheadHolds(t *testing.T) {
 	}
 }
 
-func TestAheadPanics(t *testing.T) {
+func TestAheadPanicReachesTheLoop(t *testing.T) {
 	processors(t, 4)
 	for _, bad := range []int{0, 15, 16, 17, 40, 99} {
 		yielded := 0
@@ -250,8 +250,9 @@ func TestAheadPanics(t *testing.T) {
 	}
 }
 
-// Where f leaves its goroutine, as t.FailNow does, no loop waits for ever, nor goes on without it.
-func TestAheadGoexit(t *testing.T) {
+// If f ends its goroutine, as t.FailNow does, no loop waits for ever or continues without the
+// value.
+func TestAheadGoexitEndsTheLoop(t *testing.T) {
 	processors(t, 2)
 	leaves := make(chan struct{})
 	yielded := 0
@@ -268,7 +269,7 @@ func TestAheadGoexit(t *testing.T) {
 		return i, nil
 	}) {
 		if i == 16 {
-			<-leaves // then it is not this goroutine that it leaves
+			<-leaves // now f leaves a helper's goroutine, not this one
 		}
 		yielded++
 	}

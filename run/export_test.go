@@ -1,4 +1,4 @@
 package run
 
-// HelpersAgain ends the pause that a slow machine brought.
-func HelpersAgain() { aheadPaused.Store(0) }
+// ResumeHelpers ends the pause of helpers, which a slow machine may have caused.
+func ResumeHelpers() { aheadPaused.Store(0) }

@@ -1,10 +1,11 @@
-// Package run says who owns a goroutine. A Group starts goroutines, turns their panics into
+// Package run gives every goroutine an owner. A Group starts goroutines, turns their panics into
 // errors, stops all of them when one fails, and waits until the last one has ended:
 //
 //	Go ──► goroutine ──► error, panic ──► cause ──► ctx of every goroutine ends ──► Wait
 //
-// Safely does the panic half alone, for code of others that runs on a goroutine of ours:
-// handlers, predicates, transforms, reconcilers. Sleep waits no longer than a ctx lasts.
+// [New] makes a group. [Group.Go] starts a function in it. [Group.Wait] returns the first error.
+// [Safely] only turns a panic into an error, for code of users that runs on our goroutine:
+// handlers, predicates, transforms, reconcilers. [Sleep] waits, at most until its ctx ends.
 package run
 
 import (
@@ -18,26 +19,26 @@ import (
 var ErrGoexit = errors.New("goroutine left by runtime.Goexit")
 
 // ErrRunning is the error of a Run that was called too often: the component runs already, or it can
-// run only once and has. All components of this module wrap this one, with their names.
+// run only once and has. Every component of this module wraps ErrRunning with its own name.
 var ErrRunning = errors.New("already running")
 
-// Group owns goroutines. Make one with New; the zero value is not usable. All methods may be
-// called at once from any goroutine, those of the group included (but a goroutine that waits for
-// its own group waits for ever).
+// Group owns goroutines. Make one with New; the zero value is not usable. Any goroutine may call
+// its methods, including those of the group. But a goroutine that waits for its own group waits for
+// ever.
 type Group struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
-	idle   sync.Cond // signalled when active falls to zero
+	idle   sync.Cond // signalled when active becomes zero
 	active int
 	done   bool  // Wait has returned, or is about to
-	err    error // what Wait returns, once done
+	err    error // result of Wait, once done
 }
 
-// New returns a group and the context its goroutines run under. The context ends when parent
-// does, when a function of the group fails, on Stop, and at the latest when Wait returns.
-// Call Wait, also when nothing was started: it frees what the context holds.
+// New returns a group and the context of its goroutines. The context ends when parent does, when a
+// function of the group fails, on Stop, and at the latest when Wait returns. Call Wait even if
+// nothing was started: it releases the context.
 func New(parent context.Context) (*Group, context.Context) {
 	g := &Group{}
 	g.idle.L = &g.mu
@@ -45,12 +46,12 @@ func New(parent context.Context) (*Group, context.Context) {
 	return g, g.ctx
 }
 
-// Go runs fn in a goroutine of the group, under the group's context, also when that has ended
-// already. A nil error says that fn is finished and leaves the others alone. Any other error, a
-// panic (*PanicError) or a Goexit (ErrGoexit) stops the group; name is put in front of it,
-// unless it is empty.
+// Go runs fn in a goroutine of the group, under the group's context, even if that has ended
+// already. A nil error means that fn is finished; the other goroutines continue. Any other error, a
+// panic (*PanicError) or a Goexit (ErrGoexit) stops the group. The error is prefixed with name,
+// unless name is empty.
 //
-// Go reports false, and fn does not run, when Wait has returned.
+// Go reports false, and does not run fn, if Wait has returned.
 func (g *Group) Go(name string, fn func(context.Context) error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,13 +70,13 @@ func (g *Group) Go(name string, fn func(context.Context) error) bool {
 	return true
 }
 
-// Stop ends the group's context with cause; nil stands for context.Canceled. It does not wait.
-// The first cause stays: after a failure, another Stop or the end of the parent it does nothing.
+// Stop ends the group's context with cause. nil means context.Canceled. It does not wait. The first
+// cause stays: after a failure, another Stop or the end of the parent, Stop does nothing.
 func (g *Group) Stop(cause error) { g.cancel(cause) }
 
-// Wait returns when every goroutine of the group has ended, those included that were started
-// while it waited. The error is the cause: the first failure, or what Stop was given, or the
-// cause of the parent when that ended first; nil when every function returned nil and nothing
+// Wait returns when every goroutine of the group has ended, including those started while it waits.
+// It returns the cause of the group's end: the first failure, the cause given to Stop, or the cause
+// of the parent, whichever came first. It returns nil when every function returned nil and nothing
 // stopped the group. Later calls return the same.
 func (g *Group) Wait() error {
 	g.mu.Lock()

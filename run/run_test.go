@@ -89,7 +89,7 @@ func TestWaitReturnsTheCause(t *testing.T) {
 	}
 }
 
-func TestWaitCoversGoroutinesStartedMeanwhile(t *testing.T) {
+func TestWaitCoversGoroutinesStartedWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := run.New(t.Context())
 		release, waited := make(chan struct{}), make(chan struct{})
@@ -122,7 +122,7 @@ func TestGoAfterStopRunsUnderTheEndedContext(t *testing.T) {
 	}
 }
 
-func TestManyGoAndWait(t *testing.T) {
+func TestGoAndWaitMayRace(t *testing.T) {
 	g, _ := run.New(t.Context())
 	var callers sync.WaitGroup
 	var mu sync.Mutex
@@ -146,7 +146,7 @@ func TestManyGoAndWait(t *testing.T) {
 	}
 }
 
-func TestSafely(t *testing.T) {
+func TestSafelyTurnsPanicsIntoErrors(t *testing.T) {
 	if err := run.Safely("x", func() error { return nil }); err != nil {
 		t.Errorf("nil became %v", err)
 	}
@@ -174,7 +174,7 @@ func TestSafely(t *testing.T) {
 func ExampleGroup() {
 	g, _ := run.New(context.Background())
 	g.Go("watch pods", func(ctx context.Context) error {
-		<-ctx.Done() // the failure below ends it
+		<-ctx.Done() // ends through the failure below
 		return nil
 	})
 	g.Go("watch nodes", func(context.Context) error {

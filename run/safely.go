@@ -5,13 +5,13 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic that became an error. Error is one line; the stack is for a log.
+// PanicError is a recovered panic. Error returns one line; the stack is for a log.
 type PanicError struct {
-	// Name is what was running, as given to Group.Go or Safely.
+	// Name is the name given to Group.Go or Safely.
 	Name string
-	// Value is what was given to panic; a *runtime.PanicNilError for panic(nil).
+	// Value is the value of the panic; a *runtime.PanicNilError for panic(nil).
 	Value any
-	// Stack is that of the goroutine that panicked, as debug.Stack prints it.
+	// Stack is the stack of the goroutine that panicked, as debug.Stack prints it.
 	Stack []byte
 }
 
@@ -22,15 +22,15 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s: panic: %v", e.Name, e.Value)
 }
 
-// Unwrap returns the value of the panic if that was an error, so that errors.Is sees it.
+// Unwrap returns the value of the panic if it is an error, so that errors.Is sees it.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// Safely calls fn and returns its error as it is, or a *PanicError if fn panics. Fatal errors of
-// the runtime (a concurrent map write, an exhausted stack) still end the process, and a
-// runtime.Goexit still ends the goroutine.
+// Safely calls fn and returns its error unchanged, or a *PanicError if fn panics. Fatal errors of
+// the runtime (a concurrent map write, an exhausted stack) still end the process. A runtime.Goexit
+// still ends the goroutine.
 func Safely(name string, fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Sleep returns nil after d, at once if d is zero or negative, or the cause of ctx if that has
-// ended or ends first.
+// Sleep waits for d and returns nil, at once if d is zero or negative. If ctx has ended or ends
+// first, it returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil || d <= 0 {
 		return context.Cause(ctx)

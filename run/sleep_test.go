@@ -10,11 +10,11 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-func TestSleep(t *testing.T) {
+func TestSleepEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	for _, test := range []struct {
 		name       string
-		d, end     time.Duration // end of ctx; negative: before
+		d, end     time.Duration // end of ctx; negative: before the call
 		want       error
 		wantPassed time.Duration
 	}{

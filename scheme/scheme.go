@@ -1,16 +1,15 @@
-// Package scheme knows the Go types of the built-in kinds: the stable versions (v1, v2) of every group
-// of k8s.io/api, and the kinds of the meta API that go with them (Status, Table,
-// PartialObjectMetadata, the request options).
+// Package scheme provides the Go types of the built-in kinds. [New] returns a *runtime.Scheme with
+// the stable versions (v1, v2) of every group of k8s.io/api. It also has the kinds of the meta API:
+// Status, Table, PartialObjectMetadata and the request options.
 //
-// Alpha and beta versions are added by those who use them, as custom resources are; package all has
-// them all. Most programs use none, and each of them would be linked into every program, and loaded: 8
-// MB and 5 MB, see ADR 12.
+// A scheme belongs to its caller, who may add the types of custom resources before its first use.
+// Alpha and beta versions are added in the same way; package all has all of them. Most programs use
+// none. All of them would add 8 MB to the binary of each program and 5 MB to its memory; see ADR
+// 12.
 //
-// There is no scheme shared by a whole program: [New] makes one that belongs to its caller, who
-// may add the types of custom resources to it before it is used. That is why the ready-made
-// k8s.io/client-go/kubernetes/scheme is not used: it is one global value that every library of a
-// program writes to, it adds groups while packages are loading, and it comes with a set of codecs
-// that this project does not need.
+// The package does not use k8s.io/client-go/kubernetes/scheme. That is one global value, which
+// every library of a program writes to. It adds groups while packages load, and it comes with
+// codecs that this project does not need.
 package scheme
 
 import (
@@ -69,8 +68,8 @@ var builtin = runtime.SchemeBuilder{
 	storagemigrationv1.AddToScheme,
 }
 
-// New returns a scheme of the built-in kinds in their stable versions. It belongs to the caller, who may add types to it;
-// once others read it, it must not change any more: a scheme has no lock.
+// New returns a scheme of the built-in kinds in their stable versions. It belongs to the caller,
+// who may add types to it. Once others read it, it must not change: a scheme has no lock.
 func New() *runtime.Scheme {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-func TestNew(t *testing.T) {
+func TestNewHasEveryStableKind(t *testing.T) {
 	s := scheme.New()
 	for _, gvk := range []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Pod"},
@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewIsOwned(t *testing.T) {
+func TestNewBelongsToTheCaller(t *testing.T) {
 	a, b := scheme.New(), scheme.New()
 	mine := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Mine"}
 	a.AddKnownTypeWithName(mine, &corev1.Pod{})

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// answer is the ResponseWriter of a handler: it knows whether the answer has begun.
+// answer is the ResponseWriter of a handler. It records whether the answer has begun.
 type answer struct {
 	http.ResponseWriter
 	begun bool
@@ -31,11 +31,11 @@ func (a *answer) Flush() {
 	_ = http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController reach the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// guarded calls the handler of a server with what it must not do without: a deadline, a bound on the
-// body, and somebody who catches its panics.
+// guarded wraps the server's handler with a deadline, a bound on the body, and recovery from
+// panics.
 func (s *Server) guarded(g *gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer g.begin(r.Context())()
@@ -51,7 +51,8 @@ func (s *Server) guarded(g *gate) http.Handler {
 			r = r.WithContext(ctx)
 		}
 		if s.o.MaxBodyBytes > 0 && r.Body != nil {
-			// The original writer, so that net/http closes the connection of a body that is too long.
+			// MaxBytesReader gets the original writer, so that net/http closes the connection if
+			// the body is too long.
 			r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBodyBytes)
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -60,14 +61,14 @@ func (s *Server) guarded(g *gate) http.Handler {
 		if context.Cause(ctx) == ErrHandlerTimeout {
 			s.timeouts.Add(1)
 			if !a.begun {
-				http.Error(a, "not done in time", http.StatusServiceUnavailable)
+				http.Error(a, "the handler timed out", http.StatusServiceUnavailable)
 			}
 		}
 	})
 }
 
-// recovered is deferred around a handler. A handler that panics with http.ErrAbortHandler wants the
-// connection to be closed without a word; an answer that has begun cannot become another one.
+// recovered is deferred around a handler. A panic with http.ErrAbortHandler closes the connection
+// silently. An answer that has begun cannot be replaced by a 500.
 func (s *Server) recovered(a *answer, r *http.Request) {
 	v := recover()
 	if v == nil {

@@ -11,9 +11,9 @@ import (
 
 type digest [sha256.Size]byte
 
-// answers remembers what was answered for a while, and has those who ask the same at once wait for
-// one answer. A yes and a no are kept apart, so that those who ask with bad tokens do not push out
-// the good ones.
+// answers caches the answers to questions for a limited time. Concurrent callers with the same
+// question share one answer. Positive and negative answers have separate caches, so that many bad
+// tokens do not evict good ones.
 type answers[V any] struct {
 	o     AuthOptions
 	turns chan struct{}
@@ -30,7 +30,7 @@ type answered[V any] struct {
 	until time.Time
 }
 
-// question is one that is being asked. The fields are to be read once done is closed.
+// question is a question that is being asked. Its results may be read once done is closed.
 type question[V any] struct {
 	done  chan struct{}
 	value V
@@ -44,8 +44,8 @@ func newAnswers[V any](o AuthOptions, turns chan struct{}, isYes func(V) bool) *
 	}
 }
 
-// get returns what is known, or asks. Whoever comes first asks, on his own goroutine, and goes on
-// for the others if his own ctx ends meanwhile, as long as the timeout lasts.
+// get returns the cached answer, or asks. The first caller asks on its own goroutine. If its ctx
+// ends, it continues for the other callers until the timeout.
 func (a *answers[V]) get(ctx context.Context, key digest, ask func(context.Context) (V, error)) (V, error) {
 	a.mu.Lock()
 	if v, ok := a.knownLocked(key); ok {
@@ -108,7 +108,7 @@ func (a *answers[V]) ask(ctx context.Context, key digest, q *question[V], ask fu
 	}
 }
 
-// rememberLocked keeps an answer from when it was asked for.
+// rememberLocked caches an answer. Its age counts from the time of the question.
 func (a *answers[V]) rememberLocked(key digest, v V, began time.Time) {
 	m, keep := a.no, a.o.DenyFor
 	if a.isYes(v) {
@@ -123,7 +123,7 @@ func (a *answers[V]) rememberLocked(key digest, v V, began time.Time) {
 	m[key] = answered[V]{value: v, until: began.Add(keep)}
 }
 
-// makeRoom drops what is out of date, or, if nothing is, any one.
+// makeRoom evicts expired entries, or an arbitrary one if none has expired.
 func makeRoom[V any](m map[digest]answered[V], now time.Time) {
 	full := len(m)
 	for key, known := range m {

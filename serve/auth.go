@@ -18,40 +18,43 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 )
 
-// AuthOptions say how Authorized asks, and how long it believes an answer. The zero value works.
-// They are read once.
+// AuthOptions configures [Authorized]. The zero value works. The options are read once.
 type AuthOptions struct {
-	// Audiences are those of whom a token must be meant for one. Nil: those of the API server.
+	// Audiences are the accepted audiences of a token; one of them must match. Nil means the
+	// audiences of the API server.
 	Audiences []string
-	// AllowFor is how long a yes is believed, DenyFor how long a no. Zero: one minute, and 10 s.
-	// Negative: the API server is asked each time.
+	// AllowFor is how long a positive answer is cached, DenyFor how long a negative one. Zero means
+	// one minute and 10 s. Negative disables the cache: each request asks the API server.
 	AllowFor, DenyFor time.Duration
-	// Timeout is how long the reviews of one request may take. Zero or negative: 10 s.
+	// Timeout bounds the reviews of one request together. Zero or negative means 10 s.
 	Timeout time.Duration
-	// MaxAnswers bounds how many answers of each sort are remembered. Zero or negative: 1000.
+	// MaxAnswers bounds the cached answers, positive and negative ones separately. Zero or negative
+	// means 1000.
 	MaxAnswers int
-	// MaxReviews bounds how many reviews are under way; more wait their turn. Zero or negative: 8.
+	// MaxReviews bounds the concurrent reviews; further ones wait. Zero or negative means 8.
 	MaxReviews int
-	// Logger is told when a review fails, which a person must mend: a permission is missing, or the
-	// API server is away. Nil: slog.Default().
+	// Logger logs failed reviews. A person must act on them: a permission is missing, or the API
+	// server is unreachable. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// maxToken is the longest token that is shown to the API server.
+// maxToken is the longest token in bytes that is sent to the API server.
 const maxToken = 16 << 10
 
-// Authorized lets a request through to h if it carries a token (Authorization: Bearer) of a user
-// whom the API server allows the path and the method: the nonResourceURLs of a ClusterRole, with
-// verbs get, post and so on.
+// Authorized returns a handler that passes a request to h if the API server allows it. The request
+// must have a token (Authorization: Bearer). Its user must have the permission for path and method:
+// the nonResourceURLs of a ClusterRole, with verbs get, post and so on.
 //
-//	no token, or one that is not valid           401, with WWW-Authenticate
-//	a user who may not                           403
-//	nobody knows, since a review failed          503
+//	no token, or an invalid one                  401, with WWW-Authenticate
+//	a user without the permission                403
+//	a review failed                              503
 //	a path that is not clean                     400
 //
-// c must be allowed to create tokenreviews and subjectaccessreviews (the ClusterRole
-// system:auth-delegator), and must not be fenced: a standby is asked, too. Those who come with the
-// same token at once share a review. Tokens are not kept, only their SHA-256, and h does not see them.
+// c must have the permission to create tokenreviews and subjectaccessreviews (the ClusterRole
+// system:auth-delegator). It must not be fenced, since a standby needs it, too.
+//
+// Concurrent requests with the same token share a review. Tokens are not stored, only their
+// SHA-256. h does not see the token.
 func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
 	def(&o.AllowFor, time.Minute)
 	def(&o.DenyFor, 10*time.Second)
@@ -78,7 +81,7 @@ type guard struct {
 	o    AuthOptions
 	next http.Handler
 
-	users    *answers[*authenticationv1.UserInfo] // by token; nil: not a valid one
+	users    *answers[*authenticationv1.UserInfo] // by token; nil for an invalid token
 	may      *answers[bool]                       // by token, verb and path
 	failures quietly
 }
@@ -86,7 +89,7 @@ type guard struct {
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !clean(r.URL.Path) {
-		http.Error(w, "the path is not a clean one", http.StatusBadRequest)
+		http.Error(w, "the path is not clean", http.StatusBadRequest)
 		return
 	}
 	token, given := bearer(r.Header)
@@ -117,20 +120,21 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("user %q may not %s %s", user.Username, verb, r.URL.Path), http.StatusForbidden)
 		return
 	}
-	// Whoever answers needs no token to hand on or to print.
+	// The handler must not forward or print the token.
 	without := *r
 	without.Header = r.Header.Clone()
 	without.Header.Del("Authorization")
 	g.next.ServeHTTP(w, &without)
 }
 
-// clean reports whether a path means what it says to everybody: what is allowed below /debug/ must
+// clean reports whether a path is in its canonical form. A path that is allowed below /debug/ must
 // not lead elsewhere.
 func clean(p string) bool {
 	return p == "/" || strings.HasPrefix(p, "/") && path.Clean(p) == strings.TrimSuffix(p, "/")
 }
 
-// bearer is the token of a request. given says that there were credentials, of whatever sort.
+// bearer returns the token of a request. given reports whether the request has credentials of any
+// kind.
 func bearer(h http.Header) (token string, given bool) {
 	all := h.Values("Authorization")
 	if len(all) != 1 {
@@ -155,16 +159,16 @@ func challenge(w http.ResponseWriter, given bool) {
 	http.Error(w, text, http.StatusUnauthorized)
 }
 
-// failed denies since nobody knows. The reason goes to the log alone.
+// failed denies a request because its review failed. The reason is only logged.
 func (g *guard) failed(w http.ResponseWriter, r *http.Request, what string, err error) {
 	if r.Context().Err() == nil {
 		g.failures.log(g.o.Logger, slog.LevelWarn, what, func() []any { return []any{"err", err} })
 	}
 	w.Header().Set("Retry-After", "1")
-	http.Error(w, "cannot tell at present whether this is allowed", http.StatusServiceUnavailable)
+	http.Error(w, "authorization is temporarily unavailable", http.StatusServiceUnavailable)
 }
 
-// review asks whose token it is; nil: nobody's.
+// review returns the user of a token, or nil if the token is invalid.
 func (g *guard) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	got, err := client.Create(ctx, g.c, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: g.o.Audiences},
@@ -176,14 +180,14 @@ func (g *guard) review(ctx context.Context, token string) (*authenticationv1.Use
 	if !s.Authenticated {
 		return nil, nil
 	}
-	// A server that does not know audiences says nothing of them, and would let any token through.
+	// A server without support for audiences returns none, and would accept any token.
 	if len(g.o.Audiences) > 0 && !slices.ContainsFunc(s.Audiences, func(a string) bool { return slices.Contains(g.o.Audiences, a) }) {
 		return nil, nil
 	}
 	return &s.User, nil
 }
 
-// access asks whether a user may.
+// access asks the API server whether a user has a permission.
 func (g *guard) access(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, v := range user.Extra {

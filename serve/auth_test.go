@@ -22,7 +22,8 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// authority is a client that knows reviews only: tokens are "good:USER", and users may what is said.
+// authority is a client that answers only reviews. Tokens are "good:USER", and may lists what the
+// users may do.
 type authority struct {
 	client.Client
 	may   map[string]bool // "USER verb path"
@@ -96,7 +97,7 @@ func (a *authority) asked() string {
 	return fmt.Sprint(a.tokens, " tokens, ", a.accesses, " accesses")
 }
 
-// ask sends a request straight to a handler.
+// ask sends a request to a handler without a server.
 func ask(h http.Handler, method, path string, credentials ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://a/", nil)
 	r.URL.Path = path
@@ -110,7 +111,7 @@ func ask(h http.Handler, method, path string, credentials ...string) *httptest.R
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func TestAuthorized(t *testing.T) {
+func TestAuthorizedFollowsTheReviews(t *testing.T) {
 	long := "Bearer good:" + strings.Repeat("x", 20_000)
 	for _, tt := range []struct {
 		name, method, path string
@@ -164,8 +165,8 @@ func TestAuthorized(t *testing.T) {
 	}
 }
 
-// A review that fails denies, and says nothing of why to who asks.
-func TestAuthorizedFails(t *testing.T) {
+// A failed review denies the request, and the answer does not reveal the reason.
+func TestFailedReviewDenies(t *testing.T) {
 	var text bytes.Buffer
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
 	h := serve.Authorized(a, ok, serve.AuthOptions{Logger: slog.New(slog.NewTextHandler(&text, nil)), AllowFor: -1, DenyFor: -1})
@@ -185,15 +186,15 @@ func TestAuthorizedFails(t *testing.T) {
 	}
 }
 
-// A review that panics denies, too.
-func TestAuthorizedPanics(t *testing.T) {
+// A review that panics denies the request, too.
+func TestPanickingReviewDenies(t *testing.T) {
 	h := serve.Authorized(nil, ok, serve.AuthOptions{Logger: quiet})
 	if w := ask(h, "GET", "/metrics", "Bearer x"); w.Code != 503 {
 		t.Errorf("got %d", w.Code)
 	}
 }
 
-func TestAuthorizedAudiences(t *testing.T) {
+func TestTokenNeedsAnAcceptedAudience(t *testing.T) {
 	for _, tt := range []struct {
 		of   []string
 		code int
@@ -206,7 +207,7 @@ func TestAuthorizedAudiences(t *testing.T) {
 	}
 }
 
-func TestAuthorizedRemembers(t *testing.T) {
+func TestAnswersAreCachedForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet})
@@ -239,8 +240,8 @@ func TestAuthorizedRemembers(t *testing.T) {
 	})
 }
 
-// Bad tokens, however many, do not push out what is known of a good one.
-func TestAuthorizedFlood(t *testing.T) {
+// Any number of bad tokens does not evict the answer for a good one.
+func TestBadTokensDoNotEvictGoodOnes(t *testing.T) {
 	a := &authority{may: map[string]bool{"ann get /metrics": true}}
 	h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet, MaxAnswers: 10})
 	ask(h, "GET", "/metrics", "Bearer good:ann")
@@ -257,8 +258,8 @@ func TestAuthorizedFlood(t *testing.T) {
 	}
 }
 
-// Those who come with one token at once share a review; of all reviews only so many are under way.
-func TestAuthorizedAtOnce(t *testing.T) {
+// Concurrent requests with one token share a review. The number of concurrent reviews is bounded.
+func TestConcurrentRequestsShareAReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet, MaxReviews: 3})
@@ -284,8 +285,8 @@ func TestAuthorizedAtOnce(t *testing.T) {
 	})
 }
 
-// A caller who goes away does not spoil the review that others wait for; a review that hangs ends.
-func TestAuthorizedLeaves(t *testing.T) {
+// A caller that leaves does not break the review that others wait for. A review that hangs ends.
+func TestReviewSurvivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &authority{may: map[string]bool{"ann get /metrics": true}, block: make(chan struct{})}
 		h := serve.Authorized(a, ok, serve.AuthOptions{Logger: quiet})

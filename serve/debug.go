@@ -19,27 +19,29 @@ import (
 	"time"
 )
 
-// Page is one page for those who look into a program.
+// Page is a debug page of the program.
 type Page struct {
-	// Path is absolute, "/debug/caches". With a slash at the end it is for all paths below.
+	// Path is absolute, such as "/debug/caches". A trailing slash matches all paths below.
 	Path string
-	// About says in a line what it shows.
+	// About describes the page in one line.
 	About   string
 	Handler http.Handler
 }
 
-// Debug serves what can be seen of the program from within, below /debug/: the profiles of
-// runtime/pprof as go tool pprof asks for them, an execution trace, and the pages that are given. An
-// index of all is at /debug/ and /debug/pprof/.
+// Debug returns a handler for the paths below /debug/: the profiles of runtime/pprof as go tool
+// pprof requests them, an execution trace, and the given pages. /debug/ and /debug/pprof/ have an
+// index.
 //
 //	go tool pprof http://127.0.0.1:8080/debug/pprof/heap
 //	go tool pprof http://127.0.0.1:8080/debug/pprof/profile?seconds=10
 //
-// It shows much to whoever may ask; stand it behind Authorized, or on loopback. Nothing is put into
-// http.DefaultServeMux. A profile over a time cannot be longer than the ctx of its request lasts; one
-// that is not asked for a time takes 30 s, or as long as there is.
+// The pages reveal much about the program: serve them behind [Authorized], or on loopback. Debug
+// registers nothing in http.DefaultServeMux.
 //
-// A page without a handler, outside of /debug/, or in the place of another one is a *PageError.
+// A profile over a time cannot take longer than the ctx of its request. Without ?seconds a CPU
+// profile takes 30 s and a trace 1 s, or less if ctx ends earlier.
+//
+// A page without a handler, outside of /debug/, or at a path that is taken is a *PageError.
 func Debug(pages ...Page) (http.Handler, error) {
 	pages = slices.Clone(pages)
 	mux := http.NewServeMux()
@@ -68,7 +70,7 @@ func Debug(pages ...Page) (http.Handler, error) {
 	return mux, nil
 }
 
-// PageError says which page cannot be as it is.
+// PageError says which page is invalid.
 type PageError struct {
 	Path string
 	Err  error
@@ -79,7 +81,7 @@ func (e *PageError) Error() string { return fmt.Sprintf("debug page %q: %s", e.P
 func (e *PageError) Unwrap() error { return e.Err }
 
 var (
-	errPagePath    = errors.New("the path is not a clean one below /debug/")
+	errPagePath    = errors.New("it must be a clean path below /debug/")
 	errPageHandler = errors.New("it has no handler")
 	errPageTaken   = errors.New("the path is taken")
 )
@@ -98,8 +100,8 @@ func (p Page) mount(mux *http.ServeMux) error {
 	return nil
 }
 
-// writeIndex does without a template: package text/template finds methods by name, so that the
-// linker has to keep every method of every type in the program.
+// writeIndex uses no template: package text/template finds methods by name, so that the linker has
+// to keep every method of every type in the program.
 func writeIndex(w http.ResponseWriter, pages []Page) {
 	all := slices.Clone(pages)
 	for _, p := range pprof.Profiles() {
@@ -114,7 +116,7 @@ func writeIndex(w http.ResponseWriter, pages []Page) {
 			html.EscapeString(link.EscapedPath()), html.EscapeString(p.Path), html.EscapeString(p.About))
 	}
 	b.WriteString("</table>\n")
-	// An error is one of the connection.
+	// A write error is one of the connection.
 	_, _ = io.WriteString(w, b.String())
 }
 
@@ -125,7 +127,7 @@ func lookup(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if r.FormValue("seconds") != "" {
-		http.Error(w, "only profile and trace are over a time", http.StatusBadRequest)
+		http.Error(w, "only profile and trace accept seconds", http.StatusBadRequest)
 		return
 	}
 	debug, _ := strconv.Atoi(r.FormValue("debug"))
@@ -145,7 +147,7 @@ func download(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-// over runs something for as long as a request says.
+// over runs a profile for as long as the request asks.
 func over(w http.ResponseWriter, r *http.Request, name string, usual time.Duration, start func() error, stop func()) {
 	took, err := duration(r, usual, time.Now())
 	if err != nil {
@@ -167,9 +169,9 @@ func over(w http.ResponseWriter, r *http.Request, name string, usual time.Durati
 	}
 }
 
-// duration is the time that a request asks for, if there is as much.
+// duration returns the time that a request asks for. It fails if the request ends sooner.
 func duration(r *http.Request, usual time.Duration, now time.Time) (time.Duration, error) {
-	// Writing what was found takes some time, too.
+	// Writing the result takes some time, too.
 	most := 24 * time.Hour
 	if until, ok := r.Context().Deadline(); ok {
 		most = max(until.Sub(now)-time.Second, 0)
@@ -180,7 +182,7 @@ func duration(r *http.Request, usual time.Duration, now time.Time) (time.Duratio
 	}
 	s, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(s > 0) {
-		return 0, fmt.Errorf("seconds=%q is no time", text)
+		return 0, fmt.Errorf("seconds=%q is not a positive number", text)
 	}
 	if s > most.Seconds() {
 		return 0, fmt.Errorf("seconds=%s is more than the %s that a request may take", text, most.Truncate(time.Second))
@@ -201,7 +203,7 @@ func cmdline(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, strings.Join(os.Args, "\x00"))
 }
 
-// symbol says that profiles have their symbols with them.
+// symbol answers that profiles contain their symbols.
 func symbol(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = fmt.Fprintln(w, "num_symbols: 0")

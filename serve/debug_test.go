@@ -34,8 +34,8 @@ func TestDebug(t *testing.T) {
 		"/debug/pprof/symbol":               "200 num_symbols",
 		"/debug/pprof/nothing":              "404 no such profile",
 		"/debug/pprof/heap?seconds=1":       "400 only profile and trace",
-		"/debug/pprof/profile?seconds=-1":   "400 is no time",
-		"/debug/pprof/profile?seconds=NaN":  "400 is no time",
+		"/debug/pprof/profile?seconds=-1":   "400 is not a positive number",
+		"/debug/pprof/profile?seconds=NaN":  "400 is not a positive number",
 		"/debug/pprof/profile?seconds=1e99": "400 is more than",
 		"/debug/else":                       "404 ",
 		"/metrics":                          "404 ",
@@ -66,8 +66,8 @@ func TestDebug(t *testing.T) {
 	}
 }
 
-// A profile ends with its request, there is one at a time, and it is not longer than a request may be.
-func TestDebugTime(t *testing.T) {
+// A profile ends with its request, cannot be longer than its request, and only one runs at a time.
+func TestProfileEndsWithItsRequest(t *testing.T) {
 	h, err := serve.Debug()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDebugTime(t *testing.T) {
 	}
 }
 
-// signalled says when the first byte is written.
+// signalled signals when the first byte is written.
 type signalled struct {
 	*httptest.ResponseRecorder
 	begun chan struct{}
@@ -114,7 +114,7 @@ func (s *signalled) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-func TestDebugPages(t *testing.T) {
+func TestInvalidPagesAreRejected(t *testing.T) {
 	for _, pages := range [][]serve.Page{
 		{{Path: "/caches", Handler: ok}},
 		{{Path: "/debug/", Handler: ok}},
@@ -131,8 +131,8 @@ func TestDebugPages(t *testing.T) {
 	}
 }
 
-// Profiles are nowhere but where they were asked for.
-func TestNothingGlobal(t *testing.T) {
+// Profiles are served only by the handler that Debug returned.
+func TestDebugLeavesTheDefaultMuxAlone(t *testing.T) {
 	if _, err := serve.Debug(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// A server on a free port of loopback, until its ctx ends.
+// How do I serve on a free port of loopback, until ctx ends?
 func Example() {
 	s, err := serve.New(serve.Options{
 		Name:    "pages",
@@ -42,15 +42,15 @@ func Example() {
 	// <nil>
 }
 
-// Plain HTTP stays on the machine unless it is asked for by name.
+// Plain HTTP is limited to loopback unless Insecure is set.
 func ExampleNew() {
 	_, err := serve.New(serve.Options{Name: "metrics", Addr: ":8080", Handler: http.NotFoundHandler()})
 	fmt.Println(err)
 	// Output:
-	// server "metrics": Addr: :8080: plain HTTP beyond loopback: give it a certificate, or say Insecure
+	// server "metrics": Addr: :8080: plain HTTP on an address other than loopback: configure TLS, or set Insecure
 }
 
-// What others may see only if the API server says so.
+// How do I serve only callers that the API server allows?
 func ExampleAuthorized() {
 	mayScrape := &authority{may: map[string]bool{"prometheus get /metrics": true}} // stands for a client
 	h := serve.Authorized(mayScrape, ok, serve.AuthOptions{Logger: quiet})
@@ -63,7 +63,7 @@ func ExampleAuthorized() {
 	// 403
 }
 
-// Profiles, an index of them, and a page of the program's own.
+// How do I serve profiles, their index, and a page of my own?
 func ExampleDebug() {
 	h, err := serve.Debug(serve.Page{Path: "/debug/caches", About: "what is held", Handler: ok})
 	if err != nil {

@@ -9,34 +9,35 @@ import (
 	"sync"
 )
 
-// gate bounds the connections of a listener and knows when all is over. A request that is being
-// answered makes its connection busy; of the others the one that has waited longest makes room.
+// gate bounds the connections of a listener, and waits until all have ended. A connection is busy
+// while a handler answers a request on it. A new connection over the bound evicts the oldest
+// connection that is not busy.
 //
 //	Accept ──► fresh ──begin──► busy ──end──► idle
 //	             └───── evicted, oldest first ──┘
 type gate struct {
 	net.Listener
 	max int
-	// turned is told of each connection that was closed for want of room, problem of each failure to
-	// accept one.
+	// turned is called for each connection that is closed because of the bound. problem is called
+	// for each failure to accept one.
 	turned  func()
 	problem func(error)
 
 	mu    sync.Mutex
 	quiet sync.Cond // signalled when live and handlers are both zero
-	fresh list.List // of *conn that wait and never were busy
-	idle  list.List // of *conn that wait
-	held  int       // connections that are open
+	fresh list.List // of *conn that are not busy and never were
+	idle  list.List // of *conn that are not busy
+	held  int       // number of open connections
 
-	live     int // goroutines of net/http with a connection
-	handlers int // handlers that run
+	live     int // number of connections that net/http serves
+	handlers int // number of running handlers
 }
 
-// conn is a connection behind a gate. Its fields are under the mutex of the gate.
+// conn is a connection of a gate. The gate's mutex guards its fields.
 type conn struct {
 	net.Conn
 	gate  *gate
-	in    *list.List // where it waits; nil: it is busy, or gone
+	in    *list.List // the list that it waits in; nil if it is busy or closed
 	place *list.Element
 	busy  int
 	gone  bool
@@ -48,7 +49,7 @@ func newGate(l net.Listener, max int, turned func(), problem func(error)) *gate 
 	return g
 }
 
-// Accept waits for a connection for which there is room.
+// Accept returns the next connection that is within the bound.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
@@ -62,7 +63,8 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes a connection in, in the place of another one if need be; nil: it was closed.
+// admit registers a connection, and evicts another one if necessary. It returns nil if it has
+// closed the connection.
 func (g *gate) admit(raw net.Conn) *conn {
 	c := &conn{Conn: raw, gate: g}
 	var victim *conn
@@ -122,7 +124,7 @@ func (c *conn) Close() error {
 
 type connKey struct{}
 
-// connContext lets handlers find their connection.
+// connContext puts the connection into the ctx of its handlers.
 func connContext(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -130,7 +132,7 @@ func connContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// begin says that a handler runs, and returns what is to be called when it has returned.
+// begin marks a handler as running. The caller calls end when the handler has returned.
 func (g *gate) begin(ctx context.Context) (end func()) {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	g.mu.Lock()
@@ -172,8 +174,7 @@ func (g *gate) quietLocked() {
 	}
 }
 
-// wait returns when no connection is served and no handler runs any more. The listener must be
-// closed.
+// wait returns when no connection is served and no handler runs. The listener must be closed.
 func (g *gate) wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,7 +183,7 @@ func (g *gate) wait() {
 	}
 }
 
-// drop closes the connections on which nothing was ever asked.
+// drop closes the connections that never had a request.
 func (g *gate) drop() {
 	g.mu.Lock()
 	var all []*conn

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// reads is a handler that tells what came of reading the body.
+// reads returns a handler that reports the result of reading the body.
 func reads() (http.Handler, <-chan error) {
 	ch := make(chan error, 100)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func reads() (http.Handler, <-chan error) {
 	}), ch
 }
 
-func TestSlowHeader(t *testing.T) {
+func TestSlowHeaderEndsTheConnection(t *testing.T) {
 	s, addr, _ := started(t, serve.Options{Handler: ok, HeaderTimeout: 20 * time.Millisecond})
 	for _, begin := range []string{"", "GET", "GET / HTTP/1.1\r\nHost: a\r\nX-"} {
 		conn := dial(t, addr)
@@ -40,7 +40,7 @@ func TestSlowHeader(t *testing.T) {
 	}
 }
 
-func TestSlowBody(t *testing.T) {
+func TestSlowBodyEndsTheConnection(t *testing.T) {
 	h, ended := reads()
 	_, addr, _ := started(t, serve.Options{Handler: h, ReadTimeout: 20 * time.Millisecond})
 	for _, begin := range []string{
@@ -57,7 +57,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-func TestEndlessBody(t *testing.T) {
+func TestEndlessBodyIsCutOff(t *testing.T) {
 	h, ended := reads()
 	_, addr, _ := started(t, serve.Options{Handler: h, MaxBodyBytes: 1 << 16})
 	conn := dial(t, addr)
@@ -81,7 +81,7 @@ func TestEndlessBody(t *testing.T) {
 	<-sent // it ends: the server closed the connection
 }
 
-func TestLongHeader(t *testing.T) {
+func TestLongHeaderIsRefused(t *testing.T) {
 	s, addr, _ := started(t, serve.Options{Handler: ok, MaxHeaderBytes: 1000})
 	conn := dial(t, addr)
 	go fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: a\r\nX-Long: %s\r\n\r\n", strings.Repeat("x", 10_000))
@@ -93,8 +93,8 @@ func TestLongHeader(t *testing.T) {
 	}
 }
 
-// Many who hold connections without asking anything do not keep out one who asks.
-func TestTooManyConnections(t *testing.T) {
+// Clients that hold idle connections do not block a client with a request.
+func TestIdleConnectionsGiveWay(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	s, addr, _ := started(t, serve.Options{MaxConnections: 3, HeaderTimeout: -1, ReadTimeout: -1,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,8 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		other.Close()
 	}
-	// The first one went back and forth among them all: those that never asked went first.
+	// This client used its connection throughout. The connections without a request were closed
+	// first.
 	if code, _ := get(t, c, "http://"+addr); code != 200 {
 		t.Fatal(code)
 	}
@@ -144,7 +145,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
+func TestOldTLSIsRefused(t *testing.T) {
 	cert, pool := certificate(t)
 	own := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10}
 	_, addr, _ := started(t, serve.Options{Handler: ok, TLS: own})
@@ -170,8 +171,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A configuration chosen by the greeting is held to the same rule.
-func TestTLSChosen(t *testing.T) {
+// A configuration from GetConfigForClient must obey the same rule.
+func TestChosenConfigurationRefusesOldTLS(t *testing.T) {
 	cert, pool := certificate(t)
 	_, addr, _ := started(t, serve.Options{Handler: ok, TLS: &tls.Config{
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -187,7 +188,7 @@ func TestTLSChosen(t *testing.T) {
 	conn.Close()
 }
 
-func TestHTTP2(t *testing.T) {
+func TestHTTP2IsOffByDefault(t *testing.T) {
 	cert, pool := certificate(t)
 	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }
 	for _, on := range []bool{false, true} {
@@ -216,8 +217,9 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// Many bad clients at once, of every sort; good ones are answered all the while, and nothing stays.
-func TestHostile(t *testing.T) {
+// Many bad clients of every kind connect at once. Good clients are answered meanwhile, and no
+// connection or goroutine is left.
+func TestHostileClientsDoNotHarmGoodOnes(t *testing.T) {
 	const bad = 500
 	rounds := 1
 	if os.Getenv("FLYBALL_LONG") != "" {

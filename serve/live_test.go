@@ -17,9 +17,9 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// Who may is what the API server says: a service account with a ClusterRole for the path, one
-// without, and one whose token is for somebody else.
-func TestAuthorizedLive(t *testing.T) {
+// The API server decides who may read. Three service accounts ask: one with a ClusterRole for the
+// path, one without, and one whose token has another audience.
+func TestAPIServerDecidesWhoMayRead(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -79,7 +79,7 @@ func TestAuthorizedLive(t *testing.T) {
 		return resp.StatusCode
 	}
 	scraper := token("scraper")
-	// The authorizer of the API server learns of a new binding from a watch of its own.
+	// The API server's authorizer learns of a new binding from its own watch.
 	for get("/metrics", scraper) != 200 {
 		if ctx.Err() != nil {
 			t.Fatal("the binding has no effect")
@@ -102,7 +102,7 @@ func TestAuthorizedLive(t *testing.T) {
 		}
 	}
 
-	// Without the permission to ask, nobody is let in.
+	// A client without the permission for reviews lets nobody in.
 	poor, err := client.New(p.RESTConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)

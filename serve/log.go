@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// quietly logs one kind of line at most once in a while, with how many were left out since.
+// quietly logs one kind of message at most once in an interval, with the number of suppressed ones.
 type quietly struct {
 	every time.Duration
 
@@ -20,7 +20,7 @@ type quietly struct {
 	left int
 }
 
-// log writes the line, or counts it.
+// log writes the message, or counts it as suppressed.
 func (q *quietly) log(l *slog.Logger, level slog.Level, msg string, attrs func() []any) {
 	now := time.Now()
 	q.mu.Lock()
@@ -45,8 +45,8 @@ func (s *Server) toldOfPanic(r *http.Request, v any) {
 	})
 }
 
-// errorLog takes what net/http has to say, most of which anybody in the network can cause: failed
-// handshakes, and the like.
+// errorLog receives the messages of net/http. Any client can cause most of them, for instance by
+// failed handshakes.
 type errorLog struct{ s *Server }
 
 func (e errorLog) Write(line []byte) (int, error) {

@@ -15,21 +15,21 @@ import (
 )
 
 var (
-	// ErrNoName says that a server was given no name.
+	// ErrNoName says that the server has no name.
 	ErrNoName = errors.New("server has no name")
-	// ErrNoHandler says that a server has nothing to serve.
+	// ErrNoHandler says that the server has no handler.
 	ErrNoHandler = errors.New("server has no handler")
-	// ErrPlain says that a server would talk plain HTTP on an address that is not loopback.
-	ErrPlain = errors.New("plain HTTP beyond loopback: give it a certificate, or say Insecure")
-	// ErrNoCertificate says that TLS was asked for without a certificate.
+	// ErrPlain says that the server would serve plain HTTP on an address other than loopback.
+	ErrPlain = errors.New("plain HTTP on an address other than loopback: configure TLS, or set Insecure")
+	// ErrNoCertificate says that TLS is configured without a certificate.
 	ErrNoCertificate = errors.New("TLS has no certificate")
-	// ErrOldTLS says that the TLS configuration allows nothing that is new enough.
-	ErrOldTLS = errors.New("TLS 1.2 is the least")
-	// ErrStopped is the cause for which the ctx of a request ends that is still being answered when
-	// the time to stop is over.
+	// ErrOldTLS says that the TLS configuration allows only versions below 1.2.
+	ErrOldTLS = errors.New("TLS allows only versions below 1.2")
+	// ErrStopped is the cause that ends the ctx of a request which still runs after
+	// Options.StopTimeout.
 	ErrStopped = errors.New("server stops")
-	// ErrHandlerTimeout is the cause for which the ctx of a request ends whose handler takes longer
-	// than Options.HandlerTimeout.
+	// ErrHandlerTimeout is the cause that ends the ctx of a request whose handler exceeds
+	// Options.HandlerTimeout.
 	ErrHandlerTimeout = errors.New("handler timed out")
 )
 
@@ -46,58 +46,59 @@ func (e *ListenError) Error() string {
 
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// Options say what a Server serves, where, and what it bears. They are read by New, once. In all
-// durations zero is the default and negative is no limit.
+// Options configures a Server. New reads the options once. In all durations zero means the default
+// and negative means no limit.
 type Options struct {
-	// Name is what errors and logs call the server: "metrics". It is needed.
+	// Name identifies the server in errors and logs, such as "metrics". It is required.
 	Name string
-	// Addr is host:port. Empty: a free port on loopback. Without a host it is every address of the
-	// machine, as in ":8443"; port 0 is any free one.
+	// Addr is host:port. Empty means a free port on loopback. Without a host, as in ":8443", the
+	// server listens on every address of the machine. Port 0 is any free port.
 	Addr string
-	// Handler answers. It is needed. It is called on the goroutine of its connection: one that does
-	// not return when the ctx of its request ends holds that connection, and Run.
+	// Handler answers the requests. It is required. It runs on the goroutine of its connection and
+	// must return when the ctx of its request ends. Otherwise it blocks that connection, and Run.
 	Handler http.Handler
 
-	// TLS is the configuration of TLS, which is cloned. Less than TLS 1.2 is never spoken. Nil
-	// without a GetCertificate: plain HTTP.
+	// TLS is the TLS configuration. New clones it. The minimum version is always TLS 1.2 or higher.
+	// Nil without a GetCertificate means plain HTTP.
 	TLS *tls.Config
-	// GetCertificate is asked at each handshake; it takes the place of that in TLS. See package cert.
+	// GetCertificate is called at each handshake. It replaces TLS.GetCertificate. See package cert.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Insecure allows plain HTTP on an address that is not loopback: whoever sees the traffic can
+	// Insecure allows plain HTTP on an address other than loopback. Anybody on the network path can
 	// then read tokens and change answers.
 	Insecure bool
-	// HTTP2 speaks HTTP/2 as well, over TLS. It costs more under attack than HTTP/1.1 does.
+	// HTTP2 enables HTTP/2 over TLS. An attack over HTTP/2 costs the server more than one over
+	// HTTP/1.1.
 	HTTP2 bool
 
-	// HeaderTimeout is how long the handshake, and the header of a request, may take. Zero: 10 s.
+	// HeaderTimeout bounds the handshake, and the header of each request. Zero means 10 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is how long a whole request may take to come in, the header included. Zero: 30 s.
+	// ReadTimeout bounds reading a whole request, header included. Zero means 30 s.
 	ReadTimeout time.Duration
-	// HandlerTimeout is how long after its header came in the ctx of a request ends, with
-	// ErrHandlerTimeout as the cause. What has not begun to be answered when the handler then returns
-	// is a 503. Zero: 30 s.
+	// HandlerTimeout is the time from the header of a request to the end of its ctx, with
+	// ErrHandlerTimeout as the cause. If the handler then returns without an answer, the answer is
+	// a 503. Zero means 30 s.
 	HandlerTimeout time.Duration
-	// WriteTimeout is how long after the header of its request an answer may take until its last
-	// byte. Zero: HandlerTimeout and 30 s more.
+	// WriteTimeout is the time from the header of a request to the last byte of its answer. Zero
+	// means HandlerTimeout plus 30 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may wait for its next request. Zero: 90 s.
+	// IdleTimeout bounds the wait of a connection for its next request. Zero means 90 s.
 	IdleTimeout time.Duration
-	// StopTimeout is how long Run waits, once told to stop, for requests that are being answered;
-	// then it ends their ctx and closes the connections. Zero: 10 s. Negative: it does not wait.
+	// StopTimeout is how long Run waits for running requests after ctx has ended. Run then ends
+	// their ctx and closes the connections. Zero means 10 s. Negative means no wait.
 	StopTimeout time.Duration
 
-	// MaxHeaderBytes bounds the header of a request; net/http adds 4 KiB. Zero: 64 KiB. Negative is
-	// an error.
+	// MaxHeaderBytes bounds the header of a request; net/http adds 4 KiB. Zero means 64 KiB.
+	// Negative is an error.
 	MaxHeaderBytes int
-	// MaxBodyBytes bounds what a handler can read of a body: after that reads are a
-	// *http.MaxBytesError, and the connection is closed. Zero: 64 MiB. Negative: no bound.
+	// MaxBodyBytes bounds the body of a request. A read beyond it returns a *http.MaxBytesError,
+	// and the connection is closed. Zero means 64 MiB. Negative means no bound.
 	MaxBodyBytes int64
-	// MaxConnections bounds the open connections. When one too many comes, that which has waited
-	// longest without a request being answered on it is closed, those first that never had one; if
-	// all are busy the new one is. Zero: 1000. Negative is an error.
+	// MaxConnections bounds the open connections. A new connection over the bound evicts the one
+	// that has been idle longest; connections that never had a request go first. If all connections
+	// are busy, the new one is closed. Zero means 1000. Negative is an error.
 	MaxConnections int
 
-	// Logger is where a person is told. Nil: slog.Default().
+	// Logger receives the logs. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -119,7 +120,7 @@ func (o Options) checked() (Options, error) {
 		return bad("Addr", err)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return bad("Addr", fmt.Errorf("%q is no port: 0 to 65535", port))
+		return bad("Addr", fmt.Errorf("port %q is not a number from 0 to 65535", port))
 	} else if o.Addr == ":"+port {
 		o.Addr = fmt.Sprintf(":%d", n)
 	}
@@ -158,15 +159,15 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// def puts a default in the place of zero.
+// def replaces zero by a default.
 func def(d *time.Duration, to time.Duration) {
 	if *d == 0 {
 		*d = to
 	}
 }
 
-// loopback reports whether a host is the machine itself and nobody else. A name is taken at its
-// word; what it stands for is looked at again when the server listens.
+// loopback reports whether a host is the local machine only. The name localhost counts as loopback;
+// listen checks the address that it resolves to.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -175,7 +176,7 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// tlsConfig is a configuration of its own, of TLS 1.2 at least, or nil for plain HTTP.
+// tlsConfig returns a copy of the configuration with TLS 1.2 as the minimum, or nil for plain HTTP.
 func tlsConfig(given *tls.Config, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) (*tls.Config, error) {
 	if given == nil && get == nil {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Server serves one handler on one address. All methods may be called from any goroutine.
+// Server serves one handler on one address. All methods are safe for concurrent use.
 type Server struct {
 	o Options
 
@@ -28,18 +28,19 @@ type Server struct {
 	panicLog, netLog, acceptLog        quietly
 }
 
-// Stats counts what a server has done since it was made.
+// Stats holds counters of a server since New, over all runs.
 type Stats struct {
 	// Open is the number of connections that are open now.
 	Open int
-	// Requests is how many came to the handler, Panics how often it panicked, and Timeouts how often
-	// it took longer than it may.
+	// Requests counts the calls of the handler, Panics its panics, and Timeouts the calls that
+	// exceeded HandlerTimeout.
 	Requests, Panics, Timeouts uint64
-	// Turned is how many connections were closed because there were too many.
+	// Turned counts the connections that were closed because of MaxConnections.
 	Turned uint64
 }
 
-// New checks the options; the error is an *option.Error. It starts nothing and opens no port.
+// New returns a server. It starts no goroutine and opens no port. An invalid option is an
+// *option.Error.
 func New(o Options) (*Server, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -51,13 +52,13 @@ func New(o Options) (*Server, error) {
 	}, nil
 }
 
-// Name is the name that the server was given.
+// Name returns the name of the server.
 func (s *Server) Name() string { return s.o.Name }
 
-// TLS reports whether the server talks TLS.
+// TLS reports whether the server uses TLS.
 func (s *Server) TLS() bool { return s.o.TLS != nil }
 
-// Addr is where the server listens; nil while it does not.
+// Addr returns the address that the server listens on, or nil if it does not listen.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,15 +68,15 @@ func (s *Server) Addr() net.Addr {
 	return s.gate.Addr()
 }
 
-// Listening is closed once connections are accepted, in this run or, if the server does not run,
-// in the next one.
+// Listening returns a channel that is closed once the server accepts connections, in this run or
+// else in the next one.
 func (s *Server) Listening() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listening
 }
 
-// Stats returns the present figures.
+// Stats returns the current figures.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.requests.Load(), Panics: s.panics.Load(), Timeouts: s.timeouts.Load(), Turned: s.turned.Load()}
 	s.mu.Lock()
@@ -86,13 +87,17 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
-// Run listens and serves until ctx ends. Then it accepts no more, waits for what is being answered
-// as long as Options.StopTimeout says, ends the ctx of what is left with ErrStopped, closes the
-// connections, and returns when every goroutine has ended, those of handlers included. It may be
-// called again afterwards.
+// Run listens and serves until ctx ends. It then accepts no more connections and waits up to
+// Options.StopTimeout for running requests. After that it ends the ctx of the remaining requests
+// with ErrStopped and closes the connections. It returns when every goroutine has ended, including
+// those of handlers. It may be called again afterwards.
 //
-// The error is nil when ctx was the reason; otherwise a *ListenError, run.ErrRunning, an *option.Error
-// where a name turned out not to be loopback, or why no connection could be accepted any more.
+// The error is nil if ctx ended the run. Otherwise it is one of these:
+//
+//   - a *ListenError
+//   - run.ErrRunning
+//   - an *option.Error, if a host name resolved to an address other than loopback
+//   - the reason why no connection could be accepted any more
 func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	if s.running {
@@ -134,7 +139,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 			s.acceptLog.log(s.o.Logger, slog.LevelWarn, "cannot accept connections", func() []any { return []any{"err", err} })
 		}
 	})
-	// Requests outlive ctx: to take no more is not to drop what is there.
+	// Requests outlive ctx: the end of ctx stops the intake only.
 	work, drop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer drop(ErrStopped)
 	h := s.http(g, work)
@@ -170,11 +175,11 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("server %q: %w", s.o.Name, err)
 }
 
-// unasked is how long, once the server stops, a connection may still bring its first request:
-// clients keep connections in store, for which net/http would wait 5 s.
+// unasked is how long a stopping server waits for the first request of a connection. Clients keep
+// unused connections in their pools. net/http would wait 5 s for them.
 const unasked = 500 * time.Millisecond
 
-// stop ends the intake, then waits, then ends the rest.
+// stop ends the intake, waits for running requests, and then ends the remaining ones.
 func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 	if s.o.StopTimeout > 0 {
 		bound, cancel := context.WithTimeout(context.Background(), s.o.StopTimeout)
@@ -185,7 +190,7 @@ func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 		if err == nil {
 			return
 		}
-		s.o.Logger.Warn("requests were cut off by the end of the server", "waited", s.o.StopTimeout)
+		s.o.Logger.Warn("requests were still running after the stop timeout and were cut off", "waited", s.o.StopTimeout)
 	}
 	drop(ErrStopped)
 	_ = h.Close()
@@ -208,7 +213,7 @@ func (s *Server) http(g *gate, work context.Context) *http.Server {
 		ErrorLog:          log.New(errorLog{s}, "", 0),
 		Protocols:         &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100},
-		// What is not meant for the handler is no exception to the guard.
+		// The guard applies to general OPTIONS requests, too.
 		DisableGeneralOptionsHandler: true,
 	}
 	if s.o.TLS != nil {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 
-// started runs a server until the test ends; stop ends it earlier and returns what Run did.
+// started runs a server until the test ends. stop ends it earlier and returns the error of Run.
 func started(t *testing.T, o serve.Options) (s *serve.Server, addr string, stop func() error) {
 	t.Helper()
 	if o.Name == "" {
@@ -71,7 +71,7 @@ func ran(t *testing.T, s *serve.Server) (addr string, stop func() error) {
 	}
 }
 
-// browser is an HTTP client of its own, whose connections go with the test.
+// browser returns a separate HTTP client. Its connections close with the test.
 func browser(t *testing.T, tr *http.Transport) *http.Client {
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
@@ -91,7 +91,7 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// certificate is one for 127.0.0.1, and who trusts it.
+// certificate returns a certificate for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -115,7 +115,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
-func TestOptions(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	cert, _ := certificate(t)
 	withCert := &tls.Config{Certificates: []tls.Certificate{cert}}
 	for _, tt := range []struct {
@@ -158,7 +158,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestLife(t *testing.T) {
+func TestServerRunsAndRunsAgain(t *testing.T) {
 	s, addr, stop := started(t, serve.Options{Handler: ok})
 	if host, _, _ := net.SplitHostPort(addr); host != "127.0.0.1" {
 		t.Errorf("listens on %s", addr)
@@ -206,8 +206,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// What is being answered is answered, when the server is told to stop.
-func TestStopWaits(t *testing.T) {
+// A stopping server answers running requests.
+func TestStopWaitsForRunningRequests(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	_, addr, stop := started(t, serve.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(inside)
@@ -245,8 +245,8 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// Connections that never asked for anything are not waited for as if they were requests.
-func TestStopUnasked(t *testing.T) {
+// A stopping server does not wait for connections without a request.
+func TestStopDoesNotWaitForFreshConnections(t *testing.T) {
 	var text bytes.Buffer
 	_, addr, stop := started(t, serve.Options{Handler: ok, StopTimeout: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(&text, nil))})
 	for range 3 {
@@ -256,7 +256,7 @@ func TestStopUnasked(t *testing.T) {
 		}
 		defer c.Close()
 	}
-	get(t, browser(t, &http.Transport{}), "http://"+addr) // they have been accepted before this
+	get(t, browser(t, &http.Transport{}), "http://"+addr) // earlier connections have been accepted before this one
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +265,8 @@ func TestStopUnasked(t *testing.T) {
 	}
 }
 
-// After its time to stop the server ends what is left.
-func TestStopEnds(t *testing.T) {
+// After StopTimeout the server ends the remaining requests.
+func TestStopTimeoutCutsRequestsOff(t *testing.T) {
 	inside, cause := make(chan struct{}), make(chan error, 1)
 	_, addr, stop := started(t, serve.Options{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(inside)
@@ -284,7 +284,7 @@ func TestStopEnds(t *testing.T) {
 	}
 }
 
-func TestPanics(t *testing.T) {
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	var text bytes.Buffer
 	s, addr, stop := started(t, serve.Options{
 		Logger: slog.New(slog.NewTextHandler(&text, nil)),
@@ -335,7 +335,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestHandlerTimeout(t *testing.T) {
+func TestHandlerTimeoutEndsTheContext(t *testing.T) {
 	causes := make(chan error, 2)
 	s, addr, _ := started(t, serve.Options{HandlerTimeout: 10 * time.Millisecond,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -369,7 +369,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// code reads the code of an answer, or tells why there is none.
+// code returns the status code of an answer, or the reason why there is none.
 func code(conn net.Conn) string {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

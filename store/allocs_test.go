@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Nothing is allocated to look at an entry, or to pass over those that do not match.
+// Looking at an entry allocates nothing, nor does passing over those that do not match.
 func TestLookAllocatesNothing(t *testing.T) {
 	s := New(Options{})
 	for i := range 100 {
@@ -37,8 +37,9 @@ func TestLookAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What is read of a lent entry costs what is asked for, and its header no more than a copy has to.
-func TestMetadataAllocations(t *testing.T) {
+// Reading one field of a lent entry allocates for that field only, and a header no more than its
+// copy.
+func TestHeaderAllocatesItsCopyOnly(t *testing.T) {
 	s := New(Options{})
 	for i := range 100 {
 		commit(s, fmt.Sprintf("+p%d u%d@%d app=web owner=o1", i, i, i+1))

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BenchmarkPutAsked is BenchmarkPut with an index of a user's function: one that reads a label, and one
-// that decodes the object.
+// BenchmarkPutAsked is BenchmarkPut with a user's index function: one reads a label, the other
+// decodes the object.
 func BenchmarkPutAsked(b *testing.B) {
 	for name, by := range map[string]Indexer{
 		"none": nil,

@@ -54,8 +54,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// benchPut updates the objects of benchStore in turn, in commits of so many. With labels all objects have
-// the first, then all have the next.
+// benchPut updates the objects of benchStore in turn, in commits of batch objects. With labels, all
+// objects get the first, then all get the next.
 func benchPut(b *testing.B, s *Store, batch int, labels ...map[string]string) {
 	entries := make([]*Entry, 4*benchObjects)
 	for i := range entries {
@@ -78,7 +78,7 @@ func benchPut(b *testing.B, s *Store, batch int, labels ...map[string]string) {
 	txn.Commit()
 }
 
-// BenchmarkPutMoves is BenchmarkPut where each update moves the object in one index.
+// BenchmarkPutMoves is BenchmarkPut with updates that move the object in one index.
 func BenchmarkPutMoves(b *testing.B) {
 	for _, batch := range []int{1, 100} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
@@ -88,7 +88,7 @@ func BenchmarkPutMoves(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstList is a whole first list, per object.
+// BenchmarkFirstList is a complete first list, per object.
 func BenchmarkFirstList(b *testing.B) {
 	entries := make([]*Entry, benchObjects)
 	for i := range entries {
@@ -108,7 +108,7 @@ func BenchmarkFirstList(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
 }
 
-// BenchmarkRelist is a relist in which nothing changed, per object.
+// BenchmarkRelist is a relist without changes, per object.
 func BenchmarkRelist(b *testing.B) {
 	s := benchStore(b)
 	entries := make([]*Entry, benchObjects)

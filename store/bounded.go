@@ -13,57 +13,59 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// An index function of a user runs on a goroutine beside the writer, which waits. When it
-// has run for a second the writer goes on without it: the index is pending then, and misses what is
-// written. The goroutine that was left behind asks about that, beside the writer, when the function
-// has returned, until nothing is missing; see catchUp. So there is one call at a time of each function.
+// An index function of a user runs on a worker goroutine beside the writer, which waits. After a
+// second the writer goes on without the answer. The index is pending from then on, and misses the
+// entries written in the meantime. When the function returns, its goroutine asks about those
+// entries beside the writer, until none is missing; see catchUp. So each function has one call at a
+// time.
 //
-// A function that took long is on probation: the writer waits for it a tenth of a second only, until
-// many calls in a row have taken less.
+// A function that ran for so long is on probation. The writer then waits only a tenth of a second
+// for it, until many calls in a row have taken less.
 
 const (
 	// brief is how long the writer waits for a function on probation.
 	brief = 100 * time.Millisecond
-	// probation is how many calls in a row must take less than that.
+	// probation is the number of calls in a row that must take less than brief to end it.
 	probation = 100
 )
 
-// pending is what is known of an index that misses something.
-type pending struct {
-	since time.Time
-	now   atomic.Pointer[question]
+// pendingIndex describes an index that misses entries.
+type pendingIndex struct {
+	since   time.Time
+	current atomic.Pointer[indexCall]
 }
 
-// question is one call of an index function.
-type question struct {
+// indexCall is one call of an index function.
+type indexCall struct {
 	index string
 	key   object.Key
 	began time.Time
 }
 
-func newPending() *pending { return &pending{since: time.Now()} }
+func newPendingIndex() *pendingIndex { return &pendingIndex{since: time.Now()} }
 
-func (p *pending) err(of schema.GroupResource, index string, missing int) error {
+func (p *pendingIndex) err(of schema.GroupResource, index string, missing int) error {
 	err := &IndexPendingError{Resource: of, Index: index, Since: p.since, Missing: missing}
-	if q := p.now.Load(); q != nil {
+	if q := p.current.Load(); q != nil {
 		err.Key, err.Asked = q.key, q.began
 	}
 	return err
 }
 
-// bounded makes the calls of a writer.
+// bounded makes the index calls of the writer, with a time limit.
 type bounded struct {
-	watch  *overdue.Watch[*asked]
-	worker *worker // nil: there is none
+	watch  *overdue.Watch[*boundedCall]
+	worker *worker // nil: none runs
 	tasks  sync.WaitGroup
 	closed atomic.Bool
 }
 
-// worker is a goroutine that asks for the writer. It ends when it has not been needed for a while.
+// worker is a goroutine that calls index functions for the writer. It ends after it was idle for a
+// while.
 type worker struct {
 	state atomic.Uint32
-	calls chan *asked   // nil: it is to end
-	ready chan struct{} // the writer need not wait any more
+	calls chan *boundedCall // nil: end
+	ready chan struct{}     // the writer need not wait any more
 }
 
 const (
@@ -75,62 +77,63 @@ const (
 // workerLingers is about how long a worker waits for the next call.
 const workerLingers = 100 * time.Millisecond
 
-// asked is a call that the writer waits for.
-type asked struct {
+// boundedCall is a call that the writer waits for.
+type boundedCall struct {
 	d      *definition
 	e      *Entry
 	by     *worker
 	state  atomic.Uint32
 	answer answer
-	exited bool // the function has ended the goroutine
+	exited bool // the function ended the goroutine
 
-	// late is set when the writer does not wait any more. slot and id are of the record that the entry
-	// became; they belong to whoever has the Core.
-	late *pending
-	slot uint32
-	id   heap.ID
-	// naming is the timer that names the call.
+	// pending is set when the writer stops waiting. slot and id identify the record of the entry; the
+	// holder of the Core guards them.
+	pending *pendingIndex
+	slot    uint32
+	id      heap.ID
+	// naming is the timer that reports the call as overdue.
 	naming *time.Timer
 }
 
 const (
-	askedDone    = 1
-	askedOverrun = 2
+	callDone    = 1
+	callOverrun = 2
 )
 
-// ask asks an index about an entry, for the writer. If that takes too long it returns the call.
-func (s *Store) ask(d *definition, e *Entry) (answer, *asked) {
+// ask asks an index about an entry, for the writer. A call that takes too long is returned instead
+// of its answer.
+func (s *Store) ask(d *definition, e *Entry) (answer, *boundedCall) {
 	b := &s.bounded
 	w := b.worker
 	if w == nil || !w.state.CompareAndSwap(workerFree, workerBusy) {
-		w = &worker{calls: make(chan *asked, 1), ready: make(chan struct{}, 1)}
+		w = &worker{calls: make(chan *boundedCall, 1), ready: make(chan struct{}, 1)}
 		w.state.Store(workerBusy)
 		b.worker = w
-		b.tasks.Go(func() { s.work(w) })
+		b.tasks.Go(func() { s.runWorker(w) })
 	}
-	a := &asked{d: d, e: e, by: w}
+	a := &boundedCall{d: d, e: e, by: w}
 	w.calls <- a
 	<-w.ready
 	switch {
-	case a.state.Load() == askedOverrun:
+	case a.state.Load() == callOverrun:
 		b.worker = nil
 		d.probation.Store(probation)
 		return answer{}, a
 	case a.exited:
 		b.worker = nil
 	}
-	d.quick()
+	d.countQuick()
 	return a.answer, nil
 }
 
-// quick says that a call took less than the writer waits for.
-func (d *definition) quick() {
+// countQuick counts a call that took less time than the writer waits.
+func (d *definition) countQuick() {
 	if d.probation.Load() > 0 {
 		d.probation.Add(-1)
 	}
 }
 
-func (s *Store) work(w *worker) {
+func (s *Store) runWorker(w *worker) {
 	idle := time.NewTicker(workerLingers)
 	defer idle.Stop()
 	for called := true; ; {
@@ -148,9 +151,9 @@ func (s *Store) work(w *worker) {
 	}
 }
 
-// serve makes one call. It reports whether the writer has not waited for it; then nothing is missing
-// any more when it returns.
-func (s *Store) serve(a *asked) (overran bool) {
+// serve makes one call. It reports whether the writer stopped waiting for it. In that case the
+// index misses nothing when serve returns, unless the store is closed.
+func (s *Store) serve(a *boundedCall) (overran bool) {
 	var short *time.Timer
 	a.exited = true
 	defer func() {
@@ -160,7 +163,7 @@ func (s *Store) serve(a *asked) (overran bool) {
 		if short != nil {
 			short.Stop()
 		}
-		if a.state.CompareAndSwap(0, askedDone) {
+		if a.state.CompareAndSwap(0, callDone) {
 			if short == nil {
 				s.bounded.watch.End()
 			}
@@ -170,12 +173,12 @@ func (s *Store) serve(a *asked) (overran bool) {
 		}
 		overran = true
 		a.naming.Stop()
-		s.fill(a.d, func() []learned { return []learned{{a.slot, a.id, a.answer}} })
-		s.catchUp(a.d, a.late, s.bounded.closed.Load)
+		s.fill(a.d, func() []slotAnswer { return []slotAnswer{{a.slot, a.id, a.answer}} })
+		s.catchUp(a.d, a.pending, s.bounded.closed.Load)
 	}()
 	if a.d.probation.Load() > 0 {
 		began := time.Now()
-		short = time.AfterFunc(brief, func() { s.overran(a, began) })
+		short = time.AfterFunc(brief, func() { s.onOverrun(a, began) })
 	} else {
 		s.bounded.watch.Begin(a)
 	}
@@ -184,49 +187,48 @@ func (s *Store) serve(a *asked) (overran bool) {
 	return false
 }
 
-// overran is told of a call that has run for too long: it has the writer go on.
-func (s *Store) overran(a *asked, began time.Time) {
-	late := &pending{since: time.Now()}
-	q := &question{a.d.name, a.e.Key(), began}
-	late.now.Store(q)
-	a.late = late
-	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.overdue(q, began) })
-	if !a.state.CompareAndSwap(0, askedOverrun) {
+// onOverrun runs when a call has taken too long: it lets the writer go on.
+func (s *Store) onOverrun(a *boundedCall, began time.Time) {
+	pending := &pendingIndex{since: time.Now()}
+	q := &indexCall{a.d.name, a.e.Key(), began}
+	pending.current.Store(q)
+	a.pending = pending
+	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.reportOverdue(q, began) })
+	if !a.state.CompareAndSwap(0, callOverrun) {
 		a.naming.Stop()
 		return
 	}
 	a.by.ready <- struct{}{}
 }
 
-// overdue names a call that has run for long.
-func (s *Store) overdue(q *question, began time.Time) {
+// reportOverdue reports a call that has run for a second.
+func (s *Store) reportOverdue(q *indexCall, began time.Time) {
 	if s.core.opts.OnOverdue != nil {
 		s.core.opts.OnOverdue(q.index, q.key, began)
 	}
 }
 
-// fill takes over what an index said.
-func (s *Store) fill(d *definition, all func() []learned) {
+// fill stores the answers of an index.
+func (s *Store) fill(d *definition, all func() []slotAnswer) {
 	s.mu.Lock()
-	aside := s.fillLocked(d, all())
+	any := s.fillLocked(d, all())
 	s.mu.Unlock()
-	s.tellAside(aside)
+	s.reportRejected(any)
 }
 
-func (s *Store) fillLocked(d *definition, all []learned) (aside bool) {
+func (s *Store) fillLocked(d *definition, all []slotAnswer) (any bool) {
 	defer func() { s.current.Store(s.core.Snapshot()) }()
 	return s.core.fill(d, all)
 }
 
-func (s *Store) tellAside(aside bool) {
-	if aside && s.core.opts.OnAside != nil {
+func (s *Store) reportRejected(any bool) {
+	if any && s.core.opts.OnAside != nil {
 		s.core.opts.OnAside()
 	}
 }
 
-// Close ends the goroutines of the store, which ask index functions. It waits for the call of each that
-// runs, however long it takes. Indexes that are pending stay so. Nothing may be written afterwards; reads
-// go on answering.
+// Close ends the goroutines that call index functions. It waits for each running call, however long
+// that takes. Pending indexes stay pending. Nothing may be written afterwards; reads go on.
 func (s *Store) Close() {
 	s.bounded.closed.Store(true)
 	s.do(func(*Core) {

@@ -9,92 +9,92 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// catchUp asks an index about what it misses, until that is nothing, or it is to stop.
-func (s *Store) catchUp(d *definition, late *pending, stop func() bool) {
-	c := &catcher{s: s, d: d, late: late, stop: stop}
+// catchUp asks an index about the entries it misses, until none is missing or stop returns true.
+func (s *Store) catchUp(d *definition, pending *pendingIndex, stop func() bool) {
+	c := &catcher{s: s, d: d, pending: pending, stop: stop}
 	c.run()
 }
 
-// catcher asks an index about what it misses. It does so beside the writer at first. If calls are quick
-// and nevertheless something is missing each time that it comes to the end, then the writer is as fast
-// as the function, and waits for a part of the calls.
+// catcher asks an index about the entries it misses. At first it runs beside the writer. The writer
+// may be as fast as the function: calls are quick, and still something is missing after each pass.
+// Then the writer waits for a part of the calls.
 type catcher struct {
-	s      *Store
-	d      *definition
-	late   *pending
-	stop   func() bool
-	watch  *overdue.Watch[*question]
-	known  []learned // what the index said, and the store has not taken over yet
-	at     *learned  // set during a call
-	passes int       // how often it came to the end, since a call took longer than brief
+	s       *Store
+	d       *definition
+	pending *pendingIndex
+	stop    func() bool
+	watch   *overdue.Watch[*indexCall]
+	answers []slotAnswer // answers that the store has not taken over yet
+	current *slotAnswer  // set during a call
+	passes  int          // completed passes since the last call that took longer than brief
 }
 
 const (
-	// mostPasses is how often a catcher comes to the end before the writer waits.
-	mostPasses = 8
-	// mostKnown is how many answers wait, at most, to be taken over, and mostFew how many if the entries
-	// were loaded, or the function is asked, while the writer waits.
-	mostKnown = 4096
-	mostFew   = 64
+	// maxPasses is the number of passes of a catcher before the writer waits.
+	maxPasses = 8
+	// maxAnswers is the largest number of answers that wait to be taken over. smallBatch is the limit
+	// when the entries were loaded, or the function is called, while the writer waits.
+	maxAnswers = 4096
+	smallBatch = 64
 )
 
 func (c *catcher) run() {
-	c.watch = overdue.New(c.s.overdue)
+	c.watch = overdue.New(c.s.reportOverdue)
 	defer c.end()
-	for whole := false; !whole && !c.stop(); {
-		if c.passes < mostPasses && c.ask(c.s.Snapshot().missing(c.d), mostKnown, brief) {
-			whole = c.fill()
+	for caughtUp := false; !caughtUp && !c.stop(); {
+		if c.passes < maxPasses && c.ask(c.s.Snapshot().missing(c.d), maxAnswers, brief) {
+			caughtUp = c.fill()
 		} else {
-			whole = c.askFew()
+			caughtUp = c.askSome()
 		}
 	}
 }
 
-// askFew asks about some of what is missing in the state published last, or else in the open transaction. It
-// reports whether that is nothing.
-func (c *catcher) askFew() (whole bool) {
+// askSome asks about a few missing entries of the published state, or else of the open transaction.
+// It reports whether none is missing.
+func (c *catcher) askSome() (caughtUp bool) {
 	s := c.s
 	s.mu.Lock()
-	if s.core.whole(c.d) {
+	if s.core.caughtUp(c.d) {
 		s.mu.Unlock()
 		return true
 	}
-	few := s.core.fewMissing(c.d)
-	if c.passes < mostPasses {
+	batch := s.core.missingBatch(c.d)
+	if c.passes < maxPasses {
 		s.mu.Unlock()
-		c.ask(few, mostFew, brief)
+		c.ask(batch, smallBatch, brief)
 		return c.fill()
 	}
-	unlock := time.AfterFunc(brief, s.mu.Unlock) // if a call sleeps
-	c.ask(few, mostFew, brief/2)
+	unlock := time.AfterFunc(brief, s.mu.Unlock) // for a call that sleeps
+	c.ask(batch, smallBatch, brief/2)
 	if !unlock.Stop() {
 		return c.fill()
 	}
 	return c.fillAndUnlock()
 }
 
-// fewMissing are some entries about which an index is to be asked, loaded: more than mostFew if there are
-// more.
-func (c *Core) fewMissing(d *definition) iter.Seq[unasked] {
-	var few []unasked
+// missingBatch loads entries that an index misses: more than smallBatch if there are more.
+func (c *Core) missingBatch(d *definition) iter.Seq[missingEntry] {
+	var batch []missingEntry
 	for s := range c.states() {
 		for u := range s.missing(d) {
-			if few = append(few, u); len(few) > mostFew {
+			if batch = append(batch, u); len(batch) > smallBatch {
 				break
 			}
 		}
-		if len(few) > 0 {
+		if len(batch) > 0 {
 			break
 		}
 	}
-	return slices.Values(few)
+	return slices.Values(batch)
 }
 
-// ask asks about so many objects, for a while, and reports whether there were any.
-func (c *catcher) ask(of iter.Seq[unasked], most int, while time.Duration) (some bool) {
+// ask asks about at most most objects, for at most the given time. It reports whether there were
+// any.
+func (c *catcher) ask(of iter.Seq[missingEntry], most int, while time.Duration) (some bool) {
 	until, end := time.Now().Add(while), true
 	for u := range of {
-		if c.stop() || some && (len(c.known) == most || !time.Now().Before(until)) {
+		if c.stop() || some && (len(c.answers) == most || !time.Now().Before(until)) {
 			end = false
 			break
 		}
@@ -104,23 +104,23 @@ func (c *catcher) ask(of iter.Seq[unasked], most int, while time.Duration) (some
 	if some && end {
 		c.passes++
 	}
-	c.late.now.Store(nil)
+	c.pending.current.Store(nil)
 	return some
 }
 
 // call asks about one entry.
-func (c *catcher) call(u unasked) {
-	q := &question{c.d.name, u.entry.Key(), time.Now()}
-	c.late.now.Store(q)
+func (c *catcher) call(u missingEntry) {
+	q := &indexCall{c.d.name, u.entry.Key(), time.Now()}
+	c.pending.current.Store(q)
 	c.watch.Begin(q)
-	c.at = &u.learned
+	c.current = &u.slotAnswer
 	u.answer = c.d.ask(u.entry)
-	c.at = nil
+	c.current = nil
 	c.watch.End()
-	c.known = append(c.known, u.learned)
+	c.answers = append(c.answers, u.slotAnswer)
 	switch took := time.Since(q.began); {
 	case took < brief:
-		c.d.quick()
+		c.d.countQuick()
 		return
 	case took >= overdue.After || c.d.probation.Load() > 0:
 		c.d.probation.Store(probation)
@@ -128,30 +128,30 @@ func (c *catcher) call(u unasked) {
 	c.passes = 0
 }
 
-// fill has the store take over what the index said. It reports whether nothing is missing any more.
-func (c *catcher) fill() (whole bool) {
+// fill stores the answers. It reports whether nothing is missing any more.
+func (c *catcher) fill() (caughtUp bool) {
 	c.s.mu.Lock()
 	return c.fillAndUnlock()
 }
 
-func (c *catcher) fillAndUnlock() (whole bool) {
-	aside := c.s.fillLocked(c.d, c.known)
-	whole = c.s.core.whole(c.d)
+func (c *catcher) fillAndUnlock() (caughtUp bool) {
+	any := c.s.fillLocked(c.d, c.answers)
+	caughtUp = c.s.core.caughtUp(c.d)
 	c.s.mu.Unlock()
-	c.known = nil
-	c.s.tellAside(aside)
-	return whole
+	c.answers = nil
+	c.s.reportRejected(any)
+	return caughtUp
 }
 
-// end has another goroutine go on where the function has ended this one.
+// end continues in another goroutine if the function has ended this one (runtime.Goexit).
 func (c *catcher) end() {
 	c.watch.Stop()
 	b := &c.s.bounded
-	if c.at == nil || b.closed.Load() {
+	if c.current == nil || b.closed.Load() {
 		return
 	}
-	c.at.err = &IndexError{Index: c.d.name, Err: run.ErrGoexit}
-	next := &catcher{s: c.s, d: c.d, late: c.late, stop: b.closed.Load, known: append(c.known, *c.at)}
+	c.current.err = &IndexError{Index: c.d.name, Err: run.ErrGoexit}
+	next := &catcher{s: c.s, d: c.d, pending: c.pending, stop: b.closed.Load, answers: append(c.answers, *c.current)}
 	b.tasks.Go(func() {
 		if !next.fill() {
 			next.run()

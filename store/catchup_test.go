@@ -13,9 +13,9 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// TestCatchUpEnds: with Close and RemoveIndex the calls end with the one that runs, however many are missing,
-// and what the function has said is taken over meanwhile.
-func TestCatchUpEnds(t *testing.T) {
+// TestCatchUpEndsWithTheRunningCall: after Close or RemoveIndex only the running call is finished, however many are
+// missing. Answers given in the meantime are stored.
+func TestCatchUpEndsWithTheRunningCall(t *testing.T) {
 	for _, end := range []string{"close", "remove"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := New(Options{Check: true})
@@ -48,9 +48,9 @@ func TestCatchUpEnds(t *testing.T) {
 	}
 }
 
-// TestCatchUpExits: a function that ends its goroutine has failed on the object, also beside the writer
-// and in AddIndex, and is asked about the others.
-func TestCatchUpExits(t *testing.T) {
+// TestIndexFunctionThatExitsRejectsTheObject: a function that ends its goroutine has failed on that object, also beside the
+// writer and in AddIndex. It is still asked about the others.
+func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		exits := func(e *Entry) ([]string, error) {
@@ -86,8 +86,8 @@ func TestCatchUpExits(t *testing.T) {
 	})
 }
 
-// TestCatchUpBesideWrites: an index catches up with a writer that is faster than its function.
-func TestCatchUpBesideWrites(t *testing.T) {
+// TestIndexCatchesUpWithAFastWriter: an index catches up with a writer that is faster than its function.
+func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 	for begin, pause := range map[string]time.Duration{"overrun": 500 * time.Microsecond, "added": 10 * time.Microsecond} {
 		t.Run(begin, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -131,11 +131,11 @@ func TestCatchUpBesideWrites(t *testing.T) {
 	}
 }
 
-// TestAlwaysSlow: a function that takes long for each object holds up the writer for a second once, and
-// later for a tenth of a second each time that its index has caught up, until it has become quick.
-func TestAlwaysSlow(t *testing.T) {
+// TestSlowIndexFunctionDelaysTheWriterBriefly: a function that is slow on each object delays the writer for a second once. Later
+// it costs a tenth of a second each time its index has caught up, until it is quick.
+func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := toldOverdue{begin: time.Now()}
+		told := overdueCalls{begin: time.Now()}
 		s := New(Options{Check: true, OnOverdue: told.add})
 		slow := &sleeper{sleep: map[string]time.Duration{"p": 1500 * time.Millisecond}}
 		mustIndexFunc(t, s, "slow", slow.index)

@@ -15,40 +15,39 @@ import (
 //	Old != nil, New == nil   it went; Last is its final state
 //	Old == nil, New == nil   it came and went before anyone could see it; Last is its final state
 //
-// New may be an entry that was set aside: then the object is there and cannot be used, and
-// New.Err says why.
+// New may be a rejected entry: the object exists and cannot be used, and New.Err says why.
 type Change struct {
 	Key object.Key
 	Old *Entry
 	New *Entry
-	// Last is the final state of an object that went: with the resourceVersion of the deletion,
-	// or, if Missed, as it was last seen.
+	// Last is the final state of a deleted object: with the resourceVersion of the deletion, or, if
+	// Missed, as last seen.
 	Last *Entry
-	// Unseen are the incarnations that came and went between Old and New, or Last, of which this change
-	// shows nothing else; nil, mostly: none. See Ended. What happened while nobody watched, so that a
-	// list told what had become of it, is not among them: a list shows one incarnation of a name.
+	// Unseen are the incarnations that came and went between Old and New, or Last. This change
+	// shows nothing else of them. Nil, the common case, means none. See Ended. Incarnations that
+	// ended while no watch was open are not among them: a list shows one incarnation of a name.
 	Unseen *object.Incarnations
 	// Initial marks the first list of the kind.
 	Initial bool
-	// Missed marks a deletion that nobody saw: the object was absent from a later list.
+	// Missed marks a deletion that no event reported: the object was absent from a later list.
 	Missed bool
-	// Resync marks a repeated look at an object that did not change; Old and New are the same entry.
+	// Resync marks an unchanged object that is reported once more; Old and New are the same entry.
 	Resync bool
-	// Reset marks what is reported after the server itself went back in time (a restored etcd):
-	// every object, whatever its version is compared to Old. Nobody should filter it out for
-	// having changed too little.
+	// Reset marks a change after the server itself went back in time (a restored etcd). Every
+	// object gets one, whatever its version is compared to Old. Filters should let it pass even if
+	// little changed.
 	Reset bool
 }
 
-// Deleted reports whether the object is gone after this change.
+// Deleted reports whether the object no longer exists after this change.
 func (c Change) Deleted() bool { return c.New == nil }
 
-// Replaced reports whether one object went and another of the same name came.
+// Replaced reports whether one object ended and another of the same name began.
 func (c Change) Replaced() bool { return c.Old != nil && c.New != nil && !c.Old.SameUID(c.New) }
 
-// Ended are the incarnations that this change is the end of, in the order in which they went: that of
-// Old if it is not that of New, those in Unseen, and that of Last. If more were merged into the change
-// than Unseen names, complete is false: then whoever waits for the end of one asks the server.
+// Ended returns the incarnations that this change ends, in the order in which they ended: that of
+// Old, if New has another; those in Unseen; and that of Last. If more were merged into the change
+// than Unseen names, complete is false. A caller that waits for the end of one then asks the server.
 func (c Change) Ended() (uids []types.UID, complete bool) {
 	after := c.New
 	if after == nil {
@@ -64,76 +63,76 @@ func (c Change) Ended() (uids []types.UID, complete bool) {
 	return uids, c.Unseen.Len() == len(c.Unseen.All())
 }
 
-// Changes are what a Commit changed. A list of any length costs a few bytes for each, and the entries are
-// made as they are yielded, from the states before and after the Commit, which it holds.
+// Changes are the result of a Commit. A list of any length costs a few bytes for each. Entries are
+// made as they are yielded, from the states before and after the Commit, which Changes holds.
 type Changes struct {
-	first   []Change
-	notes   []note
-	implied bool // all in the new state are new; notes are of others
-	initial bool
-	was, is *Snapshot
+	rejections []Change
+	pending    []pendingChange
+	allNew     bool // every object of the new state is new; pending lists others
+	initial    bool
+	was, is    *Snapshot
 }
 
-// Len is how many there are.
+// Len is the number of changes.
 func (c Changes) Len() int {
-	n := len(c.first)
-	if c.implied {
+	n := len(c.rejections)
+	if c.allNew {
 		n += c.is.Len()
 	}
-	for _, note := range c.notes {
-		if !c.implied || note.flags&noteGone != 0 {
+	for _, note := range c.pending {
+		if !c.allNew || note.flags&changeDeleted != 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// All yields them, in their order. Each time the entries are made anew.
+// All yields the changes, in order. Each call makes the entries anew.
 func (c Changes) All() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		for _, ch := range c.first {
+		for _, ch := range c.rejections {
 			if !yield(ch) {
 				return
 			}
 		}
-		for _, n := range c.notes {
-			if c.implied && n.flags&noteGone == 0 {
-				continue // below, among the others
+		for _, n := range c.pending {
+			if c.allNew && n.flags&changeDeleted == 0 {
+				continue // yielded below
 			}
 			if !yield(c.change(n)) {
 				return
 			}
 		}
-		if !c.implied {
+		if !c.allNew {
 			return
 		}
 		for slot := range c.is.keys.All() {
-			if !yield(c.change(note{slot: slot})) {
+			if !yield(c.change(pendingChange{slot: slot})) {
 				return
 			}
 		}
 	}
 }
 
-// change is what a note says.
-func (c Changes) change(n note) Change {
+// change returns the Change of a pending change.
+func (c Changes) change(n pendingChange) Change {
 	ch := Change{
-		Unseen: n.passed, Initial: c.initial, Missed: n.flags&noteMissed != 0, Resync: n.flags&noteResync != 0, Reset: n.flags&noteReset != 0,
+		Unseen: n.passed, Initial: c.initial, Missed: n.flags&changeMissed != 0, Resync: n.flags&changeResync != 0, Reset: n.flags&changeReset != 0,
 	}
 	last := n.last
 	switch {
-	case n.flags&noteGone != 0:
+	case n.flags&changeDeleted != 0:
 	case ch.Resync:
 		last = c.is.entry(n.slot, nil)
 		ch.New, ch.Old = last, last
 	default:
-		if last = n.fresh; last == nil || c.is.asides.Get(n.slot) != nil {
+		if last = n.newest; last == nil || c.is.rejected.Get(n.slot) != nil {
 			last = c.is.entry(n.slot, nil)
 		}
 		ch.New = last
 	}
 	if !n.unseen && !ch.Resync {
-		var key *object.Key // of the state before, in the same strings
+		var key *object.Key // reuse the strings of the newer entry's key
 		if last != nil {
 			key = &last.key
 		}

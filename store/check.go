@@ -8,17 +8,17 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
-// check has a copy of all that was packed, by the bytes that it became, and compares.
+// check keeps a copy of every packed object, by its packed bytes, and compares.
 type check struct{ copies map[string]*copied }
 
 type copied struct {
-	raw   []byte // nil: it was set aside
-	times int    // that it was written
+	raw   []byte // nil: rejected
+	times int    // number of records with these bytes
 }
 
 func newCheck() *check { return &check{map[string]*copied{}} }
 
-// put keeps what was written as b, and compares it with what the entry says.
+// put keeps the source of the record b, and compares it with the entry.
 func (c *check) put(b, raw []byte, e *Entry) {
 	was := c.copies[string(b)]
 	if was == nil {
@@ -26,12 +26,12 @@ func (c *check) put(b, raw []byte, e *Entry) {
 		c.copies[string(b)] = was
 	}
 	was.times++
-	if e.aside == nil {
+	if e.rejected == nil {
 		was.compare(e)
 	}
 }
 
-// drop forgets what no state to come has.
+// drop removes the copy of a record that no later state uses.
 func (c *check) drop(chunks heap.Chunks, p heap.Place) {
 	chunks.Read(p, func(b []byte) {
 		was := c.copies[string(b)]
@@ -44,19 +44,19 @@ func (c *check) drop(chunks heap.Chunks, p heap.Place) {
 	})
 }
 
-// compare panics if a stored entry is not what came.
+// compare panics if a stored entry differs from its source.
 func (was *copied) compare(e *Entry) {
 	got, err := e.unpack(nil, e.record.meta().object)
 	if err != nil || !bytes.Equal(got, was.raw) {
-		panic(fmt.Sprintf("store: %s is not what came: %v\n%q\n%q", e.key, err, got, was.raw))
+		panic(fmt.Sprintf("store: %s differs from its source: %v\n%q\n%q", e.key, err, got, was.raw))
 	}
 	if h, err := e.Compact().Raw().Header(); err != nil || h.Key != e.key || h.UID != e.UID() || h.ResourceVersion != e.ResourceVersion() || h.Generation != e.Generation() {
-		panic(fmt.Sprintf("store: the header of %s is not what came: %v %+v", e.key, err, h))
+		panic(fmt.Sprintf("store: the header of %s differs from its source: %v %+v", e.key, err, h))
 	}
 }
 
-// all compares what is published with what came: all of it, or some twenty. Over the commits of a test
-// each record has its turn.
+// all compares the published records with their sources: all of a small store, or some twenty. Over
+// the commits of a test every record is likely to be compared.
 func (c *check) all(core *Core) {
 	s := core.published
 	rate := float64(20) / float64(s.Len()+1)
@@ -71,7 +71,7 @@ func (c *check) all(core *Core) {
 		if was == nil {
 			panic(fmt.Sprintf("store: the record of slot %d has changed", slot))
 		}
-		if e := s.load(slot, nil); e.aside == nil {
+		if e := s.load(slot, nil); e.rejected == nil {
 			was.compare(e)
 		}
 	}

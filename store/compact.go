@@ -8,19 +8,20 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// mover is how compaction sees a transaction: it changes where records are.
-type mover struct{ w *work }
+// mover lets the heap's compaction update the places of records in a transaction.
+type mover struct{ w *transaction }
 
 func (m mover) Place(slot uint32) heap.Place { return m.w.records.Get(slot) }
 
 func (m mover) Move(slot uint32, to heap.Place) { m.w.records.Set(m.w.owner, slot, to) }
 
-// compactStep are the bytes that one step of Compact copies, about.
+// compactStep is about how many bytes one step of Compact copies.
 const compactStep = 256 << 10
 
-// Compact makes the next version smaller: one step of about a millisecond, during which writers wait
-// and readers do not. It reports whether there is more to do. Writing does most of it; call it while
-// there is nothing to write, until it returns false. It does nothing while a Txn is open.
+// Compact makes the next version smaller, in one step of about a millisecond. Writers wait for the
+// step; readers do not. It reports whether there is more to do. Commits do most of the compaction.
+// Call Compact while nothing is written, until it returns false. It does nothing while a Txn is
+// open.
 func (s *Store) Compact() (more bool) {
 	if !s.writer.TryLock() {
 		return false
@@ -33,42 +34,44 @@ func (s *Store) Compact() (more bool) {
 
 // Compact is Store.Compact.
 func (c *Core) Compact() (more bool) {
-	if c.work != nil || !c.heap.Wasteful() {
+	if c.txn != nil || !c.heap.Wasteful() {
 		return false
 	}
-	w := &work{state: c.published.fork(), owner: new(cow.Owner)}
+	w := &transaction{state: c.published.fork(), owner: new(cow.Owner)}
 	more = c.heap.Compact(mover{w}, compactStep)
 	w.chunks = c.heap.Chunks()
 	c.replace(w.state)
 	return more
 }
 
-// replace publishes a state of the same content.
+// replace publishes a state with the same content.
 func (c *Core) replace(s state) {
 	snap := *c.published
 	snap.state = s
 	c.published = &snap
 }
 
-// An object keeps its slot for as long as it is there. So when most objects have gone, those that are
-// left stand far apart: a leaf of a table stays for one of them, and a page of memory for one leaf.
-// Rebuild gives them the first slots, in the order of keys, and tables and chunks made for so many.
+// An object keeps its slot while it exists. After most objects were deleted, the others are far
+// apart: one of them keeps a leaf of a table, and one leaf a page of memory. Rebuild moves them to
+// the first slots, in the order of keys, with tables and chunks of the right size.
 
-// fewSlots are never worth it.
-const fewSlots = 512
+// minRebuildSlots is the number of slots below which Rebuild is never worth it.
+const minRebuildSlots = 512
 
-// Sparse reports whether there is something to do for Rebuild.
+// Sparse reports whether Rebuild has something to do.
 func (s *Store) Sparse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.core.sparse()
 }
 
-func (c *Core) sparse() bool { return c.work == nil && int(c.slots) > 2*c.published.Len()+fewSlots }
+func (c *Core) sparse() bool {
+	return c.txn == nil && int(c.slots) > 2*c.published.Len()+minRebuildSlots
+}
 
-// Rebuild makes a store smaller of whose objects most have gone, and reports whether it did. What is
-// left is copied beside what is in use, so nobody waits for it; if something is written meanwhile the
-// copy is thrown away. Call it when nothing has been written for a while.
+// Rebuild compacts a store that has lost most of its objects, and reports whether it did. It copies
+// the objects beside the published state, so nothing waits for it. A write in the meantime discards
+// the copy. Call Rebuild when nothing has been written for a while.
 func (s *Store) Rebuild() bool {
 	s.mu.Lock()
 	was, slots, sparse := s.core.published, s.core.slots, s.core.sparse()
@@ -81,8 +84,8 @@ func (s *Store) Rebuild() bool {
 	return s.exchange(was, is, h)
 }
 
-// exchange publishes a state that has the content of the one before, in a heap of its own, if that is
-// still the last when nobody writes.
+// exchange publishes is, with its own heap, in place of was. It does nothing if was is no longer
+// the published state.
 func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -97,38 +100,38 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 	return ok
 }
 
-// rebuilt is the same content in the first slots, in the order of keys, and in another heap; slots is
-// how many there were.
+// rebuilt returns the same content in the first slots, in the order of keys, and in heap h. slots
+// is the number of slots before.
 func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
-	o, names, n := new(cow.Owner), make(renamed, slots), uint32(0)
+	o, names, n := new(cow.Owner), make(slotMap, slots), uint32(0)
 	is := s.fork()
-	is.keys, is.records, is.asides, is.guesses = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newGuesses()
+	is.keys, is.records, is.rejected, is.hints = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newSlotTable()
 	for was := range s.keys.All() {
 		is.keys.Append(o, n)
 		s.chunks.Read(s.records.Get(was), func(b []byte) {
 			place, err := h.Put(n, b)
 			if err != nil {
-				panic(fmt.Errorf("store: rebuild: %w", err)) // there was room for more
+				panic(fmt.Errorf("store: rebuild: %w", err)) // h holds less than the heap before
 			}
 			is.records.Set(o, n, place)
 		})
-		is.asides.Set(o, n, s.asides.Get(was))
+		is.rejected.Set(o, n, s.rejected.Get(was))
 		names[was] = n
 		n++
 	}
 	is.chunks = h.Chunks()
-	is.learn()
+	is.fillHints()
 	for i := range is.indexes {
 		is.indexes[i] = s.indexes[i].rebuilt(o, names)
 	}
 	return is
 }
 
-// renamed are slots by what they were before. Where no object was it says nothing.
-type renamed []uint32
+// slotMap maps former slots to new ones. Entries of empty slots are meaningless.
+type slotMap []uint32
 
-// rebuilt is the same index of slots that are named anew.
-func (x *index) rebuilt(o *cow.Owner, names renamed) index {
+// rebuilt returns the same index with new slot numbers.
+func (x *index) rebuilt(o *cow.Owner, names slotMap) index {
 	is := index{definition: x.definition, found: newTable(postingBefore), missed: x.missed, pending: x.pending}
 	for was := range x.missing.All() {
 		is.missing.Set(o, names[was], true)
@@ -149,7 +152,7 @@ func (x *index) rebuilt(o *cow.Owner, names renamed) index {
 	return is
 }
 
-// forgetSlots forgets the groups of those who stayed alone: they name a slot.
+// forgetSlots deletes the groups without a template: they name a slot.
 func (p *packing) forgetSlots() {
 	for key, g := range p.groups {
 		if g.template == nil {
@@ -158,8 +161,8 @@ func (p *packing) forgetSlots() {
 	}
 }
 
-// ReleaseBuffers lets go of what makes writing faster, up to a megabyte: it is made again when something
-// is written. Call it when nothing has been written for a while.
+// ReleaseBuffers drops the buffers of the writer, up to a megabyte. The next write makes new ones.
+// Call it when nothing has been written for a while.
 func (s *Store) ReleaseBuffers() {
 	if !s.writer.TryLock() {
 		return
@@ -168,6 +171,6 @@ func (s *Store) ReleaseBuffers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.core
-	c.packing.packer, c.packing.recent = pack.Packer{MaxIndex: mostIndex}, recents{}
-	c.buf, c.packed, c.key, c.held.record = nil, nil, nil, nil
+	c.packing.packer, c.packing.cache = pack.Packer{MaxIndex: maxIndexBytes}, templateCache{}
+	c.buf, c.packed, c.key, c.peeked.record = nil, nil, nil, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// much is a store of n objects, one of them set aside, and what they were made of.
-func much(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
+// bigStore returns a store of n objects, one of them rejected, and their sources.
+func bigStore(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 	m := &maker{r: rand.New(rand.NewPCG(7, 7))}
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
@@ -35,7 +35,7 @@ func much(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 	return s, m, model
 }
 
-// holds fails unless a snapshot has what a model has, in each index too.
+// holds fails unless a snapshot and each of its indexes has the content of a model.
 func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
 	t.Helper()
 	last := object.Key{}
@@ -75,13 +75,13 @@ func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
 			}
 		}
 	}
-	usable := n - snap.aside
+	usable := n - snap.rejectedCount
 	if indexed["app"] != usable || indexed["both"] != 2*usable {
 		t.Fatalf("%v are indexed of %d objects", indexed, usable)
 	}
 }
 
-// leaves counts what a table takes.
+// leaves counts the leaves of the tables.
 func leaves(s *Snapshot) int {
 	groups := map[uint32]struct{}{}
 	for slot := range s.records.All() {
@@ -90,11 +90,11 @@ func leaves(s *Snapshot) int {
 	return len(groups)
 }
 
-// When most has gone what is left is put together: nothing but the memory is another, and states
-// before it stay what they were.
-func TestRebuild(t *testing.T) {
+// After most objects are deleted, Rebuild compacts the rest. Only the memory changes, and earlier
+// snapshots stay as they were.
+func TestRebuildChangesOnlyMemory(t *testing.T) {
 	const n = 2000
-	s, m, model := much(t, n)
+	s, m, model := bigStore(t, n)
 	before, whole := s.Snapshot(), map[object.Key][]byte{}
 	if s.Sparse() || s.Rebuild() {
 		t.Error("a full store is sparse")
@@ -123,11 +123,11 @@ func TestRebuild(t *testing.T) {
 	if got, want := leaves(is), (len(model)+63)/64; got != want {
 		t.Errorf("%d leaves, want %d", got, want)
 	}
-	if lines := is.guesses.lines.Load(); lines == nil || len(*lines) != linesFor(len(model)) {
+	if lines := is.hints.buckets.Load(); lines == nil || len(*lines) != bucketsFor(len(model)) {
 		t.Errorf("%d keys are not guessed", len(model))
 	}
-	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.aside != 1 {
-		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.aside, sparse.Version(), sparse.bytes, sparse.aside)
+	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.rejectedCount != 1 {
+		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.rejectedCount, sparse.Version(), sparse.bytes, sparse.rejectedCount)
 	}
 	for range 2 {
 		holds(t, is, model)
@@ -137,7 +137,7 @@ func TestRebuild(t *testing.T) {
 		}
 		runtime.GC()
 	}
-	for i := range 200 { // it goes on
+	for i := range 200 { // writing goes on
 		key, raw := m.object(m.r.IntN(2 * n))
 		txn := s.Begin()
 		if i%3 == 0 {
@@ -162,8 +162,8 @@ func TestRebuild(t *testing.T) {
 	runtime.KeepAlive(before)
 }
 
-// An object that changes after its store was rebuilt is still the only one of its group, and makes
-// no template of itself.
+// An object that changes after Rebuild is still the only one of its group, and does not become its
+// own template.
 func TestRebuildKeepsGroups(t *testing.T) {
 	s := New(Options{})
 	put := func(i, version int) {
@@ -193,9 +193,9 @@ func TestRebuildKeepsGroups(t *testing.T) {
 	}
 }
 
-// A store that has rested holds less and packs what comes as it did before.
-func TestReleaseBuffers(t *testing.T) {
-	s, m, model := much(t, 500)
+// After ReleaseBuffers a store holds less, and packs new objects as before.
+func TestReleaseBuffersKeepsPacking(t *testing.T) {
+	s, m, model := bigStore(t, 500)
 	indexes := s.core.packing.packer.IndexSize()
 	txn := s.Begin()
 	s.ReleaseBuffers()
@@ -221,9 +221,9 @@ func TestReleaseBuffers(t *testing.T) {
 	}
 }
 
-// What was written meanwhile wins.
-func TestRebuildGivesWay(t *testing.T) {
-	s, m, model := much(t, 2000)
+// A write during Rebuild wins.
+func TestAWriteDuringRebuildWins(t *testing.T) {
+	s, m, model := bigStore(t, 2000)
 	txn := s.Begin()
 	for i := range 1900 {
 		key, _ := m.object(i)
@@ -249,10 +249,10 @@ func TestRebuildGivesWay(t *testing.T) {
 	holds(t, s.Snapshot(), model)
 }
 
-// Readers beside it see whole states.
+// Readers beside Rebuild see consistent states.
 func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 	const n = 1100
-	s, m, _ := much(t, n)
+	s, m, _ := bigStore(t, n)
 	var keys []object.Key
 	for i := range n {
 		key, _ := m.object(i)
@@ -290,7 +290,7 @@ func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 			txn.Delete(keys[i], nil)
 		}
 		txn.Commit()
-		all.Go(func() { // another one, which is in its way
+		all.Go(func() { // a second writer that conflicts with it
 			txn := s.Begin()
 			txn.Resync(keys[0])
 			txn.Commit()

@@ -33,8 +33,8 @@ func sumOne(e *Entry) uint64 {
 	return maphash.Comparable(seed, [3]string{e.key.String(), e.ResourceVersion(), e.Header().Labels["app"]})
 }
 
-// Contracts 1 and 4: readers at full speed beside a writer; whichever snapshot they catch equals
-// the model at its version, in the objects and in every index.
+// Readers at full speed beside a writer: every snapshot equals the model at its version, in the
+// objects and in every index.
 func TestReadersBesideAWriter(t *testing.T) {
 	commits := 150
 	if os.Getenv("FLYBALL_LONG") != "" {
@@ -130,7 +130,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		}
 		models.Store(s.Snapshot().Version()+1, want)
 		txn.Commit()
-		switch i % 20 { // an index that comes and goes is a new state of the same objects
+		switch i % 20 { // adding or removing an index publishes a new state of the same objects
 		case 5:
 			models.Store(s.Snapshot().Version()+1, want)
 			mustIndex(t, s, "again", ByNamespace())
@@ -145,7 +145,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 	readers.Wait()
 }
 
-// An iteration that is held open holds nobody up, and goes on over the state it began with.
+// An open iteration blocks nothing, and continues over the state it began with.
 func TestIterationHeldOpen(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
@@ -180,7 +180,7 @@ func TestIterationHeldOpen(t *testing.T) {
 	}
 }
 
-// AddIndex from many goroutines while the writer writes: each is built over exactly what is there.
+// AddIndex runs in many goroutines beside the writer: each index covers exactly the stored objects.
 func TestIndexesAddedBesideAWriter(t *testing.T) {
 	s := New(Options{Check: true})
 	var wg sync.WaitGroup
@@ -243,8 +243,8 @@ func TestOneTxnAtATime(t *testing.T) {
 	}
 }
 
-// What is replaced or deleted is let go, by the trees and by the transaction.
-func TestMemoryIsReleased(t *testing.T) {
+// The trees and the transaction free replaced and deleted objects.
+func TestReplacedObjectsAreCollected(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	const n = 3000

@@ -3,21 +3,21 @@ package store
 import "github.com/flyball-io/flyball/internal/cow"
 
 // Cond is a condition on indexes, made by Is, And and Or. It is immutable, belongs to no store and
-// can be used again.
+// can be reused.
 type Cond interface {
-	// check reports an index that s does not have, or that is pending.
+	// check returns the error of a missing or pending index.
 	check(s *Snapshot) error
 	// open starts a walk over the slots that meet the condition. check has passed.
 	open(s *state) cursor
 }
 
-// Is is met by the objects that an index finds under value.
+// Is is met by the objects that an index has under value.
 func Is(index, value string) Cond { return is{index, value} }
 
-// And is met by the objects that meet every one of conds; by all objects if there is none.
+// And is met by the objects that meet every one of conds. With no conds every object meets it.
 func And(conds ...Cond) Cond { return and(conds) }
 
-// Or is met by the objects that meet at least one of conds; by no object if there is none.
+// Or is met by the objects that meet at least one of conds. With no conds no object meets it.
 func Or(conds ...Cond) Cond { return or(conds) }
 
 type (
@@ -73,31 +73,31 @@ func openAll(conds []Cond, s *state) []cursor {
 
 // cursor walks over slots in the order of their keys.
 type cursor interface {
-	// seek returns the first slot whose key is not before from, or if past, that is behind it; false
-	// if there is none. What is asked for must not go backwards from call to call.
+	// seek returns the first slot whose key is at or behind from; only behind it if past is set. It
+	// returns false if there is none. Successive calls must not move backwards.
 	seek(from []byte, past bool) (slot uint32, ok bool)
 }
 
-// found walks over what is sorted by key: the objects of one value, or all.
+// found walks over slots sorted by key: those of one index value, or all.
 type found struct {
 	s     *state
 	slots cow.Tree
 	it    cow.Iter
-	on    bool // it stands somewhere
+	on    bool // it points to a slot
 	ended bool
 }
 
 func (c *found) seek(from []byte, past bool) (uint32, bool) {
 	if !c.on && !c.ended {
 		c.it = c.slots.Iter()
-		c.move(c.it.Seek(c.s.at(from)))
+		c.move(c.it.Seek(c.s.probe(from)))
 	} else if c.behind(from, past) {
-		c.move(c.it.Next()) // as that is often enough; if not, a jump
+		c.move(c.it.Next()) // often enough; otherwise seek
 		if c.behind(from, past) {
-			c.move(c.it.Seek(c.s.at(from)))
+			c.move(c.it.Seek(c.s.probe(from)))
 		}
 	}
-	if c.behind(from, past) { // it stands at from
+	if c.behind(from, past) { // it is at from
 		c.move(c.it.Next())
 	}
 	if c.ended {
@@ -106,7 +106,7 @@ func (c *found) seek(from []byte, past bool) (uint32, bool) {
 	return c.it.ID(), true
 }
 
-// behind reports whether it stands before what is asked for.
+// behind reports whether the iterator is before the requested key.
 func (c *found) behind(from []byte, past bool) bool {
 	if c.ended {
 		return false
@@ -117,12 +117,12 @@ func (c *found) behind(from []byte, past bool) bool {
 
 func (c *found) move(ok bool) { c.on, c.ended = ok, !ok }
 
-// all walks over the slots that every one of several cursors has. They leap over each other, so
-// the work is bounded by the one with the fewest.
+// all walks over the slots that every one of several cursors has. Each cursor seeks the key of the
+// others, so the work is bounded by the smallest.
 type all struct {
 	s   *state
 	of  []cursor
-	key []byte // of the slot at hand
+	key []byte // of the current slot
 }
 
 func (c *all) seek(from []byte, past bool) (uint32, bool) {

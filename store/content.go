@@ -7,34 +7,35 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// sameContent reports whether e, of the version that a slot holds, also says what that says. A server may
-// show one version in another way: after a default of the kind or a conversion was changed.
+// sameContent reports whether e has the same content as the stored entry of the same version. A
+// server may show one version in another way after a default of the kind, or a conversion, was
+// changed.
 func (c *Core) sameContent(slot uint32, held, e *Entry) bool {
-	if e.aside != nil || held.aside != nil {
-		return true // there is nothing to compare
+	if e.rejected != nil || held.rejected != nil {
+		return true // nothing to compare
 	}
 	if e.raw == nil && bytes.Equal(held.record, e.record) {
-		return true // it came from here
+		return true // it came from this store
 	}
 	was, is := held.record.meta(), e.record.meta()
 	if sameDigests(&was, &is, len(e.raw)) {
 		return true
 	}
-	w := c.work
+	w := c.txn
 	var kind, template uint32
 	w.record(slot, func(k, t uint32, _ record) { kind, template = k, t })
 	b, err := w.templates.Get(template).unpack(c.content[:0], was.object)
 	if err != nil {
-		return false // e is taken
+		return false // store e
 	}
-	if c.content = b; cap(b) > mostKept {
+	if c.content = b; cap(b) > maxKeptBuffer {
 		c.content = nil
 	}
 	return wire.Same(wire.Raw{Kind: w.kinds[kind], Encoding: was.encoding(), Bytes: b}, e.Raw())
 }
 
-// sameDigests reports whether two states of one version are the same by their digests and the length of the
-// object. What is in none of the digests is metadata, which a server keeps as it was written.
+// sameDigests reports whether two states of one version are equal by their digests and the length
+// of the object. The digests leave out only metadata that a server keeps as it was written.
 func sameDigests(held, e *meta, size int) bool {
 	if held.flags != e.flags || held.digest != e.digest || held.generation != e.generation || held.deletion != e.deletion {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// shown is a state of an object as a server may show it.
+// shown returns a state of an object as a server may show it.
 func shown(t *testing.T, name string, version int, rest string) *Entry {
 	t.Helper()
 	e, err := NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,
@@ -20,8 +20,9 @@ func shown(t *testing.T, name string, version int, rest string) *Entry {
 	return e
 }
 
-// Other content at the version that is held is taken and told, as an update; the same content is not.
-func TestOtherContentAtOneVersion(t *testing.T) {
+// Different content of the stored version is stored and reported as an update; equal content is
+// not.
+func TestOtherContentAtOneVersionIsStored(t *testing.T) {
 	for _, relist := range []bool{true, false} {
 		s := New(Options{Check: true})
 		if err := s.AddIndex("on", ByLabel("on")); err != nil {

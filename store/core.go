@@ -12,67 +12,68 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// Options of a store. The zero value works.
+// Options configure a store. The zero value works.
 type Options struct {
 	// Resource names the kind in errors.
 	Resource schema.GroupResource
-	// ClusterScoped says that objects of the kind have no namespace: reads by key then ignore the
+	// ClusterScoped says that objects of the kind have no namespace. Reads by key then ignore the
 	// namespace of the key.
 	ClusterScoped bool
-	// Recycle is given the bytes of entries that were put, when they are packed: whoever sets it must
-	// not use entries any more that were put. It is not given those of entries that an Indexer saw which
-	// is not of this package. Nil: all are left to the garbage collector.
+	// Recycle receives the bytes of entries that were Put, once they are packed. A caller that sets
+	// it must not use entries after Put. Bytes of an entry that a foreign Indexer saw are not
+	// passed to it. Nil leaves all bytes to the garbage collector.
 	Recycle func([]byte)
-	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default they are
-	// outside of it where the system lets them be: see Stats.OffHeap.
+	// GoHeap keeps the records in the Go heap, where GOMEMLIMIT and GOGC count them. By default
+	// they are outside it where the system allows that: see Stats.OffHeap.
 	GoHeap bool
-	// OnOverdue is told of a call of an index function that has run for a second, once for each, on a
-	// goroutine of its own. It may not write to the store. Nil: nobody is.
+	// OnOverdue is called once for each call of an index function that has run for a second, on a
+	// goroutine of its own. It must not write to the store. Nil reports nothing.
 	OnOverdue func(index string, key object.Key, began time.Time)
-	// OnAside is told that objects were set aside outside of a transaction, since an index function
-	// failed on them: the next Commit reports it. Nil: nobody is.
+	// OnAside is called when an index function failed on objects outside a transaction and rejected
+	// them. The next Commit reports them. Nil reports nothing.
 	OnAside func()
-	// Check compares each record with what it was made of, when it is written and at random later,
-	// and overwrites the memory of records that nobody has any more. It costs time and memory: for tests. The
+	// Check compares each record with its source, when it is written and at random later. It also
+	// overwrites the memory of unreferenced records. It costs time and memory: use it in tests. The
 	// build tag flyball_check turns it on everywhere.
 	Check bool
 }
 
-// Core is the store without its lock: the published Snapshot, and at most one open transaction.
-// Store wraps it and says what each call means; see Txn. It is for one goroutine at a time, but
-// the Snapshots it gives out are for any number, and for as long as wanted.
+// Core is the store without its locks: the published Snapshot, and at most one open transaction.
+// Store wraps it and documents each call; see Txn. A Core is for one goroutine at a time. Its
+// Snapshots are for any number of goroutines, without a time limit.
 type Core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
 	published *Snapshot
-	work      *work
-	over      *work    // the last one, to be used again
-	slots     uint32   // that were ever used
-	free      []uint32 // those that are not
-	// asides are changes made by AddIndex, which the next Commit reports.
-	asides []Change
-	// high is the highest resourceVersion of any state committed, since the last reset.
+	txn       *transaction
+	reusable  *transaction // maps and slices of the last transaction, for reuse
+	slots     uint32       // number of slots in use or free
+	free      []uint32     // the free list of slots
+	// rejections are the Changes of objects that AddIndex or a late index function rejected. The
+	// next Commit reports them.
+	rejections []Change
+	// high is the highest resourceVersion of any committed state, since the last reset.
 	high        version
 	stale       uint64
-	buf, packed []byte // of the record at hand
-	key         []byte // of the object at hand
-	held        Entry  // see peek
-	content     []byte // of the object that is compared; see sameContent
+	buf, packed []byte // buffers for the current record
+	key         []byte // buffer for the current key
+	peeked      Entry  // see peek
+	content     []byte // buffer for the object that is compared; see sameContent
 	terms       []terms
 	check       *check
-	// bounded asks the index of a user, and gives up waiting for it after a while. Nil: nobody gives up.
-	bounded func(d *definition, e *Entry) (answer, *asked)
+	// bounded calls a user's index function with a time limit. Nil waits without a limit.
+	bounded func(d *definition, e *Entry) (answer, *boundedCall)
 }
 
 // NewCore returns an empty store.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: mostIndex}}}
+	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: maxIndexBytes}}}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
 	c.heap = c.newHeap()
-	c.published = &Snapshot{state: state{guesses: newGuesses()}, opts: &c.opts}
+	c.published = &Snapshot{state: state{hints: newSlotTable()}, opts: &c.opts}
 	return c
 }
 
@@ -80,37 +81,37 @@ func (c *Core) newHeap() *heap.Heap {
 	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.Check})
 }
 
-// Snapshot is the state published last.
+// Snapshot returns the state published last.
 func (c *Core) Snapshot() *Snapshot { return c.published }
 
 // Begin opens a transaction and discards one that is open.
 func (c *Core) Begin() {
 	c.Discard()
-	w := c.over
-	if c.over = nil; w == nil {
-		w = &work{noted: map[uint32]int{}, gone: map[object.Key]uint32{}, dead: map[object.Key]int{}, uses: map[uint32]int32{}}
+	w := c.reusable
+	if c.reusable = nil; w == nil {
+		w = &transaction{bySlot: map[uint32]int{}, deleted: map[object.Key]uint32{}, unseen: map[object.Key]int{}, uses: map[uint32]int32{}}
 	}
 	w.state, w.owner, w.high = c.published.fork(), new(cow.Owner), c.high
-	c.work = w
+	c.txn = w
 }
 
-// Discard gives up the open transaction, if there is one.
+// Discard drops the open transaction, if there is one.
 func (c *Core) Discard() {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
-	c.work = nil
+	c.txn = nil
 	c.packing.undo(w)
-	if w.first { // nothing was there before
-		c.heap, w.made = c.newHeap(), nil
-		c.slots, c.free, w.taken = 0, nil, nil
+	if w.firstList { // the store was empty
+		c.heap, w.written = c.newHeap(), nil
+		c.slots, c.free, w.takenSlots = 0, nil, nil
 	}
-	c.drop(w.made)
-	c.free = append(c.free, w.taken...)
+	c.drop(w.written)
+	c.free = append(c.free, w.takenSlots...)
 }
 
-// drop frees records that no state to come has. Those before it keep them.
+// drop frees records that no later state uses. Older snapshots keep them.
 func (c *Core) drop(places []heap.Place) {
 	for _, p := range places {
 		if c.check != nil {
@@ -122,12 +123,12 @@ func (c *Core) drop(places []heap.Place) {
 
 // Replace opens a relist within the transaction; see Txn.Replace.
 func (c *Core) Replace(reset bool) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	w.relisting, w.listed, w.reset = true, nil, reset
-	w.first = w.first || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.notes) == 0 && !reset
+	w.firstList = w.firstList || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.pending) == 0 && !reset
 	if reset {
 		w.high = version{}
 	}
@@ -135,42 +136,42 @@ func (c *Core) Replace(reset bool) {
 
 // ReportUnchanged is Txn.ReportUnchanged.
 func (c *Core) ReportUnchanged() {
-	if c.work != nil {
-		c.work.unchanged = true
+	if c.txn != nil {
+		c.txn.unchanged = true
 	}
 }
 
 // Put is Txn.Put.
 func (c *Core) Put(e *Entry) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	passed := w.takePassed()
-	slot, had := c.work.find(e.key)
-	anew := false // what was known before is not compared
+	slot, had := c.txn.find(e.key)
+	unconditional := false // skip the comparison with the stored state
 	if w.relisting {
-		anew = w.reset && !(had && w.listed.has(slot))
+		unconditional = w.reset && !(had && w.listed.has(slot))
 	}
 	listed := func(slot uint32) {
 		if w.relisting {
 			w.listed.add(slot)
 		}
 	}
-	var held *Entry // what the slot has
+	var held *Entry // the entry in the slot
 	verdict := newer
 	if had {
 		listed(slot)
 		held = c.peek(slot)
-		verdict = judge(held, e)
-	} else if at, ok := c.noteOf(e.key); ok { // deleted in this transaction
-		final := w.notes[at].final(c.published)
-		if judge(final, e) == stale {
+		verdict = compareStates(held, e)
+	} else if at, ok := c.pendingOf(e.key); ok { // deleted in this transaction
+		final := w.pending[at].final(c.published)
+		if compareStates(final, e) == stale {
 			verdict = stale
 		}
-		passed = after(final, e, passed)
+		passed = endedBefore(final, e, passed)
 	}
-	if !anew {
+	if !unconditional {
 		if verdict == same && !c.sameContent(slot, held, e) {
 			verdict = newer
 		}
@@ -185,12 +186,12 @@ func (c *Core) Put(e *Entry) {
 		}
 	}
 	if had {
-		passed = after(held, e, passed)
+		passed = endedBefore(held, e, passed)
 	}
 	e, terms := c.ask(held, e)
-	if had && !anew && e.aside != nil {
-		if judge(held, e) == same {
-			c.reportUnchanged(slot) // it was set aside, and its index still fails
+	if had && !unconditional && e.rejected != nil {
+		if compareStates(held, e) == same {
+			c.reportUnchanged(slot) // it was rejected before, and its index still fails
 			return
 		}
 	}
@@ -198,28 +199,28 @@ func (c *Core) Put(e *Entry) {
 		slot = c.slotFor(e.key)
 		listed(slot)
 	}
-	_, noted := w.noted[slot]
-	implied := w.first && !had && len(w.dead) == 0 && !noted
-	stored := c.write(slot, e, !implied && len(w.notes) < mostFresh)
+	_, changed := w.bySlot[slot]
+	implied := w.firstList && !had && len(w.unseen) == 0 && !changed
+	stored := c.write(slot, e, !implied && len(w.pending) < maxNewest)
 	if !had {
-		w.keys.Insert(w.owner, slot, w.at(c.keyOf(e.key)))
+		w.keys.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
 	}
-	lent := c.index(slot, terms)
+	inUse := c.index(slot, terms)
 	m := e.record.meta()
-	w.high.see(&m)
-	if !lent {
+	w.high.raise(&m)
+	if !inUse {
 		defer c.recycle(e)
 	}
 	if implied {
 		return
 	}
-	n := c.note(slot, e.key)
-	n.flags, n.fresh, n.last = n.flags&noteReset|w.marks(), stored, nil
-	c.pass(n, passed, e)
+	n := c.pendingAt(slot, e.key)
+	n.flags, n.newest, n.last = n.flags&changeReset|w.commonFlags(), stored, nil
+	c.addEnded(n, passed, e)
 }
 
-// recycle gives the bytes of an entry back that was put, and is packed or of no use, if nobody else can
-// have it.
+// recycle returns the bytes of an entry that was Put, once it is packed or ignored. It does nothing
+// if an Indexer may have kept the entry.
 func (c *Core) recycle(e *Entry) {
 	if c.opts.Recycle != nil && e.raw != nil && !e.shown {
 		c.opts.Recycle(e.raw)
@@ -227,72 +228,72 @@ func (c *Core) recycle(e *Entry) {
 	}
 }
 
-// mostFresh is how many entries a transaction keeps at hand; those of others are loaded again.
-const mostFresh = 512
+// maxNewest is how many new entries a transaction keeps in memory. Others are loaded when needed.
+const maxNewest = 512
 
-// peek is the entry of a slot, to be compared, until the next Put, Delete or peek.
+// peek returns the entry of a slot, for comparison. It is valid until the next Put, Delete or peek.
 func (c *Core) peek(slot uint32) *Entry {
-	if a := c.work.asides.Get(slot); a != nil {
+	if a := c.txn.rejected.Get(slot); a != nil {
 		return a
 	}
-	c.work.record(slot, func(_, _ uint32, r record) { c.held.record = append(c.held.record[:0], r...) })
-	return &c.held
+	c.txn.record(slot, func(_, _ uint32, r record) { c.peeked.record = append(c.peeked.record[:0], r...) })
+	return &c.peeked
 }
 
-// keyOf are the bytes by which a key is sorted, until the next call.
+// keyOf returns the bytes by which a key is sorted. They are valid until the next call.
 func (c *Core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key
 }
 
-// reportUnchanged reports an object that is as it was, if that was asked for.
+// reportUnchanged reports an unchanged object, if ReportUnchanged asked for that.
 func (c *Core) reportUnchanged(slot uint32) {
-	if c.work.unchanged {
+	if c.txn.unchanged {
 		c.resync(slot)
 	}
 }
 
 // Resync is Txn.Resync.
 func (c *Core) Resync(key object.Key) {
-	if c.work == nil {
+	if c.txn == nil {
 		return
 	}
-	if slot, ok := c.work.find(key); ok {
+	if slot, ok := c.txn.find(key); ok {
 		c.resync(slot)
 	}
 }
 
 func (c *Core) resync(slot uint32) {
-	w := c.work
-	if _, ok := w.noted[slot]; ok || w.first {
+	w := c.txn
+	if _, ok := w.bySlot[slot]; ok || w.firstList {
 		return
 	}
-	w.noted[slot] = len(w.notes)
-	w.notes = append(w.notes, note{slot: slot, flags: noteResync})
+	w.bySlot[slot] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{slot: slot, flags: changeResync})
 }
 
 // Delete is Txn.Delete.
 func (c *Core) Delete(key object.Key, last *Entry) {
-	w := c.work
+	w := c.txn
 	if w == nil {
 		return
 	}
 	passed := w.takePassed()
-	slot, had := c.work.find(key)
+	slot, had := c.txn.find(key)
 	if !had {
 		c.deleteUnseen(key, last, passed)
 		return
 	}
 	if last != nil {
 		m := last.record.meta()
-		w.high.see(&m)
+		w.high.raise(&m)
 		held := c.peek(slot)
 		was := held.record.meta()
-		if !sameUID(&was, &m) && judgeVersions(&was, &m) == stale {
-			c.stale++ // an incarnation before the one that lives
+		if !sameUID(&was, &m) && compareByVersion(&was, &m) == stale {
+			c.stale++ // an incarnation older than the stored one
 			return
 		}
-		passed = after(held, last, passed)
+		passed = endedBefore(held, last, passed)
 		last = c.packLast(slot, last)
 	}
 	c.remove(slot, key, last, passed)
@@ -300,19 +301,20 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 
 // Passed is Txn.Passed.
 func (c *Core) Passed(in *object.Incarnations) {
-	if c.work != nil {
-		c.work.passed = in
+	if c.txn != nil {
+		c.txn.passed = in
 	}
 }
 
-func (w *work) takePassed() *object.Incarnations {
+func (w *transaction) takePassed() *object.Incarnations {
 	in := w.passed
 	w.passed = nil
 	return in
 }
 
-// after are the incarnations that went before e came: that of held, which e follows, and those in passed.
-func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
+// endedBefore returns the incarnations that ended before e: that of held, which e follows, and those in
+// passed.
+func endedBefore(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	if held.SameUID(e) {
 		return passed
 	}
@@ -320,8 +322,9 @@ func after(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
 	return none.Then(held.UID()).Join(passed)
 }
 
-// pass adds incarnations to a note, but for those that its Change shows: the published one, and e.
-func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
+// addEnded adds incarnations to a pending change. It leaves out those that the Change shows: the
+// published one, and e.
+func (c *Core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry) {
 	if passed = n.passed.Join(passed); passed == nil {
 		return
 	}
@@ -336,93 +339,94 @@ func (c *Core) pass(n *note, passed *object.Incarnations, e *Entry) {
 	n.passed = passed
 }
 
-// packLast is the final state of an object in the form in which others may hold it for long.
+// packLast returns the final state of an object, packed, so that callers may hold it for long.
 func (c *Core) packLast(slot uint32, last *Entry) *Entry {
 	var t *template
-	c.work.record(slot, func(_, id uint32, _ record) { t = c.work.templates.Get(id) })
-	return c.packing.loose(last, t)
+	c.txn.record(slot, func(_, id uint32, _ record) { t = c.txn.templates.Get(id) })
+	return c.packing.packUnstored(last, t)
 }
 
-// remove takes out an object that is there.
+// remove deletes a stored object.
 func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
-	w := c.work
+	w := c.txn
 	missed := last == nil
-	if _, noted := w.noted[slot]; missed && (noted || c.published.records.Get(slot) == 0) {
-		last = w.load(slot, &key) // not what is published
+	if _, changed := w.bySlot[slot]; missed && (changed || c.published.records.Get(slot) == 0) {
+		last = w.load(slot, &key) // the published entry is another one
 	}
 	for i := range w.indexes {
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
-	w.keys.Delete(w.owner, w.at(c.keyOf(key)))
-	c.leave(slot)
+	w.keys.Delete(w.owner, w.probe(c.keyOf(key)))
+	c.supersede(slot)
 	w.records.Set(w.owner, slot, 0)
-	w.gone[key] = slot
+	w.deleted[key] = slot
 	w.dirty = true
-	n := c.note(slot, key)
-	n.flags, n.fresh, n.last = n.flags&noteReset|noteGone|w.marks(), nil, last
-	c.pass(n, passed, last)
+	n := c.pendingAt(slot, key)
+	n.flags, n.newest, n.last = n.flags&changeReset|changeDeleted|w.commonFlags(), nil, last
+	c.addEnded(n, passed, last)
 	if missed {
-		n.flags |= noteMissed
+		n.flags |= changeMissed
 	}
 }
 
-// deleteUnseen reports an object that came and went, unless that is old news.
+// deleteUnseen reports an object that came and went. It ignores a deletion older than the last
+// commit.
 func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnations) {
-	w := c.work
+	w := c.txn
 	if last == nil {
 		return
 	}
-	if at, ok := c.noteOf(key); ok {
-		n := &w.notes[at]
+	if at, ok := c.pendingOf(key); ok {
+		n := &w.pending[at]
 		final := n.final(c.published)
 		was, is := final.record.meta(), last.record.meta()
-		if judgeVersions(&was, &is) == newer {
-			c.pass(n, after(final, last, passed), last)
-			n.last, n.flags = c.packing.loose(last, nil), n.flags&^noteMissed
+		if compareByVersion(&was, &is) == newer {
+			c.addEnded(n, endedBefore(final, last, passed), last)
+			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
 		}
 		return
 	}
-	// Within a transaction keys are not in the order of the stream, between transactions they are.
+	// Within a transaction keys are not in the order of the stream; between transactions they are.
 	m := last.record.meta()
 	if c.high.covers(&m) {
 		c.stale++
 		return
 	}
-	w.high.see(&m)
-	w.dead[key] = len(w.notes)
-	w.notes = append(w.notes, note{unseen: true, flags: noteGone | w.marks(), last: c.packing.loose(last, nil), passed: passed})
+	w.high.raise(&m)
+	w.unseen[key] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{unseen: true, flags: changeDeleted | w.commonFlags(), last: c.packing.packUnstored(last, nil), passed: passed})
 }
 
-// noteOf is the note of a key that is not there.
-func (c *Core) noteOf(key object.Key) (at int, ok bool) {
-	w := c.work
-	if slot, gone := w.gone[key]; gone {
-		at, ok = w.noted[slot]
+// pendingOf returns the pending change of a key that is not stored.
+func (c *Core) pendingOf(key object.Key) (at int, ok bool) {
+	w := c.txn
+	if slot, deleted := w.deleted[key]; deleted {
+		at, ok = w.bySlot[slot]
 		return at, ok
 	}
-	at, ok = w.dead[key]
+	at, ok = w.unseen[key]
 	return at, ok
 }
 
-// note is that of a slot and its key, to be changed.
-func (c *Core) note(slot uint32, key object.Key) *note {
-	w := c.work
-	if at, ok := w.noted[slot]; ok {
-		return &w.notes[at]
+// pendingAt returns the pending change of a slot and its key. It adds one if there is none.
+func (c *Core) pendingAt(slot uint32, key object.Key) *pendingChange {
+	w := c.txn
+	if at, ok := w.bySlot[slot]; ok {
+		return &w.pending[at]
 	}
-	if at, ok := w.dead[key]; ok {
-		delete(w.dead, key)
-		w.noted[slot] = at
-		w.notes[at].slot, w.notes[at].unseen = slot, false
-		return &w.notes[at]
+	if at, ok := w.unseen[key]; ok {
+		delete(w.unseen, key)
+		w.bySlot[slot] = at
+		w.pending[at].slot, w.pending[at].unseen = slot, false
+		return &w.pending[at]
 	}
-	w.noted[slot] = len(w.notes)
-	w.notes = append(w.notes, note{slot: slot})
-	return &w.notes[len(w.notes)-1]
+	w.bySlot[slot] = len(w.pending)
+	w.pending = append(w.pending, pendingChange{slot: slot})
+	return &w.pending[len(w.pending)-1]
 }
 
-// final is the last state of what is gone.
-func (n *note) final(published *Snapshot) *Entry {
+// final returns the last state of a deleted object.
+func (n *pendingChange) final(published *Snapshot) *Entry {
 	if n.last != nil {
 		return n.last
 	}
@@ -431,68 +435,68 @@ func (n *note) final(published *Snapshot) *Entry {
 
 // Sweep is Txn.Sweep.
 func (c *Core) Sweep() {
-	w := c.work
+	w := c.txn
 	if w == nil || !w.relisting {
 		return
 	}
-	var gone []uint32
+	var unlisted []uint32
 	for slot := range w.keys.All() {
 		if !w.listed.has(slot) {
-			gone = append(gone, slot)
+			unlisted = append(unlisted, slot)
 		}
 	}
-	for _, slot := range gone {
+	for _, slot := range unlisted {
 		c.remove(slot, keyString(w.key(nil, slot)), nil, nil)
 	}
-	w.listed, w.relisting, w.whole, w.reset = nil, false, true, false
+	w.listed, w.relisting, w.complete, w.reset = nil, false, true, false
 }
 
 // Commit is Txn.Commit.
 func (c *Core) Commit() Changes {
-	w := c.work
-	changes := Changes{first: c.asides}
-	c.asides = nil
+	w := c.txn
+	changes := Changes{rejections: c.rejections}
+	c.rejections = nil
 	if w == nil || w.relisting {
 		c.Discard()
 		return changes
 	}
-	if w.whole {
-		slices.SortStableFunc(w.notes, func(a, b note) int { return goneFirst(a) - goneFirst(b) })
+	if w.complete {
+		slices.SortStableFunc(w.pending, func(a, b pendingChange) int { return deletionsFirst(a) - deletionsFirst(b) })
 	}
-	changes.notes, changes.was = w.notes, c.published
-	changes.initial = w.whole && !c.published.synced
-	changes.implied = w.first && w.whole
-	if w.dirty || w.whole {
-		c.packing.settle(w)
-		c.drop(w.left)
+	changes.pending, changes.was = w.pending, c.published
+	changes.initial = w.complete && !c.published.synced
+	changes.allNew = w.firstList && w.complete
+	if w.dirty || w.complete {
+		c.packing.countUsers(w)
+		c.drop(w.superseded)
 		c.heap.Tidy(mover{w})
 		w.chunks = c.heap.Chunks()
-		c.publish(w.state, c.published.synced || w.whole)
-		if w.whole {
-			c.published.learn()
+		c.publish(w.state, c.published.synced || w.complete)
+		if w.complete {
+			c.published.fillHints()
 		}
-		for _, slot := range w.gone {
+		for _, slot := range w.deleted {
 			c.free = append(c.free, slot)
 		}
 	}
-	c.work = nil
+	c.txn = nil
 	changes.is = c.published
 	c.high = w.high
-	c.over = w.again()
+	c.reusable = w.reuse()
 	if c.check != nil {
 		c.check.all(c)
 	}
 	return changes
 }
 
-func goneFirst(n note) int {
-	if n.flags&noteGone != 0 {
+func deletionsFirst(n pendingChange) int {
+	if n.flags&changeDeleted != 0 {
 		return 0
 	}
 	return 1
 }
 
 func (c *Core) publish(s state, synced bool) {
-	s.guesses.fit(s.keys.Len())
+	s.hints.fit(s.keys.Len())
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
 }

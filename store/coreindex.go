@@ -8,16 +8,16 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
-// learned is what an index said about the record of a slot.
-type learned struct {
+// slotAnswer is the answer of an index about the record of a slot.
+type slotAnswer struct {
 	slot uint32
 	id   heap.ID
 	answer
 }
 
-// unasked is an entry about which an index is to be asked.
-type unasked struct {
-	learned
+// missingEntry is an entry that an index misses.
+type missingEntry struct {
+	slotAnswer
 	entry *Entry
 }
 
@@ -27,12 +27,12 @@ func (c *Core) AddIndex(name string, by Indexer) error {
 	if err := c.addIndex(d); err != nil {
 		return err
 	}
-	for !c.whole(d) {
+	for !c.caughtUp(d) {
 		for s := range c.states() {
-			var all []learned
+			var all []slotAnswer
 			for u := range s.missing(d) {
 				u.answer = d.ask(u.entry)
-				all = append(all, u.learned)
+				all = append(all, u.slotAnswer)
 			}
 			c.fill(d, all)
 		}
@@ -40,7 +40,7 @@ func (c *Core) AddIndex(name string, by Indexer) error {
 	return nil
 }
 
-// addIndex adds an index that misses all there is.
+// addIndex adds an index that misses every object.
 func (c *Core) addIndex(d *definition) error {
 	switch {
 	case !d.valid():
@@ -48,94 +48,95 @@ func (c *Core) addIndex(d *definition) error {
 	case c.published.index(d.name) != nil:
 		return &IndexExistsError{Resource: c.opts.Resource, Index: d.name}
 	}
-	d.late = newPending()
+	d.pending = newPendingIndex()
 	s := c.published.fork()
 	s.addIndex(new(cow.Owner), d)
 	c.publish(s, c.published.synced)
-	if w := c.work; w != nil {
+	if w := c.txn; w != nil {
 		w.addIndex(w.owner, d)
 	}
 	return nil
 }
 
 func (s *state) addIndex(o *cow.Owner, d *definition) {
-	x := index{definition: d, found: newTable(postingBefore), pending: d.late}
+	x := index{definition: d, found: newTable(postingBefore), pending: d.pending}
 	for slot := range s.keys.All() {
-		if s.asides.Get(slot) == nil {
-			x.miss(o, slot, d.late)
+		if s.rejected.Get(slot) == nil {
+			x.markMissing(o, slot, d.pending)
 		}
 	}
 	s.indexes = append(slices.Clip(s.indexes), x)
 }
 
-// whole reports whether an index misses nothing, or is removed. Then others may ask it again.
-func (c *Core) whole(d *definition) bool {
+// caughtUp reports whether an index misses nothing, or was removed. In that case it clears d.pending:
+// others may ask the index from then on.
+func (c *Core) caughtUp(d *definition) bool {
 	for s := range c.states() {
-		if x := s.of(d); x != nil && x.missed > 0 {
+		if x := s.indexOf(d); x != nil && x.missed > 0 {
 			return false
 		}
 	}
-	d.late = nil
+	d.pending = nil
 	return true
 }
 
-// of is the index of a definition; nil if it was removed.
-func (s *state) of(d *definition) *index {
+// indexOf returns the index of a definition; nil if it was removed.
+func (s *state) indexOf(d *definition) *index {
 	if x := s.index(d.name); x != nil && x.definition == d {
 		return x
 	}
 	return nil
 }
 
-// missing are the entries about which an index is to be asked.
-func (s *state) missing(d *definition) iter.Seq[unasked] {
-	return func(yield func(unasked) bool) {
-		x := s.of(d)
+// missing yields the entries that an index misses.
+func (s *state) missing(d *definition) iter.Seq[missingEntry] {
+	return func(yield func(missingEntry) bool) {
+		x := s.indexOf(d)
 		if x == nil || x.missed == 0 {
 			return
 		}
 		for slot := range x.missing.All() {
-			if !yield(unasked{learned{slot: slot, id: s.chunks.ID(s.records.Get(slot))}, s.load(slot, nil)}) {
+			if !yield(missingEntry{slotAnswer{slot: slot, id: s.chunks.ID(s.records.Get(slot))}, s.load(slot, nil)}) {
 				return
 			}
 		}
 	}
 }
 
-// states are those that indexes are part of: what is published, and the open transaction.
+// states yields the states that have indexes: the published one, and the open transaction.
 func (c *Core) states() iter.Seq[*state] {
 	return func(yield func(*state) bool) {
-		if yield(&c.published.state) && c.work != nil {
-			yield(&c.work.state)
+		if yield(&c.published.state) && c.txn != nil {
+			yield(&c.txn.state)
 		}
 	}
 }
 
-// fill takes over what an index said about records that are still there. Objects on which it failed are
-// set aside; it reports whether there are any.
-func (c *Core) fill(d *definition, all []learned) (aside bool) {
+// fill stores the answers of an index about records that still exist. It rejects the objects on
+// which the index failed, and reports whether there are any.
+func (c *Core) fill(d *definition, all []slotAnswer) (any bool) {
 	if len(all) == 0 {
 		return false
 	}
 	s := c.published.fork()
 	s.fill(new(cow.Owner), d, all, func(e, is *Entry) {
-		c.asides = append(c.asides, Change{Key: e.key, Old: e, New: is})
-		aside = true
+		c.rejections = append(c.rejections, Change{Key: e.key, Old: e, New: is})
+		any = true
 	})
-	if aside {
+	if any {
 		c.publish(s, c.published.synced)
 	} else {
 		c.replace(s)
 	}
-	if w := c.work; w != nil {
+	if w := c.txn; w != nil {
 		w.fill(w.owner, d, all, func(_, _ *Entry) { w.dirty = true })
 	}
-	return aside
+	return any
 }
 
-// fill calls replaced for each object that is set aside.
-func (s *state) fill(o *cow.Owner, d *definition, all []learned, replaced func(e, is *Entry)) {
-	x := s.of(d)
+// fill calls replaced for each object that it rejects.
+func (s *state) fill(o *cow.Owner, d *definition, all []slotAnswer, replaced func(e, is *Entry)) {
+	x := s.indexOf(d)
 	if x == nil {
 		return
 	}
@@ -143,22 +144,22 @@ func (s *state) fill(o *cow.Owner, d *definition, all []learned, replaced func(e
 		switch {
 		case !x.missing.Get(l.slot) || s.chunks.ID(s.records.Get(l.slot)) != l.id:
 		case l.err != nil:
-			s.setAside(o, l.slot, l.err, replaced)
+			s.reject(o, l.slot, l.err, replaced)
 		default:
 			x.set(s, o, l.slot, l.values)
 		}
 	}
 }
 
-// setAside has an entry stand for the object of a slot that cannot be used.
-func (s *state) setAside(o *cow.Owner, slot uint32, cause error, replaced func(e, is *Entry)) {
+// reject replaces the entry of a slot by a rejected one.
+func (s *state) reject(o *cow.Owner, slot uint32, cause error, replaced func(e, is *Entry)) {
 	e := s.load(slot, nil)
 	is := SetAside(e.metadata(), cause)
 	for i := range s.indexes {
 		s.indexes[i].set(s, o, slot, nil)
 	}
-	s.asides.Set(o, slot, is)
-	s.aside++
+	s.rejected.Set(o, slot, is)
+	s.rejectedCount++
 	s.bytes -= e.record.size()
 	replaced(e, is)
 }
@@ -170,8 +171,8 @@ func (c *Core) RemoveIndex(name string) error {
 		return &UnknownIndexError{Resource: c.opts.Resource, Index: name}
 	}
 	c.publish(s, c.published.synced)
-	if c.work != nil {
-		c.work.removeIndex(name)
+	if c.txn != nil {
+		c.txn.removeIndex(name)
 	}
 	return nil
 }

@@ -20,24 +20,24 @@ import (
 )
 
 // Entry is one state of one object. It is immutable and needs no store: an update makes a new one,
-// and whoever holds an old one may go on reading it. Entries got one after the other for one state
-// are different pointers; see [Entry.Same].
+// and an old one stays readable. Two reads of one state return different pointers; see
+// [Entry.Same].
 //
-// One that a store gave out holds the object packed, in some hundred bytes: what is said of the
-// object beyond its key is read from them when it is asked for.
+// An entry from a store holds the object packed, in about a hundred bytes. Everything except the
+// key is read from them on demand.
 type Entry struct {
 	key    object.Key
-	record record // with the object, packed, if it came from a store
+	record record // from a store: with the packed object
 	kind   *wire.Kind
-	// template is what the object is packed against; nil: nothing.
+	// template is what the object is packed against; nil means nothing.
 	template *template
-	// raw is the object as it came, while it is at hand; nil: unpack it.
-	raw    []byte
-	header atomic.Pointer[object.Header] // nil: not needed so far
-	aside  error
-	// shown says that somebody may keep it whom the store does not know.
+	// raw is the object as received, while it is in memory; nil means unpack it.
+	raw      []byte
+	header   atomic.Pointer[object.Header] // nil: not read yet
+	rejected error
+	// shown says that an index function may keep the entry.
 	shown bool
-	// lent is not nil if the record is memory of the store. Then the key is made when it is needed.
+	// lent is set if the record is memory of the store. The key is then made on demand.
 	lent *loan
 }
 
@@ -46,8 +46,8 @@ var (
 	errNamespace = errors.New("the namespace holds a zero byte")
 )
 
-// NewEntry scans the header of an object and keeps its bytes, which the entry owns from then on.
-// An error means that the header could not be read.
+// NewEntry scans the header of an object and keeps its bytes, which the entry owns from then on. An
+// error means that the header could not be read.
 func NewEntry(raw wire.Raw) (*Entry, error) {
 	h, d, err := raw.Scan()
 	if err != nil {
@@ -56,7 +56,8 @@ func NewEntry(raw wire.Raw) (*Entry, error) {
 	if strings.IndexByte(h.Namespace, 0) >= 0 {
 		return nil, &wire.DecodeError{Key: h.Key, Field: "metadata.namespace", Err: errNamespace}
 	}
-	// Keys are kept for long, in queues too, and the rest of the header is not.
+	// Queues keep keys for long; the rest of the header is short-lived. So keys get memory of their
+	// own.
 	h.Namespace, h.Name = unique.Make(h.Namespace).Value(), strings.Clone(h.Name)
 	e := &Entry{key: h.Key, kind: raw.Kind, raw: raw.Bytes}
 	e.record = appendRecord(make([]byte, 0, 96+len(h.Namespace)+len(h.Name)), &h, raw.Encoding, digest{d, digestOwners(h.Owners)})
@@ -71,17 +72,17 @@ func digestOwners(owners []object.Owner) (sum uint64) {
 	return sum
 }
 
-// SetAside makes an entry that stands for an object that cannot be used: cause says why. The
-// header holds what could be learned about it, the key at least. It is reported where the object
-// is read, and replaced when the object changes.
+// SetAside makes an entry for a rejected object: it exists and cannot be used; cause says why. The
+// header holds what is known of it, at least the key. Reads of the object return the cause. A new
+// state of the object replaces the entry.
 func SetAside(h object.Header, cause error) *Entry {
-	e := &Entry{key: h.Key, aside: cause}
+	e := &Entry{key: h.Key, rejected: cause}
 	e.record = appendRecord(nil, &h, 0, digest{Owners: digestOwners(h.Owners)})
 	e.header.Store(&h)
 	return e
 }
 
-// Key is what the object is found by.
+// Key returns the key of the object.
 func (e *Entry) Key() object.Key {
 	if e.lent != nil && e.key.Name == "" {
 		e.key = keyString(e.record.key())
@@ -89,10 +90,10 @@ func (e *Entry) Key() object.Key {
 	return e.key
 }
 
-// Kind says what the object is; nil for an entry that was set aside.
+// Kind returns the kind of the object; nil for a rejected entry.
 func (e *Entry) Kind() *wire.Kind { return e.kind }
 
-// UID is that of the object.
+// UID returns the uid of the object.
 func (e *Entry) UID() types.UID {
 	if h := e.header.Load(); h != nil {
 		return h.UID
@@ -101,7 +102,7 @@ func (e *Entry) UID() types.UID {
 	return m.uidText()
 }
 
-// ResourceVersion is that of the object.
+// ResourceVersion returns the resourceVersion of the object.
 func (e *Entry) ResourceVersion() string {
 	if h := e.header.Load(); h != nil {
 		return h.ResourceVersion
@@ -110,29 +111,30 @@ func (e *Entry) ResourceVersion() string {
 	return m.versionText()
 }
 
-// Generation is that of the object.
+// Generation returns the generation of the object.
 func (e *Entry) Generation() int64 { return e.record.meta().generation }
 
-// Deleting reports whether the object has been asked to go and waits for its finalizers.
+// Deleting reports whether deletion was requested and the object waits for its finalizers.
 func (e *Entry) Deleting() bool { return e.record[0]&flagDeleting != 0 }
 
-// Digest tells whether parts of two states of an object differ, without looking at them.
+// Digest returns the digests of the object's parts. They tell whether parts of two states differ,
+// without reading the object.
 func (e *Entry) Digest() wire.Digest { return e.record.meta().digest.Digest }
 
-// SameOwners reports whether two states of an object have the same owner references, in the same
-// order, without looking at them.
+// SameOwners reports whether two states of an object have the same owner references in the same
+// order. It compares digests.
 func (e *Entry) SameOwners(other *Entry) bool {
 	return e.record.meta().digest.Owners == other.record.meta().digest.Owners
 }
 
-// Same reports whether two entries are of one state of one object: of the same key, uid,
-// resourceVersion and digests, and both set aside or neither. A server may show one version in two
+// Same reports whether two entries are one state of one object: equal key, uid, resourceVersion and
+// digests, and both rejected or neither. Digests count because a server may show one version in two
 // ways, as after a change of its defaults.
 func (e *Entry) Same(other *Entry) bool {
 	if e == other || e == nil || other == nil {
 		return e == other
 	}
-	if e.Key() != other.Key() || (e.aside != nil) != (other.aside != nil) {
+	if e.Key() != other.Key() || (e.rejected != nil) != (other.rejected != nil) {
 		return false
 	}
 	a, b := e.record.meta(), other.record.meta()
@@ -140,22 +142,22 @@ func (e *Entry) Same(other *Entry) bool {
 	return a.flags&kinds == b.flags&kinds && a.digest == b.digest && bytes.Equal(a.uid, b.uid) && bytes.Equal(a.version, b.version)
 }
 
-// SameUID reports whether two entries are of one incarnation of an object, as far as can be known:
-// one that could not be read may have no uid.
+// SameUID reports whether two entries are of one incarnation of an object. An entry without a uid,
+// as a rejected one may be, matches any.
 func (e *Entry) SameUID(other *Entry) bool {
 	a, b := e.record.meta(), other.record.meta()
 	return sameUID(&a, &b)
 }
 
-// Header is the metadata: a copy, which is the caller's. An entry that was not put in a store yet gives
-// one that is shared: read only. The first call on an entry that came from a store may have to unpack
-// the object, for some microseconds. Label, Annotation, Selected, Owners and the other methods that
-// read one thing of it need no copy.
+// Header returns a copy of the metadata, which the caller owns. An entry that was not Put yet
+// returns a shared one: read only. The first call on an entry from a store may have to unpack the
+// object, which takes some microseconds. Label, Annotation, Selected, Owners and the like read one
+// part without a copy.
 func (e *Entry) Header() *object.Header {
 	if h := e.header.Load(); h != nil && e.raw != nil && !e.shown {
 		return h
 	}
-	own := new(struct { // one piece of memory: most objects have one owner
+	own := new(struct { // one allocation: most objects have one owner
 		object.Header
 		owner [1]object.Owner
 	})
@@ -167,15 +169,15 @@ func (e *Entry) Header() *object.Header {
 	return &own.Header
 }
 
-// metadata is the Header with maps and owners that any number of objects share.
+// metadata returns the header with maps and owners that other objects may share: read only.
 func (e *Entry) metadata() object.Header {
 	if h := e.header.Load(); h != nil {
 		return *h
 	}
 	m, p := e.record.meta(), e.template.parts()
-	labels, one := known(&p.labels, m.digest.Labels)
-	annotations, two := known(&p.annotations, m.digest.Annotations)
-	owners, three := known(&p.owners, m.digest.Owners)
+	labels, one := cachedPart(&p.labels, m.digest.Labels)
+	annotations, two := cachedPart(&p.annotations, m.digest.Annotations)
+	owners, three := cachedPart(&p.owners, m.digest.Owners)
 	if !one || !two || !three {
 		return *e.scan(&m)
 	}
@@ -187,25 +189,25 @@ func (e *Entry) metadata() object.Header {
 	return h
 }
 
-// Labels are a copy of those of the object. Label and Selected do without one.
+// Labels returns a copy of the labels. Label and Selected need no copy.
 func (e *Entry) Labels() map[string]string { return maps.Clone(e.labels()) }
 
-// Label is the value of a label, and whether there is one.
+// Label returns the value of a label, and whether the object has it.
 func (e *Entry) Label(name string) (value string, ok bool) {
 	value, ok = e.labels()[name]
 	return value, ok
 }
 
-// Annotation is the value of an annotation, and whether there is one.
+// Annotation returns the value of an annotation, and whether the object has it.
 func (e *Entry) Annotation(name string) (value string, ok bool) {
 	value, ok = e.annotations()[name]
 	return value, ok
 }
 
-// Selected reports whether the labels are what a selector asks for.
+// Selected reports whether the labels match a selector.
 func (e *Entry) Selected(by labels.Selector) bool { return by.Matches(readOnly{e.labels()}) }
 
-// readOnly is what selectors see of labels.
+// readOnly is the view of labels that selectors get.
 type readOnly struct{ labels.Set }
 
 // Owners yields the owner references, in the order of the object.
@@ -219,13 +221,14 @@ func (e *Entry) Owners() iter.Seq[object.Owner] {
 	}
 }
 
-// labels are shared: read only. So are annotations and owners. Mostly they cost less than the metadata.
+// labels returns shared labels: read only. So do annotations and owners. They mostly cost less than
+// metadata.
 func (e *Entry) labels() map[string]string {
 	if h := e.header.Load(); h != nil {
 		return h.Labels
 	}
 	m := e.record.meta()
-	if labels, ok := known(&e.template.parts().labels, m.digest.Labels); ok {
+	if labels, ok := cachedPart(&e.template.parts().labels, m.digest.Labels); ok {
 		return labels
 	}
 	return e.scan(&m).Labels
@@ -236,7 +239,7 @@ func (e *Entry) annotations() map[string]string {
 		return h.Annotations
 	}
 	m := e.record.meta()
-	if annotations, ok := known(&e.template.parts().annotations, m.digest.Annotations); ok {
+	if annotations, ok := cachedPart(&e.template.parts().annotations, m.digest.Annotations); ok {
 		return annotations
 	}
 	return e.scan(&m).Annotations
@@ -247,13 +250,14 @@ func (e *Entry) owners() []object.Owner {
 		return h.Owners
 	}
 	m := e.record.meta()
-	if owners, ok := known(&e.template.parts().owners, m.digest.Owners); ok {
+	if owners, ok := cachedPart(&e.template.parts().owners, m.digest.Owners); ok {
 		return owners
 	}
 	return e.scan(&m).Owners
 }
 
-// scan reads the header of an object that was read before, keeps it, and has the template learn from it.
+// scan reads the header once more, keeps it, and caches its parts in the template. The header was
+// read before, so a failure is a panic.
 func (e *Entry) scan(m *meta) *object.Header {
 	var h object.Header
 	err := e.Read(func(raw wire.Raw) (err error) {
@@ -261,22 +265,22 @@ func (e *Entry) scan(m *meta) *object.Header {
 		return err
 	})
 	if err != nil {
-		panic(fmt.Sprintf("store: the header of %s was read before: %v", e.Key(), err))
+		panic(fmt.Sprintf("store: the header of %s cannot be read a second time: %v", e.Key(), err))
 	}
 	h.Key = e.Key()
-	e.template.parts().learn(&m.digest, &h)
+	e.template.parts().cache(&m.digest, &h)
 	e.header.Store(&h)
 	return &h
 }
 
-// Err is the cause for which the object was set aside, or nil.
-func (e *Entry) Err() error { return e.aside }
+// Err returns the cause of a rejection, or nil.
+func (e *Entry) Err() error { return e.rejected }
 
-// Decode writes the object into a value of the caller's, which then owns all of it. It fails for
-// an entry that was set aside, with the cause.
+// Decode writes the object into a value of the caller, who then owns all of it. For a rejected
+// entry it returns the cause.
 func (e *Entry) Decode(into object.Object) error {
-	if e.aside != nil {
-		return e.aside
+	if e.rejected != nil {
+		return e.rejected
 	}
 	m := e.record.meta()
 	if e.raw != nil {
@@ -289,10 +293,10 @@ func (e *Entry) Decode(into object.Object) error {
 	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked().DecodeOwned(into)
 }
 
-// Raw is the object as it came over the wire: read only. It is empty for an entry that was set
-// aside. What comes from a store is unpacked with each call.
+// Raw returns the object as received: read only. It is empty for a rejected entry. An entry from a
+// store unpacks the object in each call.
 func (e *Entry) Raw() wire.Raw {
-	if e.aside != nil {
+	if e.rejected != nil {
 		return wire.Raw{}
 	}
 	m := e.record.meta()
@@ -306,7 +310,7 @@ func (e *Entry) Raw() wire.Raw {
 	return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: b}.Checked()
 }
 
-// unpack makes the bytes of the object, in dst if there is room.
+// unpack returns the bytes of the object, in dst if there is room.
 func (e *Entry) unpack(dst, object []byte) ([]byte, error) {
 	b, err := e.template.unpack(dst, object)
 	if err != nil {
@@ -315,20 +319,20 @@ func (e *Entry) unpack(dst, object []byte) ([]byte, error) {
 	return b, nil
 }
 
-// packed is the same state with a record that holds the object, packed against t.
+// packed returns the same state with a record that holds the object, packed against t.
 func (e *Entry) packed(r record, t *template) *Entry {
 	p := &Entry{key: e.key, record: r, kind: e.kind, template: t}
 	p.header.Store(e.header.Load())
 	return p
 }
 
-// Compact is the same state without what is kept for the next moments only: for who holds many
-// entries, and for long, and for who was lent one. Of nil it is nil.
+// Compact returns the same state without cached values. Use it to hold many entries for long, or to
+// keep a lent entry. Compact of nil is nil.
 func (e *Entry) Compact() *Entry {
 	if e != nil && e.lent != nil {
 		return &Entry{key: e.Key(), record: bytes.Clone(e.record), kind: e.kind, template: e.template}
 	}
-	if e == nil || e.aside != nil || e.raw == nil && e.header.Load() == nil {
+	if e == nil || e.rejected != nil || e.raw == nil && e.header.Load() == nil {
 		return e
 	}
 	if len(e.record.meta().object) == 0 {

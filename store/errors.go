@@ -13,8 +13,9 @@ import (
 // ErrBadIndex is the cause when an index has no name or no function.
 var ErrBadIndex = errors.New("an index needs a name and a function")
 
-// SetAsideError is returned for an object that is there and cannot be used: it could not be
-// decoded, or transformed, or an index function failed on it. It is tried again when it changes.
+// SetAsideError is returned for a rejected object: it exists and cannot be used. It could not be
+// decoded or transformed, or an index function failed on it. The store retries when the object
+// changes.
 type SetAsideError struct {
 	Resource schema.GroupResource
 	Key      object.Key
@@ -28,7 +29,7 @@ func (e *SetAsideError) Error() string {
 
 func (e *SetAsideError) Unwrap() error { return e.Err }
 
-// Is reports whether target is object.ErrNoAnswer: the object is there, what it says is not known.
+// Is reports whether target is object.ErrNoAnswer: the object exists, but its content is not known.
 func (e *SetAsideError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // UnknownIndexError is returned for an index that does not exist.
@@ -44,28 +45,28 @@ func (e *UnknownIndexError) Error() string {
 // Is reports whether target is object.ErrNoAnswer.
 func (e *UnknownIndexError) Is(target error) bool { return target == object.ErrNoAnswer }
 
-// IndexPendingError is returned for an index whose function has not been asked about every object yet:
-// a call of it took too long, see [Indexer], or the index was just added. An answer would say less
-// than is true. It ends by itself when the function has returned, and has been asked about what was
-// written meanwhile. Nothing else waits for it: not the objects, nor other indexes.
+// IndexPendingError is returned for an index that does not cover every object yet. The index was
+// just added, or a call of its function took too long; see [Indexer]. An answer would be
+// incomplete. The state ends by itself: the function returns, and is asked about the objects
+// written in the meantime. Reads of objects and of other indexes are not affected.
 type IndexPendingError struct {
 	Resource schema.GroupResource
 	Index    string
 	// Since is when the index became pending.
 	Since time.Time
-	// Key is the object about which the function is asked at present, and Asked since when. Both are
-	// zero between two calls.
+	// Key is the object of the current call of the function, and Asked is when that call began.
+	// Both are zero between two calls.
 	Key   object.Key
 	Asked time.Time
-	// Missing is about how many objects the function is still to be asked.
+	// Missing is about how many objects the index does not cover.
 	Missing int
 }
 
 func (e *IndexPendingError) Error() string {
-	text := fmt.Sprintf("index %q of %s is pending since %s: its function is still to be asked about %d objects",
+	text := fmt.Sprintf("index %q of %s is pending since %s: it lacks %d objects",
 		e.Index, e.Resource, e.Since.Format(time.RFC3339), e.Missing)
 	if !e.Asked.IsZero() {
-		text += fmt.Sprintf(", and is asked about %s since %s", e.Key, e.Asked.Format(time.RFC3339))
+		text += fmt.Sprintf("; its function runs for %s since %s", e.Key, e.Asked.Format(time.RFC3339))
 	}
 	return text
 }
@@ -83,8 +84,8 @@ func (e *IndexExistsError) Error() string {
 	return fmt.Sprintf("%s already have an index %q", e.Resource, e.Index)
 }
 
-// IndexError is the cause for which an object is set aside when an index function failed on it,
-// by an error or by a panic; Err is a *run.PanicError then.
+// IndexError is the cause of a rejection by an index function: it returned an error, or panicked.
+// After a panic Err is a *run.PanicError.
 type IndexError struct {
 	Index string
 	Err   error

@@ -19,8 +19,8 @@ func pod(name, version, node string) *store.Entry {
 	return e
 }
 
-// A list is put into the store as one transaction; then changes follow. Each Commit says what
-// changed.
+// A list is put into the store as one transaction; then changes follow. Each Commit returns the
+// changes.
 func Example() {
 	s := store.New(store.Options{})
 
@@ -77,7 +77,7 @@ func ExampleByPath() {
 	// default/web
 }
 
-// Conditions on several indexes combine. A page begins behind the last key of the one before.
+// Conditions on several indexes combine. A page begins behind the last key of the previous one.
 func ExampleSnapshot_Select() {
 	s := store.New(store.Options{})
 	byName := func(e *store.Entry) ([]string, error) { return []string{e.Header().Name[:1]}, nil }

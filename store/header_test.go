@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// What is got of an entry may be written to: nobody else sees it, of this object or of another one.
-func TestHeadersAreOnesOwn(t *testing.T) {
+// Values read from an entry may be written to: no other reader sees it, of this object or another.
+func TestHeadersBelongToTheCaller(t *testing.T) {
 	s := New(Options{Check: true})
 	var shown []*Entry
 	mustIndexFunc(t, s, "all", func(e *Entry) ([]string, error) {
@@ -54,7 +54,7 @@ func TestHeadersAreOnesOwn(t *testing.T) {
 	}
 }
 
-// spoil writes into all that there is to get.
+// spoil overwrites every value that an entry returns.
 func spoil(e *Entry) {
 	h := e.Header()
 	raw, err := e.Raw().Header()
@@ -76,8 +76,8 @@ func spoil(e *Entry) {
 	}
 }
 
-// What reads labels and owners without a copy says what the header says.
-func TestLabelsWithoutACopy(t *testing.T) {
+// Methods that read labels and owners without a copy agree with the header.
+func TestLabelReadersAgreeWithTheHeader(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u@1 app=web", "+y u2@2")
 	for e := range s.Snapshot().All() {

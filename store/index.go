@@ -7,58 +7,59 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Indexer says under which values an index finds an object.
+// Indexer computes the values under which an index has an object.
 type Indexer interface {
-	// Values are those of an object; none if it is not to be found. Order and repetition do not matter.
-	// The slice is the store's from then on and is never written to. The entry may be kept: it stays as
-	// it is. But it has the object unpacked; Compact is smaller.
+	// Values returns the values of an object; none keeps it out of the index. Order and repetition
+	// do not matter. The store owns the slice afterwards and never writes to it. The entry may be
+	// kept: it is immutable. But it holds the object unpacked; Compact is smaller.
 	//
-	// They must depend on the entry alone. Values is called once for each state that is stored, one call
-	// at a time, while the writer waits, with readers unaffected; an index added later is built in the
-	// goroutine of AddIndex. An error or a panic sets the object aside: it is then in no index at all, and
-	// reported where it is read. Entries set aside for another reason are not shown.
+	// The values must depend on the entry alone. Values is called once for each stored state, one
+	// call at a time. The writer waits for it; readers do not. AddIndex builds a later index in its
+	// own goroutine. An error or a panic rejects the object: it is then in no index, and reads of
+	// it return the error. Values is not called for entries rejected for another reason.
 	//
-	// A call that has run for a second is left to itself: the writer goes on, and reads of the index are an
-	// *IndexPendingError until it has returned and the index has been asked about what was written since.
-	// After such a call the writer waits a tenth of a second only, until a hundred calls in a row have
-	// taken less.
+	// A call that has run for a second is left behind: the writer goes on. Reads of the index
+	// return an *IndexPendingError until the call has returned and the index covers the objects
+	// written since. After such a call the writer waits only a tenth of a second, until a hundred
+	// calls in a row have taken less.
 	Values(*Entry) ([]string, error)
 }
 
-// Partial is an Indexer that looks at some parts of an object only, which do not change themselves: it
-// is not asked again for a state in which all of these parts are as they were before. No parts: it may
-// look at all.
+// Partial is an Indexer that depends only on some parts of an object. It is not called for a state
+// in which all of these parts are unchanged. No parts means it may depend on everything.
+// Implementations return the same parts each time.
 type Partial interface {
 	Indexer
 	Parts() []Part
 }
 
-// IndexFunc is an Indexer.
+// IndexFunc is an Indexer made of a function.
 type IndexFunc func(*Entry) ([]string, error)
 
 // Values calls the function.
 func (f IndexFunc) Values(e *Entry) ([]string, error) { return f(e) }
 
-// definition is an index, apart from what it holds in one state of the store. Its address is its
-// identity: an index removed and added again under one name is another.
+// definition is an index without its content in one state of the store. Its address is its
+// identity: an index that is removed and added under the same name is a different one.
 type definition struct {
 	name  string
 	by    Indexer
-	parts partSet // that it looks at; 0: it may be all
-	// users says that it calls a function of a user, which may take long, and foreign that this one may
-	// keep the entries that it is shown.
+	parts partSet // parts it depends on; 0: possibly all
+	// users says that it calls a user's function, which may take long. foreign says that the
+	// function may keep the entries it receives.
 	users, foreign bool
-	// late is set while somebody asks about what is missing: nobody else does then. It belongs to
-	// whoever has the Core.
-	late *pending
-	// probation is how many calls in a row are to be quick before the writer waits for long again.
+	// pending is set while a goroutine fills the index; no other goroutine asks it then. The holder of
+	// the Core guards it.
+	pending *pendingIndex
+	// probation is the number of quick calls still needed before the writer waits for a second
+	// again.
 	probation atomic.Int32
 }
 
 func newDefinition(name string, by Indexer) *definition {
 	d := &definition{name: name, by: by, users: true, foreign: true}
 	switch by.(type) {
-	case readyMade:
+	case builtin:
 		d.users, d.foreign = false, false
 	case partial:
 		d.foreign = false
@@ -69,19 +70,19 @@ func newDefinition(name string, by Indexer) *definition {
 	return d
 }
 
-// valid reports whether there is a name and something to ask.
+// valid reports whether the index has a name and a function.
 func (d *definition) valid() bool {
 	f, isFunc := d.by.(IndexFunc)
 	return d.name != "" && d.by != nil && (!isFunc || f != nil)
 }
 
-// answer is what an index said about an entry: values that are sorted, without repetition, or an error.
+// answer is the result of an Indexer for an entry: sorted values without repetition, or an error.
 type answer struct {
 	values []string
 	err    error
 }
 
-// ask asks the Indexer.
+// ask calls the Indexer.
 func (d *definition) ask(e *Entry) answer {
 	var values []string
 	err := run.Safely("", func() (err error) {
@@ -103,24 +104,24 @@ func (d *definition) ask(e *Entry) answer {
 
 // terms are the values of one object in an index.
 type terms struct {
-	values []string
-	same   bool     // as those of the state that is stored, which are not told
-	late   *pending // they are not known yet
-	// overrun is the call that is to say them, if one has begun.
-	overrun *asked
+	values  []string
+	same    bool          // equal to those of the stored state; values is not set
+	pending *pendingIndex // set: the values are not known yet
+	// overrun is the call that will compute them, if one has begun.
+	overrun *boundedCall
 }
 
-// ask asks every index about an entry whose slot has held now, if it is not nil. If one fails, the
-// entry returned stands for the object instead, set aside. The answer is good until the next ask.
+// ask asks every index about an entry. held is the stored entry of the same slot, or nil. If an
+// index fails, ask returns a rejected entry instead. The terms are valid until the next ask.
 func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
-	indexes := c.work.indexes
+	indexes := c.txn.indexes
 	c.terms = slices.Grow(c.terms[:0], len(indexes))[:len(indexes)]
 	clear(c.terms)
-	if e.aside != nil || len(indexes) == 0 {
+	if e.rejected != nil || len(indexes) == 0 {
 		return e, c.terms
 	}
 	same := sameParts(held, e)
-	if !e.shown { // from here on somebody else may look
+	if !e.shown { // index functions may keep it
 		e.shown = slices.ContainsFunc(indexes, func(x index) bool { return x.foreign })
 	}
 	for i := range indexes {
@@ -129,15 +130,15 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 		case d.parts != 0 && d.parts&^same == 0:
 			t.same = true
 			continue
-		case d.late != nil:
-			t.late = d.late
+		case d.pending != nil:
+			t.pending = d.pending
 			continue
 		}
 		var a answer
 		if d.users && c.bounded != nil {
 			if a, t.overrun = c.bounded(d, e); t.overrun != nil {
-				d.late = t.overrun.late
-				t.late = d.late
+				d.pending = t.overrun.pending
+				t.pending = d.pending
 				continue
 			}
 		} else {
@@ -152,21 +153,21 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 	return e, c.terms
 }
 
-// index brings the indexes in step with the record that was written for a slot. It reports whether
-// somebody still looks at the entry.
-func (c *Core) index(slot uint32, all []terms) (lent bool) {
-	w := c.work
+// index updates the indexes for the record written to a slot. It reports whether a call still uses
+// the entry.
+func (c *Core) index(slot uint32, all []terms) (inUse bool) {
+	w := c.txn
 	for i, t := range all {
 		switch x := &w.indexes[i]; {
-		case t.late != nil:
-			x.miss(w.owner, slot, t.late)
+		case t.pending != nil:
+			x.markMissing(w.owner, slot, t.pending)
 		case !t.same:
 			x.set(&w.state, w.owner, slot, t.values)
 		}
 		if t.overrun != nil {
-			lent = true
+			inUse = true
 			t.overrun.slot, t.overrun.id = slot, w.chunks.ID(w.records.Get(slot))
 		}
 	}
-	return lent
+	return inUse
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// byApps finds an entry under each part of its label app, which is separated by dots. It fails on
+// byApps indexes an entry under each part of its label app, which is separated by dots. It fails on
 // "bad" and panics on "panic".
 func byApps(e *Entry) ([]string, error) {
 	app, ok := e.Header().Labels["app"]
@@ -38,7 +38,7 @@ func mustIndex(t *testing.T, s *Store, name string, by Indexer) {
 	}
 }
 
-// under writes everything an index holds: "db: a b; web: b".
+// under writes the content of an index: "db: a b; web: b".
 func under(t *testing.T, snap *Snapshot, name string) string {
 	t.Helper()
 	values, err := snap.IndexValues(name)
@@ -75,7 +75,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 	}
 }
 
-// Contract 1: an older snapshot has its own indexes.
+// An older snapshot has its own indexes.
 func TestIndexBelongsToItsSnapshot(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
@@ -90,7 +90,7 @@ func TestIndexBelongsToItsSnapshot(t *testing.T) {
 	}
 }
 
-func TestIndexAddedLater(t *testing.T) {
+func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
 	before := s.Snapshot()
@@ -115,8 +115,8 @@ func TestIndexAddedLater(t *testing.T) {
 	}
 }
 
-// An index added while a relist is open is in the state before it and in the one after it.
-func TestIndexAddedWithinARelist(t *testing.T) {
+// An index added during a relist is in the state before it and in the one after it.
+func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
 	txn := s.Begin()
@@ -136,7 +136,7 @@ func TestIndexAddedWithinARelist(t *testing.T) {
 	}
 }
 
-func TestIndexRemoved(t *testing.T) {
+func TestRemovedIndexIsAddedAgainFromScratch(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web")
@@ -182,8 +182,8 @@ func TestIndexErrors(t *testing.T) {
 	}
 }
 
-// Contract 15: an index function that fails sets that object aside, and no index holds it.
-func TestFailingIndexSetsAside(t *testing.T) {
+// An object on which an index function fails is rejected, and no index has it.
+func TestFailingIndexRejectsTheObject(t *testing.T) {
 	for _, how := range []string{"bad", "panic"} {
 		t.Run(how, func(t *testing.T) {
 			s := New(Options{Resource: pods, Check: true})
@@ -220,7 +220,7 @@ func TestFailingIndexSetsAside(t *testing.T) {
 	}
 }
 
-func TestFailingIndexAddedLater(t *testing.T) {
+func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
@@ -239,8 +239,8 @@ func TestFailingIndexAddedLater(t *testing.T) {
 	}
 }
 
-// What a transaction says of a key follows on what AddIndex said of it.
-func TestFailingIndexAddedWithinATxn(t *testing.T) {
+// A transaction's Change of a key follows the one of AddIndex.
+func TestChangeOfATxnFollowsTheOneOfAddIndex(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+a u1@1 app=bad")
 	txn := s.Begin()
@@ -251,7 +251,7 @@ func TestFailingIndexAddedWithinATxn(t *testing.T) {
 	}
 }
 
-func TestConditions(t *testing.T) {
+func TestConditionsSelectInKeyOrder(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	mustIndex(t, s, "tier", ByLabel("tier"))
@@ -281,7 +281,7 @@ func TestConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // an iterator can be run again
+		for range 2 { // an iterator can run twice
 			if got := names(seq); got != test.want {
 				t.Errorf("%+v: %s, want %s", test.cond, got, test.want)
 			}
@@ -289,8 +289,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// An And costs by its smallest part: what is skipped is leapt over.
-func TestAndLeaps(t *testing.T) {
+// An And costs as much as its smallest part: the others seek.
+func TestAndCostsAsMuchAsItsSmallestPart(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	txn := s.Begin()
@@ -339,7 +339,7 @@ func (c counting) seek(from []byte, past bool) (uint32, bool) {
 	return c.cursor.seek(from, past)
 }
 
-func TestReadyIndexFuncs(t *testing.T) {
+func TestBuiltinIndexersFindTheirObjects(t *testing.T) {
 	e := entry(object.Header{
 		Key: object.Key{Namespace: "ns", Name: "a"}, UID: "u1", ResourceVersion: "1", Labels: map[string]string{"app": "web"},
 		Owners: []object.Owner{{UID: "o1"}, {UID: "o2"}},
@@ -363,7 +363,7 @@ func TestReadyIndexFuncs(t *testing.T) {
 	}
 }
 
-// counted is an Indexer that is asked about the labels only, and counts.
+// counted is an Indexer that reads the labels only, and counts its calls.
 type counted struct {
 	Indexer
 	parts []Part
@@ -377,8 +377,8 @@ func (c counted) Values(e *Entry) ([]string, error) {
 	return c.Indexer.Values(e)
 }
 
-// TestAPartThatStays: an index by it is not asked again, and finds what it found.
-func TestAPartThatStays(t *testing.T) {
+// TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and keeps its values.
+func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
 	s := New(Options{Check: true})
 	var labels, both, any int
 	mustIndex(t, s, "labels", counted{IndexFunc(byApps), []Part{Labels}, &labels})
@@ -386,16 +386,16 @@ func TestAPartThatStays(t *testing.T) {
 	mustIndex(t, s, "any", counted{IndexFunc(byApps), nil, &any})
 	for _, step := range []struct {
 		ops         string
-		labels, any int // how often they have been asked
+		labels, any int // number of calls
 		want        string
 	}{
 		{"+a u1@1 app=web", 1, 1, "web: a"},
 		{"+a u1@2 app=web", 1, 2, "web: a"},
 		{"+a u1@3 app=db; +b u2@4 app=db", 3, 4, "db: a b"},
 		{"+a u1@5 app=db", 3, 5, "db: a b"},
-		{"-a u1@6; +a u3@7 app=db", 4, 6, "db: a b"}, // another one
+		{"-a u1@6; +a u3@7 app=db", 4, 6, "db: a b"}, // another incarnation
 		{"+a u3@8 app=bad", 5, 6, "db: b"},
-		{"+a u3@9 app=bad", 6, 6, "db: b"}, // of what was set aside nothing is known
+		{"+a u3@9 app=bad", 6, 6, "db: b"}, // a rejected entry has no parts to compare
 		{"+a u3@10 app=web", 7, 7, "db: b; web: a"},
 		{"+a u3@11 app=web", 7, 8, "db: b; web: a"},
 	} {

@@ -2,10 +2,10 @@ package store
 
 import "github.com/flyball-io/flyball/wire"
 
-// ByNamespace finds objects by their namespace; cluster-scoped ones not at all. Snapshots read one
-// namespace without it; it serves conditions with Or.
+// ByNamespace indexes objects by namespace. Cluster-scoped objects are not in it. A Snapshot reads
+// one namespace without an index; this one serves conditions with Or.
 func ByNamespace() Indexer {
-	return readyMade{partial{nil, func(e *Entry) ([]string, error) {
+	return builtin{partial{nil, func(e *Entry) ([]string, error) {
 		if e.key.Namespace == "" {
 			return nil, nil
 		}
@@ -13,9 +13,9 @@ func ByNamespace() Indexer {
 	}}}
 }
 
-// ByLabel finds objects by the value of a label; those without it not at all.
+// ByLabel indexes objects by the value of a label. Objects without the label are not in it.
 func ByLabel(label string) Indexer {
-	return readyMade{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
+	return builtin{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
 		value, ok := e.Label(label)
 		if !ok {
 			return nil, nil
@@ -24,9 +24,9 @@ func ByLabel(label string) Indexer {
 	}}}
 }
 
-// ByOwnerUID finds objects by the uid of each of their owners.
+// ByOwnerUID indexes objects by the uid of each of their owners.
 func ByOwnerUID() Indexer {
-	return readyMade{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
+	return builtin{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
 		owners := e.owners()
 		if len(owners) == 0 {
 			return nil, nil
@@ -39,21 +39,21 @@ func ByOwnerUID() Indexer {
 	}}}
 }
 
-// ByPath finds objects by the values that a field path leads to, as text; those where it leads
-// nowhere not at all. The path must be compiled for the kind of the store.
+// ByPath indexes objects by the values at a field path, as text. Objects without the field are not
+// in it. The path must be compiled for the kind of the store.
 func ByPath(path *wire.Path) Indexer {
 	var in []Part
 	switch name, inner := path.Member(); {
 	case name == "spec":
 		in = []Part{Spec}
 	case name == "status":
-		in = []Part{Spec, Status} // a kind whose status is not known by that name has it with the rest
+		in = []Part{Spec, Status} // a kind without a known status field has it among the rest of the object
 	case name == "metadata" && inner == "labels":
 		in = []Part{Labels}
 	case name == "metadata" && inner == "annotations":
 		in = []Part{Annotations}
 	}
-	return readyMade{partial{in, func(e *Entry) (values []string, err error) {
+	return builtin{partial{in, func(e *Entry) (values []string, err error) {
 		err = e.Read(func(raw wire.Raw) (err error) {
 			values, err = path.Values(raw)
 			return err
@@ -62,9 +62,9 @@ func ByPath(path *wire.Path) Indexer {
 	}}}
 }
 
-// Transient makes an Indexer of a function that keeps nothing of the entries that it is shown, nor of
-// their bytes: only their memory is used again for what comes next. It is for functions that read or
-// decode the object.
+// Transient makes an Indexer of a function that keeps nothing of the entries it receives, nor of
+// their bytes. The store then reuses their memory. It is for functions that read or decode the
+// object.
 func Transient(f IndexFunc) Indexer {
 	if f == nil {
 		return f
@@ -72,10 +72,11 @@ func Transient(f IndexFunc) Indexer {
 	return partial{nil, f}
 }
 
-// readyMade is an Indexer of this package: it is known to be quick.
-type readyMade struct{ partial }
+// builtin is an Indexer of this package: it is known to be quick.
+type builtin struct{ partial }
 
-// partial is a function that looks at some parts; at none: at any. It keeps nothing of an entry.
+// partial is a function that depends on some parts; without parts on any. It keeps nothing of an
+// entry.
 type partial struct {
 	in []Part
 	IndexFunc

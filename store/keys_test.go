@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Whoever keeps a key, as queues do, keeps nothing of the object.
+// A key that is kept, as queues do, keeps no other memory of the object.
 func TestAKeyKeepsNothingElse(t *testing.T) {
 	const n, large = 500, 16 << 10
 	text := strings.Repeat("x", large)

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// eventually has the collector run until it is so.
+// eventually runs the garbage collector until is returns true.
 func eventually(t *testing.T, is func() bool, what func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); runtime.Gosched() {
@@ -37,8 +37,7 @@ func fill(t testing.TB, s *Store, m *maker, n int) map[object.Key][]byte {
 	return model
 }
 
-// A snapshot that is held, or a loop over a list that hangs, keeps what it shows and nothing of what
-// came later.
+// A held snapshot, or a loop over a list that hangs, keeps the objects it shows and no later ones.
 func TestHeldSnapshotKeepsOnlyWhatItShows(t *testing.T) {
 	const n, updates = 100, 20_000
 	for _, name := range []string{"snapshot", "loop"} {
@@ -78,7 +77,7 @@ func TestHeldSnapshotKeepsOnlyWhatItShows(t *testing.T) {
 	}
 }
 
-// A store that nobody has any more goes, whatever was looked at in it.
+// A store without references is freed, whatever was read from it.
 func TestDroppedStoreIsFreed(t *testing.T) {
 	before, _ := heap.Process()
 	const stores = 10
@@ -102,9 +101,9 @@ func TestDroppedStoreIsFreed(t *testing.T) {
 	})
 }
 
-// What Commit and Snapshot cost does not depend on how many snapshots were taken since the last
+// The cost of Commit and Snapshot does not depend on the number of snapshots taken since the last
 // collection.
-func TestSnapshotsCostNothing(t *testing.T) {
+func TestCommitCostIsIndependentOfHeldSnapshots(t *testing.T) {
 	s := New(Options{})
 	commit(s, "+x u@1")
 	allocs := func() float64 {
@@ -128,7 +127,7 @@ func TestSnapshotsCostNothing(t *testing.T) {
 	}
 }
 
-// Changes are of the states before and after their Commit, also when they are looked at much later.
+// Changes show the states before and after their Commit, also when they are read much later.
 func TestChangesOutliveTheNextTransactions(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u1@1 app=web", "+y u2@2")
@@ -151,8 +150,8 @@ func TestChangesOutliveTheNextTransactions(t *testing.T) {
 	}
 }
 
-// An update that is discarded, and a first list that is, leave nothing behind.
-func TestDiscardLeavesNothing(t *testing.T) {
+// A discarded update, and a discarded first list, leave nothing behind.
+func TestDiscardLeavesNoTrace(t *testing.T) {
 	s := New(Options{Check: true})
 	m := &maker{r: rand.New(rand.NewPCG(8, 8))}
 	for range 3 {
@@ -191,9 +190,9 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	}
 }
 
-// Compaction beside readers: of a store of which half was overwritten, all but a tenth of what is dead
-// goes, and every snapshot stays what it was.
-func TestCompactBesideReaders(t *testing.T) {
+// Compaction beside readers: half of a store's records are superseded. All but a tenth of the dead
+// memory is freed, and every snapshot stays as it was.
+func TestCompactKeepsSnapshots(t *testing.T) {
 	s := New(Options{Check: true})
 	m := &maker{r: rand.New(rand.NewPCG(9, 9))}
 	const n = 1500

@@ -11,12 +11,12 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-func TestLook(t *testing.T) {
+func TestLookLendsTheEntry(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a/x u1@7 app=web", "+a/z u3@8 !", "]")
 	x := object.Key{Namespace: "a", Name: "x"}
 	version := 9
-	replace := func() { // the record goes, and the memory of that
+	replace := func() { // frees the record and reuses its memory
 		for range 200 {
 			commit(s, fmt.Sprintf("+a/x u1@%d app=db", version))
 			version++
@@ -35,7 +35,7 @@ func TestLook(t *testing.T) {
 		raw = bytes.Clone(e.Compact().Raw().Bytes)
 		replace()
 		if err := e.Read(func(r wire.Raw) error {
-			return e.Read(func(again wire.Raw) error { // each has memory of its own
+			return e.Read(func(again wire.Raw) error { // each call has memory of its own
 				if !bytes.Equal(again.Bytes, raw) || !bytes.Equal(r.Bytes, raw) {
 					t.Errorf("read %q within %q", again.Bytes, r.Bytes)
 				}
@@ -75,8 +75,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A Query with Match selects what Match says of the entries that it selects without.
-func TestMatch(t *testing.T) {
+// A Query with Match selects the entries of the same Query without it that satisfy Match.
+func TestMatchFiltersASelection(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
@@ -116,7 +116,7 @@ func TestMatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // a sequence can be read again
+			for range 2 { // a sequence can be read twice
 				var got []string
 				for e := range some {
 					got = append(got, e.Key().String()+" "+id(e))
@@ -132,8 +132,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What Match is lent stays as it is until it returns.
-func TestMatchIsLentWholeEntries(t *testing.T) {
+// A lent entry stays unchanged until Match returns.
+func TestLentEntryStaysUnchangedDuringMatch(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "+x u1@1 app=web", "+y u2@2 app=web")
 	seq, err := s.Snapshot().Select(Query{Match: func(e *Entry) bool {
@@ -157,8 +157,8 @@ func TestMatchIsLentWholeEntries(t *testing.T) {
 	}
 }
 
-// Whatever a guess says, a key is found exactly where it is.
-func TestGuessesAreOnlyGuesses(t *testing.T) {
+// Whatever the hash table says, a key is found exactly where it is.
+func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := New(Options{Check: true})
 	there := map[string]int{}
@@ -172,7 +172,7 @@ func TestGuessesAreOnlyGuesses(t *testing.T) {
 			there[name] = version + 1
 		}
 		if version%500 == 0 {
-			commit(s, "[", "]") // slots are given anew
+			commit(s, "[", "]") // slots are given out in a new order
 			clear(there)
 		}
 		old := s.Snapshot()
@@ -186,12 +186,12 @@ func TestGuessesAreOnlyGuesses(t *testing.T) {
 		}
 	}
 
-	g := newGuesses()
+	g := newSlotTable()
 	always := func(uint32) bool { return true }
 	if _, ok := g.find(1, always); ok {
 		t.Error("empty guesses guess")
 	}
-	g.put(1, 1<<slotBits-1, 10) // not kept
+	g.put(1, 1<<slotBits-1, 10) // not stored
 	if slot, ok := g.find(1, always); ok {
 		t.Errorf("a slot of more bits than there are is guessed as %d", slot)
 	}
@@ -214,13 +214,13 @@ func TestGuessesAreOnlyGuesses(t *testing.T) {
 	if known < n*99/100 {
 		t.Errorf("%d of %d keys are known", known, n)
 	}
-	if size := len(*g.lines.Load()) * lineSize; size < n || size > 3*n {
+	if size := len(*g.buckets.Load()) * bucketSize; size < n || size > 3*n {
 		t.Errorf("room for %d guesses of %d keys", size, n)
 	}
-	if g.fit(n / 2); g.lines.Load() == nil {
+	if g.fit(n / 2); g.buckets.Load() == nil {
 		t.Error("half of the keys have gone, and all is forgotten")
 	}
-	if g.fit(n / 100); g.lines.Load() != nil {
+	if g.fit(n / 100); g.buckets.Load() != nil {
 		t.Error("most keys have gone, and the memory stays")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// long is n, or all with FLYBALL_LONG.
+// long returns n, or all with FLYBALL_LONG.
 func long(n, all int) int {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		return all
@@ -25,7 +25,7 @@ func long(n, all int) int {
 	return n
 }
 
-// things makes objects that are like others of their owner, and now and then like no other.
+// maker makes objects that resemble others of their owner; a few resemble no other.
 type maker struct {
 	r       *rand.Rand
 	version int
@@ -46,7 +46,7 @@ func (m *maker) object(key int) (object.Key, []byte) {
 		fmt.Fprintf(&b, `"--flag-%d=%d",`, i, i*owner)
 	}
 	b.WriteString(`""]`)
-	if m.r.IntN(50) == 0 { // nothing like the others
+	if m.r.IntN(50) == 0 { // resembles no other
 		b.WriteString(`,"data":"`)
 		for range m.r.IntN(4000) {
 			b.WriteByte(byte('a' + m.r.IntN(26)))
@@ -65,9 +65,9 @@ func (m *maker) entry(t testing.TB, raw []byte) *Entry {
 	return e
 }
 
-// A store says what a plain map says, whatever happens, and so does every snapshot that was held.
-// With FLYBALL_LONG: ten million operations.
-func TestOperations(t *testing.T) {
+// A store agrees with a plain map after any operations, and so does every held snapshot. With
+// FLYBALL_LONG: ten million operations.
+func TestStoreAgreesWithAMap(t *testing.T) {
 	const keys = 3000
 	ops := long(15_000, 10_000_000)
 	m := &maker{r: rand.New(rand.NewPCG(1, uint64(ops)))}
@@ -180,8 +180,8 @@ func TestOperations(t *testing.T) {
 	t.Logf("%d operations in %v; rebuilt %d times; %+v", ops, time.Since(start).Round(time.Second), rebuilt, s.Stats())
 }
 
-// What nobody holds any more is given back.
-func TestMemoryComesBack(t *testing.T) {
+// Memory of unreferenced objects is freed.
+func TestMemoryOfDeletedObjectsIsFreed(t *testing.T) {
 	m := &maker{r: rand.New(rand.NewPCG(2, 2))}
 	s := New(Options{})
 	const n = 8_000
@@ -224,8 +224,8 @@ func TestMemoryComesBack(t *testing.T) {
 	}
 }
 
-// Readers at full speed beside a writer see whole objects only, and never one whose memory went:
-// in this store what was freed is overwritten.
+// Readers at full speed beside a writer see whole objects only, and never one with freed memory. In
+// this store freed memory is overwritten.
 func TestReadersSeeWholeObjects(t *testing.T) {
 	const keys = 2000
 	m := &maker{r: rand.New(rand.NewPCG(3, 3))}

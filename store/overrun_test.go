@@ -18,7 +18,7 @@ type sleeper struct {
 	sleep   map[string]time.Duration
 	running int
 	calls   int
-	most    int // calls that ran at once
+	most    int // largest number of concurrent calls
 }
 
 func (s *sleeper) index(e *Entry) ([]string, error) {
@@ -43,26 +43,26 @@ func (s *sleeper) set(name string, d time.Duration) {
 	s.sleep[name] = d
 }
 
-// told collects what a store tells about calls that take long.
-type toldOverdue struct {
+// overdueCalls collects the reports of a store about slow calls.
+type overdueCalls struct {
 	mu    sync.Mutex
 	begin time.Time
 	lines []string
 }
 
-func (o *toldOverdue) add(index string, key object.Key, began time.Time) {
+func (o *overdueCalls) add(index string, key object.Key, began time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %s at %s", index, key.Name, began.Sub(o.begin), time.Since(o.begin)))
 }
 
-// TestIndexFunctionSleeps: a call that takes five minutes holds up the writer for one second, and its
-// index until it returns. It is named once.
-func TestIndexFunctionSleeps(t *testing.T) {
+// TestSleepingIndexFunctionDelaysTheWriterOneSecond: a call that takes five minutes delays the writer for one second, and its
+// index until it returns. It is reported once.
+func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 	for _, kind := range []string{"may keep", "transient"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				told := toldOverdue{begin: time.Now()}
+				told := overdueCalls{begin: time.Now()}
 				var reused [][]byte
 				s := New(Options{Check: true, OnOverdue: told.add, Recycle: func(b []byte) { reused = append(reused, b) }})
 				slow := &sleeper{sleep: map[string]time.Duration{"slow": 5 * time.Minute}}
@@ -147,9 +147,9 @@ func TestIndexFunctionSleeps(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionSleepsInAList: also the calls of a relist end the wait, and what is discarded is
-// not asked about.
-func TestIndexFunctionSleepsInAList(t *testing.T) {
+// TestSleepingIndexFunctionDelaysARelistOneSecond: the writer also stops waiting for the calls of a relist. The
+// index is not asked about discarded objects.
+func TestSleepingIndexFunctionDelaysARelistOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute, "p7": 2 * time.Second}}
@@ -169,7 +169,7 @@ func TestIndexFunctionSleepsInAList(t *testing.T) {
 			t.Errorf("a list took %v", took)
 		}
 		synctest.Wait()
-		txn := list(2) // p7 is still being asked about for the first list
+		txn := list(2) // the function still runs for p7 of the first list
 		txn.Sweep()
 		txn.Commit()
 		if took := time.Since(began); took != time.Second {
@@ -191,9 +191,8 @@ func TestIndexFunctionSleepsInAList(t *testing.T) {
 	})
 }
 
-// TestAddIndexSleeps: to add an index holds up nobody, also where objects change meanwhile, and a list
-// is open.
-func TestAddIndexSleeps(t *testing.T) {
+// TestAddIndexBlocksNothing: AddIndex blocks nothing, also while objects change and a list is open.
+func TestAddIndexBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		commit(s, "+p1 u@1 app=a", "+p2 v@2 app=bad")
@@ -217,7 +216,7 @@ func TestAddIndexSleeps(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took != 3*time.Minute { // p1, and p1 and p3 as they are now
+		if took := time.Since(began); took != 3*time.Minute { // p1, and then the current p1 and p3
 			t.Errorf("it took %v", took)
 		}
 		if got := under(t, s.Snapshot(), "slow"); got != "a: p3; b: p1" {
@@ -234,9 +233,9 @@ func TestAddIndexSleeps(t *testing.T) {
 	})
 }
 
-// TestIndexFunctionFailsLate: what a function says after the writer went on counts as if it had said so
-// in time.
-func TestIndexFunctionFailsLate(t *testing.T) {
+// TestLateIndexErrorCountsAsInTime: an answer after the writer went on has the same effect as one in
+// time.
+func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
 			asides := 0
@@ -268,8 +267,8 @@ func TestIndexFunctionFailsLate(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionThatNeverReturns costs one goroutine, also where the object comes and goes.
-func TestIndexFunctionThatNeverReturns(t *testing.T) {
+// TestIndexFunctionThatNeverReturnsCostsOneGoroutine costs one goroutine, also if the object comes and goes.
+func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": 1000 * time.Hour}}
@@ -301,9 +300,9 @@ func TestIndexFunctionThatNeverReturns(t *testing.T) {
 	})
 }
 
-// TestOverrunsModel: whatever calls overrun, and whatever is written, discarded, listed and compacted
-// meanwhile, an index answers with what one that is built anew does, or does not answer.
-func TestOverrunsModel(t *testing.T) {
+// TestPendingIndexAgreesWithANewOne: any calls overrun while objects are written, discarded, listed and compacted.
+// An index then agrees with a newly built one, or returns an error.
+func TestPendingIndexAgreesWithANewOne(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -328,7 +327,8 @@ func TestOverrunsModel(t *testing.T) {
 					return
 				}
 				answered++
-				// Objects that the late index has set aside are in no index; so are those that "quick" has.
+				// Objects rejected by the late index are in no index; so are those rejected by
+				// "quick".
 				if slow, quick := under(t, snap, "slow"), under(t, snap, "quick"); slow != quick {
 					t.Fatalf("seed %d, version %d: the index holds %q, not %q", seed, version, slow, quick)
 				}

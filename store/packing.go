@@ -8,58 +8,58 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// packing chooses templates, and packs. It belongs to the writer.
+// packing chooses templates and packs objects against them. It belongs to the writer.
 //
-// Objects of one controller are nearly the same, and so are those of one name in several
-// namespaces: they are a group, and the second of them to come makes its template. Until then, and
-// for those who stay alone, there is the template of their shape: of all that have the same label and
-// annotation keys. A template of a group is kept as its difference from that of its shape.
+// A group is a set of nearly equal objects: those of one controller, or those of one name in
+// several namespaces. The second object of a group makes the group's template. Until then, and for
+// single objects, the template of their shape serves. A shape is all objects that have the same
+// label and annotation keys. The template of a group is itself packed against that of its shape.
 type packing struct {
 	packer pack.Packer
 	groups map[uint64]group
-	sweep  int // the number of groups at which those without a template are forgotten
-	// users counts, for each id, the records of the published state; freed are ids to use again.
+	sweep  int // number of groups above which those without a template are deleted
+	// users counts, by template id, the records of the published state. freed are ids for reuse.
 	users []int32
 	freed []uint32
 	held  int64 // bytes of all templates in use
 
-	recent recents
+	cache templateCache
 }
 
-// recent is a template as the packer wants it: with an index.
-type recent struct {
-	of *template
-	t  *pack.Template
+// cachedTemplate is a template in the form that the packer needs: with an index.
+type cachedTemplate struct {
+	template *template
+	t        *pack.Template
 }
 
-// recents are the templates that were used last: 64 sets of four, in each the one used last first. With
-// one place for each set, every second object of fifty owners in turn would want an index made anew.
-type recents [64][4]recent
+// templateCache caches the templates used last: 64 sets of four, each in the order of last use. With one
+// entry a set, fifty owners in turn would rebuild an index for every second object.
+type templateCache [64][4]cachedTemplate
 
-// set is where the template is, if it is there.
-func (r *recents) set(t *template) []recent { return r[t.group%uint64(len(r))][:] }
+// set returns the cache set of a template.
+func (r *templateCache) set(t *template) []cachedTemplate { return r[t.group%uint64(len(r))][:] }
 
-// group is what is known of objects that may be packed against one another.
+// group describes objects that may be packed against one another.
 type group struct {
 	template *template
-	first    uint32 // slot of the first that came, plus one
-	usual    uint32 // bytes of a record
+	first    uint32 // slot of the first object, plus one
+	usual    uint32 // usual bytes of a record
 	worse    uint8  // records in a row that were much larger
-	useless  uint8  // records that were no smaller with the template than without
+	useless  uint8  // records that the template made no smaller
 }
 
 const (
-	mostIndex  = 512 << 10 // bytes of the indexes of all templates of a store
-	mostShape  = 64 << 10  // bytes of a template that is made for a shape
-	plainUsers = 32        // users from which on a template is kept unpacked
-	aged       = 16        // records that are much larger, after which a template is replaced
-	hopeless   = 4         // records for which a template was useless, after which it is not tried
-	retry      = 64
+	maxIndexBytes    = 512 << 10 // limit in bytes of the indexes of all templates of a store
+	maxShapeTemplate = 64 << 10  // limit in bytes of a template that is made for a shape
+	plainUsers       = 32        // number of users from which a template is kept unpacked
+	maxWorse         = 16        // number of much larger records after which a template is replaced
+	maxUseless       = 4         // number of useless attempts after which a template is not tried
+	retryAfter       = 64
 )
 
 var groupSeed = maphash.MakeSeed()
 
-// shapeOf tells objects apart that have little in common.
+// shapeOf returns a hash that differs for objects that have little in common.
 func shapeOf(h *object.Header, m *meta) uint64 {
 	sum := uint64(len(h.Labels))<<32 | uint64(len(h.Annotations))<<8 | uint64(m.flags&flagJSON)
 	for k := range h.Labels {
@@ -71,7 +71,7 @@ func shapeOf(h *object.Header, m *meta) uint64 {
 	return sum
 }
 
-// groupOf is the group of an object within its shape.
+// groupOf returns the hash of an object's group within its shape.
 func groupOf(h *object.Header, shape uint64) uint64 {
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
 		return shape ^ maphash.String(groupSeed, string(o.UID))
@@ -79,8 +79,9 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 	return shape ^ 3*maphash.String(groupSeed, h.Name)
 }
 
-// pack appends the object of e, packed, to dst, and returns the template that it needs, if any.
-func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
+// pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
+// none.
+func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
 	h, m := e.metadata(), e.record.meta()
 	shape := shapeOf(&h, &m)
 	key := groupOf(&h, shape)
@@ -88,18 +89,18 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 		p.groups = map[uint64]group{}
 	}
 	of, common := p.groups[key], p.groups[shape]
-	own := false // a template is made of e itself, which says nothing about others
+	own := false // the template is made of e itself: its result says nothing about others
 	switch {
 	case common.first == 0:
 		common.first = slot + 1
-	case common.template == nil && common.first != slot+1 && len(e.raw) <= mostShape:
+	case common.template == nil && common.first != slot+1 && len(e.raw) <= maxShapeTemplate:
 		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape), true
 	}
 	switch {
 	case of.first == 0:
 		of.first = slot + 1
 	case of.template == nil && of.first != slot+1:
-		of.template, own = p.make(e.raw, key, common.template), true
+		of.template, own = p.derive(e.raw, key, common.template), true
 	}
 	g := &of
 	if of.template == nil {
@@ -107,63 +108,63 @@ func (p *packing) pack(w *work, dst []byte, slot uint32, e *Entry) ([]byte, *tem
 	}
 	at, t := len(dst), g.template
 	if own {
-		dst = p.packer.Append(dst, p.indexed(t), e.raw)
+		dst = p.packer.Append(dst, p.indexedTemplate(t), e.raw)
 	} else {
-		dst = p.against(g, dst, e.raw)
+		dst = p.packAgainst(g, dst, e.raw)
 	}
 	if !pack.UsesTemplate(dst[at:]) {
 		t = nil
 	}
 	if t != nil {
-		p.use(w, t)
+		p.addUser(w, t)
 		if t.shared.labels.Load() == nil {
-			t.shared.learn(&m.digest, &h)
+			t.shared.cache(&m.digest, &h)
 		}
 	}
 	p.groups[shape], p.groups[key] = common, of
 	if len(p.groups) > p.sweep {
-		p.forget(w)
+		p.dropUnshared(w)
 	}
 	return dst, t
 }
 
-// loose packs an entry that is not to be stored: against t, which may be nil.
-func (p *packing) loose(e *Entry, t *template) *Entry {
-	if e.aside != nil || e.raw == nil {
+// packUnstored packs an entry that is not stored, against t. t may be nil.
+func (p *packing) packUnstored(e *Entry, t *template) *Entry {
+	if e.rejected != nil || e.raw == nil {
 		return e
 	}
 	var with *pack.Template
 	if t != nil {
-		with = p.indexed(t)
+		with = p.indexedTemplate(t)
 	}
 	front := e.record.front()
 	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
 	return e.packed(r, t)
 }
 
-// make returns a template of b, kept as its difference from its parent if that is small.
-func (p *packing) make(b []byte, group uint64, parent *template) *template {
+// derive returns a template of b. It is kept as a difference from parent if that is small.
+func (p *packing) derive(b []byte, group uint64, parent *template) *template {
 	if parent != nil {
-		if r := p.packer.Append(nil, p.indexed(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
+		if r := p.packer.Append(nil, p.indexedTemplate(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
 			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
 		}
 	}
 	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
 }
 
-// against packs b against the template of a group, and learns from what comes of it.
-func (p *packing) against(g *group, dst, b []byte) []byte {
+// packAgainst packs b against the template of a group, and updates the group's figures.
+func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 	if g.template == nil {
 		return p.packer.Append(dst, nil, b)
 	}
-	if g.useless >= hopeless {
-		if g.useless++; g.useless == retry {
-			g.useless = hopeless - 1
+	if g.useless >= maxUseless {
+		if g.useless++; g.useless == retryAfter {
+			g.useless = maxUseless - 1
 		}
 		return p.packer.Append(dst, nil, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.indexed(g.template), b)
+	dst = p.packer.Append(dst, p.indexedTemplate(g.template), b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
@@ -171,7 +172,7 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
-			if g.useless++; g.useless == hopeless {
+			if g.useless++; g.useless == maxUseless {
 				p.unindex(g.template)
 			}
 		} else {
@@ -184,8 +185,8 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	case g.usual == 0:
 		g.usual = uint32(n)
 	case n > 2*int(g.usual)+64:
-		if g.worse++; g.worse >= aged {
-			*g = group{} // what comes now is of another kind
+		if g.worse++; g.worse >= maxWorse {
+			*g = group{} // the objects have changed: start over
 		}
 	default:
 		g.worse = 0
@@ -194,20 +195,20 @@ func (p *packing) against(g *group, dst, b []byte) []byte {
 	return dst
 }
 
-// indexed is a template as the packer wants it.
-func (p *packing) indexed(t *template) *pack.Template {
-	set := p.recent.set(t)
-	i := slices.IndexFunc(set, func(r recent) bool { return r.of == t })
+// indexedTemplate returns a template with an index, from the cache or new.
+func (p *packing) indexedTemplate(t *template) *pack.Template {
+	set := p.cache.set(t)
+	i := slices.IndexFunc(set, func(r cachedTemplate) bool { return r.template == t })
 	if i < 0 {
 		i = len(set) - 1
 		if old := set[i].t; old != nil {
 			p.packer.Release(old)
 		}
-		plain, err := t.plain()
+		plain, err := t.unpacked()
 		if err != nil {
 			panic(err) // it was packed here
 		}
-		set[i] = recent{t, pack.NewTemplate(plain)}
+		set[i] = cachedTemplate{t, pack.NewTemplate(plain)}
 	}
 	r := set[i]
 	copy(set[1:], set[:i])
@@ -215,35 +216,35 @@ func (p *packing) indexed(t *template) *pack.Template {
 	return r.t
 }
 
-// use sees to it that the state has the template in its table, and counts a record.
-func (p *packing) use(w *work, t *template) {
+// addUser adds the template to the table of the state if need be, and counts a record.
+func (p *packing) addUser(w *transaction, t *template) {
 	if t.id == 0 || w.templates.Get(t.id) != t {
-		t.id = p.name()
+		t.id = p.newID()
 		w.templates.Set(w.owner, t.id, t)
-		w.named = append(w.named, t.id)
+		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
 	}
 	w.count(t.id, 1)
 }
 
-// name is a free id.
-func (p *packing) name() uint32 {
+// newID returns a free template id.
+func (p *packing) newID() uint32 {
 	if n := len(p.freed); n > 0 {
 		id := p.freed[n-1]
 		p.freed = p.freed[:n-1]
 		return id
 	}
 	if len(p.users) == 0 {
-		p.users = append(p.users, 0) // 0 names nothing
+		p.users = append(p.users, 0) // id 0 means no template
 	}
 	p.users = append(p.users, 0)
 	return uint32(len(p.users) - 1)
 }
 
-// settle counts what a transaction did, before it is published: templates without users go, and
-// those with many are unpacked.
-func (p *packing) settle(w *work) {
-	for _, id := range w.named {
+// countUsers counts the template users of a transaction before it is published. It removes templates
+// without users, and unpacks those with many.
+func (p *packing) countUsers(w *transaction) {
+	for _, id := range w.newTemplates {
 		w.count(id, 0)
 	}
 	for id, n := range w.uses {
@@ -255,17 +256,17 @@ func (p *packing) settle(w *work) {
 			p.drop(t)
 			p.freed = append(p.freed, id)
 		case p.users[id] >= plainUsers:
-			p.unpacked(t)
+			p.unpackTemplate(t)
 		}
 	}
 }
 
-func (p *packing) unpacked(t *template) {
+func (p *packing) unpackTemplate(t *template) {
 	b := t.body.Load()
 	if b.parent == nil {
 		return
 	}
-	plain, err := t.plain()
+	plain, err := t.unpacked()
 	if err != nil {
 		panic(err)
 	}
@@ -274,7 +275,7 @@ func (p *packing) unpacked(t *template) {
 	p.held += t.held()
 }
 
-// drop forgets a template that no state to come has.
+// drop removes a template that no later state uses.
 func (p *packing) drop(t *template) {
 	p.held -= t.held()
 	if g, ok := p.groups[t.group]; ok && g.template == t {
@@ -283,26 +284,26 @@ func (p *packing) drop(t *template) {
 	p.unindex(t)
 }
 
-// unindex gives the index of a template back, until it is needed again.
+// unindex releases the index of a template. It is rebuilt when needed.
 func (p *packing) unindex(t *template) {
-	for i, r := range p.recent.set(t) {
-		if r.of == t {
+	for i, r := range p.cache.set(t) {
+		if r.template == t {
 			p.packer.Release(r.t)
-			p.recent.set(t)[i] = recent{}
+			p.cache.set(t)[i] = cachedTemplate{}
 		}
 	}
 }
 
-// undo forgets what a transaction did that is discarded.
-func (p *packing) undo(w *work) {
-	for _, id := range w.named {
+// undo reverts the effects of a discarded transaction.
+func (p *packing) undo(w *transaction) {
+	for _, id := range w.newTemplates {
 		p.drop(w.templates.Get(id))
 		p.freed = append(p.freed, id)
 	}
 }
 
-// forget takes out the groups of those who stayed alone.
-func (p *packing) forget(w *work) {
+// dropUnshared deletes the groups without a template.
+func (p *packing) dropUnshared(w *transaction) {
 	for key, g := range p.groups {
 		if g.template == nil || w.templates.Get(g.template.id) != g.template {
 			delete(p.groups, key)
@@ -311,5 +312,5 @@ func (p *packing) forget(w *work) {
 	p.sweep = 2*len(p.groups) + 32<<10
 }
 
-// templates counts those in use.
+// templates counts the templates in use.
 func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }

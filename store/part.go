@@ -1,10 +1,9 @@
 package store
 
-// Part is a part of an object of which an Entry knows, without looking, whether another state has the
-// same.
+// Part is a part of an object. An Entry tells from digests whether another state has the same one.
 type Part uint8
 
-// What is in each, [wire.Digest] says.
+// The parts of an object. [wire.Digest] says what each contains.
 const (
 	Labels Part = iota
 	Annotations
@@ -13,7 +12,7 @@ const (
 	Owners
 )
 
-// partSet is a set of them.
+// partSet is a set of Parts.
 type partSet uint8
 
 func setOf(all []Part) (set partSet) {
@@ -23,10 +22,10 @@ func setOf(all []Part) (set partSet) {
 	return set
 }
 
-// sameParts are those that two states of an object have in common. One of them may be nil, or set
-// aside, of which nothing is known.
+// sameParts returns the parts that are equal in two states of an object. a may be nil. If one is
+// nil or rejected, no part counts as equal.
 func sameParts(a, b *Entry) (same partSet) {
-	if a == nil || a.aside != nil || b.aside != nil {
+	if a == nil || a.rejected != nil || b.rejected != nil {
 		return 0
 	}
 	x, y := a.record.meta(), b.record.meta()

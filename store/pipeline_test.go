@@ -22,7 +22,7 @@ import (
 
 var podKind = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}
 
-// newEntry is an object as it would come over the wire.
+// newEntry returns an object as it comes over the wire.
 func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version int, app string) *store.Entry {
 	json := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d","labels":{"app":%q}}}`,
 		key.Namespace, key.Name, uid, version, app)
@@ -33,11 +33,11 @@ func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version 
 	return e
 }
 
-// TestPipelineModel drives queue, store and backlogs by random operations against plain maps:
-// a server that changes, a connection that is lost and resumed, lists that are read bit by bit,
-// broken off or begun anew, a server restored from a backup, a consumer and two handlers that take
-// when they like. FLYBALL_LONG=1 makes it 1,000,000 operations.
-func TestPipelineModel(t *testing.T) {
+// TestPipelineAgreesWithMaps drives queue, store and backlogs by random operations against plain maps. The
+// server changes objects and is restored from a backup. The connection is lost and resumed. Lists
+// are read in parts, broken off or restarted. A consumer and two handlers take at random times.
+// FLYBALL_LONG=1 makes it 1,000,000 operations.
+func TestPipelineAgreesWithMaps(t *testing.T) {
 	const steps = 500
 	checks := 100
 	if os.Getenv("FLYBALL_LONG") != "" {
@@ -66,12 +66,12 @@ func TestPipelineModel(t *testing.T) {
 	}
 }
 
-// model is the world around a store, in plain maps.
+// model is the environment of a store, in plain maps.
 type model struct {
 	t    *rapid.T
 	done map[string]int
 
-	// The server: what lives there, its version, and every event it sent.
+	// The server: its live objects, its version, and every event it sent.
 	live    map[object.Key]*store.Entry
 	version int
 	uids    int
@@ -84,16 +84,16 @@ type model struct {
 	received  int
 	list      []*store.Entry
 	listing   bool
-	listAt    int  // events that the list holds already
-	resetOwed bool // the server went back, and no list since was whole
+	listAt    int  // number of events that the list includes
+	resetOwed bool // the server went back, and no list has completed since
 
 	queue delta.Core[*store.Entry]
 	store *store.Store
 	txn   *store.Txn // an open relist
-	// went holds the incarnations whose end was received and not reported yet.
+	// went holds the incarnations that ended and are not reported yet.
 	went map[types.UID]object.Key
 
-	reported map[object.Key]*store.Entry // as the changes of the store say
+	reported map[object.Key]*store.Entry // according to the changes of the store
 	handlers [2]*handler
 }
 
@@ -114,8 +114,8 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-// draw is a number below n, all alike, where rapid.IntRange prefers small ones. Zero stays zero,
-// for the shrinker.
+// draw returns a number below n, evenly distributed, where rapid.IntRange prefers small ones. Zero
+// stays zero, for the shrinker.
 func (m *model) draw(n int, label string) int {
 	x := rapid.Uint64().Draw(m.t, label)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -250,7 +250,7 @@ func (m *model) readList() {
 	m.resume()
 }
 
-// stale repeats an old state of an object that lives.
+// stale repeats an old state of a live object.
 func (m *model) stale() {
 	if m.received == 0 {
 		return

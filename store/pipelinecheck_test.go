@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// report checks that changes follow on what was reported before, and hands them to the handlers.
+// report checks that changes follow the previous ones, and hands them to the handlers.
 func (m *model) report(changes store.Changes) {
 	seen := map[object.Key]bool{}
 	for c := range changes.All() {
@@ -57,7 +57,7 @@ func (m *model) report(changes store.Changes) {
 	}
 }
 
-// check compares the store with the server, where everything that happened has arrived.
+// check compares the store with the server after everything has arrived.
 func (m *model) check() {
 	snap := m.store.Snapshot()
 	again := snap.HasIndex("again")
@@ -103,8 +103,8 @@ func (m *model) check() {
 	}
 }
 
-// settle lets everything arrive: then the store is the server's state, and so is what each handler
-// was shown.
+// settle delivers everything: then the store equals the server's state, and so does the view of
+// each handler.
 func (m *model) settle() {
 	for !m.connected {
 		if !m.listing {
@@ -124,12 +124,12 @@ func (m *model) settle() {
 	}
 }
 
-// handler takes from a backlog and checks what it is told.
+// handler takes from a backlog and checks each change.
 type handler struct {
 	t       *rapid.T
 	backlog delta.BacklogCore[*store.Entry]
 	shown   map[object.Key]*store.Entry
-	owed    map[types.UID]object.Key // incarnations of whose end it was not told so far
+	owed    map[types.UID]object.Key // incarnations that ended and were not reported to it yet
 }
 
 func (h *handler) drain() {
@@ -166,7 +166,7 @@ func (h *handler) next() bool {
 	return true
 }
 
-// checkOrder checks contracts 6, 7 and 10 on one change.
+// checkOrder checks that a change has a state, never goes back, and reports a difference.
 func checkOrder(t *rapid.T, c store.Change) {
 	is := c.New
 	if is == nil {

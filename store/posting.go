@@ -8,28 +8,28 @@ import (
 	"github.com/flyball-io/flyball/internal/cow"
 )
 
-// index is what one index holds in one state of the store.
+// index is the content of one index in one state of the store.
 type index struct {
 	*definition
 	found table[posting]
-	terms cow.Table[*term] // of each slot that it holds
-	// missing are the slots about whose record the index has not been asked, and missed is how many:
-	// their terms are those of an earlier record. Until there are none the index is not read.
+	terms cow.Table[*term] // of each slot in the index
+	// missing is the set of slots that the index has not been asked about; missed is their number.
+	// Their terms are those of an earlier record. While it is not empty the index cannot be read.
 	missing cow.Table[bool]
 	missed  int
-	pending *pending // set if missed is not 0
+	pending *pendingIndex // set if missed is not 0
 }
 
-// posting are the objects that an index finds under a value.
+// posting is the set of objects that an index has under a value.
 type posting struct {
 	value string
-	term  *term // of those that have this value alone
+	term  *term // shared by the objects that have this value alone
 	slots cow.Tree
 }
 
 func postingBefore(a, b posting) bool { return a.value < b.value }
 
-// table is a sorted tree that is copied before it is changed, if someone else may hold it.
+// table is a sorted tree that is copied before a change, if another state may hold it.
 type table[T any] struct {
 	tree   *btree.BTreeG[T]
 	shared bool
@@ -42,7 +42,7 @@ func newTable[T any](less func(a, b T) bool) table[T] {
 	return table[T]{tree: btree.NewBTreeGOptions(less, btree.Options{Degree: degree, NoLocks: true})}
 }
 
-// own returns the tree, to be changed. Copying one is O(1): nodes are copied as they change.
+// own returns the tree for changing. Copying it is O(1): nodes are copied as they change.
 func (t *table[T]) own() *btree.BTreeG[T] {
 	if t.shared {
 		t.tree, t.shared = t.tree.Copy(), false
@@ -60,7 +60,7 @@ func (s *state) index(name string) *index {
 	return nil
 }
 
-// removeIndex drops an index; false if there is none of that name.
+// removeIndex removes an index; false if there is none of that name.
 func (s *state) removeIndex(name string) bool {
 	for i := range s.indexes {
 		if s.indexes[i].name == name {
@@ -71,8 +71,8 @@ func (s *state) removeIndex(name string) bool {
 	return false
 }
 
-// term are the values under which an index has an object: sorted, each once. They are kept so that
-// taking it out of the index does not depend on a function of the user's.
+// term holds the values under which an index has an object: sorted, each once. They are kept so
+// that removal does not call a user's function.
 type term struct{ values []string }
 
 func (t *term) of() []string {
@@ -82,7 +82,7 @@ func (t *term) of() []string {
 	return t.values
 }
 
-// term is the one of these values: shared, if it is a single one that others have.
+// term returns a term of these values. Objects with the same single value share one.
 func (x *index) term(values []string) *term {
 	if len(values) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (x *index) term(values []string) *term {
 	return &term{values}
 }
 
-// set changes the values of a slot, whose record is in its place. Only what differs is touched.
+// set changes the values of a slot whose record is already written. It touches only the difference.
 func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	if x.missed > 0 && x.missing.Get(slot) {
 		x.missing.Set(o, slot, false)
@@ -108,7 +108,7 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	is := x.term(values)
 	x.terms.Set(o, slot, is)
 	var room [128]byte
-	at := s.at(s.key(room[:0], slot))
+	at := s.probe(s.key(room[:0], slot))
 	for add := is.of(); len(was) > 0 || len(add) > 0; {
 		switch {
 		case len(add) == 0 || len(was) > 0 && was[0] < add[0]:
@@ -123,8 +123,8 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	}
 }
 
-// miss says that the index has not been asked about the record of a slot.
-func (x *index) miss(o *cow.Owner, slot uint32, p *pending) {
+// markMissing records that the index has not been asked about the record of a slot.
+func (x *index) markMissing(o *cow.Owner, slot uint32, p *pendingIndex) {
 	if x.pending = p; !x.missing.Get(slot) {
 		x.missing.Set(o, slot, true)
 		x.missed++

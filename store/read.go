@@ -7,18 +7,19 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// scratches are bytes that objects are unpacked into for a moment.
+// scratches is a pool of buffers for unpacking objects.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostPooled is the size up to which they are kept.
-const mostPooled = 1 << 20
+// maxPooledBuffer is the largest buffer in bytes that is kept.
+const maxPooledBuffer = 1 << 20
 
-// borrow calls f with memory that is its own until it returns; f returns it, grown if need be.
+// borrow calls f with a pooled buffer, which f owns until it returns. f returns the buffer, grown
+// if need be.
 func borrow(f func(scratch []byte) ([]byte, error)) error {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
 	b, err := f((*scratch)[:0])
-	if cap(b) > mostPooled {
+	if cap(b) > maxPooledBuffer {
 		b = nil
 	}
 	if b != nil {
@@ -27,21 +28,21 @@ func borrow(f func(scratch []byte) ([]byte, error)) error {
 	return err
 }
 
-// Size is the length of the object as it came over the wire; 0 for an entry that was set aside.
+// Size is the length of the object as received; 0 for a rejected entry.
 func (e *Entry) Size() int {
-	if e.raw != nil || e.aside != nil {
+	if e.raw != nil || e.rejected != nil {
 		return len(e.raw)
 	}
-	n, _ := pack.Size(e.record.meta().object) // one that is damaged says so when it is read
+	n, _ := pack.Size(e.record.meta().object) // a damaged record fails when it is read
 	return n
 }
 
-// Read calls f with the object as it came over the wire, and returns what f does. The bytes are good
-// until f returns, and read only; nothing of them may be kept. It saves the memory that [Entry.Raw]
-// makes with each call. It fails for an entry that was set aside, with the cause.
+// Read calls f with the object as received, and returns the error of f. The bytes are valid until f
+// returns, and read only; no part of them may be kept. Read saves the allocation of [Entry.Raw].
+// For a rejected entry it returns the cause.
 func (e *Entry) Read(f func(wire.Raw) error) error {
-	if e.aside != nil {
-		return e.aside
+	if e.rejected != nil {
+		return e.rejected
 	}
 	m := e.record.meta()
 	raw := wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked()
@@ -62,12 +63,12 @@ func (e *Entry) Read(f func(wire.Raw) error) error {
 	return borrow(read)
 }
 
-// use is borrow of the memory of a loan.
+// use is borrow with the memory of a loan.
 func (l *loan) use(f func(scratch []byte) ([]byte, error)) error {
 	scratch := l.scratch[:0]
-	l.scratch = nil // f may ask once more
+	l.scratch = nil // f may call Read itself
 	b, err := f(scratch)
-	if cap(b) <= mostPooled {
+	if cap(b) <= maxPooledBuffer {
 		l.scratch = b
 	}
 	return err

@@ -17,8 +17,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// A record is an entry in bytes, without a pointer: what is asked for most, and then the object,
-// packed.
+// A record is an entry in bytes, without pointers: the fields read most, then the packed object.
 //
 //	flags     1
 //	key       uvarint length, then namespace, 0, name: the order of these bytes is that of keys
@@ -26,18 +25,18 @@ import (
 //	version   8, or uvarint length and text
 //	generation, deletion   varint each; the latter in seconds, if flagged
 //	digests   8 each of those that are flagged
-//	object    as package pack writes it; nothing in an entry that was set aside
+//	object    in the format of package pack; empty in a rejected entry
 type record []byte
 
 const (
 	flagJSON   = 1 << iota
-	flagUUID   // the uid is one, in lower case
-	flagNumber // the version is one, without leading zeros
+	flagUUID   // the uid is a UUID in lower case
+	flagNumber // the version is a number without leading zeros
 	flagDeleting
-	flagDigest // there is a byte that says which digests are not zero
+	flagDigest // a byte follows that says which digests are not zero
 )
 
-// meta is the front of a record, taken apart. Its slices are parts of the record.
+// meta is the front of a record, parsed. Its slices are parts of the record.
 type meta struct {
 	flags      byte
 	key        []byte
@@ -49,7 +48,7 @@ type meta struct {
 	object     []byte
 }
 
-// digest is what is kept of the parts of an object to see whether they changed.
+// digest holds a hash of each part of an object, to detect changes.
 type digest struct {
 	wire.Digest
 	Owners uint64
@@ -66,7 +65,7 @@ func appendKey(b []byte, k object.Key) []byte {
 	return append(b, k.Name...)
 }
 
-// keyString is the reverse: both parts share one string.
+// keyString is the inverse of appendKey: namespace and name share one string.
 func keyString(b []byte) object.Key {
 	ns, name, _ := strings.Cut(string(b), "\x00")
 	return object.Key{Namespace: ns, Name: name}
@@ -118,7 +117,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// key are the bytes by which the record is sorted.
+// key returns the bytes by which the record is sorted.
 func (r record) key() []byte {
 	n, k := uint64(r[1]), 1
 	if n >= 0x80 {
@@ -127,7 +126,7 @@ func (r record) key() []byte {
 	return r[1+k : 1+k+int(n)]
 }
 
-// meta takes the record apart.
+// meta parses the record.
 func (r record) meta() meta {
 	m := meta{flags: r[0]}
 	b := []byte(r[1:])
@@ -172,13 +171,13 @@ func (r record) meta() meta {
 	return m
 }
 
-// front is the record without the object.
+// front returns the record without the object.
 func (r record) front() record {
 	m := r.meta()
 	return r[:len(r)-len(m.object)]
 }
 
-// size is the length of the object as it came.
+// size is the length of the object as received.
 func (r record) size() int64 {
 	m := r.meta()
 	if len(m.object) == 0 {
@@ -208,7 +207,7 @@ func (m *meta) versionText() string {
 	return string(m.appendVersion(room[:0]))
 }
 
-// identity is both of them, in one piece of memory.
+// identity returns uid and version, in one allocation.
 func (m *meta) identity() (types.UID, string) {
 	var room [56]byte
 	b := m.appendUID(room[:0])
@@ -239,7 +238,7 @@ func (m *meta) appendVersion(b []byte) []byte {
 	return strconv.AppendUint(b, binary.LittleEndian.Uint64(m.version), 10)
 }
 
-// number is the version as one, if it is one.
+// number returns the version as a number, if it is one.
 func (m *meta) number() (uint64, bool) {
 	if m.flags&flagNumber != 0 {
 		return binary.LittleEndian.Uint64(m.version), true
@@ -248,7 +247,7 @@ func (m *meta) number() (uint64, bool) {
 	return n, err == nil
 }
 
-// parseVersion reads a number that is written as one writes numbers.
+// parseVersion reads a decimal number without leading zeros.
 func parseVersion(s string) (uint64, bool) {
 	if s == "" || s[0] == '0' && len(s) > 1 {
 		return 0, false
@@ -257,7 +256,7 @@ func parseVersion(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// parseUUID reads one in lower case.
+// parseUUID reads a UUID in lower case.
 func parseUUID(s string) (id [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return id, false
@@ -296,15 +295,15 @@ type version struct {
 	some     bool
 }
 
-// see keeps the highest of those that are numbers; without one the first that is not.
-func (v *version) see(m *meta) {
+// raise takes over the version of m if it is a higher number. Without a number it keeps the first.
+func (v *version) raise(m *meta) {
 	n, ok := m.number()
 	if ok && (!v.some || v.isNumber && n > v.number) || !ok && !v.some {
 		*v = version{n, ok, true}
 	}
 }
 
-// covers reports whether v is certainly not before that of m.
+// covers reports whether v is certainly not older than the version of m.
 func (v *version) covers(m *meta) bool {
 	n, ok := m.number()
 	return ok && v.isNumber && n <= v.number

@@ -7,45 +7,45 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// guesses says in which slot a key was last found: a hash of it leads to a few slots, which are then
-// looked at. What it does not know, or not any more, is found by the tree, and noted. It is shared by
-// all states of a store, its readers and its writer, and takes four to ten bytes for each object.
+// slotTable is a hash table from keys to slots, and only a hint: a lookup verifies the key it finds.
+// A key that it lacks is found in the tree, and added. All states of a store, its readers and its
+// writer share it. It takes four to ten bytes an object.
 //
-// It is lines of sixteen guesses. The upper byte of one is a mark, to tell keys of one line apart,
-// the rest is the slot plus one.
-type guesses struct {
-	seed  maphash.Seed
-	lines atomic.Pointer[[]line]
+// Each bucket has sixteen entries: an 8-bit tag of the hash and a 24-bit slot number plus one.
+// Deletion is lazy.
+type slotTable struct {
+	seed    maphash.Seed
+	buckets atomic.Pointer[[]bucket]
 }
 
-type line [lineSize]atomic.Uint32
+type bucket [bucketSize]atomic.Uint32
 
 const (
-	lineSize = 16 // a cache line
-	slotBits = 24 // a slot that does not fit is left to the tree
-	minLines = 4
-	fullLine = 13 // guesses that are aimed at, at most
+	bucketSize = 16 // a slot that does not fit is found in the tree only
+	slotBits   = 24 // a slot that does not fit is left to the tree
+	minBuckets = 4
+	bucketLoad = 13 // target of entries a bucket
 )
 
-func newGuesses() *guesses { return &guesses{seed: maphash.MakeSeed()} }
+func newSlotTable() *slotTable { return &slotTable{seed: maphash.MakeSeed()} }
 
-func (g *guesses) hash(key []byte) uint64 { return maphash.Bytes(g.seed, key) }
+func (g *slotTable) hash(key []byte) uint64 { return maphash.Bytes(g.seed, key) }
 
-// find is the first slot guessed that it is.
-func (g *guesses) find(hash uint64, is func(slot uint32) bool) (slot uint32, ok bool) {
-	lines := g.lines.Load()
-	if lines == nil {
+// find returns the first candidate slot that satisfies is.
+func (g *slotTable) find(hash uint64, is func(slot uint32) bool) (slot uint32, ok bool) {
+	buckets := g.buckets.Load()
+	if buckets == nil {
 		return 0, false
 	}
-	mark := uint32(hash >> 56)
-	for at := range uint64(2) { // in its line, and if that is full, in the one beside it
-		l := &(*lines)[(hash^at)&uint64(len(*lines)-1)]
+	tag := uint32(hash >> 56)
+	for at := range uint64(2) { // the bucket of the hash, and if that is full, its neighbour
+		l := &(*buckets)[(hash^at)&uint64(len(*buckets)-1)]
 		for i := range l {
-			guess := l[i].Load()
-			if guess == 0 {
+			entry := l[i].Load()
+			if entry == 0 {
 				return 0, false
 			}
-			if slot = guess&(1<<slotBits-1) - 1; guess>>slotBits == mark && is(slot) {
+			if slot = entry&(1<<slotBits-1) - 1; entry>>slotBits == tag && is(slot) {
 				return slot, true
 			}
 		}
@@ -53,35 +53,35 @@ func (g *guesses) find(hash uint64, is func(slot uint32) bool) (slot uint32, ok 
 	return 0, false
 }
 
-// put notes the slot of a key that was not found. n is how many keys there are.
-func (g *guesses) put(hash uint64, slot uint32, n int) {
+// put adds the slot of a key. n is the number of keys.
+func (g *slotTable) put(hash uint64, slot uint32, n int) {
 	if slot+1 >= 1<<slotBits {
 		return
 	}
-	lines := g.lines.Load()
-	if lines == nil || len(*lines) < linesFor(n) {
-		grown := make([]line, linesFor(n))
-		lines = &grown
-		g.lines.Store(lines) // what was known is found once more by the tree
+	buckets := g.buckets.Load()
+	if buckets == nil || len(*buckets) < bucketsFor(n) {
+		grown := make([]bucket, bucketsFor(n))
+		buckets = &grown
+		g.buckets.Store(buckets) // the tree finds the former entries once more
 	}
-	guess := uint32(hash>>56)<<slotBits | (slot + 1)
+	entry := uint32(hash>>56)<<slotBits | (slot + 1)
 	for at := range uint64(2) {
-		l := &(*lines)[(hash^at)&uint64(len(*lines)-1)]
+		l := &(*buckets)[(hash^at)&uint64(len(*buckets)-1)]
 		for i := range l {
 			if l[i].Load() == 0 {
-				l[i].Store(guess)
+				l[i].Store(entry)
 				return
 			}
 		}
 	}
-	(*lines)[hash&uint64(len(*lines)-1)][hash>>32%lineSize].Store(guess) // instead of another
+	(*buckets)[hash&uint64(len(*buckets)-1)][hash>>32%bucketSize].Store(entry) // replace an entry
 }
 
-// learn notes all keys of a state, if there is not room for them yet: of a list, nobody has looked for
-// any of them.
-func (s *state) learn() {
-	g := s.guesses
-	if lines := g.lines.Load(); lines != nil && len(*lines) >= linesFor(s.keys.Len()) {
+// fillHints adds all keys of a state, if the table is too small for them. After a list none of them has
+// been looked up yet.
+func (s *state) fillHints() {
+	g := s.hints
+	if buckets := g.buckets.Load(); buckets != nil && len(*buckets) >= bucketsFor(s.keys.Len()) {
 		return
 	}
 	for slot := range s.keys.All() {
@@ -89,35 +89,35 @@ func (s *state) learn() {
 	}
 }
 
-// fit forgets all if there is room for many more than n keys.
-func (g *guesses) fit(n int) {
-	if lines := g.lines.Load(); lines != nil && len(*lines) > 4*linesFor(n) {
-		g.lines.Store(nil)
+// fit drops the table if it has room for many more than n keys.
+func (g *slotTable) fit(n int) {
+	if buckets := g.buckets.Load(); buckets != nil && len(*buckets) > 4*bucketsFor(n) {
+		g.buckets.Store(nil)
 	}
 }
 
-// linesFor is how many lines n keys want: a power of two.
-func linesFor(n int) int {
-	lines := minLines
-	for lines*fullLine < n {
-		lines *= 2
+// bucketsFor is the number of buckets for n keys: a power of two.
+func bucketsFor(n int) int {
+	size := minBuckets
+	for size*bucketLoad < n {
+		size *= 2
 	}
-	return lines
+	return size
 }
 
-// find is the slot of a key.
+// find returns the slot of a key.
 func (s *state) find(key object.Key) (slot uint32, ok bool) {
 	var room [128]byte
 	k := appendKey(room[:0], key)
-	hash := s.guesses.hash(k)
-	slot, ok = s.guesses.find(hash, func(slot uint32) bool {
+	hash := s.hints.hash(k)
+	slot, ok = s.hints.find(hash, func(slot uint32) bool {
 		return s.records.Get(slot) != 0 && s.compare(slot, k) == 0
 	})
 	if ok {
 		return slot, true
 	}
-	if slot, ok = s.keys.Get(s.at(k)); ok {
-		s.guesses.put(hash, slot, s.keys.Len())
+	if slot, ok = s.keys.Get(s.probe(k)); ok {
+		s.hints.put(hash, slot, s.keys.Len())
 	}
 	return slot, ok
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Snapshot is one state of the store: every object, and every index over exactly these. It is
-// immutable and for any number of goroutines. Iterators over it hold nothing up and can be run
-// more than once.
+// immutable and safe for any number of goroutines. Iterators over it block nothing and can run more
+// than once.
 type Snapshot struct {
 	state
 	opts    *Options
@@ -19,17 +19,17 @@ type Snapshot struct {
 	synced  bool
 }
 
-// Version counts the states published before this one. It has nothing to do with resourceVersions.
+// Version is the number of states published before this one. It is unrelated to resourceVersions.
 func (s *Snapshot) Version() uint64 { return s.version }
 
-// Synced reports whether a whole list of the kind has been in the store. Before that an empty
-// answer means nothing.
+// Synced reports whether the store has had a complete list of the kind. Before that an empty answer
+// means nothing.
 func (s *Snapshot) Synced() bool { return s.synced }
 
-// Len is the number of objects, those set aside included.
+// Len is the number of objects, rejected ones included.
 func (s *Snapshot) Len() int { return s.keys.Len() }
 
-// Lookup returns the entry under key, set aside or not, and whether there is one. For a
+// Lookup returns the entry under key, rejected or not, and whether there is one. For a
 // cluster-scoped kind the namespace of the key is ignored.
 func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 	if s.opts.ClusterScoped {
@@ -42,7 +42,8 @@ func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
 	return s.load(slot, &key), true
 }
 
-// entry is that of a slot; nil if there is none. A key is given if it is at hand.
+// entry returns the entry of a slot; nil if the slot is empty. key is its key if the caller has it,
+// or nil.
 func (s *Snapshot) entry(slot uint32, key *object.Key) *Entry {
 	if s.records.Get(slot) == 0 {
 		return nil
@@ -53,31 +54,32 @@ func (s *Snapshot) entry(slot uint32, key *object.Key) *Entry {
 // Get returns the entry under key, ready to be decoded.
 //
 // Errors: one for which apierrors.IsNotFound holds, with group, resource and name; *SetAsideError
-// for an object that is there and cannot be used.
+// for a rejected object, which exists but cannot be used.
 func (s *Snapshot) Get(key object.Key) (*Entry, error) {
 	e, ok := s.Lookup(key)
 	if !ok {
 		return nil, apierrors.NewNotFound(s.opts.Resource, key.Name)
 	}
-	if e.aside != nil {
+	if e.rejected != nil {
 		return nil, s.SetAsideError(e)
 	}
 	return e, nil
 }
 
-// SetAsideError is the error for an entry of this store that was set aside; nil for any other.
-// Iterators yield such entries among the others, told apart by Entry.Err.
+// SetAsideError returns the error for a rejected entry of this store; nil for any other. Iterators
+// yield rejected entries among the others; Entry.Err tells them apart.
 func (s *Snapshot) SetAsideError(e *Entry) error {
-	if e.aside == nil {
+	if e.rejected == nil {
 		return nil
 	}
-	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.aside}
+	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.rejected}
 }
 
-// All yields every entry, in the order of keys; those set aside too.
+// All yields every entry, in the order of keys, rejected ones included.
 func (s *Snapshot) All() iter.Seq[*Entry] { return s.scan(Query{}) }
 
-// InNamespace yields the entries of a namespace, in the order of keys; those set aside too.
+// InNamespace yields the entries of a namespace, in the order of keys, rejected ones included. An
+// empty namespace yields cluster-scoped objects only.
 func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
 	if namespace == "" {
 		return func(yield func(*Entry) bool) {
@@ -91,20 +93,20 @@ func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
 	return s.scan(Query{Namespace: namespace})
 }
 
-// Index yields the entries that an index finds under value, in the order of keys. The error is
+// Index yields the entries that an index has under value, in the order of keys. The error is
 // *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
 	return s.Select(Query{Where: Is(name, value)})
 }
 
-// Where yields the entries that meet a condition, in the order of keys; a nil one is met by all.
-// The error is *UnknownIndexError or *IndexPendingError.
+// Where yields the entries that meet a condition, in the order of keys. A nil condition is met by
+// all. The error is *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) Where(cond Cond) (iter.Seq[*Entry], error) { return s.Select(Query{Where: cond}) }
 
 // HasIndex reports whether there is an index of that name. It may be pending.
 func (s *Snapshot) HasIndex(name string) bool { return s.index(name) != nil }
 
-// readable is the index of that name.
+// readable returns the index of that name, or the error of a missing or pending one.
 func (s *Snapshot) readable(name string) (*index, error) {
 	x := s.index(name)
 	switch {
@@ -116,8 +118,8 @@ func (s *Snapshot) readable(name string) (*index, error) {
 	return x, nil
 }
 
-// IndexValues yields the values under which an index finds anything, sorted, each once. The error
-// is *UnknownIndexError or *IndexPendingError.
+// IndexValues yields the values that an index has, sorted, each once. The error is
+// *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
 	x, err := s.readable(name)
 	if err != nil {
@@ -137,21 +139,21 @@ func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
 type Query struct {
 	// Namespace restricts to one namespace; empty means all.
 	Namespace string
-	// Where is a condition on indexes; nil means none. No index holds an entry that was set aside.
+	// Where is a condition on indexes; nil means none. No index holds a rejected entry.
 	Where Cond
-	// Match restricts to entries of which it says so; nil means all. It is asked last, and is lent
-	// each entry until it returns; see [Store.Look].
+	// Match restricts to entries for which it returns true; nil means all. It is asked last. Each
+	// entry is lent to it until it returns; see [Store.Look].
 	Match func(*Entry) bool
-	// After restricts to keys behind this one, to go on where an earlier read stopped, in this
-	// snapshot or a later one. The zero Key means from the start.
+	// After restricts to keys behind this one, to continue an earlier read in this snapshot or a
+	// later one. The zero Key starts at the beginning.
 	After object.Key
 }
 
-// Select yields what a Query selects, in the order of keys. Whoever has enough stops the
-// iteration. The error is *UnknownIndexError or *IndexPendingError, for the condition.
+// Select yields the entries that a Query selects, in the order of keys. Break out of the loop to
+// stop early. The error is *UnknownIndexError or *IndexPendingError, for the condition.
 //
-// Nothing is collected or sorted: reading the first few results of a large selection costs by
-// these few. An And costs by its smallest part.
+// Nothing is collected or sorted: reading the first few results of a large selection costs no more
+// than these few. An And costs as much as its smallest part.
 func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 	if q.Where == nil {
 		q.Where = And()
@@ -173,17 +175,17 @@ func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 	}, nil
 }
 
-// walk is the way through what a Query selects.
+// walk iterates over the entries that a Query selects.
 type walk struct {
 	s      *Snapshot
 	at     cursor
-	prefix []byte // of all keys
+	prefix []byte // that every key must have
 	match  func(*Entry) bool
-	from   []byte // the key at which it is, or if past, behind which
+	from   []byte // the current key; the next result is at it, or behind it if past
 	past   bool
 }
 
-// next is the next entry; nil at the end.
+// next returns the next entry; nil at the end.
 func (w *walk) next() *Entry {
 	s := w.s
 	for {
@@ -202,7 +204,7 @@ func (w *walk) next() *Entry {
 }
 
 func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {
-	if e := s.asides.Get(slot); e != nil {
+	if e := s.rejected.Get(slot); e != nil {
 		return match(e)
 	}
 	s.lend(slot, func(e *Entry) { ok = match(e) })
@@ -211,6 +213,6 @@ func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {
 
 // scan is Select without a condition on indexes.
 func (s *Snapshot) scan(q Query) iter.Seq[*Entry] {
-	all, _ := s.Select(q) // it is the condition that could be wrong
+	all, _ := s.Select(q) // only a condition can fail
 	return all
 }

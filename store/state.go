@@ -15,22 +15,22 @@ import (
 // state is the content of the store: objects, and every index over exactly these. A copy is a
 // version of its own; see package cow.
 //
-// Each object has a slot for as long as it is there. What is sorted are slots, so that an update
-// changes nothing but the record of one.
+// Each object has one slot while it exists. Trees sort slots, so an update changes only the record
+// of one slot.
 type state struct {
-	chunks    heap.Chunks           // that the records are in
-	guesses   *guesses              // of all states
-	keys      cow.Tree              // slots, by key
-	records   cow.Table[heap.Place] // of each slot
-	asides    cow.Table[*Entry]     // of the slots whose object was set aside
-	templates cow.Table[*template]  // by the ids in records
-	kinds     []*wire.Kind          // likewise
-	indexes   []index
-	bytes     int64
-	aside     int
+	chunks        heap.Chunks           // the chunks that hold the records
+	hints         *slotTable            // shared by all states
+	keys          cow.Tree              // slots, sorted by key
+	records       cow.Table[heap.Place] // by slot
+	rejected      cow.Table[*Entry]     // rejected entries, by slot
+	templates     cow.Table[*template]  // by the template ids in records
+	kinds         []*wire.Kind          // by the kind ids in records
+	indexes       []index
+	bytes         int64
+	rejectedCount int
 }
 
-// fork returns a state of its own with the same content.
+// fork returns an independent state with the same content.
 func (s *state) fork() state {
 	f := *s
 	f.kinds = slices.Clip(s.kinds)
@@ -42,9 +42,8 @@ func (s *state) fork() state {
 	return f
 }
 
-// record calls f with the record of a slot and what is in front of it: which kind and which template.
-// The record is memory outside the Go heap: f must not keep any part of it. What follows here are all
-// readers of records.
+// record calls f with the record of a slot, its kind id and its template id. The record is memory
+// outside the Go heap: f must not keep any part of it. All functions below read records this way.
 func (s *state) record(slot uint32, f func(kind, template uint32, r record)) {
 	s.chunks.Read(s.records.Get(slot), func(b []byte) {
 		if b[0]|b[1] < 0x80 {
@@ -57,26 +56,27 @@ func (s *state) record(slot uint32, f func(kind, template uint32, r record)) {
 	})
 }
 
-// compare compares the key of a slot to another one.
+// compare compares the key of a slot with another key.
 func (s *state) compare(slot uint32, key []byte) (order int) {
 	s.record(slot, func(_, _ uint32, r record) { order = bytes.Compare(r.key(), key) })
 	return order
 }
 
-// key appends the bytes that a slot is sorted by.
+// key appends the bytes by which a slot is sorted.
 func (s *state) key(dst []byte, slot uint32) []byte {
 	s.record(slot, func(_, _ uint32, r record) { dst = append(dst, r.key()...) })
 	return dst
 }
 
-// at looks for a key.
-func (s *state) at(key []byte) cow.Probe {
+// probe returns a probe for a key.
+func (s *state) probe(key []byte) cow.Probe {
 	return func(slot uint32) int { return s.compare(slot, key) }
 }
 
-// load makes the entry of a slot, which outlives all. A key is given if it is at hand.
+// load returns a copy of the entry of a slot, valid without a time limit. key is the entry's key if
+// the caller has it, or nil.
 func (s *state) load(slot uint32, key *object.Key) (e *Entry) {
-	if e := s.asides.Get(slot); e != nil {
+	if e := s.rejected.Get(slot); e != nil {
 		return e
 	}
 	s.record(slot, func(kind, template uint32, r record) {
@@ -90,18 +90,18 @@ func (s *state) load(slot uint32, key *object.Key) (e *Entry) {
 	return e
 }
 
-// lend calls f with the entry of a slot that was not set aside, until f returns.
+// lend calls f with the entry of a slot that is not rejected. The entry is valid until f returns.
 func (s *state) lend(slot uint32, f func(*Entry)) {
 	s.record(slot, func(kind, template uint32, r record) {
 		l := loans.Get().(*loan)
 		l.entry = Entry{record: r, kind: s.kinds[kind], template: s.templates.Get(template), lent: l}
 		f(&l.entry)
-		l.entry = Entry{} // whoever kept it finds out
+		l.entry = Entry{} // a use after return fails
 		loans.Put(l)
 	})
 }
 
-// loan is an entry that is lent, and memory to unpack it into.
+// loan is a lent entry, and memory to unpack it into.
 type loan struct {
 	entry   Entry
 	scratch []byte

@@ -19,7 +19,7 @@ import (
 
 var pods = schema.GroupResource{Resource: "pods"}
 
-// entry makes one of real bytes.
+// entry returns an entry made from wire bytes.
 func entry(h object.Header) *Entry {
 	m := metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Thing"},
@@ -46,8 +46,8 @@ func entry(h object.Header) *Entry {
 
 var things = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Thing"}}
 
-// at makes an entry from a short form: "ns/name u1@3 app=web tier=db" or "ns/name u1@3 !" for one
-// that was set aside.
+// at makes an entry from a short form: "ns/name u1@3 app=web tier=db", or "ns/name u1@3 !" for a
+// rejected one.
 func at(s string) *Entry {
 	words := strings.Fields(s)
 	ns, name, ok := strings.Cut(words[0], "/")
@@ -75,7 +75,7 @@ func id(e *Entry) string {
 	switch {
 	case e == nil:
 		return "-"
-	case e.aside != nil:
+	case e.rejected != nil:
 		return fmt.Sprintf("%s@%s!", e.UID(), e.ResourceVersion())
 	}
 	return fmt.Sprintf("%s@%s", e.UID(), e.ResourceVersion())
@@ -140,7 +140,7 @@ func do(t *Txn, script ...string) {
 	}
 }
 
-// commit runs a script in a transaction of its own.
+// commit runs a script in its own transaction.
 func commit(s *Store, script ...string) Changes {
 	t := s.Begin()
 	do(t, script...)
@@ -155,7 +155,7 @@ func names(seq func(func(*Entry) bool)) string {
 	return strings.Join(out, " ")
 }
 
-func TestChanges(t *testing.T) {
+func TestCommitReportsChanges(t *testing.T) {
 	first := []string{"[", "+a u1@1", "+b u2@2", "]"}
 	for _, test := range []struct {
 		name   string
@@ -243,7 +243,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// After the server went back, what counts as old news is judged by its new past.
+// After the server went back, old events are judged by its new history.
 func TestResetForgetsTheOldPast(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@100", "+b u9@100", "]")
@@ -256,7 +256,7 @@ func TestResetForgetsTheOldPast(t *testing.T) {
 	}
 }
 
-func TestInitialIsTheFirstWholeListOnly(t *testing.T) {
+func TestOnlyTheFirstCompleteListIsInitial(t *testing.T) {
 	s := New(Options{Check: true})
 	if s.Snapshot().Synced() {
 		t.Error("synced before any list")
@@ -285,7 +285,7 @@ func TestAnEmptyFirstListSyncs(t *testing.T) {
 	}
 }
 
-// Contract 4: readers see the state before a relist until it is whole.
+// Readers see the state before a relist until it is complete.
 func TestReadersSeeARelistAtOnce(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1", "]")
@@ -308,7 +308,7 @@ func TestReadersSeeARelistAtOnce(t *testing.T) {
 	}
 }
 
-func TestNothingChangedNothingPublished(t *testing.T) {
+func TestUnchangedPutPublishesNothing(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1", "]")
 	before := s.Snapshot()
@@ -333,7 +333,7 @@ func TestAnEndedTxnDoesNothing(t *testing.T) {
 	}
 }
 
-func TestReads(t *testing.T) {
+func TestReadsAgreeWithTheEntries(t *testing.T) {
 	s := New(Options{Resource: pods, Check: true})
 	commit(s, "[", "+b/y u1@1", "+a/x u2@1", "+b/x u3@1", "+c u4@1", "+b/z u5@2 !", "]")
 	snap := s.Snapshot()
@@ -346,7 +346,7 @@ func TestReads(t *testing.T) {
 		}
 	}
 	for range snap.All() {
-		break // an iteration may stop anywhere
+		break // an iteration may stop at any point
 	}
 	if e, err := snap.Get(object.Key{Namespace: "b", Name: "y"}); err != nil || id(e) != "u1@1" {
 		t.Errorf("Get: %s, %v", id(e), err)
@@ -403,7 +403,7 @@ func TestStatsFollowEveryChange(t *testing.T) {
 	}
 }
 
-func TestPaging(t *testing.T) {
+func TestPagesContinueBehindAKey(t *testing.T) {
 	s := New(Options{Check: true})
 	if err := s.AddIndex("app", ByLabel("app")); err != nil {
 		t.Fatal(err)

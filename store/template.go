@@ -8,19 +8,18 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// template is an object that others are packed against. Entries and states hold it, so it lives as
-// long as anyone can need it.
+// template is an object that others are packed against. Entries and states hold it, so the garbage
+// collector frees it when none needs it.
 type template struct {
 	body   atomic.Pointer[body]
 	shared parts
 
-	// The writer's.
+	// Only the writer uses these.
 	group uint64
-	id    uint32 // in the table of the state that had it last
+	id    uint32 // in the table of the last state that had it
 }
 
-// body are the bytes of a template: packed themselves, against a template of templates, if there
-// is a parent.
+// body holds the bytes of a template. With a parent they are packed against that parent.
 type body struct {
 	bytes  []byte
 	size   int // unpacked
@@ -33,8 +32,8 @@ func newTemplate(b body, group uint64) *template {
 	return t
 }
 
-// plain are the bytes: those that it holds, which nobody may write to, or new ones.
-func (t *template) plain() ([]byte, error) {
+// unpacked returns the unpacked bytes. They are read only: they may be those of the template.
+func (t *template) unpacked() ([]byte, error) {
 	b := t.body.Load()
 	if b.parent == nil {
 		return b.bytes, nil
@@ -42,12 +41,12 @@ func (t *template) plain() ([]byte, error) {
 	return b.unpack(make([]byte, 0, b.size))
 }
 
-// unpack appends the bytes of a template that has a parent.
+// unpack appends the unpacked bytes of a template that has a parent.
 func (b *body) unpack(dst []byte) ([]byte, error) {
-	return pack.Unpack(dst, b.parent.body.Load().bytes, b.bytes) // a parent has none itself
+	return pack.Unpack(dst, b.parent.body.Load().bytes, b.bytes) // a parent has no parent
 }
 
-// unpack appends the object of a record, which may have no template.
+// unpack appends the object of a record. t may be nil.
 func (t *template) unpack(dst, object []byte) ([]byte, error) {
 	if t == nil || !pack.UsesTemplate(object) {
 		return pack.Unpack(dst, nil, object)
@@ -57,7 +56,7 @@ func (t *template) unpack(dst, object []byte) ([]byte, error) {
 		return pack.Unpack(dst, b.bytes, object)
 	}
 	err := borrow(func(scratch []byte) ([]byte, error) {
-		plain, err := b.unpack(scratch) // not of what the writer may have put in the place of b
+		plain, err := b.unpack(scratch) // b, not t.body: the writer may have replaced that
 		if err == nil {
 			dst, err = pack.Unpack(dst, plain, object)
 		}
@@ -66,19 +65,19 @@ func (t *template) unpack(dst, object []byte) ([]byte, error) {
 	return dst, err
 }
 
-// parts are the parts of headers that many objects of one template share: those seen last.
+// parts caches the parts of headers that many objects of one template share: the ones seen last.
 type parts struct {
 	labels, annotations atomic.Pointer[part[map[string]string]]
 	owners              atomic.Pointer[part[[]object.Owner]]
 }
 
-// part is one of them, and the digest that it has.
+// part is a header part and its digest.
 type part[T any] struct {
 	digest uint64
 	value  T
 }
 
-// noParts are those of no template: nobody has learned them.
+// noParts serves objects without a template. It stays empty.
 var noParts parts
 
 func (t *template) parts() *parts {
@@ -88,8 +87,8 @@ func (t *template) parts() *parts {
 	return &t.shared
 }
 
-// known is the part with this digest, if it is the one seen last. One without a digest is absent.
-func known[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
+// cachedPart returns the cached part if it has this digest. A digest of 0 means an absent part.
+func cachedPart[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
 	if digest == 0 {
 		return value, true
 	}
@@ -99,23 +98,23 @@ func known[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) 
 	return value, false
 }
 
-// learn keeps the parts of a header, but for those that it has.
-func (p *parts) learn(d *digest, h *object.Header) {
+// cache caches the parts of a header that are not cached yet.
+func (p *parts) cache(d *digest, h *object.Header) {
 	if p == &noParts {
 		return
 	}
-	if _, ok := known(&p.labels, d.Labels); !ok {
+	if _, ok := cachedPart(&p.labels, d.Labels); !ok {
 		p.labels.Store(&part[map[string]string]{d.Labels, h.Labels})
 	}
-	if _, ok := known(&p.annotations, d.Annotations); !ok {
+	if _, ok := cachedPart(&p.annotations, d.Annotations); !ok {
 		p.annotations.Store(&part[map[string]string]{d.Annotations, h.Annotations})
 	}
-	if _, ok := known(&p.owners, d.Owners); !ok {
+	if _, ok := cachedPart(&p.owners, d.Owners); !ok {
 		p.owners.Store(&part[[]object.Owner]{d.Owners, h.Owners})
 	}
 }
 
-// held are the bytes of memory that it takes.
+// held is the memory of the template in bytes.
 func (t *template) held() int64 {
 	return int64(unsafe.Sizeof(*t)+unsafe.Sizeof(body{})) + int64(cap(t.body.Load().bytes))
 }

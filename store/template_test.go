@@ -8,9 +8,9 @@ import (
 	"github.com/flyball-io/flyball/pack"
 )
 
-// The writer exchanges the form of a template while readers unpack with it. They must not take the
-// template's own bytes for memory that may be used again.
-func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
+// The writer replaces the body of a template while readers unpack with it. Readers must not treat
+// the template's own bytes as reusable memory.
+func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 	text := func(what string) []byte {
 		return bytes.Repeat([]byte("some text that templates share, "+what+"; "), 30)
 	}
@@ -36,7 +36,7 @@ func TestTemplateChangesItsFormWhileItIsRead(t *testing.T) {
 					t.Errorf("read %d bytes, %v", len(got), err)
 					return
 				}
-				// Somebody else reads another object.
+				// Another reader reads another object.
 				_ = borrow(func(b []byte) ([]byte, error) { return append(b, other...), nil })
 			}
 		})

@@ -2,7 +2,7 @@ package store
 
 import "bytes"
 
-// verdict is how a state stands to the one that is held.
+// verdict says how a state compares to the stored one of the same key.
 type verdict int
 
 const (
@@ -11,21 +11,22 @@ const (
 	stale
 )
 
-// judge compares e with what is held of the same key.
-func judge(held, e *Entry) verdict {
+// compareStates compares e with the stored state of the same key.
+func compareStates(held, e *Entry) verdict {
 	was, is := held.record.meta(), e.record.meta()
 	if !sameUID(&was, &is) {
 		return newer
 	}
-	v := judgeVersions(&was, &is)
-	if v == same && held.aside != nil && e.aside == nil {
-		return newer // it could not be used then; perhaps it can be now
+	v := compareByVersion(&was, &is)
+	if v == same && held.rejected != nil && e.rejected == nil {
+		return newer // it was rejected; now it may be usable
 	}
 	return v
 }
 
-// judgeVersions compares by resourceVersion alone. Where that says nothing, the later one is newer.
-func judgeVersions(was, is *meta) verdict {
+// compareByVersion compares by resourceVersion alone. If versions do not compare, the later state is
+// newer.
+func compareByVersion(was, is *meta) verdict {
 	if was.flags&flagNumber == is.flags&flagNumber && bytes.Equal(was.version, is.version) && len(is.version) > 0 {
 		return same
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-// sink is a ResponseWriter that costs nothing.
+// sink is a ResponseWriter that discards the answer.
 type sink struct {
 	header http.Header
 	code   int
@@ -29,7 +29,7 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(code int)        { s.code = code }
 func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
 
-// reviewOf is a review of a Deployment of a usual size.
+// reviewOf returns a review of a Deployment of typical size.
 func reviewOf(b *testing.B, op string) []byte {
 	b.Helper()
 	replicas := int32(3)

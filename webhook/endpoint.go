@@ -14,58 +14,60 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// Limits bound what a webhook takes from the network and from its handler; conversion has the same.
+// Limits bounds the requests and handlers of a webhook. Package convert uses the same type.
 type Limits = review.Limits
 
-// Hooks let others count requests; conversion has the same.
+// Hooks are callbacks for metrics. Package convert uses the same type.
 type Hooks = review.Hooks
 
-// Call is one request that has been answered, for [Hooks].
+// Call describes one answered request, for [Hooks].
 type Call = review.Call
 
-// Budget bounds the memory for the bodies of all requests to the endpoints that have it; conversion
-// has the same.
+// Budget bounds the memory for the request bodies of all endpoints that share it. Package convert
+// uses the same type.
 type Budget = review.Budget
 
-// NewBudget makes a budget of so many bytes. Zero: a share of the memory that the process may use; see
-// [Budget]. Negative: no bound.
+// NewBudget returns a budget of the given size in bytes. Zero means a share of the memory that the
+// process may use; see [Budget]. Negative means no bound.
 func NewBudget(bytes int64) *Budget { return review.NewBudget(bytes) }
 
-// Options say how a webhook is served. The zero value works. They are read when it is made.
+// Options configures a webhook. The zero value works. The constructor reads the options once.
 type Options struct {
-	// Name in logs and hooks. Empty: the path.
+	// Name is used in logs and hooks. Empty means the path.
 	Name string
-	// Kind of the objects. Empty: what the scheme has for the Go type. It must be set for
-	// unstructured and metadata-only objects.
+	// Kind is the kind of the objects. Empty means the kind that the scheme has for the Go type. It
+	// must be set for unstructured and metadata-only objects.
 	Kind schema.GroupVersionKind
-	// SubResources that a Defaulter or Validator is to see beside the object itself, such as
-	// "status". What comes in must then be of the kind of the object: a request for another kind,
-	// such as Scale, is allowed untouched, and so is every subresource that is not named here.
+	// SubResources are the subresources that a Defaulter or Validator handles beside the object
+	// itself, such as "status". Their requests must carry the object's own kind: a request for
+	// another kind, such as Scale, is allowed unchanged. A subresource that is not listed is
+	// allowed unchanged, too.
 	SubResources []string
 	Limits       Limits
-	// Budget bounds the memory for bodies together with other endpoints. Nil: that of the manager, or
-	// one of its own. Limits.Buffered goes before it.
+	// Budget bounds the memory for bodies, shared with other endpoints. Nil means the manager's
+	// budget, or a new one without a manager. A non-zero Limits.Buffered takes precedence.
 	Budget *Budget
 	Hooks  Hooks
-	// Logger: nil is slog.Default().
+	// Logger receives the logs. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Handler decides on requests without their objects being decoded. Errors are no verdict: the
-// answer is 500, and the API server does what the failurePolicy says; use [Denied] to refuse.
-// ctx ends when there is no more time for an answer; a handler must then return. It is called from
+// Handler decides on requests without decoding their objects. An error is not a verdict: the answer
+// is 500, and the API server applies the failurePolicy. Use [Denied] to reject an object.
+//
+// ctx ends when the time for an answer is over; the handler must then return. Handle is called from
 // many goroutines at once.
 type Handler interface {
 	Handle(ctx context.Context, req *Request) (Response, error)
 }
 
-// HandlerFunc is a Handler that is one function.
+// HandlerFunc adapts a function to a Handler.
 type HandlerFunc func(ctx context.Context, req *Request) (Response, error)
 
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, req *Request) (Response, error) { return f(ctx, req) }
 
-// Endpoint serves one admission webhook. All methods may be called from any goroutine.
+// Endpoint serves one admission webhook. All methods are safe for concurrent use.
 type Endpoint struct {
 	http     *review.Endpoint
 	handler  Handler
@@ -74,17 +76,18 @@ type Endpoint struct {
 	mutating bool
 }
 
-// NewMutating serves a handler that may answer with a patch.
+// NewMutating returns an endpoint for a handler that may answer with a patch.
 func NewMutating(h Handler, o Options) (*Endpoint, error) { return newEndpoint(h, o, "/mutate", true) }
 
-// NewValidating serves a handler that only allows and denies. A patch from it is an error.
+// NewValidating returns an endpoint for a handler that only allows and denies. A patch from it is
+// an error.
 func NewValidating(h Handler, o Options) (*Endpoint, error) {
 	return newEndpoint(h, o, "/validate", false)
 }
 
 func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint, error) {
 	if h == nil {
-		return nil, fmt.Errorf("webhook: there is no handler")
+		return nil, fmt.Errorf("webhook: the handler is nil")
 	}
 	e := &Endpoint{handler: h, kind: o.Kind, mutating: mutating}
 	if !o.Kind.Empty() {
@@ -101,31 +104,33 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 	return e, nil
 }
 
-// ServeHTTP answers one AdmissionReview. It is safe against whatever comes in, and returns in
-// bounded time; see [Limits].
+// ServeHTTP answers one AdmissionReview. It handles any input safely and returns in bounded time;
+// see [Limits].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
-// Kind is the kind of the objects; empty for a handler of several.
+// Kind returns the kind of the objects. It is empty for a handler of several kinds.
 func (e *Endpoint) Kind() schema.GroupVersionKind { return e.kind }
 
-// Path is where the generated configuration expects the webhook: [MutatePath] or [ValidatePath] of
-// the kind; empty if there is none.
+// Path returns the path that the generated configuration uses: [MutatePath] or [ValidatePath] of
+// the kind. It is empty if Kind is empty.
 func (e *Endpoint) Path() string { return e.path }
 
 // Mutating reports whether the webhook belongs in a MutatingWebhookConfiguration.
 func (e *Endpoint) Mutating() bool { return e.mutating }
 
-// MutatePath is where the defaulter of a kind is served: "/mutate-shop-example-com-v1-order".
+// MutatePath returns the path of the defaulter of a kind, such as
+// "/mutate-shop-example-com-v1-order".
 func MutatePath(kind schema.GroupVersionKind) string { return path("/mutate", kind) }
 
-// ValidatePath is where the validator of a kind is served: "/validate-shop-example-com-v1-order".
+// ValidatePath returns the path of the validator of a kind, such as
+// "/validate-shop-example-com-v1-order".
 func ValidatePath(kind schema.GroupVersionKind) string { return path("/validate", kind) }
 
 func path(prefix string, kind schema.GroupVersionKind) string {
 	return prefix + "-" + strings.ReplaceAll(kind.Group, ".", "-") + "-" + kind.Version + "-" + strings.ToLower(kind.Kind)
 }
 
-// job is one request in work.
+// job is one request that is being served.
 type job struct {
 	e   *Endpoint
 	req Request
@@ -161,17 +166,17 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	return out, !resp.Allowed, err
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
-// and WebhookBudget() *Budget is asked for the hooks and the budget.
+// Manager is all that webhooks use of the program that serves them. *flyball.Manager implements it.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
-	// Handle serves h at a path of the webhook server.
+	// Handle registers h at a path of the webhook server.
 	Handle(path string, h http.Handler) error
+	// WebhookHooks are the default of Options.Hooks.
+	WebhookHooks() Hooks
+	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
+	WebhookBudget() *Budget
 }
-
-// hooked is a Manager that counts what its webhooks do.
-type hooked interface{ WebhookHooks() review.Hooks }
 
 // options takes the one Options of a variadic call, and fills in what the manager knows.
 func options(mgr Manager, opts []Options) (Options, error) {
@@ -186,11 +191,11 @@ func options(mgr Manager, opts []Options) (Options, error) {
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
 	}
-	if b, ok := mgr.(interface{ WebhookBudget() *Budget }); ok && o.Budget == nil {
-		o.Budget = b.WebhookBudget()
+	if o.Budget == nil {
+		o.Budget = mgr.WebhookBudget()
 	}
-	if h, ok := mgr.(hooked); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
-		o.Hooks = h.WebhookHooks()
+	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
+		o.Hooks = mgr.WebhookHooks()
 	}
 	return o, nil
 }

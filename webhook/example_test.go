@@ -31,7 +31,7 @@ func ExampleNewDefaulter() {
 		return
 	}
 	fmt.Println(h.Path())
-	// Ask it as the API server would.
+	// Call it as the API server would.
 	res, err := webhooktest.Create(context.Background(), h, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	fmt.Println(res.Allowed, res.Object.Labels, res.Warnings, err)
 	fmt.Printf("%s\n", res.Patch)
@@ -41,7 +41,7 @@ func ExampleNewDefaulter() {
 	// [{"op":"add","path":"/metadata/labels","value":{"owner":"webhooktest"}}]
 }
 
-// How do I refuse objects, changes and deletions?
+// How do I reject objects, changes and deletions?
 func ExampleNewValidator() {
 	immutable := func(_ context.Context, old, cm *corev1.ConfigMap) ([]string, error) {
 		if old.Data["region"] != cm.Data["region"] {

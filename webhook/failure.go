@@ -14,27 +14,27 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// failure is an error that is no verdict.
+// failure marks an error that is not a verdict.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Failed marks an error of a Defaulter or Validator as no verdict on the object: the webhook could
-// not find out. The answer is 500, and the API server does what the failurePolicy says. Failed(nil)
-// is nil.
+// Failed marks an error of a Defaulter or Validator as a failure of the webhook, not a verdict on
+// the object. The answer is 500, and the API server applies the failurePolicy. Failed(nil) is nil.
 //
-// Errors that can mean nothing else need no mark, wrapped or not:
+// These errors, wrapped or not, count as failures without the mark:
 //
-//   - Those of reads and reviews without an answer, see [object.ErrNoAnswer]: the cache has not
-//     synced, the kind is not held, the API server does not answer, or this program may not ask it.
-//   - Errors of the API, such as those of client-go, with the code 401, 408, 410, 429 or from 500 on.
-//     One with the code 403 is a denial: use [Failed] for what another client was refused.
-//   - The end of a context, a network or HTTP request that failed, and what ran into a timeout.
+//   - Errors of reads and reviews without an answer, see [object.ErrNoAnswer]. Causes are a cache
+//     that has not synced or does not hold the kind, an API server that does not answer, or a
+//     missing permission of this program.
+//   - Errors of the API, such as those of client-go, with the code 401, 408, 410, 429 or from 500
+//     on. Code 403 is a denial: use [Failed] if another client was refused.
+//   - The end of a context, a failed network or HTTP request, and a timeout.
 //   - A *field.Error of the type FieldValueInternal.
 //
-// Where other field errors stand beside one of these, joined, the object is refused: it is wrong
-// whatever the webhook could not find out. The mark of Failed prevails over them.
+// A joined error that also has other field errors is a denial: the object is wrong in any case. The
+// mark of Failed takes precedence over field errors.
 func Failed(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +42,7 @@ func Failed(err error) error {
 	return &failure{err}
 }
 
-// failed reports whether the error of a typed handler is no verdict.
+// failed reports whether the error of a typed handler is a failure rather than a verdict.
 func failed(err error) bool {
 	if f := (*failure)(nil); errors.As(err, &f) {
 		return true
@@ -58,7 +58,7 @@ func failed(err error) bool {
 	return internal || unanswered(err)
 }
 
-// unanswered reports whether an error says that something could not be found out.
+// unanswered reports whether err says that a read or request got no answer.
 func unanswered(err error) bool {
 	switch {
 	case errors.Is(err, object.ErrNoAnswer), meta.IsNoMatchError(err):
@@ -74,7 +74,8 @@ func unanswered(err error) bool {
 			return code >= http.StatusInternalServerError
 		}
 	}
-	// Parsers of addresses return errors of the package net, too: only a timeout tells them apart.
+	// Address parsers return errors of package net, too. Only a timeout distinguishes a network
+	// failure.
 	if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 		return true
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
 
-// TestNoAnswerIsNoVerdict: where a handler could not find out, the API server is told so, and does
-// what the failurePolicy says.
+// TestNoAnswerIsNoVerdict: a handler that lacks an answer from the API server gives no verdict, so
+// that the failurePolicy applies.
 func TestNoAnswerIsNoVerdict(t *testing.T) {
 	gr := schema.GroupResource{Resource: "things"}
 	at := field.NewPath("spec", "text")
@@ -31,7 +31,7 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		err     error
-		verdict int32 // the code of the denial; zero: there is none
+		verdict int32 // the code of the denial; zero means a failure
 	}{
 		{"no connection", &client.UnavailableError{}, 0},
 		{"no answer in time", &client.TimeoutError{}, 0},

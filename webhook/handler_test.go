@@ -47,7 +47,7 @@ func newThing(name string) *thing {
 	return o
 }
 
-func TestDefaulter(t *testing.T) {
+func TestDefaulterPatchesOrDenies(t *testing.T) {
 	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(ctx context.Context, o *thing) error {
 		switch o.Spec.Text {
 		case "":
@@ -93,7 +93,7 @@ func isNoVerdict(err error, code int, says string) bool {
 	return ok && no.Code == code && strings.Contains(no.Body, says)
 }
 
-func TestValidator(t *testing.T) {
+func TestValidatorAllowsOrDenies(t *testing.T) {
 	var seen string
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{
 		Create: func(ctx context.Context, o *thing) ([]string, error) {
@@ -135,7 +135,7 @@ func TestValidator(t *testing.T) {
 	}
 }
 
-func TestSubresources(t *testing.T) {
+func TestOnlyNamedSubresourcesAreValidated(t *testing.T) {
 	asked := 0
 	v := ValidatorFuncs[thing]{Update: func(context.Context, *thing, *thing) ([]string, error) { asked++; return nil, errors.New("no") }}
 	plain := must(NewValidator[thing](things(), v, quiet()))(t)
@@ -159,7 +159,7 @@ func TestSubresources(t *testing.T) {
 	}
 }
 
-func TestDenied(t *testing.T) {
+func TestDeniedStatusFollowsTheError(t *testing.T) {
 	path := field.NewPath("spec", "size")
 	list := field.ErrorList{field.Invalid(path, 11, "too many"), field.Required(field.NewPath("spec", "alias"), "")}
 	req := &Request{Name: "x", Kind: thingKind}
@@ -196,7 +196,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-func TestNoVerdict(t *testing.T) {
+func TestFailingHandlerGivesNoVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(ctx context.Context, o *thing) error {
 			switch o.Name {
@@ -221,7 +221,7 @@ func TestNoVerdict(t *testing.T) {
 	})
 }
 
-func TestRawHandler(t *testing.T) {
+func TestRawHandlerAnswersWithItsResponse(t *testing.T) {
 	patch := must(NewMutating(HandlerFunc(func(_ context.Context, r *Request) (Response, error) {
 		switch r.Name {
 		case "annotated":
@@ -259,7 +259,7 @@ func TestRawHandler(t *testing.T) {
 	}
 }
 
-func TestUntyped(t *testing.T) {
+func TestUnstructuredObjectsAreHandled(t *testing.T) {
 	o := quiet()
 	o.Kind = thingKind
 	u := must(NewDefaulter[unstructured.Unstructured](nil, DefaulterFunc[unstructured.Unstructured](func(_ context.Context, o *unstructured.Unstructured) error {
@@ -324,9 +324,10 @@ func (m *manager) Handle(path string, h http.Handler) error {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	return nil
 }
-func (m *manager) WebhookHooks() Hooks { return Hooks{Done: func(Call) { m.done++ }} }
+func (m *manager) WebhookBudget() *Budget { return nil }
+func (m *manager) WebhookHooks() Hooks    { return Hooks{Done: func(Call) { m.done++ }} }
 
-func TestManager(t *testing.T) {
+func TestWebhooksRegisterWithAManager(t *testing.T) {
 	m := &manager{}
 	if err := Default(m, DefaulterFunc[thing](func(context.Context, *thing) error { return nil })); err != nil {
 		t.Error(err)
@@ -340,15 +341,15 @@ func TestManager(t *testing.T) {
 }
 
 // FAULTS 30.
-func TestBadReviews(t *testing.T) {
+func TestMalformedReviewsAreRefused(t *testing.T) {
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{Create: func(context.Context, *thing) ([]string, error) { return nil, nil }}, quiet()))(t)
 	head := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`
 	for _, tt := range []struct{ name, body, uid, says string }{
 		{"empty", ``, "", "EOF"},
-		{"no JSON", `<html>`, "", "no AdmissionReview"},
+		{"no JSON", `<html>`, "", "not an AdmissionReview"},
 		{"half", head + `{"uid":"u","operation":`, "u", "EOF"},
 		{"an array", `[]`, "", "want an object"},
-		{"more", head + `{"uid":"u","operation":"CREATE"}} {}`, "u", "more after"},
+		{"more", head + `{"uid":"u","operation":"CREATE"}} {}`, "u", "data follows"},
 		{"another kind", `{"apiVersion":"v1","kind":"Pod","request":{"uid":"u"}}`, "u", `kind "Pod"`},
 		{"another version", `{"apiVersion":"admission.k8s.io/v2","kind":"AdmissionReview","request":{"uid":"u"}}`, "u", `v2`},
 		{"no request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, "", "no request"},
@@ -389,8 +390,8 @@ func serve(h http.Handler, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// An object that the type cannot hold is the fault of who sent it: a verdict.
-func TestBadObjects(t *testing.T) {
+// An object that the Go type cannot hold is its sender's mistake: the webhook denies it.
+func TestObjectsOfTheWrongTypeAreDenied(t *testing.T) {
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{Create: func(context.Context, *thing) ([]string, error) { return nil, nil }}, quiet()))(t)
 	for _, object := range []string{`null`, `7`, `[]`, `{"spec":{"zero":"x"}}`, `{"apiVersion":"v1","kind":"Pod"}`} {
 		w := serve(e, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","kind":{"group":"flyball.test","version":"v1","kind":"Thing"},"object":`+object+`}}`)
@@ -401,7 +402,7 @@ func TestBadObjects(t *testing.T) {
 	}
 }
 
-func TestVersionsOfReviews(t *testing.T) {
+func TestAnswerHasTheVersionOfItsReview(t *testing.T) {
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{}, quiet()))(t)
 	for _, v := range []string{"v1", "v1beta1"} {
 		w := serve(e, `{"request":{"uid":"u\n","operation":"CONNECT","kind":{"group":"flyball.test","version":"v1","kind":"Thing"},"userInfo":{"username":"me","groups":["a"],"extra":{"k":["v"]}},"new":{}},"kind":"AdmissionReview","apiVersion":"admission.k8s.io/`+v+`"}`)
@@ -411,7 +412,7 @@ func TestVersionsOfReviews(t *testing.T) {
 	}
 }
 
-func TestRequestFromElsewhere(t *testing.T) {
+func TestRequestFromIsNilOutsideAHandler(t *testing.T) {
 	if RequestFrom(t.Context()) != nil {
 		t.Error("a request from nowhere")
 	}
@@ -427,7 +428,7 @@ var reviews = []string{
 	`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE","kind":{},"oldObject":{}}}`,
 }
 
-// greedy changes a lot of every thing.
+// greedy changes many fields of every thing.
 func greedy(ctx context.Context, o *thing) error {
 	o.Spec.Zero++
 	o.Spec.Items = append([]item{{Name: "first"}}, o.Spec.Items...)
@@ -439,7 +440,7 @@ func greedy(ctx context.Context, o *thing) error {
 	return nil
 }
 
-// answersWell checks what greedy answers to anything.
+// answersWell checks greedy's answer to any input.
 func answersWell(t *testing.T, e *Endpoint, body []byte) {
 	w := serve(e, string(body))
 	if w.Code != 200 {
@@ -475,8 +476,8 @@ func FuzzAdmissionReview(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { answersWell(t, e, body) })
 }
 
-// Reviews that are cut, doubled, swapped and overwritten at random.
-func TestMangledReviews(t *testing.T) {
+// Reviews are truncated, duplicated, swapped and overwritten at random.
+func TestMangledReviewsAreAnswered(t *testing.T) {
 	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet()))(t)
 	n := 2000
 	if os.Getenv("FLYBALL_LONG") != "" {

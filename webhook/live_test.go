@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// logged keeps what a logger was told.
+// logged records log output.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -43,7 +43,8 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// served starts a server of the handlers and returns what an API server is told of it.
+// served starts a server for the handlers. It returns a function that gives the client
+// configuration of each handler, for the API server.
 func served(t *testing.T, handlers ...*Endpoint) func(e *Endpoint) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -59,7 +60,7 @@ func served(t *testing.T, handlers ...*Endpoint) func(e *Endpoint) admissionregi
 	}
 }
 
-// serveThings makes the custom resource of things, without a schema worth the name.
+// serveThings creates the CustomResourceDefinition of things, with a schema that accepts any field.
 func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
 	t.Helper()
 	crd := &unstructured.Unstructured{Object: map[string]any{
@@ -95,8 +96,8 @@ func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
 	}
 }
 
-func TestOnAControlPlane(t *testing.T) {
-	var dry, real atomic.Int64 // creations that were validated
+func TestAPIServerObeysTheVerdicts(t *testing.T) {
+	var dry, real atomic.Int64 // validated creations
 	defaulter := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(_ context.Context, o *thing) error {
 		if o.Name == "panic" {
 			panic("at once")
@@ -225,7 +226,7 @@ func TestOnAControlPlane(t *testing.T) {
 	if err = client.Delete(ctx, c, read); err != nil {
 		t.Error(err)
 	}
-	// A webhook that fails says so, in words that arrive.
+	// A failing webhook gives a reason, and the reason reaches the client.
 	if _, err = client.Create(ctx, c, thing("panic", nil)); err == nil || !strings.Contains(err.Error(), "the webhook panicked") {
 		t.Errorf("panic: %v", err)
 	}

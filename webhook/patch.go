@@ -7,16 +7,16 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// differ writes the JSON patch that does to raw what was done between before and after.
+// differ writes the JSON patch that applies the change between before and after to raw.
 //
-//	raw ──decode──► T ──encode──► before        a: what T knows of the object
+//	raw ──decode──► T ──encode──► before        a: the fields of the object that T knows
 //	                │  Default
 //	                ▼
 //	                T ──encode──► after         b
 //
-// before and raw differ where T does not know a field (raw has it, before has not), where encoding
-// adds one (before has it, raw has not), and where a value is written in another way. None of that
-// is a change: only what differs between before and after is.
+// before and raw differ in three ways: raw has fields that T does not know, encoding adds fields to
+// before, and some values are written differently. The patch contains none of these differences. It
+// contains only the differences between before and after.
 type differ struct {
 	a, r, b *tree
 	out     []byte
@@ -24,8 +24,8 @@ type differ struct {
 	ops     int
 }
 
-// diff appends the patch to out, a JSON array; nothing at all if nothing changed. All are valid
-// JSON.
+// diff appends the patch, a JSON array, to out. It appends nothing if nothing changed. All three
+// documents must be valid JSON.
 func diff(out, before, raw, after []byte) ([]byte, error) {
 	a, err := parse(before)
 	if err != nil {
@@ -50,7 +50,8 @@ func diff(out, before, raw, after []byte) ([]byte, error) {
 	return append(d.out, ']'), nil
 }
 
-// value writes what changed at the path: from i in a to j in b, where raw has k, or none.
+// value writes the change at the current path: from node i of a to node j of b, where raw has node
+// k or none.
 func (d *differ) value(i, k, j int32) {
 	if equal(d.a, i, d.b, j) {
 		return
@@ -86,7 +87,7 @@ func (d *differ) object(i, k, j int32) {
 			d.at(name, func() { d.value(m, l, n) })
 		case l == none:
 			d.at(name, func() { d.op("add", d.b.text(n)) })
-		case d.r.is(l, '{') && d.b.is(n, '{'): // T left it out, since it knows nothing that is in it
+		case d.r.is(l, '{') && d.b.is(n, '{'): // T left it out: T knows none of its members
 			d.at(name, func() { d.object(none, l, n) })
 		default:
 			d.at(name, func() { d.op("replace", d.b.text(n)) })
@@ -136,8 +137,8 @@ func (d *differ) array(i, k, j int32) {
 	}
 }
 
-// identities are members by which elements of a list are told apart, most telling first. They only
-// guide which element has become which, so that what T does not know stays with its element.
+// identities are the members that identify an element of a list, most specific first. They decide
+// only which old element a new element continues. An element's unknown fields then stay with it.
 var identities = [][]byte{[]byte("name"), []byte("key"), []byte("uid"), []byte("id"), []byte("type"), []byte("mountPath"), []byte("containerPort"), []byte("port"), []byte("ip")}
 
 func identity(t *tree, n int32) string {
@@ -149,8 +150,8 @@ func identity(t *tree, n int32) string {
 	return ""
 }
 
-// match says which element of a each element of b comes from, -1 for none, and whether those that
-// were kept are in their old order.
+// match returns, for each element of b, the index of its element in a, or -1. inOrder reports
+// whether the kept elements are in their old order.
 func (d *differ) match(old, now []int32) (from []int, inOrder bool) {
 	from = make([]int, len(now))
 	used := make([]bool, len(old))
@@ -168,7 +169,7 @@ func (d *differ) match(old, now []int32) (from []int, inOrder bool) {
 		d.matchBy(old, now, from, used, func(t *tree, n int32) string { return string(t.text(n)) })
 		d.matchBy(old, now, from, used, identity)
 		for p := range now {
-			// An element without an identity has changed in place.
+			// An element without an identity was changed in place.
 			if from[p] < 0 && p < len(old) && !used[p] && (identity(d.a, old[p]) == "" || identity(d.b, now[p]) == "") {
 				take(p, p)
 			}
@@ -186,7 +187,7 @@ func (d *differ) match(old, now []int32) (from []int, inOrder bool) {
 	return from, true
 }
 
-// matchBy pairs elements that are left and have the same, not empty, key, in order.
+// matchBy pairs the unpaired elements that have equal non-empty keys, in order.
 func (d *differ) matchBy(old, now []int32, from []int, used []bool, key func(*tree, int32) string) {
 	byKey := map[string][]int{}
 	for f, n := range old {
@@ -210,7 +211,8 @@ func (d *differ) matchBy(old, now []int32, from []int, used []bool, key func(*tr
 	}
 }
 
-// merge appends the value that raw's k becomes when i becomes j. i and k may be none.
+// merge appends the new value of node k of raw when node i of a changes to node j of b. i and k may
+// be none.
 func (d *differ) merge(out []byte, i, k, j int32) []byte {
 	if i != none && k != none && equal(d.a, i, d.b, j) {
 		return append(out, d.r.text(k)...)
@@ -257,7 +259,7 @@ func (d *differ) mergeObject(out []byte, i, k, j int32) []byte {
 		for l := d.r.nodes[k].first; l != none; l = d.r.nodes[l].next {
 			name := d.r.nodes[l].name
 			if d.r.member(k, name) != l {
-				continue // one of the same name follows
+				continue // a later member has the same name
 			}
 			m, n := d.a.member(i, name), d.b.member(j, name)
 			switch {
@@ -277,7 +279,7 @@ func (d *differ) mergeObject(out []byte, i, k, j int32) []byte {
 		}
 		m := d.a.member(i, name)
 		if m != none && equal(d.a, m, d.b, n) {
-			continue // only encoding adds it
+			continue // encoding alone added it
 		}
 		member(name)
 		out = d.merge(out, m, none, n)
@@ -285,7 +287,7 @@ func (d *differ) mergeObject(out []byte, i, k, j int32) []byte {
 	return append(out, '}')
 }
 
-// at runs write with the path of a member.
+// at runs write with the member's name appended to the path.
 func (d *differ) at(name []byte, write func()) {
 	n := len(d.path)
 	d.path = append(d.path, '/')
@@ -303,7 +305,7 @@ func (d *differ) at(name []byte, write func()) {
 	d.path = d.path[:n]
 }
 
-// index runs write with the path of an element.
+// index runs write with the element's index appended to the path.
 func (d *differ) index(i int, write func()) {
 	n := len(d.path)
 	d.path = strconv.AppendInt(append(d.path, '/'), int64(i), 10)

@@ -27,7 +27,7 @@ func plain(t interface{ Fatalf(string, ...any) }, b []byte) any {
 	return v
 }
 
-// applied is what the API server makes of a patch.
+// applied applies a patch as the API server does.
 func applied(t interface{ Fatalf(string, ...any) }, patch, raw []byte) []byte {
 	if len(patch) == 0 {
 		return raw
@@ -49,7 +49,7 @@ func decodeThing(raw []byte) (*thing, error) {
 	return &o, err
 }
 
-// defaulted is the patch that a defaulter comes to.
+// defaulted returns the patch of a defaulter.
 func defaulted(t interface{ Fatalf(string, ...any) }, raw []byte, change func(*thing)) (patch []byte, want *thing) {
 	o, err := decodeThing(raw)
 	if err != nil {
@@ -70,7 +70,7 @@ func defaulted(t interface{ Fatalf(string, ...any) }, raw []byte, change func(*t
 	return patch, o
 }
 
-func TestPatch(t *testing.T) {
+func TestPatchHasOnlyTheChange(t *testing.T) {
 	three := int32(3)
 	for _, tt := range []struct {
 		name, raw string
@@ -126,8 +126,8 @@ func text(t interface{ Fatalf(string, ...any) }, v any) string {
 	return string(b)
 }
 
-// marks collects the unknown members of an object, which are all named ?, by where they stand;
-// elements with a name stand under it.
+// marks collects the unknown members of an object by their location. All of them are named "?".
+// Elements with a name are located by it.
 func marks(at string, v any, into map[string]string) map[string]string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -148,7 +148,7 @@ func marks(at string, v any, into map[string]string) map[string]string {
 	return into
 }
 
-// places are where something could stand.
+// places collects the locations that can hold a member.
 func places(at string, v any, into map[string]bool) map[string]bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -184,8 +184,8 @@ func mark(t *rapid.T, v any) any {
 	return v
 }
 
-// What a patch makes of the object as it came is, for the Go type, what the defaulter made; and
-// what the Go type does not know is where it was, as long as there is such a place.
+// The patched object decodes to the value that the defaulter made. Fields unknown to the Go type
+// stay at their location as long as that exists.
 func TestPatchKeepsUnknownFields(t *testing.T) {
 	texts := rapid.StringMatching("[a-c]{0,2}")
 	inners := rapid.Custom(func(t *rapid.T) inner { return inner{A: texts.Draw(t, "a"), B: rapid.IntRange(0, 2).Draw(t, "b")} })
@@ -208,7 +208,7 @@ func TestPatchKeepsUnknownFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := objects.Draw(t, "from"), objects.Draw(t, "to")
 		raw := plain(t, []byte(text(t, from))).(map[string]any)
-		if rapid.Bool().Draw(t, "bare") { // without what encoding adds
+		if rapid.Bool().Draw(t, "bare") { // without the fields that encoding adds
 			for k, v := range raw["spec"].(map[string]any) {
 				if m, ok := v.(map[string]any); v == nil || ok && len(m) == 0 {
 					delete(raw["spec"].(map[string]any), k)
@@ -220,7 +220,7 @@ func TestPatchKeepsUnknownFields(t *testing.T) {
 			raw[k] = mark(t, raw[k])
 		}
 		if ann, ok := raw["metadata"].(map[string]any)["annotations"].(map[string]any); ok {
-			delete(ann, "?") // a map knows everything
+			delete(ann, "?") // a map knows every member
 		}
 		b := []byte(text(t, raw))
 		patch, want := defaulted(t, b, func(o *thing) {
@@ -253,8 +253,8 @@ func TestPatchKeepsUnknownFields(t *testing.T) {
 	})
 }
 
-// sameElement is false for places whose value was taken away and made anew: a pointer to nil and
-// back is not in this test, a struct that is left out while it is zero is.
+// sameElement is false for a location whose value was removed and made again. The test does not set
+// a pointer to nil and back. It does cover structs that are left out while they are zero.
 func sameElement(from, to *thing, at string) bool {
 	return !strings.HasPrefix(at, "/spec/maybe") || to.Spec.Maybe != (inner{}) || from.Spec.Maybe == (inner{})
 }
@@ -283,8 +283,8 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// hasTwice reports whether a name comes twice in an object, or text is not UTF-8, where each reader
-// is free to see something else.
+// hasTwice reports whether an object has a duplicate name, or text that is not UTF-8. Readers may
+// interpret such documents differently.
 func hasTwice(b []byte) bool {
 	p, err := parse(b)
 	if err != nil {
@@ -306,8 +306,8 @@ func hasTwice(b []byte) bool {
 	return false
 }
 
-// Large objects are looked up by a map, and what is deep does not break the stack.
-func TestPatchOfMuch(t *testing.T) {
+// Large objects are looked up by a map, and deep nesting does not exhaust the stack.
+func TestPatchOfLargeAndDeepObjects(t *testing.T) {
 	raw := map[string]any{}
 	for i := range 50000 {
 		raw[fmt.Sprintf("key-%d", i)] = i

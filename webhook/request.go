@@ -14,32 +14,33 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// Request is one request to admit an object. Handlers must not change it.
+// Request is one admission request. Handlers must not change it.
 type Request struct {
-	// UID of the review; not that of the object.
+	// UID identifies the review, not the object.
 	UID types.UID
 	// Operation is Create, Update, Delete or Connect.
 	Operation admissionv1.Operation
-	// Kind and Resource are what the webhook is registered for; SubResource is empty for the
-	// object itself. Where the client used another version, the API server has converted it.
+	// Kind and Resource are those that the webhook is registered for. SubResource is empty for the
+	// object itself. If the client used another version, the API server has converted the object.
 	Kind        schema.GroupVersionKind
 	Resource    schema.GroupVersionResource
 	SubResource string
-	// RequestKind, RequestResource and RequestSubResource are what the client used.
+	// RequestKind, RequestResource and RequestSubResource are those of the client's original
+	// request.
 	RequestKind        schema.GroupVersionKind
 	RequestResource    schema.GroupVersionResource
 	RequestSubResource string
-	// Name is empty where the API server will make one up. Namespace is empty for cluster-scoped
+	// Name is empty if the API server will generate it. Namespace is empty for cluster-scoped
 	// objects.
 	Name, Namespace string
-	// UserInfo says who asks.
+	// UserInfo identifies the user that sent the request.
 	UserInfo authenticationv1.UserInfo
-	// DryRun says that nothing will be stored: a handler must have no side effects.
+	// DryRun is set if nothing will be stored. The handler must then have no side effects.
 	DryRun bool
 
-	// Object is the new object, OldObject the one that is stored, Options those of the request
-	// (CreateOptions and so on), as JSON; nil where there is none. They are parts of a buffer that
-	// is used again: they are good until the handler returns, copy what is to be kept.
+	// Object is the new object and OldObject the stored one. Options are the options of the
+	// request, such as CreateOptions. All three are JSON, or nil if absent. They point into a
+	// buffer that is reused after the handler returns: copy what must live longer.
 	Object, OldObject, Options []byte
 
 	version  string // of the review: v1 or v1beta1
@@ -48,7 +49,7 @@ type Request struct {
 
 type requestKey struct{}
 
-// requestContext is a context that knows its request.
+// requestContext is a context that carries its request.
 type requestContext struct {
 	context.Context
 	req *Request
@@ -61,16 +62,16 @@ func (c *requestContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// RequestFrom returns the request that a handler works on, for its UID, user, dry run and the like,
-// or nil if ctx does not come from a handler of this package.
+// RequestFrom returns the request that the handler is serving, for its UID, user or dry run. It
+// returns nil if ctx does not come from a handler of this package.
 func RequestFrom(ctx context.Context) *Request {
 	req, _ := ctx.Value(requestKey{}).(*Request)
 	return req
 }
 
-// Warn adds a warning to the answer, which kubectl shows to its user. The API server cuts what is
-// longer than 256 characters. ctx must be that of a handler of this package, and it must be called
-// before the handler returns, on its goroutine.
+// Warn adds a warning to the answer; kubectl shows it to its user. The API server truncates
+// warnings at 256 characters. ctx must come from a handler of this package. Call Warn on the
+// handler's goroutine, before the handler returns.
 func Warn(ctx context.Context, text string) {
 	if req := RequestFrom(ctx); req != nil {
 		req.warnings = append(req.warnings, text)
@@ -88,7 +89,7 @@ var (
 	errNoUID     = errors.New("the request has no uid")
 )
 
-// parse reads a review. What is wrong comes with the UID where it is known.
+// parse reads a review. The refusal carries the UID if it was read.
 func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.RefusalError {
 	var apiVersion, kind string
 	var found bool
@@ -119,7 +120,7 @@ func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.Re
 		req.UID, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
 	}
 	if err != nil {
-		return review.Bad(string(req.UID), "the body is no AdmissionReview", err)
+		return review.Bad(string(req.UID), "the body is not an AdmissionReview", err)
 	}
 	version, ours := strings.CutPrefix(apiVersion, group)
 	switch {
@@ -137,7 +138,7 @@ func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.Re
 		}
 		err = fmt.Errorf("unknown operation %q", clip(string(req.Operation)))
 	}
-	return review.Bad(string(req.UID), "the body is no AdmissionReview that can be answered", err)
+	return review.Bad(string(req.UID), "the AdmissionReview cannot be answered", err)
 }
 
 func clip(s string) string {
@@ -147,7 +148,7 @@ func clip(s string) string {
 	return s
 }
 
-// read reads the member request. Names of the expected kind are not allocated anew.
+// read reads the member request. Strings equal to the parts of the known kind are not allocated.
 func (req *Request) read(r *review.Reader, known schema.GroupVersionKind) (found bool, err error) {
 	var twice review.Twice
 	err = r.Object(func(name []byte) (err error) {

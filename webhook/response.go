@@ -18,38 +18,39 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// Response is a verdict. The zero value denies without a reason; see [Allowed] and [Denied].
+// Response is a verdict. The zero value denies without a reason. [Allowed] and [Denied] return the
+// usual ones.
 type Response struct {
 	Allowed bool
-	// Status says why not; nil if Allowed.
+	// Status is the reason of a denial. It is nil if Allowed.
 	Status *metav1.Status
-	// Patch is a JSON patch (RFC 6902) of the object, for a mutating webhook that allows it; empty
-	// for none. See [PatchTo].
+	// Patch is a JSON patch (RFC 6902) of the object, from a mutating webhook that allows it. Empty
+	// means no change. See [PatchTo].
 	Patch []byte
 	// Warnings are shown to the user, before those of [Warn].
 	Warnings []string
-	// AuditAnnotations go to the audit log. The API server puts the name of the webhook in front of
-	// the keys.
+	// AuditAnnotations go to the audit log. The API server prefixes the keys with the webhook's
+	// name.
 	AuditAnnotations map[string]string
 }
 
-// Allowed lets the object through.
+// Allowed returns a verdict that admits the object.
 func Allowed(warnings ...string) Response { return Response{Allowed: true, Warnings: warnings} }
 
-// Denied refuses the object of a request because of err, which must not be nil.
+// Denied returns a verdict that rejects the object of req because of err, which must not be nil.
 //
-//   - Field errors (*field.Error, alone, joined, or from ErrorList.ToAggregate) become 422 Invalid,
-//     with a cause for each that names its field, as the API server itself reports them.
+//   - Field errors (*field.Error, alone, joined, or from ErrorList.ToAggregate) become 422 Invalid.
+//     Each is a cause that names its field, as in the API server's own answers.
 //   - Errors of the API (apierrors, those of package client) keep their code and reason.
-//   - Any other is 403 Forbidden with its message.
+//   - Any other error is 403 Forbidden with its message.
 //
-// It is a verdict whatever the error says. What a Defaulter or Validator returns is looked at first,
-// see [Failed].
+// Denied always returns a verdict, whatever err is. The error of a Defaulter or Validator is
+// checked by the rules of [Failed] first.
 func Denied(req *Request, err error, warnings ...string) Response {
 	return Response{Status: statusOf(err, req.Kind.GroupKind(), req.Name), Warnings: warnings}
 }
 
-// statusOf is the status of a denial.
+// statusOf returns the status of a denial.
 func statusOf(err error, kind schema.GroupKind, name string) *metav1.Status {
 	if err == nil {
 		err = errors.New("denied")
@@ -77,7 +78,8 @@ func statusOf(err error, kind schema.GroupKind, name string) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// split takes field errors out of what may be several errors in one.
+// split separates the field errors in err from all others. It descends into joined errors and
+// aggregates.
 func split(err error, fields field.ErrorList, rest []error) (field.ErrorList, []error) {
 	switch e := err.(type) {
 	case nil:
@@ -93,7 +95,7 @@ func split(err error, fields field.ErrorList, rest []error) (field.ErrorList, []
 		}
 	default:
 		if one := (*field.Error)(nil); errors.As(err, &one) {
-			copied := *one // the words around it stay
+			copied := *one // the text of the wrapping error goes into Detail
 			copied.Detail = strings.TrimSuffix(err.Error(), one.Error()) + one.Detail
 			return append(fields, &copied), rest
 		}
@@ -102,8 +104,8 @@ func split(err error, fields field.ErrorList, rest []error) (field.ErrorList, []
 	return fields, rest
 }
 
-// PatchTo is the response that changes the object of a request to what the JSON document want says,
-// by the smallest patch. For handlers that work on JSON or unstructured objects.
+// PatchTo returns a response whose patch changes the object of the request to the JSON document
+// want. The patch is as small as possible. Use it in handlers of JSON or unstructured objects.
 func PatchTo(req *Request, want []byte, warnings ...string) (Response, error) {
 	patch, err := diff(nil, req.Object, req.Object, want)
 	if err != nil {
@@ -115,7 +117,7 @@ func PatchTo(req *Request, want []byte, warnings ...string) (Response, error) {
 var errPatchOfDenied = errors.New("a denial must not have a patch")
 var errPatchOfValidating = errors.New("a patch from a webhook that is not mutating")
 
-// append writes the review that answers req.
+// append appends the review that answers req.
 func (resp *Response) append(b []byte, req *Request) ([]byte, error) {
 	b = append(b, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/`...)
 	b = append(b, req.version...)

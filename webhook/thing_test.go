@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
-// thing is a kind whose encoding has all the oddities that patches must get over: fields that are
-// written although they are zero, nulls, structs that are left out, maps, lists of lists.
+// thing is a kind whose encoding has all the oddities that patches must handle: zero fields that
+// are written, nulls, structs that are left out, maps, lists of lists.
 type thing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -12,34 +12,35 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// tree is a JSON document, read into one slice of nodes. Node 0 is the root.
+// tree is a JSON document, parsed into one slice of nodes. Node 0 is the root.
 type tree struct {
 	src   []byte
 	nodes []node
-	names map[int32]map[string]int32 // of the members of large objects, made when first asked for
+	names map[int32]map[string]int32 // members of large objects by name, built on first lookup
 	pos   int
 	depth int
-	plain []byte // a string without its quotes, while it is hashed
+	plain []byte // buffer for an unquoted string while it is hashed
 }
 
-// node is one value. Members and elements are a list: first of the parent, then next of each.
+// node is one value. Members and elements form a linked list: first is in the parent, next in each
+// sibling.
 type node struct {
 	kind        byte   // the first byte of the text: { [ " t f n, and 0 for a number
-	start, end  int32  // in src
+	start, end  int32  // offsets in src
 	first, next int32  // none is -1
-	count       int32  // of members or elements
-	name        []byte // of a member, unquoted
-	hash        uint64 // of the value, whatever the order of members and the way it is written
+	count       int32  // number of members or elements
+	name        []byte // unquoted name of a member
+	hash        uint64 // hash of the value, independent of the order of members and of notation
 }
 
 const none = int32(-1)
 
-// manyNames is from how many members on an object is looked up in a map.
+// manyNames is the number of members from which an object is looked up in a map.
 const manyNames = 16
 
-const maxDepth = 10000 // as in the decoders of requests and objects
+const maxDepth = 10000 // the limit of the decoders of requests and objects
 
-// seed makes hashes that a stranger cannot foresee.
+// seed makes the hashes unpredictable for callers.
 var seed = maphash.MakeSeed()
 
 var trees = sync.Pool{New: func() any { return new(tree) }}
@@ -49,7 +50,7 @@ var (
 	errTooDeep = errors.New("nested too deeply")
 )
 
-// parse reads a document that is known to be valid JSON; what is not is found out in part.
+// parse reads a document that is known to be valid JSON. It detects only some syntax errors.
 func parse(src []byte) (*tree, error) {
 	t := trees.Get().(*tree)
 	t.src, t.pos, t.depth = src, 0, 0
@@ -81,7 +82,7 @@ func (t *tree) space() {
 	}
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (t *tree) peek() byte {
 	if t.pos < len(t.src) {
 		return t.src[t.pos]
@@ -89,7 +90,7 @@ func (t *tree) peek() byte {
 	return 0
 }
 
-// value reads the value that starts here.
+// value reads the value at the current position.
 func (t *tree) value(name []byte) (int32, error) {
 	n := int32(len(t.nodes))
 	t.nodes = append(t.nodes, node{start: int32(t.pos), first: none, next: none, name: name})
@@ -106,7 +107,7 @@ func (t *tree) value(name []byte) (int32, error) {
 		if quoted == nil {
 			return none, errNotJSON
 		}
-		t.plain, _ = jsontext.AppendUnquote(t.plain[:0], quoted) // it is valid: it has been read
+		t.plain, _ = jsontext.AppendUnquote(t.plain[:0], quoted) // cannot fail: the string was parsed before
 		hash = maphash.Bytes(seed, t.plain)
 	case 0:
 		return none, errNotJSON
@@ -127,13 +128,13 @@ func (t *tree) value(name []byte) (int32, error) {
 	return n, nil
 }
 
-// mix puts x into a hash, such that the order matters.
+// mix folds x into a hash. The order of calls matters.
 func mix(hash, x uint64) uint64 {
 	hash = (bits.RotateLeft64(hash, 23) ^ x) * 0x9e3779b97f4a7c15
 	return hash ^ hash>>29
 }
 
-// inside reads the object or array n that starts here, and returns a hash of what is in it.
+// inside reads the object or array n at the current position, and returns a hash of its contents.
 func (t *tree) inside(n int32, kind byte) (hash uint64, err error) {
 	if t.depth++; t.depth > maxDepth {
 		return 0, errTooDeep
@@ -190,7 +191,7 @@ func (t *tree) inside(n int32, kind byte) (hash uint64, err error) {
 	return hash, nil
 }
 
-// str reads a quoted string; nil if there is none.
+// str reads a quoted string. It returns nil if there is none.
 func (t *tree) str() []byte {
 	start := t.pos
 	if t.peek() != '"' {
@@ -213,8 +214,8 @@ func (t *tree) text(n int32) []byte { return t.src[t.nodes[n].start:t.nodes[n].e
 
 func (t *tree) is(n int32, kind byte) bool { return n != none && t.nodes[n].kind == kind }
 
-// member finds a member of an object, or none. Of several of one name
-// it is the last.
+// member returns the node of an object's member, or none. Of several members with one name it
+// returns the last.
 func (t *tree) member(n int32, name []byte) int32 {
 	if !t.is(n, '{') {
 		return none
@@ -249,7 +250,7 @@ func (t *tree) lookup(n int32, name []byte) int32 {
 	return none
 }
 
-// elements are those of an array.
+// elements returns the nodes of an array's elements.
 func (t *tree) elements(n int32) []int32 {
 	out := make([]int32, 0, t.nodes[n].count)
 	for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
@@ -258,14 +259,14 @@ func (t *tree) elements(n int32) []int32 {
 	return out
 }
 
-// equal reports whether two values are the same, however they are written. Numbers that are written
-// differently are not, nor are objects that have one name twice, unless they are the same text.
-// Different values are told apart in constant time.
+// equal reports whether two values are the same, whatever their notation. Two exceptions hold
+// unless both texts are identical: numbers in different notation differ, and objects with a
+// duplicate name differ. Different values are detected in constant time, by their hashes.
 func equal(a *tree, i int32, b *tree, j int32) bool {
 	return a.nodes[i].hash == b.nodes[j].hash && (bytes.Equal(a.text(i), b.text(j)) || same(a, i, b, j))
 }
 
-// same compares values whose hashes are the same.
+// same compares values whose hashes are equal.
 func same(a *tree, i int32, b *tree, j int32) bool {
 	x, y := &a.nodes[i], &b.nodes[j]
 	if x.kind != y.kind || x.count != y.count {

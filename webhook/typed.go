@@ -23,36 +23,38 @@ import (
 
 // Defaulter sets defaults in objects that are created or updated.
 //
-// obj is the object as it came in, decoded, and belongs to the defaulter, which changes it; what it
-// changed becomes a patch. It must come to the same when it is run on its own result: the API
-// server may call it again. An error refuses the object, see [Denied] and [Failed]. ctx knows the
-// request, see [RequestFrom] and [Warn], and ends when there is no more time for an answer. Default
-// is called from many goroutines at once.
+// obj is the decoded object of the request. The defaulter owns it and changes it in place; the
+// difference becomes a patch. Default must be idempotent, since the API server may call it again on
+// its own result. An error rejects the object, see [Denied] and [Failed].
+//
+// ctx carries the request, see [RequestFrom] and [Warn]. It ends when the time for an answer is
+// over. Default is called from many goroutines at once.
 type Defaulter[T any] interface {
 	Default(ctx context.Context, obj *T) error
 }
 
-// DefaulterFunc is a Defaulter that is one function.
+// DefaulterFunc adapts a function to a Defaulter.
 type DefaulterFunc[T any] func(ctx context.Context, obj *T) error
 
 // Default calls f.
 func (f DefaulterFunc[T]) Default(ctx context.Context, obj *T) error { return f(ctx, obj) }
 
-// Validator decides whether an object may be created, updated or deleted. An error refuses it, see
-// [Denied] and [Failed]; warnings are shown to the user either way. Objects belong to the validator,
-// but nothing comes of changing them. ctx is as for a [Defaulter]. The methods are called from many
-// goroutines at once.
+// Validator decides whether an object may be created, updated or deleted. An error rejects it, see
+// [Denied] and [Failed]. Warnings are shown to the user in both cases. The validator owns the
+// objects, but changes to them have no effect. ctx is as for a [Defaulter]. The methods are called
+// from many goroutines at once.
 //
-// An object that is being deleted is still updated, by those who remove its finalizers: an update
-// that is refused then keeps it from going.
+// Removing a finalizer from an object under deletion is an update, too. A validator that rejects it
+// blocks the deletion.
 type Validator[T any] interface {
 	ValidateCreate(ctx context.Context, obj *T) (warnings []string, err error)
 	ValidateUpdate(ctx context.Context, old, obj *T) (warnings []string, err error)
-	// ValidateDelete gets the object as it is stored.
+	// ValidateDelete gets the stored object.
 	ValidateDelete(ctx context.Context, obj *T) (warnings []string, err error)
 }
 
-// ValidatorFuncs is a Validator made of functions. What has none is allowed, without being decoded.
+// ValidatorFuncs is a Validator made of functions. A nil function allows its operation without
+// decoding the object.
 type ValidatorFuncs[T any] struct {
 	Create func(ctx context.Context, obj *T) (warnings []string, err error)
 	Update func(ctx context.Context, old, obj *T) (warnings []string, err error)
@@ -87,12 +89,13 @@ func (v ValidatorFuncs[T]) skips(op admissionv1.Operation) bool {
 	return op == admissionv1.Create && v.Create == nil || op == admissionv1.Update && v.Update == nil || op == admissionv1.Delete && v.Delete == nil
 }
 
-// skipper is a Validator that has nothing to say on some operations.
+// skipper is a Validator that allows some operations without looking at the object.
 type skipper interface {
 	skips(op admissionv1.Operation) bool
 }
 
-// Default serves a defaulter at [MutatePath] of its kind. At most one Options may be given.
+// Default registers a defaulter with the manager, at [MutatePath] of its kind. At most one Options
+// may be given.
 func Default[T any, P object.Ptr[T]](mgr Manager, d Defaulter[T], opts ...Options) error {
 	o, err := options(mgr, opts)
 	if err != nil {
@@ -105,7 +108,8 @@ func Default[T any, P object.Ptr[T]](mgr Manager, d Defaulter[T], opts ...Option
 	return mgr.Handle(e.path, e)
 }
 
-// Validate serves a validator at [ValidatePath] of its kind. At most one Options may be given.
+// Validate registers a validator with the manager, at [ValidatePath] of its kind. At most one
+// Options may be given.
 func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Options) error {
 	o, err := options(mgr, opts)
 	if err != nil {
@@ -118,11 +122,11 @@ func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Optio
 	return mgr.Handle(e.path, e)
 }
 
-// NewDefaulter makes the http.Handler of a defaulter. The scheme says which kind T is; it may be nil
-// where Options.Kind does. The error is an *object.UnknownKindError where nobody does.
+// NewDefaulter returns the http.Handler of a defaulter. The scheme maps T to its kind; it may be
+// nil if Options.Kind is set. The error is an *object.UnknownKindError if neither names the kind.
 func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o Options) (*Endpoint, error) {
 	if d == nil {
-		return nil, fmt.Errorf("webhook: there is no defaulter of %T", P(nil))
+		return nil, fmt.Errorf("webhook: the defaulter of %T is nil", P(nil))
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {
@@ -131,10 +135,10 @@ func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o O
 	return NewMutating(&defaulting[T, P]{typed: k, d: d}, o)
 }
 
-// NewValidator makes the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
+// NewValidator returns the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
 func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o Options) (*Endpoint, error) {
 	if v == nil {
-		return nil, fmt.Errorf("webhook: there is no validator of %T", P(nil))
+		return nil, fmt.Errorf("webhook: the validator of %T is nil", P(nil))
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {
@@ -170,8 +174,8 @@ func newKind[T any, P object.Ptr[T]](s *runtime.Scheme, o *Options) (typed[T, P]
 	return typed[T, P]{kind: k, subs: slices.Clone(o.SubResources)}, nil
 }
 
-// handles reports whether a request is for the typed handler. An error is one for another kind,
-// which a wrong configuration sends here.
+// handles reports whether the typed handler decides on a request. The error is for a request of
+// another kind, which only a wrong configuration sends.
 func (t *typed[T, P]) handles(req *Request) (bool, error) {
 	same := req.Kind == t.kind.GVK
 	if req.SubResource != "" {
@@ -190,7 +194,7 @@ func name(k schema.GroupVersionKind) string {
 
 var errNoObject = errors.New("it is missing")
 
-// decode reads an object of the request. What does not fit into T is a verdict: the object is wrong.
+// decode reads an object of the request. The error is a verdict: the object does not fit into T.
 func (t *typed[T, P]) decode(raw []byte, which string) (P, error) {
 	obj := P(new(T))
 	err := errNoObject
@@ -203,7 +207,7 @@ func (t *typed[T, P]) decode(raw []byte, which string) (P, error) {
 	return obj, nil
 }
 
-// badObject is an object that its Go type cannot hold.
+// badObject is the error for an object that its Go type cannot hold.
 type badObject struct {
 	which string
 	err   error
@@ -212,18 +216,18 @@ type badObject struct {
 func (e *badObject) Error() string { return e.which + " cannot be read: " + e.err.Error() }
 func (e *badObject) Unwrap() error { return e.err }
 
-// Status is that of a denial.
+// Status returns the status of the denial.
 func (e *badObject) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: e.Error()}
 }
 
-// verdict turns the error of a typed handler into an answer.
+// verdict turns the error of a typed handler into a response or a failure.
 func verdict(ctx context.Context, req *Request, warnings []string, err error) (Response, error) {
 	if err == nil {
 		return Response{Allowed: true, Warnings: warnings}, nil
 	}
 	if ctx.Err() != nil || failed(err) {
-		return Response{}, err // there was no time to come to a verdict, or no way
+		return Response{}, err // the time is over, or the handler failed
 	}
 	return Denied(req, err, warnings...), nil
 }
@@ -268,7 +272,7 @@ type defaulting[T any, P object.Ptr[T]] struct {
 	d Defaulter[T]
 }
 
-// texts are the object before and after, and the patch between them.
+// texts holds the object's JSON before and after defaulting.
 type texts struct{ before, after bytes.Buffer }
 
 var textPool = sync.Pool{New: func() any { return new(texts) }}

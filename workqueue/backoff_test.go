@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestCoreBackoff(t *testing.T) {
+func TestBackoffGrowsPerKeyAndResets(t *testing.T) {
 	retry := addOptions{RateLimited: true}
 
 	t.Run("grows with each failure and is forgotten on success", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestCoreBackoff(t *testing.T) {
 		s := newScript(t)
 		s.add("a")
 		s.expect("a")
-		s.add("a", retry) // until 10 ms
+		s.add("a", retry) // backs off until 10 ms
 		s.done("a")
 		for range 3 {
 			s.pass(3 * ms)
@@ -99,7 +99,7 @@ func TestCoreBackoff(t *testing.T) {
 			}
 		}
 		s.expect()
-		s.pass(ms) // 10 ms: its own deadline
+		s.pass(ms) // at 10 ms, its own deadline
 		s.expect("a")
 		s.add("a", retry)
 		s.done("a")
@@ -114,7 +114,7 @@ func TestCoreBackoff(t *testing.T) {
 		s.add("a")
 		s.expect("a")
 		s.add("a")
-		s.add("a", retry) // backs off until 10 ms, but the event goes first
+		s.add("a", retry) // backs off until 10 ms, but the event comes first
 		s.done("a")
 		s.expect("a")
 		s.add("a", retry)
@@ -134,11 +134,11 @@ func TestCoreBackoff(t *testing.T) {
 		s.done("a")
 		s.add("a")
 		s.expect("a")
-		s.core.Forget("a") // success
+		s.core.Forget("a") // after a success
 		s.add("a")
 		s.done("a")
 		s.expect("a")
-		s.add("a", retry) // a first failure, not the rest of the old backoff
+		s.add("a", retry) // counts as a first failure and does not wait for the rest of the old backoff
 		s.done("a")
 		if n := s.core.NumRequeues("a"); n != 1 {
 			t.Errorf("NumRequeues = %d, want 1", n)
@@ -146,9 +146,9 @@ func TestCoreBackoff(t *testing.T) {
 	})
 }
 
-// A key that fails for a minute while an event comes every 100 ms is tried at every event, and its
-// backoff is where it would be without them.
-func TestCoreBackoffUnderEvents(t *testing.T) {
+// A key fails for a minute while an event comes every 100 ms. It is tried at every event, and its
+// backoff grows as without them.
+func TestEventsDoNotGrowABackoff(t *testing.T) {
 	failures := func(event time.Duration) int {
 		s := newScript(t, func(o *workqueue.Options[string, string]) {
 			o.RateLimiter = workqueue.ExponentialLimiter[string](5*ms, 1000*time.Second)

@@ -2,55 +2,58 @@ package workqueue
 
 import "unsafe"
 
-// batchSize is how many look-ups wait at the same time.
+// batchSize is the number of look-ups whose cache misses overlap.
 const batchSize = 16
 
-// batch is adds that are applied together. In a large table each look-up waits for memory, and
-// the look-ups of a batch wait at the same time. Until then each add is an entry of its own, that
-// is not in the table, with the time at which it was added; whatever depends on them comes after
-// settle, so that nobody can tell the difference.
+// batch collects adds and applies them together. In a large table each look-up misses the CPU's
+// caches; the look-ups of a batch miss at the same time.
+//
+// A pending add has an entry of its own, which the table does not have yet, and which records the
+// time of the add. Every operation that depends on pending adds calls applyPending first. So the
+// batch is invisible from outside.
 type batch struct {
-	added   []added
-	applied int // how many of added
+	pending []pendingAdd
+	applied int // the adds before this index are applied
 }
 
-type added struct {
+type pendingAdd struct {
 	n     number
 	delay int64
 }
 
-// postpone reports whether the add will be applied by settle.
-func (c *Core[K, V]) postpone(key K, o AddOptions[V], t int64) bool {
+// addToBatch appends an add to the batch, if the table is large enough to profit. It reports false
+// if the caller must apply the add itself.
+func (c *Core[K, V]) addToBatch(key K, o AddOptions[V], t int64) bool {
 	if c.used < c.limits.far || o.RateLimited {
 		return false
 	}
-	if len(c.added) == batchSize {
-		c.settle()
+	if len(c.pending) == batchSize {
+		c.applyPending()
 	}
-	if c.added == nil {
-		c.added = make([]added, 0, batchSize)
+	if c.pending == nil {
+		c.pending = make([]pendingAdd, 0, batchSize)
 	}
-	hash := c.hash(key) // first: it panics for what cannot be compared
+	hash := c.hash(key) // before anything changes: it panics for a key that cannot be compared
 	n := c.take(key, hash)
-	c.table.expect(hash)
+	c.table.prefetch(hash)
 	e := c.node(n)
 	e.stamp = t
 	e.setPriority(o.Priority)
 	c.cell(n).value = o.Value
-	c.added = append(c.added, added{n, max(0, int64(o.After))})
+	c.pending = append(c.pending, pendingAdd{n, max(0, int64(o.After))})
 	return true
 }
 
-// settle applies what was postponed. Every operation but another add calls it first.
-func (c *Core[K, V]) settle() {
-	if len(c.added) > 0 {
+// applyPending applies the pending adds. Every operation but another add calls it first.
+func (c *Core[K, V]) applyPending() {
+	if len(c.pending) > 0 {
 		c.applyAll()
 	}
 }
 
 func (c *Core[K, V]) applyAll() {
-	for c.applied < len(c.added) {
-		a := c.added[c.applied]
+	for c.applied < len(c.pending) {
+		a := c.pending[c.applied]
 		c.applied++
 		t := c.advance(c.node(a.n).stamp)
 		n := c.enter(a.n)
@@ -61,20 +64,20 @@ func (c *Core[K, V]) applyAll() {
 		}
 		c.schedule(n, a.delay, t)
 	}
-	c.added, c.applied = c.added[:0], 0
+	c.pending, c.applied = c.pending[:0], 0
 }
 
-// foresee says that the item after the next one will be handed out. The CPU itself foresees what is
-// just behind the next one.
-func (c *Core[K, V]) foresee() {
+// prefetchNext prefetches the item after the next one. The CPU's own prefetcher covers its direct
+// neighbours.
+func (c *Core[K, V]) prefetchNext() {
 	if c.used < c.limits.far {
 		return
 	}
 	front := c.ready.front()
-	then := c.node(front).links.next
-	if then-front <= 4 {
+	second := c.node(front).links.next
+	if second-front <= 4 {
 		return
 	}
-	d := c.cell(then)
-	prefetch3(unsafe.Pointer(c.node(then)), unsafe.Pointer(d), unsafe.Pointer(&d.key))
+	d := c.cell(second)
+	prefetch3(unsafe.Pointer(c.node(second)), unsafe.Pointer(d), unsafe.Pointer(&d.key))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestAddAll(t *testing.T) {
+func TestAddAllAddsEachInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{
 			Merge: func(old, new string) string { return old + new },
@@ -43,7 +43,7 @@ func TestAddAll(t *testing.T) {
 	})
 }
 
-// Every parked Get gets one of what is added together.
+// Every parked Get receives one of the added items.
 func TestAddAllServesParkedGets(t *testing.T) {
 	for _, eager := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestAddAllServesParkedGets(t *testing.T) {
 	}
 }
 
-// What was put off is seen by everything that asks, as of the time it was added.
-func TestPutOffAdds(t *testing.T) {
+// Every operation sees pending adds, as of the time of the add.
+func TestBatchedAddsAreVisibleAtOnce(t *testing.T) {
 	for name, ask := range map[string]func(q *workqueue.Queue[string, string]) bool{
 		"Len":   func(q *workqueue.Queue[string, string]) bool { return q.Len() == 3 },
 		"Stats": func(q *workqueue.Queue[string, string]) bool { s := q.Stats(); return s.Depth == 3 && s.Adds == 3 },
@@ -99,8 +99,8 @@ func TestPutOffAdds(t *testing.T) {
 	}
 }
 
-// A Merge that panics loses nothing of what others have added.
-func TestMergePanics(t *testing.T) {
+// A Merge that panics loses no other add.
+func TestMergeThatPanicsLosesNoAdd(t *testing.T) {
 	q := newStrings(t, workqueue.Options[string, string]{
 		Merge: func(string, string) string { panic("no") },
 	})
@@ -123,8 +123,8 @@ func TestMergePanics(t *testing.T) {
 	}
 }
 
-// A key that cannot be compared panics with who adds it, and leaves nothing.
-func TestKeyThatCannotBeCompared(t *testing.T) {
+// A key that cannot be compared panics in the call that adds it, and leaves no entry.
+func TestIncomparableKeyPanicsInItsAdd(t *testing.T) {
 	for _, eager := range []bool{false, true} {
 		q, err := workqueue.New(workqueue.Options[any, struct{}]{})
 		if err != nil {

@@ -48,8 +48,8 @@ func BenchmarkFillAndDrain(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			keys, q, ctx := manyKeys(benchKeys), newQueue(b), context.Background()
 			b.ReportAllocs()
-			for left := b.N; left > 0; left -= benchKeys {
-				n := min(left, benchKeys)
+			for remaining := b.N; remaining > 0; remaining -= benchKeys {
+				n := min(remaining, benchKeys)
 				for i, k := range keys[:n] {
 					q.AddWith(k, workqueue.AddOptions[struct{}]{Priority: i % tc.priorities})
 				}
@@ -62,7 +62,7 @@ func BenchmarkFillAndDrain(b *testing.B) {
 	}
 }
 
-// Adds of keys that wait already.
+// Adds of keys that are ready already.
 func BenchmarkAddDuplicate(b *testing.B) {
 	keys, q := manyKeys(1000), newQueue(b)
 	b.ReportAllocs()
@@ -71,7 +71,7 @@ func BenchmarkAddDuplicate(b *testing.B) {
 	}
 }
 
-// A producer and four workers that park whenever they have caught up.
+// A producer and four workers, which park when the queue is empty.
 func BenchmarkParkedWorkers(b *testing.B) {
 	keys, q := manyKeys(benchKeys), newQueue(b)
 	done := make(chan struct{})
@@ -97,7 +97,7 @@ func BenchmarkParkedWorkers(b *testing.B) {
 	}
 }
 
-// Delayed adds, all in the heap at once, and their hand-out by a Core on a clock of its own.
+// Delayed adds, all in the heap at once, and their hand-out by a Core with a clock of its own.
 func BenchmarkDelayed(b *testing.B) {
 	keys := manyKeys(benchKeys)
 	core, err := workqueue.NewCore(workqueue.Options[object.Key, struct{}]{})
@@ -106,8 +106,8 @@ func BenchmarkDelayed(b *testing.B) {
 	}
 	now := time.Unix(0, 0)
 	b.ReportAllocs()
-	for left := b.N; left > 0; left -= benchKeys {
-		n := min(left, benchKeys)
+	for remaining := b.N; remaining > 0; remaining -= benchKeys {
+		n := min(remaining, benchKeys)
 		for i, k := range keys[:n] {
 			core.Add(k, workqueue.AddOptions[struct{}]{After: time.Duration(1 + i*7919%n)}, now)
 		}

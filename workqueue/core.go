@@ -5,35 +5,39 @@ import (
 	"time"
 )
 
-// Core is the queue as a pure state machine: no lock, no clock, no goroutine. Time is an
-// argument and never runs backwards: a now before the latest one seen counts as that. The calls
-// that take a time first make ready what has come due by then, stamped with the time it was due,
-// so the order of hand-out does not depend on when anybody looks.
+// Core is the queue as a pure state machine: no lock, no clock, no goroutine. Time is an argument
+// and never runs backwards: a now before the latest one counts as the latest one.
 //
-// All operations take O(log n) at most in the number of delayed items and of priorities in use,
-// and constant time otherwise; but for those that now and then grow or trim the whole.
+// Every call that takes a time first makes the items ready that are due by then. Each is stamped
+// with the time at which it was due, so the order of hand-out does not depend on the times of the
+// calls.
+//
+// Operations on delayed items and priorities take O(log n) in their number. All others take
+// constant time, but for the few that grow or trim the memory of the queue.
+//
+// A Core must not be used by two goroutines at once.
 type Core[K comparable, V any] struct {
 	opts          Options[K, V]
-	entries[K, V]      // everything delayed, ready or in flight
-	batch              // adds to be applied
-	delayed       heap // by when they are due
+	entries[K, V]      // every key that is delayed, ready or in flight
+	batch              // adds that are not applied yet
+	delayed       heap // by due time
 	ready         ready
-	running       list // in flight, by the time they were handed out
+	running       list // in flight, in order of hand-out
 	reruns        reruns
-	behind        int // how many in flight are to be ready on Done
+	readyOnDone   int // number of keys in flight that become ready on Done
 
-	backoffs map[number]int64 // when the last one ends, of those in use that had one
+	backoffs map[number]int64 // end of the last backoff, for entries that had one
 
-	started  bool
-	epoch    time.Time // the first time seen; times are kept as nanoseconds since
-	latest   int64
-	lookAt   int64  // when to look whether there is too much room
-	sequence uint64 // of delayed adds: first come, first served when due together
-	down     bool
-	agedLast bool // the last hand-out was by age
+	started   bool
+	epoch     time.Time // the first time seen; all times are nanoseconds since then
+	latest    int64
+	nextCheck int64  // next check for too much memory
+	sequence  uint64 // of delayed adds: the tie-break of equal due times
+	down      bool
+	agedLast  bool // the last hand-out was out of order, by age
 
 	inFlight  int
-	startSum  int64 // of the stamps of what is in flight, modulo 2^64
+	startSum  int64 // sum of the stamps of all items in flight, modulo 2^64
 	adds      uint64
 	retries   uint64
 	agedTotal uint64
@@ -51,19 +55,19 @@ func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
 	return c, nil
 }
 
-// Add queues key. After ShutDown it does nothing.
+// Add queues key as o says. After ShutDown it does nothing.
 func (c *Core[K, V]) Add(key K, o AddOptions[V], now time.Time) { c.add(key, o, c.since(now)) }
 
 func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
-	if c.down || c.postpone(key, o, t) {
+	if c.down || c.addToBatch(key, o, t) {
 		return
 	}
-	c.settle()
+	c.applyPending()
 	c.apply(key, c.hash(key), o, t)
 }
 
 func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
-	t = c.pass(t)
+	t = c.advanceAndTrim(t)
 	n := c.find(key, hash)
 	delay, backoff := max(0, int64(o.After)), int64(0)
 	if o.RateLimited {
@@ -76,12 +80,12 @@ func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
 	}
 	c.merge(n, o.Value, o.Priority)
 	if backoff > 0 {
-		c.backOff(n, t, backoff)
+		c.recordBackoff(n, t, backoff)
 	}
 	c.schedule(n, delay, t)
 }
 
-// merge joins what is added to n with what waits, if anything does.
+// merge combines an add with the pending add of n, if there is one.
 func (c *Core[K, V]) merge(n number, value V, priority int) {
 	e, d := c.node(n), c.cell(n)
 	if e.place == nowhere {
@@ -95,7 +99,7 @@ func (c *Core[K, V]) merge(n number, value V, priority int) {
 	}
 }
 
-// schedule sees to it that n is ready at t + delay, or before.
+// schedule makes n ready at t + delay. An earlier time that n already has stays.
 func (c *Core[K, V]) schedule(n number, delay, t int64) {
 	switch e := c.node(n); {
 	case e.place == isReady:
@@ -106,7 +110,7 @@ func (c *Core[K, V]) schedule(n number, delay, t int64) {
 		c.admit(n, t)
 	case e.place == isDelayed:
 		if due := later(t, delay); due < c.delayed.rank(n) {
-			c.delayed.hurry(n, due)
+			c.delayed.lowerRank(n, due)
 		}
 	default:
 		c.sequence++
@@ -115,17 +119,17 @@ func (c *Core[K, V]) schedule(n number, delay, t int64) {
 	}
 }
 
-// Get hands out the next item, which is in flight until Done. It reports false when nothing is
-// ready; after ShutDown that stays so once nothing is in flight.
+// Get hands out the next item. The item is in flight until Done. Get reports false when nothing is
+// ready. After ShutDown, once nothing is in flight, it reports false for ever.
 func (c *Core[K, V]) Get(now time.Time) (item Item[K, V], ok bool) {
 	ok = c.get(c.since(now), &item)
 	return item, ok
 }
 
-// get fills item, which is zero.
+// get fills item, which must be zero, and reports whether there is one.
 func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
-	c.settle()
-	t = c.pass(t)
+	c.applyPending()
+	t = c.advanceAndTrim(t)
 	n := c.next(t)
 	if n == 0 {
 		return false
@@ -134,7 +138,7 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	priority := c.priority(e)
 	c.ready.remove(c.nodes, n)
 	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
-	if len(c.reruns.of) > 0 {
+	if len(c.reruns.byNumber) > 0 {
 		if added, ok := c.reruns.remove(n); ok {
 			item.Waited = time.Duration(t - added)
 		}
@@ -147,15 +151,15 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	if c.opts.Observer != nil {
 		c.opts.Observer.ObserveWait(item.Waited)
 	}
-	c.foresee()
+	c.prefetchNext()
 	return true
 }
 
-// next chooses what to hand out at t: the front of the highest level, or, at most every second
-// time, the item that has been ready for longest if it has waited MaxWait.
+// next chooses the item to hand out at t. It is the front of the highest level, or the item that
+// has been ready longest, if that has waited MaxWait. Age decides at most every second time.
 func (c *Core[K, V]) next(t int64) number {
 	front := c.ready.front()
-	oldest := c.ready.eldest(c.nodes)
+	oldest := c.ready.oldestReady(c.nodes)
 	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
 		c.agedLast = false
 		return front
@@ -165,18 +169,18 @@ func (c *Core[K, V]) next(t int64) number {
 	return oldest
 }
 
-// Done says that the work on key has ended. If the key was added meanwhile it is ready again as
-// of now. Done of a key that is not in flight does nothing.
+// Done ends the work on key. If the key was added since Get, it is ready again as of now. Done of a
+// key that is not in flight does nothing.
 func (c *Core[K, V]) Done(key K, now time.Time) {
-	c.settle()
-	if n := c.working(key); n != 0 {
+	c.applyPending()
+	if n := c.findInFlight(key); n != 0 {
 		c.done(n, c.since(now))
 	}
 }
 
-// working is the entry of a key in flight. It looks at the few that are so for longest before it
-// hashes the key.
-func (c *Core[K, V]) working(key K) number {
+// findInFlight returns the entry of a key in flight, or zero. It compares the four oldest items in
+// flight before it hashes the key.
+func (c *Core[K, V]) findInFlight(key K) number {
 	n := c.running.head
 	for range 4 {
 		if n == 0 {
@@ -193,8 +197,8 @@ func (c *Core[K, V]) working(key K) number {
 	return 0
 }
 
-// timeless reports whether the end of the work on n depends on no clock.
-func (c *Core[K, V]) timeless(n number) bool {
+// needsNoClock reports whether done of n needs no clock.
+func (c *Core[K, V]) needsNoClock(n number) bool {
 	return c.node(n).place == nowhere && c.opts.Observer == nil
 }
 
@@ -210,7 +214,7 @@ func (c *Core[K, V]) done(n number, t int64) {
 	}
 	switch e.place {
 	case isReady:
-		c.behind--
+		c.readyOnDone--
 		e.stamp = t
 		c.ready.append(c.nodes, n, e.priority())
 	case nowhere:
@@ -218,29 +222,31 @@ func (c *Core[K, V]) done(n number, t int64) {
 	}
 }
 
-// Forget clears what the rate limiter knows of key. The queue itself does not change.
+// Forget clears the failures that the rate limiter has counted for key. The queue itself does not
+// change.
 func (c *Core[K, V]) Forget(key K) {
-	c.settle()
+	c.applyPending()
 	c.opts.RateLimiter.Forget(key)
 	if c.used == 0 {
 		return
 	}
 	if n := c.find(key, c.hash(key)); n != 0 {
-		c.forgive(n)
+		c.clearBackoff(n)
 	}
 }
 
-// NumRequeues is how many failures the rate limiter has counted for key since Forget.
+// NumRequeues returns the failures that the rate limiter has counted for key since Forget.
 func (c *Core[K, V]) NumRequeues(key K) int { return c.opts.RateLimiter.NumRequeues(key) }
 
-// Len is the number of items that are ready: what is delayed or in flight is not in it.
+// Len returns the number of ready items. It does not count delayed items nor those in flight.
 func (c *Core[K, V]) Len(now time.Time) int {
-	c.settle()
-	c.pass(c.since(now))
+	c.applyPending()
+	c.advanceAndTrim(c.since(now))
 	return c.ready.n
 }
 
-// NextDue is when the next delayed item becomes ready. It reports false when none is delayed.
+// NextDue returns the time at which the next delayed item becomes ready. It reports false when none
+// is delayed.
 func (c *Core[K, V]) NextDue() (time.Time, bool) {
 	due, ok := c.nextDue()
 	if !ok {
@@ -250,20 +256,20 @@ func (c *Core[K, V]) NextDue() (time.Time, bool) {
 }
 
 func (c *Core[K, V]) nextDue() (int64, bool) {
-	c.settle()
+	c.applyPending()
 	if len(c.delayed.items) == 0 {
 		return 0, false
 	}
 	return c.delayed.items[0].rank, true
 }
 
-// ShutDown ends all adding and drops what is delayed at now. What is ready, or was added while
-// in flight, is still handed out. A second call does nothing.
+// ShutDown rejects all further adds, and drops the items that are still delayed at now. Items that
+// are ready, or were added while in flight, are still handed out. A second call does nothing.
 func (c *Core[K, V]) ShutDown(now time.Time) {
 	if c.down {
 		return
 	}
-	c.settle()
+	c.applyPending()
 	c.advance(c.since(now))
 	c.down = true
 	delayed := c.delayed.items
@@ -283,10 +289,10 @@ func (c *Core[K, V]) ShutDown(now time.Time) {
 func (c *Core[K, V]) ShuttingDown() bool { return c.down }
 
 // Drained reports whether the queue is shut down with nothing ready and nothing in flight. Once
-// true it stays true.
+// true, it stays true.
 func (c *Core[K, V]) Drained() bool { return c.down && c.ready.n == 0 && c.inFlight == 0 }
 
-// since turns a time into nanoseconds since the epoch, which is the first time seen.
+// since converts a time to nanoseconds since the epoch, the first time seen.
 func (c *Core[K, V]) since(now time.Time) int64 {
 	if !c.started {
 		c.started, c.epoch = true, now
@@ -294,19 +300,20 @@ func (c *Core[K, V]) since(now time.Time) int64 {
 	return int64(now.Sub(c.epoch))
 }
 
-// at is the time t nanoseconds after the epoch.
+// at returns the time t nanoseconds after the epoch.
 func (c *Core[K, V]) at(t int64) time.Time { return c.epoch.Add(time.Duration(t)) }
 
-// pass is advance, where no entry is being looked at: their numbers may change.
-func (c *Core[K, V]) pass(t int64) int64 {
+// advanceAndTrim is advance, plus the check for too much memory. The check may renumber entries: a
+// caller must not hold a number across it.
+func (c *Core[K, V]) advanceAndTrim(t int64) int64 {
 	t = c.advance(t)
-	if t >= c.lookAt {
-		c.look()
+	if t >= c.nextCheck {
+		c.checkMemory()
 	}
 	return t
 }
 
-// advance sets the clock to t, makes ready what has come due, and returns what the clock says.
+// advance sets the clock to t, makes all due items ready, and returns the clock.
 func (c *Core[K, V]) advance(t int64) int64 {
 	c.latest = max(c.latest, t)
 	for len(c.delayed.items) > 0 && c.delayed.items[0].rank <= c.latest {
@@ -317,13 +324,13 @@ func (c *Core[K, V]) advance(t int64) int64 {
 	return c.latest
 }
 
-// admit makes n ready as of stamp; if it is in flight it joins the ready ones on Done.
+// admit makes n ready as of stamp. An item in flight becomes ready on Done.
 func (c *Core[K, V]) admit(n number, stamp int64) {
 	c.adds++
 	e := c.node(n)
 	e.place = isReady
 	if e.inFlight {
-		c.behind++
+		c.readyOnDone++
 		c.reruns.append(n, stamp)
 		return
 	}
@@ -331,8 +338,8 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 	c.ready.append(c.nodes, n, e.priority())
 }
 
-// backoff counts a failure of key and returns its delay, or the rest of a backoff that an
-// immediate add cut.
+// backoff counts a failure of key and returns its delay. If an immediate add cut the last backoff
+// short, it counts nothing and returns the rest of that backoff.
 func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
 	c.retries++
 	if n != 0 && c.node(n).inFlight && c.backoffs[n] > t {
@@ -341,8 +348,8 @@ func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
 	return max(0, int64(c.opts.RateLimiter.When(key, c.at(t))))
 }
 
-// backOff remembers a backoff that begins at t, but for one that has not ended yet.
-func (c *Core[K, V]) backOff(n number, t, backoff int64) {
+// recordBackoff records a backoff that begins at t. It keeps a recorded one that has not ended.
+func (c *Core[K, V]) recordBackoff(n number, t, backoff int64) {
 	if c.backoffs[n] > t {
 		return
 	}
@@ -353,8 +360,8 @@ func (c *Core[K, V]) backOff(n number, t, backoff int64) {
 	c.node(n).backedOff = true
 }
 
-// forgive forgets the last backoff of n.
-func (c *Core[K, V]) forgive(n number) {
+// clearBackoff clears the recorded backoff of n.
+func (c *Core[K, V]) clearBackoff(n number) {
 	if e := c.node(n); e.backedOff {
 		e.backedOff = false
 		if delete(c.backoffs, n); len(c.backoffs) == 0 {
@@ -363,7 +370,7 @@ func (c *Core[K, V]) forgive(n number) {
 	}
 }
 
-// priority is that of the pending add of e.
+// priority returns the priority of the pending add of e.
 func (c *Core[K, V]) priority(e *node) int {
 	if e.place == isReady && !e.inFlight {
 		return c.ready.levels[e.level].priority
@@ -371,8 +378,8 @@ func (c *Core[K, V]) priority(e *node) int {
 	return e.priority()
 }
 
-// raise gives the pending add of n a higher priority. If it is ready it goes to the end of its new
-// level; the stamp stays.
+// raise sets a higher priority for the pending add of n. A ready item moves to the end of its new
+// level and keeps its stamp.
 func (c *Core[K, V]) raise(n number, priority int) {
 	if e := c.node(n); e.place == isReady && !e.inFlight {
 		c.ready.raise(c.nodes, n, priority)
@@ -382,14 +389,14 @@ func (c *Core[K, V]) raise(n number, priority int) {
 }
 
 func (c *Core[K, V]) release(n number) {
-	c.forgive(n)
+	c.clearBackoff(n)
 	if c.entries.release(n) {
 		c.delayed = heap{}
 		c.ready.init()
 	}
 }
 
-// later is t + delay, and the end of time rather than an overflow.
+// later returns t + delay, or the largest time if that overflows.
 func later(t, delay int64) int64 {
 	if delay > math.MaxInt64-t {
 		return math.MaxInt64

@@ -18,8 +18,8 @@ const ms = time.Millisecond
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// script steps a Core by hand: values are strings that merge by appending, time stands still
-// until it is told to pass.
+// script steps a Core by hand. Values are strings that merge by appending. Time stands still until
+// pass is called.
 type script struct {
 	t    *testing.T
 	core *workqueue.Core[string, string]
@@ -51,7 +51,7 @@ func (s *script) add(key string, o ...addOptions) {
 func (s *script) done(key string)      { s.core.Done(key, s.now) }
 func (s *script) pass(d time.Duration) { s.now = s.now.Add(d) }
 
-// get hands out one item and writes it as "key", "key(priority)" or "key=value".
+// get hands out one item and returns it as "key", "key(priority)" or "key=value".
 func (s *script) get() string {
 	item, ok := s.core.Get(s.now)
 	if !ok {
@@ -67,7 +67,7 @@ func (s *script) get() string {
 	return text
 }
 
-// expect hands out all that is ready, and leaves it in flight.
+// expect hands out all ready items, leaves them in flight, and compares their keys.
 func (s *script) expect(want ...string) {
 	s.t.Helper()
 	var got []string
@@ -90,7 +90,7 @@ func (s *script) expectLen(want int) {
 	}
 }
 
-func TestCore(t *testing.T) {
+func TestCoreOrdersMergesAndDelays(t *testing.T) {
 	prio := func(p int) addOptions { return addOptions{Priority: p} }
 	after := func(d time.Duration) addOptions { return addOptions{After: d} }
 	value := func(v string) addOptions { return addOptions{Value: v} }
@@ -238,7 +238,7 @@ func TestCore(t *testing.T) {
 			s.add("b", after(5*ms))
 			s.add("b", after(10*ms))
 			s.pass(5 * ms)
-			s.expect("a", "b") // due together: first come, first served
+			s.expect("a", "b") // equal due times: in order of the adds
 			s.done("a")
 			s.done("b")
 			s.pass(time.Hour)
@@ -287,7 +287,7 @@ func TestCore(t *testing.T) {
 			s.expect("a")
 		}},
 		{"the longest delay is not in the past", func(s *script) {
-			s.expect() // time begins
+			s.expect() // sets the epoch
 			s.pass(time.Hour)
 			s.add("a", after(math.MaxInt64))
 			s.pass(1000 * time.Hour)
@@ -348,7 +348,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-func TestCoreAgeing(t *testing.T) {
+func TestAgeingHandsOutTheOldestAtEverySecondGet(t *testing.T) {
 	maxWait := func(d time.Duration) func(*workqueue.Options[string, string]) {
 		return func(o *workqueue.Options[string, string]) { o.MaxWait = d }
 	}
@@ -413,20 +413,20 @@ func TestCoreAgeing(t *testing.T) {
 	})
 }
 
-// A stream of high priorities that uses all capacity cannot hold up a low one for ever.
-func TestCoreAgeingBound(t *testing.T) {
+// A stream of high priorities that uses all capacity does not starve a low one.
+func TestAgeingBoundsTheWaitOfLowPriorities(t *testing.T) {
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.MaxWait = time.Second })
 	for i := range 10 {
 		s.add(fmt.Sprint("low", i))
 	}
 	var worst time.Duration
-	left := 10
-	for i := 0; left > 0; i++ {
+	remaining := 10
+	for i := 0; remaining > 0; i++ {
 		s.add(fmt.Sprint("high", i), addOptions{Priority: 1})
 		s.add(fmt.Sprint("more", i), addOptions{Priority: 2})
 		item, _ := s.core.Get(s.now)
 		if strings.HasPrefix(item.Key, "low") {
-			left--
+			remaining--
 			worst = max(worst, item.Waited)
 		}
 		s.done(item.Key)
@@ -437,7 +437,7 @@ func TestCoreAgeingBound(t *testing.T) {
 	}
 }
 
-func TestCoreStats(t *testing.T) {
+func TestStatsCountAddsAndTimes(t *testing.T) {
 	seen := &recorder{}
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
 	s.add("a")
@@ -484,9 +484,9 @@ func TestCoreStats(t *testing.T) {
 	}
 }
 
-// A key that is added again while it is worked on waits from then on: it is counted, with its
-// priority, and its time is told as that since the add.
-func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
+// A key that is added again while in flight waits from then on. It is counted with its priority,
+// and its waiting time starts at that add.
+func TestDepthCountsKeysAddedWhileInFlight(t *testing.T) {
 	seen := &recorder{}
 	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
 	depths := func(want ...workqueue.Depth) {
@@ -513,7 +513,7 @@ func TestCoreCountsKeysThatWaitBehindTheirOwnRun(t *testing.T) {
 	if got := s.core.Stats(s.now); got.Depth != 3 || got.OldestWaiting != 30*ms || s.core.Len(s.now) != 1 {
 		t.Errorf("Stats %+v, Len %d", got, s.core.Len(s.now))
 	}
-	s.get() // c
+	s.get() // hands out c
 	if got := s.core.Stats(s.now); got.Depth != 2 || got.OldestWaiting != 20*ms {
 		t.Errorf("Stats %+v", got)
 	}
@@ -556,7 +556,7 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		{workqueue.BucketLimiter[string](0, 5), "RateLimiter: BucketLimiter(0, 5): want a positive rate and burst"},
 		{workqueue.BucketLimiter[string](math.NaN(), 5), "RateLimiter: BucketLimiter(NaN, 5): want a positive rate and burst"},
 		{workqueue.BucketLimiter[string](1, 0), "RateLimiter: BucketLimiter(1, 0): want a positive rate and burst"},
-		{workqueue.FastSlowLimiter[string](ms, -ms, 3), "RateLimiter: FastSlowLimiter(1ms, -1ms, 3): negative"},
+		{workqueue.FastSlowLimiter[string](ms, -ms, 3), "RateLimiter: FastSlowLimiter(1ms, -1ms, 3): want no negative parameter"},
 		{workqueue.MaxOf[string](), "RateLimiter: MaxOf(): no limiter"},
 		{workqueue.MaxOf[string](workqueue.DefaultLimiter[string](), nil), "RateLimiter: MaxOf: limiter 1 is nil"},
 		{workqueue.MaxOf(workqueue.BucketLimiter[string](1, -1)), "RateLimiter: MaxOf: BucketLimiter(1, -1): want a positive rate and burst"},

@@ -1,18 +1,22 @@
-// Package workqueue hands keys to workers: each key at most once in the queue, and never to two
-// workers at a time. Adds may be delayed, rate limited and given a priority, and carry a small
-// value that merges when the key is added again.
+// Package workqueue hands keys to workers. A key is in the queue at most once, and never with two
+// workers at a time. An add may be delayed, rate limited and given a priority. It may carry a small
+// value, which merges with the value of a pending add.
+//
+// [New] makes a queue. Producers call [Queue.Add] or [Queue.AddWith]. A worker loops over
+// [Queue.Get] and [Queue.Next]. After each item it calls [Queue.Retry] or [Queue.Forget].
+// [Queue.ShutDownWithDrain] stops the adds and waits for the workers.
 //
 //	                 After, RateLimited                  highest priority first,
 //	             ┌──► delayed ──(time comes)──┐           within one in order of readiness
-//	AddWith ─────┤                            ├──► ready ──Get──► in flight ──Done──► gone
+//	AddWith ─────┤                            ├──► ready ──Get──► in flight ──Done──► released
 //	             └────────────────────────────┘      ▲                          │
-//	                                                 └── added meanwhile ◄──────┘
+//	                                                 └─ added while in flight ◄─┘
 //
-// For each key there is at most one pending add, merged from all adds since it was last handed
-// out: the value by Options.Merge, the priority as the highest, the time as the earliest. So an
-// event cuts a long backoff, and a flood of events costs one slot.
+// A key has at most one pending add. It merges all adds since the key was last handed out: the
+// value by Options.Merge, the highest priority, the earliest time. So an event cuts a long backoff
+// short, and a flood of events costs one slot.
 //
-// A Queue is what programs use. It is a lock and parked callers around a Core, which has no lock,
-// goroutine or clock and can be stepped by hand. Neither starts a goroutine: whoever waits in Get
-// waits for the next delayed item as well. A Queue that is dropped needs no closing.
+// A Queue is a lock and parked callers around a [Core]. The Core has no lock, goroutine or clock
+// and can be stepped by hand. Neither starts a goroutine: a caller that waits in Get also waits for
+// the next delayed item. A queue that is dropped needs no closing.
 package workqueue

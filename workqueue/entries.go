@@ -2,26 +2,26 @@ package workqueue
 
 import "hash/maphash"
 
-// entries are all the keys a core knows, in pages, with the table that finds them.
+// entries holds all keys of a core, in pages, and the table that finds them.
 type entries[K comparable, V any] struct {
-	limits limits
-	seed   maphash.Seed
-	table  table
-	nodes  nodes
-	cells  pages[cell[K, V]]
-	free   number // the first of those given back, each of which links to the next
-	fresh  number // the least number never given
-	used   int    // how many are in use
-	peak   int    // the most that were since none was, or since the last look
+	limits  limits
+	seed    maphash.Seed
+	table   table
+	nodes   nodes
+	cells   pages[cell[K, V]]
+	free    number // head of the free list, linked by links.next
+	nextNew number // the lowest number never used
+	used    int    // number of entries in use
+	peak    int    // maximum of used since it was zero, or since the last check
 }
 
 func (x *entries[K, V]) init() {
-	x.limits, x.seed = usual, maphash.MakeSeed()
-	x.letGo()
+	x.limits, x.seed = defaultLimits, maphash.MakeSeed()
+	x.reset()
 }
 
-func (x *entries[K, V]) letGo() {
-	x.nodes, x.cells, x.free, x.fresh = nil, nil, 0, 1
+func (x *entries[K, V]) reset() {
+	x.nodes, x.cells, x.free, x.nextNew = nil, nil, 0, 1
 	x.table.reset(2)
 }
 
@@ -30,14 +30,14 @@ func (x *entries[K, V]) cell(n number) *cell[K, V] { return x.cells.at(n) }
 
 func (x *entries[K, V]) hash(key K) uint32 { return uint32(maphash.Comparable(x.seed, key)) }
 
-// find returns the entry of a key with that hash, zero if there is none.
+// find returns the entry of key, or zero. hash is the hash of key.
 func (x *entries[K, V]) find(key K, hash uint32) number {
 	tag := tagOf(hash)
 	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
 		g := &x.table.groups[at]
 		for w := range g.tags {
-			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
-				if n := g.entries[4*w+slotOf(m)]; x.node(n).known && x.cell(n).key == key {
+			for m := matchTags(g.tags[w], tag); m != 0; m &= m - 1 {
+				if n := g.entries[4*w+slotOf(m)]; x.node(n).inUse && x.cell(n).key == key {
 					return n
 				}
 			}
@@ -48,50 +48,50 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 	}
 }
 
-// insert makes an entry for a key that has none. Nothing is pending yet.
+// insert makes an entry for a key that has none. The entry has no pending add.
 func (x *entries[K, V]) insert(key K, hash uint32) number { return x.enter(x.take(key, hash)) }
 
-// take gives key a number, by which it is not found until enter.
+// take allocates an entry for key. find does not see it before enter.
 func (x *entries[K, V]) take(key K, hash uint32) number {
 	n := x.free
 	if n != 0 {
 		x.free = x.node(n).links.next
 	} else {
-		n = x.fresh
+		n = x.nextNew
 		if int(n) >= x.room() {
 			x.nodes.grow()
 			x.cells.grow()
 		}
-		x.fresh++
+		x.nextNew++
 	}
 	x.node(n).hash, x.cell(n).key = hash, key
 	return n
 }
 
-// drop takes back a number that was not entered.
+// drop frees an entry that was not entered.
 func (x *entries[K, V]) drop(n number) {
 	*x.cell(n) = cell[K, V]{}
 	x.node(n).links.next, x.free = x.free, n
 }
 
-// enter puts n into the table and returns it. If its key is there already, it returns the number
-// of that instead.
+// enter puts n into the table and returns it. If the table has the key of n already, enter returns
+// the number of that entry and changes nothing.
 func (x *entries[K, V]) enter(n number) number {
-	if x.table.left == 0 {
+	if x.table.unfilled == 0 {
 		x.extend()
 	}
 	e, key := x.node(n), &x.cell(n).key
 	tag := tagOf(e.hash)
-	var gone *number // a slot that names what is gone
+	var gone *number // a slot whose entry is not in use
 	for at := x.table.home(e.hash); ; at = x.table.home(at + 1) {
 		g := &x.table.groups[at]
 		for w := range g.tags {
-			for m := like(g.tags[w], tag); m != 0; m &= m - 1 {
+			for m := matchTags(g.tags[w], tag); m != 0; m &= m - 1 {
 				slot := &g.entries[4*w+slotOf(m)]
 				switch other := x.node(*slot); {
-				case other.known && x.cell(*slot).key == *key:
+				case other.inUse && x.cell(*slot).key == *key:
 					return *slot
-				case !other.known || tagOf(other.hash) != tag:
+				case !other.inUse || tagOf(other.hash) != tag:
 					gone = slot
 				}
 			}
@@ -103,19 +103,19 @@ func (x *entries[K, V]) enter(n number) number {
 			*gone = n
 		} else {
 			g.put(g.used(), e.hash, n)
-			x.table.left--
+			x.table.unfilled--
 		}
-		e.known = true
+		e.inUse = true
 		x.used++
 		x.peak = max(x.peak, x.used)
 		return n
 	}
 }
 
-// extend makes free slots.
+// extend makes free slots: it doubles the table, or removes slots of released entries.
 func (x *entries[K, V]) extend() {
 	switch size := len(x.table.groups); {
-	case x.used == 7*size: // no slot names what is gone
+	case x.used == 7*size: // no slot names a released entry
 		x.table.double()
 	case 2*x.used > 7*size:
 		x.rehash(2 * size)
@@ -124,25 +124,25 @@ func (x *entries[K, V]) extend() {
 	}
 }
 
-// rehash moves all that is in use to a table of size groups.
+// rehash builds a table of size groups with all entries in use.
 func (x *entries[K, V]) rehash(size int) {
 	const ahead = 16
 	x.table.reset(size)
-	for n := number(1); n < x.fresh; n++ {
-		if n+ahead < x.fresh {
-			x.table.expect(x.node(n + ahead).hash)
+	for n := number(1); n < x.nextNew; n++ {
+		if n+ahead < x.nextNew {
+			x.table.prefetch(x.node(n + ahead).hash)
 		}
-		if e := x.node(n); e.known {
+		if e := x.node(n); e.inUse {
 			x.table.insert(e.hash, n)
 		}
 	}
 }
 
-// release forgets the key of n. It reports whether all memory was let go: when no entry is in use
-// and the last busy time needed far fewer than there are. So one burst does not cost memory for
-// ever, and bursts that come again do not allocate again.
+// release removes the key of n. When the queue becomes empty and the last busy period needed far
+// less memory than it holds, release frees all memory and reports true. So one burst does not hold
+// memory for ever, and repeated bursts do not allocate again.
 func (x *entries[K, V]) release(n number) bool {
-	x.node(n).known = false
+	x.node(n).inUse = false
 	x.drop(n)
 	if x.used--; x.used > 0 {
 		return false
@@ -150,21 +150,21 @@ func (x *entries[K, V]) release(n number) bool {
 	peak := x.peak
 	x.peak = 0
 	if room := x.room(); room <= x.limits.keep || room <= 4*peak {
-		if !x.table.halfLeft() {
+		if !x.table.halfUnfilled() {
 			x.table.reset(len(x.table.groups))
 		}
-		x.free, x.fresh = 0, 1 // in order again: neighbours in time are neighbours in memory
+		x.free, x.nextNew = 0, 1 // in order again: keys that follow each other are neighbours in memory
 		return false
 	}
-	x.letGo()
+	x.reset()
 	return true
 }
 
-// cut lets go of the room behind the number last. All numbers up to that are in use.
-func (x *entries[K, V]) cut(last number) {
-	x.nodes.cut(last)
-	x.cells.cut(last)
-	x.free, x.fresh = 0, last+1
+// truncate frees the pages behind the number last. All numbers up to last are in use.
+func (x *entries[K, V]) truncate(last number) {
+	x.nodes.truncate(last)
+	x.cells.truncate(last)
+	x.free, x.nextNew = 0, last+1
 	size := 2
 	for 4*size < int(last) {
 		size *= 2
@@ -172,5 +172,5 @@ func (x *entries[K, V]) cut(last number) {
 	x.rehash(size)
 }
 
-// room is for how many entries memory is held.
+// room returns the number of entries that the pages can hold.
 func (x *entries[K, V]) room() int { return x.nodes.room() }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Entries beside a map, with hashes that are often alike, so that slots of what is gone lie in the
-// way of what is there.
-func TestEntriesModel(t *testing.T) {
+// Entries against a map. Many hashes are equal, so that slots of released entries lie between used
+// ones.
+func TestEntriesAgreeWithAMap(t *testing.T) {
 	for _, hashes := range []uint32{1, 7, 1 << 10, 1 << 31} {
 		var x entries[int, struct{}]
 		x.init()
@@ -18,7 +18,7 @@ func TestEntriesModel(t *testing.T) {
 		keys := 40
 		for i := range 200_000 {
 			if i%1000 == 0 {
-				keys = 1 + rnd.IntN(500) // from empty to crowded
+				keys = 1 + rnd.IntN(500) // from nearly empty to full
 			}
 			key := rnd.IntN(500)
 			n := x.find(key, hash(key))
@@ -42,17 +42,18 @@ func TestEntriesModel(t *testing.T) {
 	}
 }
 
-// A key that comes and goes all the time, while others come and stay, finds its slot again.
-func TestComingAndGoingTakesNoSlots(t *testing.T) {
+// A key that is inserted and released again and again reuses its slot, while other keys are
+// inserted and stay.
+func TestReinsertedKeyReusesItsSlot(t *testing.T) {
 	var x entries[int, struct{}]
 	x.init()
 	const hot, hash = -1, 0x1234_5678
 	for key := range 10_000 {
 		x.release(x.insert(hot, hash))
-		x.insert(key, x.hash(key)) // takes the number that hot had
+		x.insert(key, x.hash(key)) // takes the number of hot
 	}
 	for range 10_000 {
-		x.release(x.insert(hot, hash)) // has the same number again and again
+		x.release(x.insert(hot, hash)) // gets the same number every time
 	}
 	x.insert(hot, hash)
 	slots := 0
@@ -65,13 +66,13 @@ func TestComingAndGoingTakesNoSlots(t *testing.T) {
 			}
 		}
 	}
-	if slots > 8 { // a few others may be like it
+	if slots > 8 { // a few other keys may have the same tag
 		t.Errorf("%d slots", slots)
 	}
 }
 
-// A table that grows by doubling alone loses nothing, wherever the hashes crowd.
-func TestDoublingKeepsAll(t *testing.T) {
+// A table that grows only by doubling loses no entry, even if hashes collide.
+func TestDoublingKeepsEveryEntry(t *testing.T) {
 	for name, hash := range map[string]func(key int) uint32{
 		"spread":           func(key int) uint32 { return uint32(key) * 2654435761 },
 		"a few groups":     func(key int) uint32 { return uint32(key) * 2654435761 &^ 0x0ff0 },
@@ -93,8 +94,8 @@ func TestDoublingKeepsAll(t *testing.T) {
 				}
 			}
 		}
-		if x.table.left != 7*len(x.table.groups)-3000 {
-			t.Errorf("%s: %d slots left in %d groups", name, x.table.left, len(x.table.groups))
+		if x.table.unfilled != 7*len(x.table.groups)-3000 {
+			t.Errorf("%s: %d slots left in %d groups", name, x.table.unfilled, len(x.table.groups))
 		}
 	}
 }

@@ -19,7 +19,7 @@ func Example() {
 	}
 	q.Add(object.Key{Namespace: "default", Name: "web"})
 	q.Add(object.Key{Namespace: "default", Name: "db"})
-	q.Add(object.Key{Namespace: "default", Name: "web"}) // waits already
+	q.Add(object.Key{Namespace: "default", Name: "web"}) // already queued
 	q.ShutDown()                                         // so that this example ends
 
 	ctx := context.Background()

@@ -1,23 +1,23 @@
 package workqueue
 
-// heap is a 4-ary heap of numbers, least rank first, and of equal ranks least turn first. It knows
-// where each number stands.
+// heap is a 4-ary heap of numbers. The least rank comes first; equal ranks come in order of seq.
+// It knows the position of each number.
 type heap struct {
 	items []ranked
-	place []uint32 // of a number that is in the heap, in items
+	place []uint32 // position in items, for numbers in the heap
 }
 
 type ranked struct {
 	rank int64
-	turn uint64
+	seq  uint64
 	n    number
 }
 
 func (r *ranked) before(o *ranked) bool {
-	return r.rank < o.rank || r.rank == o.rank && r.turn < o.turn
+	return r.rank < o.rank || r.rank == o.rank && r.seq < o.seq
 }
 
-// first is the least number, zero when there is none.
+// first returns the least number, or zero if the heap is empty.
 func (h *heap) first() number {
 	if len(h.items) == 0 {
 		return 0
@@ -25,19 +25,19 @@ func (h *heap) first() number {
 	return h.items[0].n
 }
 
-// rank is that of n, which must be in the heap.
+// rank returns the rank of n, which must be in the heap.
 func (h *heap) rank(n number) int64 { return h.items[h.place[n]].rank }
 
-// push puts n in, which must not be there.
-func (h *heap) push(n number, rank int64, turn uint64) {
+// push inserts n, which must not be in the heap.
+func (h *heap) push(n number, rank int64, seq uint64) {
 	for int(n) >= len(h.place) {
 		h.place = append(h.place, 0)
 	}
 	h.items = append(h.items, ranked{})
-	h.up(len(h.items)-1, ranked{rank, turn, n})
+	h.up(len(h.items)-1, ranked{rank, seq, n})
 }
 
-// remove takes n out, which must be there.
+// remove removes n, which must be in the heap.
 func (h *heap) remove(n number) {
 	i, last := int(h.place[n]), len(h.items)-1
 	moved := h.items[last]
@@ -47,21 +47,21 @@ func (h *heap) remove(n number) {
 	}
 }
 
-// hurry lowers the rank of n, which must be in the heap.
-func (h *heap) hurry(n number, rank int64) {
+// lowerRank lowers the rank of n, which must be in the heap.
+func (h *heap) lowerRank(n number, rank int64) {
 	i := int(h.place[n])
 	r := h.items[i]
 	r.rank = rank
 	h.up(i, r)
 }
 
-// rename lets the place of from be that of to.
+// rename replaces the number from by to, which is lower.
 func (h *heap) rename(from, to number) {
 	i := h.place[from]
-	h.items[i].n, h.place[to] = to, i // to is lower, so there is a place
+	h.items[i].n, h.place[to] = to, i // to is lower than from, so place has it
 }
 
-// set puts r at i or where it belongs from there.
+// set puts r at i and moves it to its position.
 func (h *heap) set(i int, r ranked) {
 	if i > 0 && r.before(&h.items[(i-1)/4]) {
 		h.up(i, r)
@@ -109,8 +109,8 @@ func (h *heap) put(i int, r ranked) {
 	h.place[r.n] = uint32(i)
 }
 
-// cut lets go of the room for numbers above last, which are not in the heap.
-func (h *heap) cut(last number) {
+// truncate frees the memory for numbers above last, which must not be in the heap.
+func (h *heap) truncate(last number) {
 	h.items = append(make([]ranked, 0, len(h.items)), h.items...)
 	h.place = append(make([]uint32, 0, last+1), h.place[:min(int(last)+1, len(h.place))]...)
 }

@@ -8,29 +8,28 @@ import (
 	"github.com/flyball-io/flyball/backoff"
 )
 
-// RateLimiter decides how long a key that failed must wait. A queue calls it under its own lock,
-// so it needs none unless two queues share it, and it must not call the queue. now is the time
-// of the failure.
+// RateLimiter decides how long a failed key waits. A queue calls it under its own lock, so it needs
+// none, unless two queues share it. It must not call the queue. now is the time of the failure.
 type RateLimiter[K comparable] interface {
-	// When counts a failure of key and returns how long to wait from now; zero or less is not
-	// at all.
+	// When counts a failure of key and returns the wait from now. Zero or less means no wait.
 	When(key K, now time.Time) time.Duration
-	// Forget says that key has succeeded, or is given up.
+	// Forget clears the failures of key, which has succeeded or is given up.
 	Forget(key K)
-	// NumRequeues is how many failures are counted for key.
+	// NumRequeues returns the failures counted for key since Forget.
 	NumRequeues(key K) int
 }
 
-// DefaultLimiter is the longer of an exponential delay for each key, 5 ms doubling to 1000 s, and
-// a bucket for all keys together of 10 a second with a burst of 100: client-go's figures.
+// DefaultLimiter has the figures of client-go. It returns the longer of two delays: an exponential
+// delay for each key, from 5 ms doubling to 1000 s, and a bucket for all keys together. The bucket
+// passes 10 failures a second, with a burst of 100.
 func DefaultLimiter[K comparable]() RateLimiter[K] {
 	return MaxOf(ExponentialLimiter[K](5*time.Millisecond, 1000*time.Second), BucketLimiter[K](10, 100))
 }
 
-// validator is a limiter that can tell whether its parameters make sense.
+// validator is a limiter that can check its parameters.
 type validator interface{ validate() error }
 
-// failures counts by key. Keys without any take no memory.
+// failures counts failures by key. A key without failures takes no memory.
 type failures[K comparable] map[K]int
 
 func (f *failures[K]) count(key K) int {
@@ -58,8 +57,9 @@ type exponential[K comparable] struct {
 	policy backoff.Policy
 }
 
-// ExponentialLimiter delays each key by itself: base after its first failure, twice as long after
-// each further one, max at most. base must be positive and max no less; New says so otherwise.
+// ExponentialLimiter delays each key separately: base after its first failure, doubled after each
+// further one, max at most. base must be positive and not above max; otherwise New returns an
+// error.
 func ExponentialLimiter[K comparable](base, max time.Duration) RateLimiter[K] {
 	return &exponential[K]{policy: backoff.Policy{Base: base, Max: max}}
 }
@@ -81,8 +81,8 @@ type fastSlow[K comparable] struct {
 	attempts   int
 }
 
-// FastSlowLimiter delays each key by itself: fast after its first attempts failures, slow after
-// each further one. No parameter may be negative; New says so otherwise.
+// FastSlowLimiter delays each key separately: fast for its first attempts failures, slow for each
+// further one. A negative parameter makes New return an error.
 func FastSlowLimiter[K comparable](fast, slow time.Duration, attempts int) RateLimiter[K] {
 	return &fastSlow[K]{fast: fast, slow: slow, attempts: attempts}
 }
@@ -96,15 +96,15 @@ func (l *fastSlow[K]) When(key K, _ time.Time) time.Duration {
 
 func (l *fastSlow[K]) validate() error {
 	if l.fast < 0 || l.slow < 0 || l.attempts < 0 {
-		return fmt.Errorf("FastSlowLimiter(%v, %v, %d): negative", l.fast, l.slow, l.attempts)
+		return fmt.Errorf("FastSlowLimiter(%v, %v, %d): want no negative parameter", l.fast, l.slow, l.attempts)
 	}
 	return nil
 }
 
 type bucket[K comparable] struct{ tokens backoff.Bucket }
 
-// BucketLimiter lets failures of all keys together through at rate a second, burst of them at
-// once. It counts nothing by key. Both must be positive; New says so otherwise.
+// BucketLimiter passes rate failures a second of all keys together, with bursts of burst. It counts
+// nothing by key. Both must be positive; otherwise New returns an error.
 func BucketLimiter[K comparable](rate float64, burst int) RateLimiter[K] {
 	return &bucket[K]{tokens: backoff.Bucket{Rate: rate, Burst: burst}}
 }
@@ -122,8 +122,8 @@ func (l *bucket[K]) validate() error {
 
 type maxOf[K comparable] []RateLimiter[K]
 
-// MaxOf asks all of limiters each time; the longest delay and the highest count are the answer.
-// There must be one at least and none may be nil; New says so otherwise.
+// MaxOf calls every limiter and returns the longest delay and the highest count. It needs at least
+// one limiter and none may be nil; otherwise New returns an error.
 func MaxOf[K comparable](limiters ...RateLimiter[K]) RateLimiter[K] { return maxOf[K](limiters) }
 
 func (l maxOf[K]) When(key K, now time.Time) time.Duration {

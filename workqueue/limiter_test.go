@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestLimiters(t *testing.T) {
+func TestLimiterDelays(t *testing.T) {
 	type L = workqueue.RateLimiter[string]
 	type call struct {
 		key  string
@@ -66,8 +66,9 @@ func TestLimitersForget(t *testing.T) {
 	}
 }
 
-// 5 ms doubling to 1000 s for a key, and 10 a second after the first 100 for all keys.
-func TestDefaultLimiter(t *testing.T) {
+// The delay of a key doubles from 5 ms to 1000 s. All keys together get 10 a second after the first
+// 100.
+func TestDefaultLimiterHasTheFiguresOfClientGo(t *testing.T) {
 	l := workqueue.DefaultLimiter[int]()
 	now := epoch
 	want := 5 * ms

@@ -1,6 +1,6 @@
 package workqueue
 
-// links are the neighbours of an entry in the one list it is in.
+// links are the neighbours of an entry in its list. An entry is in one list at most.
 type links struct{ prev, next number }
 
 // list is a doubly linked list through the nodes of entries.
@@ -30,7 +30,7 @@ func (l *list) remove(s nodes, n number) {
 	}
 }
 
-// rename puts n in the place of whatever had the links that n has now.
+// rename replaces the entry whose links n has copied by n.
 func (l *list) rename(s nodes, n number) {
 	at := s.at(n).links
 	if at.prev == 0 {

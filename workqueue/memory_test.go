@@ -10,7 +10,7 @@ import (
 
 type thing struct{ _ [64]byte }
 
-// queueThing puts a new key with a new value in a queue, and holds on to neither.
+// queueThing puts a new key with a new value into a queue and keeps neither alive.
 //
 //go:noinline
 func queueThing(put func(key, value *thing)) (key, value weak.Pointer[thing]) {
@@ -19,8 +19,8 @@ func queueThing(put func(key, value *thing)) (key, value weak.Pointer[thing]) {
 	return weak.Make(k), weak.Make(v)
 }
 
-// What was handed out and done is garbage, by whatever way it went through the queue, also while
-// the queue lives on and holds other keys; and a value is garbage as soon as it is handed out.
+// A key is garbage once it is handed out and done, by any way through the queue, even while the
+// queue holds other keys. A value is garbage as soon as it is handed out.
 func TestHandedOutIsNotKeptAlive(t *testing.T) {
 	q, err := New(Options[*thing, *thing]{RateLimiter: ExponentialLimiter[*thing](time.Microsecond, time.Millisecond)})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestParkedGetKeepsNothingAlive(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// One burst does not cost memory for ever; bursts that come again do not allocate again.
+// One burst does not hold memory for ever. Repeated bursts do not allocate again.
 func TestMemoryOfABurstIsReturned(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestMemoryOfABurstIsReturned(t *testing.T) {
 	burst(10)
 }
 
-// A burst beside which a few keys stay for ever is forgotten, too, and those few are not.
+// The memory of a burst is freed even if a few keys stay for ever. Those keys stay usable.
 func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 	core, err := NewCore(Options[int, int]{MaxWait: -1})
 	if err != nil {
@@ -136,13 +136,13 @@ func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 	}
 	now := time.Unix(0, 0)
 	const burst, stay = 100_000, 300
-	core.Add(-1, AddOptions[int]{Priority: -1}, now) // is ready all the time
+	core.Add(-1, AddOptions[int]{Priority: -1}, now) // ready all the time
 	for k := range burst {
 		core.Add(k, AddOptions[int]{Value: k, Priority: k % 3}, now)
 	}
 	for range burst {
 		item, _ := core.Get(now)
-		if item.Key%(burst/stay) == 0 { // all over the memory
+		if item.Key%(burst/stay) == 0 { // spread over all pages
 			core.Add(item.Key, AddOptions[int]{Value: -item.Key, After: time.Hour}, now)
 		}
 		core.Done(item.Key, now)
@@ -172,8 +172,8 @@ func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 	}
 }
 
-// An item that nobody gets to does not make the queue remember those that pass it.
-func TestWhatPassesALowPriorityTakesNoMemory(t *testing.T) {
+// A low item that is never handed out does not make the queue keep the items before it.
+func TestStarvedItemKeepsNoOtherAlive(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{MaxWait: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestWhatPassesALowPriorityTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestNoAllocations(t *testing.T) {
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	q, err := New(Options[string, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
+func TestUnusedPrioritiesTakeNoMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
 	now := time.Unix(0, 0)
 	core.Add(-1, AddOptions[struct{}]{Priority: math.MaxInt32}, now) // stays on top
 	for p := range 1000 {
-		core.Add(1, AddOptions[struct{}]{Priority: p}, now) // rises
+		core.Add(1, AddOptions[struct{}]{Priority: p}, now) // raised each time
 		core.Add(2, AddOptions[struct{}]{Priority: p % 7}, now)
 	}
 	for range 3 {
@@ -232,7 +232,7 @@ func TestPrioritiesOutOfUseTakeNoMemory(t *testing.T) {
 		core.Get(now)
 		core.Get(now)
 	}
-	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.recent) || order > 0 {
+	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.cached) || order > 0 {
 		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
 	}
 }

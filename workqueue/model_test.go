@@ -16,14 +16,13 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// model is the queue as its documentation describes it: a plain map that is searched for every
-// answer.
+// model is the queue as its documentation describes it: a plain map, searched for every answer.
 type model struct {
 	keys     map[int]*modelKey
 	failures map[int]int
 	now      time.Duration
 	maxWait  time.Duration
-	clock    int // rises with everything that has an order
+	clock    int // increases with every event that has an order
 	aged     bool
 	down     bool
 	agedN    uint64
@@ -38,12 +37,12 @@ type modelKey struct {
 	priority int
 	due      time.Duration
 	dueOrder int
-	ready    time.Duration // since when, if ready and not working
-	added    time.Duration // when the first add was due of those that wait
-	order    int           // among all ready ones
-	turn     int           // among those of its priority
+	ready    time.Duration // since when, if ready and not in flight
+	added    time.Duration // due time of the first pending add
+	order    int           // among all ready items
+	turn     int           // among the ready items of its priority
 	started  time.Duration
-	backoff  time.Duration // when the last one ends
+	backoff  time.Duration // end of the last backoff
 }
 
 func (m *model) delay(failures int) time.Duration {
@@ -216,7 +215,7 @@ func (m *model) stats() workqueue.Stats {
 	return s
 }
 
-// depths is the priorities of what Stats.Depth counts.
+// depths returns Stats.Depth by priority.
 func (m *model) depths() (out []workqueue.Depth) {
 	keys := map[int]int{}
 	for _, k := range m.keys {
@@ -230,9 +229,9 @@ func (m *model) depths() (out []workqueue.Depth) {
 	return out
 }
 
-// TestCoreAgainstModel runs random operations on a Core and on the model. 30,000 of them by
-// default, more than 1,000,000 with FLYBALL_LONG=1; the rapid flags overrule both.
-func TestCoreAgainstModel(t *testing.T) {
+// TestQueueAgreesWithAMap compares a Core with the model under random operations: 30,000 by default,
+// more than 1,000,000 with FLYBALL_LONG=1. The rapid flags override both.
+func TestQueueAgreesWithAMap(t *testing.T) {
 	checks, steps := "300", "100"
 	if os.Getenv("FLYBALL_LONG") == "1" {
 		checks, steps = "12000", "100"
@@ -265,7 +264,7 @@ func checkCore(t *rapid.T, operations *int) {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return epoch.Add(m.now) }
-	core.Stats(now()) // time begins
+	core.Stats(now()) // sets the epoch
 	if rapid.Bool().Draw(t, "eager") {
 		core.Eager()
 	}
@@ -306,7 +305,7 @@ func checkCore(t *rapid.T, operations *int) {
 		"addDelayed": func(t *rapid.T) {
 			add(keys.Draw(t, "key"), addOptions{Priority: priorities.Draw(t, "priority"), After: delays.Draw(t, "delay")})
 		},
-		"addMany": func(t *rapid.T) { // with nothing between them that looks at the queue
+		"addMany": func(t *rapid.T) { // without another operation between them
 			rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 			one := keys.Draw(t, "one of them")
 			for range rapid.IntRange(2, 200).Draw(t, "how many") {

@@ -6,27 +6,27 @@ import (
 	"github.com/flyball-io/flyball/option"
 )
 
-// defaultMaxWait is the MaxWait of the zero Options.
+// defaultMaxWait is the default of Options.MaxWait.
 const defaultMaxWait = time.Minute
 
 // Options configure a queue of keys K that carry values V (struct{} for none). The zero value
-// works. They are read once, by New.
+// works. New reads them once.
 type Options[K comparable, V any] struct {
-	// Merge combines the value that waits with the one just added for the same key. It is called
-	// under the queue's lock: it must be quick and must not call the queue. That may be later than
-	// the add, but before anybody sees the item. Nil keeps the newer.
+	// Merge combines the pending value of a key with the value of a new add. It is called under the
+	// queue's lock: it must be quick and must not call the queue. It may be called later than the
+	// add, but before any call sees the item. Nil keeps the newer value.
 	Merge func(old, new V) V
 
-	// RateLimiter delays adds that are RateLimited. The queue owns it. Nil: DefaultLimiter.
+	// RateLimiter delays adds that are RateLimited. The queue owns it. Nil means DefaultLimiter.
 	RateLimiter RateLimiter[K]
 
-	// MaxWait is how long an item may be ready before it no longer stands behind higher
-	// priorities: from then on the item that has been ready longest is taken at every second
-	// Get, until none has waited so long. A queue with one priority is not affected. Zero: one
-	// minute. Negative: off, and low priorities may wait for ever.
+	// MaxWait bounds how long higher priorities may keep a ready item waiting. Once an item has
+	// been ready for MaxWait, every second Get hands out the item that has been ready longest. That
+	// ends when no ready item has waited so long. With one priority, MaxWait has no effect. Zero
+	// means one minute. Negative means no bound: low priorities may starve.
 	MaxWait time.Duration
 
-	// Observer is told every waiting and working time. Nil: nobody is.
+	// Observer receives every waiting and working time. Nil means none.
 	Observer Observer
 }
 
@@ -49,39 +49,39 @@ func (o Options[K, V]) resolved() (Options[K, V], error) {
 	return o, nil
 }
 
-// AddOptions say how a key is added. The zero value adds at once, with priority 0.
+// AddOptions say how to add a key. The zero value adds at once, with priority 0.
 type AddOptions[V any] struct {
-	// Priority: higher is handed out first. If the key waits already the higher one counts; an
-	// item whose priority rises goes to the end of its new level.
+	// Priority orders ready items, highest first. If the key has a pending add, the higher priority
+	// counts. An item whose priority rises goes to the end of its new level.
 	Priority int
-	// After delays the add. Zero or negative: now. If the key waits already the earlier time
-	// counts.
+	// After delays the add. Zero or negative means no delay. If the key has a pending add, the
+	// earlier time counts.
 	After time.Duration
-	// RateLimited counts a failure of the key and delays the add by what the rate limiter says,
+	// RateLimited counts a failure of the key. It delays the add by the wait of the rate limiter,
 	// or by After if that is longer.
 	//
-	// A failure is not counted that comes before the last backoff of the key has ended, because
-	// an add without delay cut it: the key waits for the rest of that backoff. So a backoff grows
-	// by its own deadlines only, however often events wake a failing key.
+	// A failure is not counted while the last backoff of the key has not ended, because an add
+	// without delay cut it short. The key then waits for the rest of that backoff. So a backoff
+	// grows at its own deadlines only, however often events wake a failing key.
 	RateLimited bool
-	// Value is merged with the value that waits for the key, if any.
+	// Value merges with the value of the pending add, if there is one.
 	Value V
 }
 
-// Add is a key and how it is added, for AddAll.
+// Add is a key and its options, for AddAll.
 type Add[K comparable, V any] struct {
 	Key K
 	AddOptions[V]
 }
 
-// Item is what Get hands out. It belongs to the caller; the queue keeps only the key, until Done.
+// Item is the result of Get. It belongs to the caller; until Done the queue keeps only the key.
 type Item[K comparable, V any] struct {
 	Key K
-	// Value is merged from all adds since the key was last handed out.
+	// Value merges the values of all adds since the key was last handed out.
 	Value V
-	// Priority is the highest of those adds. Give it to AddWith to keep it for a retry.
+	// Priority is the highest priority of those adds. Pass it to AddWith to keep it for a retry.
 	Priority int
-	// Waited is how long it has been since the first of those adds was due. Delays are not in it;
-	// for a key that was added while it was worked on, the rest of that work is.
+	// Waited is the time since the first of those adds was due. It does not include delays. For a
+	// key added while in flight, it includes the rest of that work.
 	Waited time.Duration
 }

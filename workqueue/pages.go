@@ -2,37 +2,37 @@ package workqueue
 
 import "slices"
 
-// number names an entry: what the queue knows of one key that is delayed, ready or in flight. All
-// that refers to an entry is its number; numbers are small and given again. Zero is none.
+// number identifies an entry: one key that is delayed, ready or in flight. All references to an
+// entry are numbers. Numbers are small and reused. Zero means none.
 type number = uint32
 
-// pageSize is how many of a kind are next to each other in memory.
+// pageSize is the number of elements of a page, contiguous in memory.
 const pageSize = 128
 
-// place is where a key's pending add is. Being in flight is apart from it: a key in flight may
+// place is the state of a key's pending add. It is independent of inFlight: a key in flight may
 // have a pending add as well.
 type place uint8
 
 const (
-	nowhere   place = iota // nothing pending: the key is in flight only
-	isDelayed              // in the heap of delayed ones
-	isReady                // in the ready ones or, while in flight, to join them on Done
+	nowhere   place = iota // no pending add: the key is in flight only
+	isDelayed              // in Core.delayed
+	isReady                // in Core.ready; while in flight, it joins ready on Done
 )
 
-// node is the part of an entry that the core's lists are made of. It holds no pointer, so the
-// garbage collector does not look at it, and two share a line of the CPU's cache.
+// node is the part of an entry that the core's lists need. It holds no pointer, so the garbage
+// collector skips it. Two nodes fit a cache line.
 type node struct {
-	links links // in a list of ready ones or of those in flight
+	links links // in the list of its level, or of the items in flight
 	stamp int64 // ready since, or in flight since, in nanoseconds since the epoch
 
-	// Of an entry that is ready and not in flight, these are its level and where it stands in
-	// ready.ages. Of any other with a pending add they are its priority: see setPriority.
+	// For an entry that is ready and not in flight: its level, and its index in ready.ages. For any
+	// other entry with a pending add, both hold its priority: see setPriority.
 	level, age uint32
 
 	hash      uint32 // of the key
 	place     place
 	inFlight  bool
-	known     bool // it is in use
+	inUse     bool // in use
 	backedOff bool // Core.backoffs has it
 }
 
@@ -40,26 +40,26 @@ func (e *node) setPriority(p int) { e.level, e.age = uint32(uint64(p)>>32), uint
 
 func (e *node) priority() int { return int(uint64(e.level)<<32 | uint64(e.age)) }
 
-// isAge reports whether the entry is ready, not in flight, and stands at i in ready.ages.
+// isAge reports whether the entry is ready, not in flight, and at index i of ready.ages.
 func (e *node) isAge(i int) bool { return int(e.age) == i && e.place == isReady && !e.inFlight }
 
-// cell is the other part of an entry: what the caller gave. An empty value that came last would
-// take room.
+// cell is the part of an entry that the caller gave. value comes first: a zero-sized last field
+// would be padded.
 type cell[K comparable, V any] struct {
-	value V // pending
+	value V // of the pending add
 	key   K
 }
 
-// pages hold one T for each number below their room. Growing copies none, but for a first page
-// that is not full yet: so a queue of few keys takes little.
+// pages is a growable array of T, indexed by number. Growth copies no element, except while the
+// first page is not full. So a queue of few keys takes little memory.
 type pages[T any] [][]T
 
-// firstRoom is that of the first page to begin with.
+// firstRoom is the initial size of the first page.
 const firstRoom = 16
 
 func (s pages[T]) at(n number) *T { return &s[n/pageSize][n%pageSize] }
 
-// room is how many they hold.
+// room returns the number of elements.
 func (s pages[T]) room() int {
 	if len(s) == 1 {
 		return len(s[0])
@@ -67,7 +67,8 @@ func (s pages[T]) room() int {
 	return pageSize * len(s)
 }
 
-// grow adds room, with nothing in it: some for a few, several pages for many.
+// grow adds zero elements: it doubles the first page, then adds one page, then eight pages at a
+// time.
 func (s *pages[T]) grow() {
 	switch room := s.room(); {
 	case room == 0:
@@ -83,8 +84,8 @@ func (s *pages[T]) grow() {
 	}
 }
 
-// cut lets go of the pages behind the number last.
-func (s *pages[T]) cut(last number) {
+// truncate frees the pages behind the number last.
+func (s *pages[T]) truncate(last number) {
 	if pages := int(last)/pageSize + 1; pages < len(*s) {
 		*s = slices.Clone((*s)[:pages])
 	}

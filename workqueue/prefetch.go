@@ -4,13 +4,13 @@ package workqueue
 
 import "unsafe"
 
-// prefetch lets the CPU fetch the line of memory at p into its nearest cache, and does not wait.
-// Where p points to does not matter.
+// prefetch loads the cache line at p into the nearest cache of the CPU. It does not wait. Any p is
+// valid.
 //
 //go:noescape
 func prefetch(p unsafe.Pointer)
 
-// prefetch3 is prefetch of three.
+// prefetch3 prefetches three cache lines.
 //
 //go:noescape
 func prefetch3(a, b, c unsafe.Pointer)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Queue is a Core that many goroutines may use: producers that add, workers that loop
+// Queue is a Core for many goroutines. Producers add keys; workers loop:
 //
 //	for item, ok := q.Get(ctx); ok; item, ok = q.Next(ctx, item.Key) {
 //		if err := work(item.Key); err != nil {
@@ -16,28 +16,29 @@ import (
 //		}
 //	}
 //
-// Only Get, Next and ShutDownWithDrain block.
+// Only Get, Next and ShutDownWithDrain block. Any goroutine may call any method.
 type Queue[K comparable, V any] struct {
 	start time.Time // the epoch of core
 
-	mu      sync.Mutex
-	core    *Core[K, V]
-	parked  []*waiter[K, V]
-	spare   []*waiter[K, V]
-	timer   *time.Timer // for the next delayed item, while Get calls are parked; made by the first
-	armed   int64       // what timer is set to; zero for nothing
-	drained chan struct{}
+	mu          sync.Mutex
+	core        *Core[K, V]
+	parked      []*waiter[K, V]
+	freeWaiters []*waiter[K, V]
+	timer       *time.Timer // fires at the next due time, while Get calls are parked; made by the first of them
+	armed       int64       // due time that timer is set to; zero means none
+	drained     chan struct{}
 }
 
-// waiter is one parked Get. Whoever takes it off Queue.parked fills it and signals ready.
+// waiter is one parked Get. The goroutine that removes it from Queue.parked fills it and signals
+// ready.
 type waiter[K comparable, V any] struct {
 	ready chan struct{} // capacity 1
-	index int           // in Queue.parked; -1 once taken off
+	index int           // in Queue.parked; -1 once removed
 	item  Item[K, V]
 	ok    bool
 }
 
-// New returns an empty queue, or an *option.Error. It starts nothing.
+// New returns an empty queue, or an *option.Error. It starts no goroutine.
 func New[K comparable, V any](opts Options[K, V]) (*Queue[K, V], error) {
 	core, err := NewCore(opts)
 	if err != nil {
@@ -62,9 +63,8 @@ func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) {
 	}
 }
 
-// AddAll does AddWith for one after the other, but takes the lock and reads the clock once for all:
-// meant for hundreds, not for millions, since nobody else gets at the queue meanwhile. adds stays
-// the caller's.
+// AddAll calls AddWith for each of adds, with one lock and one reading of the clock. It blocks all
+// other calls until it ends: use it for hundreds of keys, not for millions. The caller keeps adds.
 func (q *Queue[K, V]) AddAll(adds []Add[K, V]) {
 	t := q.now()
 	q.mu.Lock()
@@ -77,15 +77,15 @@ func (q *Queue[K, V]) AddAll(adds []Add[K, V]) {
 	}
 }
 
-// Retry queues an item again after its backoff, with the priority and the value it had. Call it
-// between Get and Done.
+// Retry queues an item again after its backoff, with its priority and its value. Call it between
+// Get and Done.
 func (q *Queue[K, V]) Retry(item Item[K, V]) {
 	q.AddWith(item.Key, AddOptions[V]{Priority: item.Priority, RateLimited: true, Value: item.Value})
 }
 
-// Get blocks until an item is ready and hands it out; the caller owes a Done for its key. It
-// reports false when ctx has ended (then ctx.Err is not nil) or when the queue is shut down and
-// nothing is ready.
+// Get blocks until an item is ready and hands it out. The caller must call Done, or Next, with its
+// key. Get reports false in two cases: ctx has ended (then ctx.Err is not nil), or the queue is
+// shut down and nothing is ready.
 func (q *Queue[K, V]) Get(ctx context.Context) (item Item[K, V], ok bool) {
 	if ctx.Err() != nil {
 		return item, false
@@ -97,8 +97,8 @@ func (q *Queue[K, V]) Get(ctx context.Context) (item Item[K, V], ok bool) {
 	return q.wait(ctx, w, tick)
 }
 
-// Next is Done of a key and then Get, in one step: what a worker does between two items. If ctx has
-// ended it is Done only.
+// Next is Done of a key and then Get, in one step. A worker calls it between two items. If ctx has
+// ended, it is Done only.
 func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok bool) {
 	if ctx.Err() != nil {
 		q.Done(done)
@@ -111,7 +111,7 @@ func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok boo
 	return q.wait(ctx, w, tick)
 }
 
-// wait is the rest of a Get that has parked.
+// wait blocks a parked Get until it is served or ctx ends.
 func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan time.Time) (Item[K, V], bool) {
 	for {
 		select {
@@ -125,17 +125,17 @@ func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan tim
 	}
 }
 
-// Done says that the work on key has ended. If the key was added meanwhile it is ready again.
-// Done of a key that is not in flight does nothing.
+// Done ends the work on key. If the key was added since Get, it is ready again. Done of a key that
+// is not in flight does nothing.
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.settle()
-	n := q.core.working(key)
+	q.core.applyPending()
+	n := q.core.findInFlight(key)
 	if n == 0 {
 		return
 	}
-	if q.core.timeless(n) { // reading the clock is a good part of what Done costs
+	if q.core.needsNoClock(n) { // reading the clock is a good part of the cost of Done
 		q.core.done(n, 0)
 		q.checkDrained()
 		return
@@ -145,44 +145,44 @@ func (q *Queue[K, V]) Done(key K) {
 	q.serve(t)
 }
 
-// Forget clears what the rate limiter knows of key. What is queued stays queued.
+// Forget clears the failures that the rate limiter has counted for key. A pending add stays.
 func (q *Queue[K, V]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.core.Forget(key)
 }
 
-// NumRequeues is how many failures the rate limiter has counted for key since Forget.
+// NumRequeues returns the failures that the rate limiter has counted for key since Forget.
 func (q *Queue[K, V]) NumRequeues(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.core.NumRequeues(key)
 }
 
-// Len is the number of items that are ready: what is delayed or in flight is not in it.
+// Len returns the number of ready items. It does not count delayed items nor those in flight.
 func (q *Queue[K, V]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.core.Len(q.core.at(q.now()))
 }
 
-// Stats returns counters and gauges as of now, in constant time.
+// Stats returns counters and gauges as of now. It takes constant time.
 func (q *Queue[K, V]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.core.Stats(q.core.at(q.now()))
 }
 
-// Depths is [Stats].Depth by priority; see [Core.Depths].
+// Depths returns [Stats].Depth by priority. See [Core.Depths].
 func (q *Queue[K, V]) Depths() []Depth {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.core.Depths(q.core.at(q.now()))
 }
 
-// ShutDown ends all adding, drops what is delayed and releases the parked Get calls. What is
-// ready, or was added while in flight, is still handed out to those who call Get. It does not
-// wait, and may be called again and beside ShutDownWithDrain.
+// ShutDown rejects all further adds, drops delayed items and releases the parked Get calls. Items
+// that are ready, or were added while in flight, are still handed out by Get. ShutDown does not
+// wait. It may be called again, and beside ShutDownWithDrain.
 func (q *Queue[K, V]) ShutDown() {
 	t := q.now()
 	q.mu.Lock()
@@ -191,9 +191,9 @@ func (q *Queue[K, V]) ShutDown() {
 	q.serve(t)
 }
 
-// ShutDownWithDrain does as ShutDown and then waits until nothing is ready or in flight: workers
-// must go on with Get until it reports false, and with Done. When ctx ends first it returns its
-// cause, and the queue stays shut down.
+// ShutDownWithDrain calls ShutDown and waits until nothing is ready or in flight. Workers must
+// continue to call Get until it reports false, and Done. If ctx ends first, ShutDownWithDrain
+// returns the cause of ctx, and the queue stays shut down.
 func (q *Queue[K, V]) ShutDownWithDrain(ctx context.Context) error {
 	q.ShutDown()
 	select {
@@ -216,12 +216,12 @@ func (q *Queue[K, V]) ShuttingDown() bool {
 	return q.core.ShuttingDown()
 }
 
-// now is in nanoseconds since start, by the monotonic clock. Mostly it is asked before the lock is
-// taken, for others wait behind that; the core lets a time older than its latest count as that.
+// now returns nanoseconds since start, by the monotonic clock. Callers read it before they take the
+// lock, to keep the lock short. Core treats a time before its latest one as the latest.
 func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.start)) }
 
-// serve follows every change: it hands what is ready to parked calls, releases all of them after
-// ShutDown, and sets the timer for those that stay. The lock is held.
+// serve follows every change. It hands ready items to parked calls, and sets the timer for the
+// calls that stay parked. After ShutDown it releases all of them. The lock is held.
 func (q *Queue[K, V]) serve(t int64) {
 	for len(q.parked) > 0 {
 		w := q.parked[len(q.parked)-1]
@@ -235,7 +235,7 @@ func (q *Queue[K, V]) serve(t int64) {
 	q.checkDrained()
 }
 
-// checkDrained ends the wait of ShutDownWithDrain when there is nothing left. The lock is held.
+// checkDrained ends the wait of ShutDownWithDrain once the queue is drained. The lock is held.
 func (q *Queue[K, V]) checkDrained() {
 	if !q.core.Drained() {
 		return
@@ -247,7 +247,8 @@ func (q *Queue[K, V]) checkDrained() {
 	}
 }
 
-// getOrPark is what Get can answer at once, or else a waiter and the channel of the timer.
+// getOrPark returns an item if Get need not wait. Otherwise it returns a parked waiter and the
+// channel of the timer.
 func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
 	t := q.now()
 	q.mu.Lock()
@@ -255,17 +256,17 @@ func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan 
 	return q.takeOrPark(t, item)
 }
 
-// nextOrPark is getOrPark after Done.
+// nextOrPark is Done and then getOrPark.
 func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.settle()
-	if n := q.core.working(done); n != 0 {
+	q.core.applyPending()
+	if n := q.core.findInFlight(done); n != 0 {
 		q.core.done(n, t)
 	}
 	if w, tick, ok = q.takeOrPark(t, item); w == nil {
-		q.serve(t) // what is left may be for others
+		q.serve(t) // other ready items may be for parked calls
 	}
 	return w, tick, ok
 }
@@ -275,9 +276,9 @@ func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], ti
 	if ok = q.core.get(t, item); ok || q.core.ShuttingDown() {
 		return nil, nil, ok
 	}
-	if n := len(q.spare); n > 0 {
-		w, q.spare[n-1] = q.spare[n-1], nil
-		q.spare = q.spare[:n-1]
+	if n := len(q.freeWaiters); n > 0 {
+		w, q.freeWaiters[n-1] = q.freeWaiters[n-1], nil
+		q.freeWaiters = q.freeWaiters[:n-1]
 	} else {
 		w = &waiter[K, V]{ready: make(chan struct{}, 1)}
 	}
@@ -291,7 +292,7 @@ func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], ti
 	return w, q.timer.C, false
 }
 
-// ticked follows a tick of the timer. It reaches one parked call, which serves all of them.
+// ticked handles a tick of the timer. One parked call receives the tick and serves all of them.
 func (q *Queue[K, V]) ticked() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -299,7 +300,8 @@ func (q *Queue[K, V]) ticked() {
 	q.serve(q.now())
 }
 
-// unpark ends the wait of w and returns what it was given, which is nothing if its caller gave up.
+// unpark ends the wait of w. It returns the item of w, or false if the caller gave up before it was
+// served.
 func (q *Queue[K, V]) unpark(w *waiter[K, V]) (Item[K, V], bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -307,16 +309,16 @@ func (q *Queue[K, V]) unpark(w *waiter[K, V]) (Item[K, V], bool) {
 		q.takeOff(w)
 	}
 	select {
-	case <-w.ready: // served just as its caller gave up: the item must not be lost
+	case <-w.ready: // served while its caller gave up: the item must not be lost
 	default:
 	}
 	item, ok := w.item, w.ok
 	w.item, w.ok = Item[K, V]{}, false
-	q.spare = append(q.spare, w)
+	q.freeWaiters = append(q.freeWaiters, w)
 	return item, ok
 }
 
-// takeOff removes w from the parked ones. The lock is held.
+// takeOff removes w from the parked calls. The lock is held.
 func (q *Queue[K, V]) takeOff(w *waiter[K, V]) {
 	last := len(q.parked) - 1
 	moved := q.parked[last]
@@ -326,7 +328,7 @@ func (q *Queue[K, V]) takeOff(w *waiter[K, V]) {
 	w.index = -1
 }
 
-// arm sets the timer to the next delayed item. The lock is held.
+// arm sets the timer to the next due time. The lock is held.
 func (q *Queue[K, V]) arm() {
 	if due, ok := q.core.nextDue(); ok && due != q.armed {
 		q.armed = due

@@ -23,8 +23,8 @@ func newStrings(t testing.TB, o workqueue.Options[string, string]) *workqueue.Qu
 	return q
 }
 
-// parkGet starts a Get in a goroutine and returns where its answer will be: the key, or "-" for
-// none. In a synctest bubble.
+// parkGet starts a Get in a goroutine, in a synctest bubble. The channel receives its key, or "-"
+// if it reports false.
 func parkGet(ctx context.Context, q *workqueue.Queue[string, string]) <-chan string {
 	answer := make(chan string, 1)
 	go func() {
@@ -38,7 +38,7 @@ func parkGet(ctx context.Context, q *workqueue.Queue[string, string]) <-chan str
 	return answer
 }
 
-// at fails unless ch has an answer exactly d after the start, and none before.
+// at fails unless ch has an answer exactly d after start, and none before.
 func at(t *testing.T, start time.Time, d time.Duration, ch <-chan string, want string) {
 	t.Helper()
 	if got := <-ch; got != want || time.Since(start) != d {
@@ -201,16 +201,16 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An item that reaches a Get just as its context ends is not lost, and leaves no trace for the next
+// An item that reaches a Get while its context ends is not lost, and leaves no trace for the next
 // Get.
-func TestGetServedAsItGivesUp(t *testing.T) {
+func TestItemServedToAnEndedGetIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		for range 500 {
 			ctx, cancel := context.WithCancel(t.Context())
 			get := parkGet(ctx, q)
 			cancel()
-			q.Add("a") // before or after the Get has seen the end of ctx
+			q.Add("a") // before or after Get notices the end of ctx
 			got := <-get
 			if got == "-" {
 				got = <-parkGet(t.Context(), q)
@@ -255,7 +255,7 @@ func TestRetryKeepsPriorityAndValue(t *testing.T) {
 	})
 }
 
-func TestShutDown(t *testing.T) {
+func TestShutDownReleasesParkedGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		if q.ShuttingDown() {
@@ -285,7 +285,7 @@ func TestShutDown(t *testing.T) {
 	})
 }
 
-func TestShutDownHandsOutWhatIsReady(t *testing.T) {
+func TestShutDownHandsOutReadyItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		q.Add("a")
@@ -301,7 +301,7 @@ func TestShutDownHandsOutWhatIsReady(t *testing.T) {
 	})
 }
 
-func TestShutDownWithDrain(t *testing.T) {
+func TestShutDownWithDrainWaitsForReadyAndInFlight(t *testing.T) {
 	drain := func(ctx context.Context, q *workqueue.Queue[string, string]) <-chan error {
 		done := make(chan error, 1)
 		go func() { done <- q.ShutDownWithDrain(ctx) }()
@@ -378,8 +378,8 @@ func TestShutDownWithDrain(t *testing.T) {
 	})
 }
 
-// A burst is one run with the last state.
-func TestBurst(t *testing.T) {
+// A burst of adds is one hand-out with the last state.
+func TestBurstIsOneHandOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		for _, v := range []string{"1", "2", "3"} {
@@ -396,9 +396,9 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// Next ends the work on one key and hands out what follows: the same key when that was added
-// meanwhile, what others have added, or what comes due while it waits.
-func TestNext(t *testing.T) {
+// Next ends the work on one key and hands out another item. That is the same key if it was added
+// since, another key, or one that becomes due while Next waits.
+func TestNextEndsOneKeyAndHandsOutAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
 		start := time.Now()
@@ -435,7 +435,7 @@ func TestNext(t *testing.T) {
 	})
 }
 
-// What a worker leaves when it takes its next item goes to those that are parked.
+// Items that a worker leaves in Next go to parked calls.
 func TestNextServesParkedGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})
@@ -458,7 +458,7 @@ func TestNextServesParkedGets(t *testing.T) {
 	})
 }
 
-// A drain ends with the Next that finds nothing more.
+// A drain ends with the Next that finds nothing.
 func TestNextEndsADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newStrings(t, workqueue.Options[string, string]{})

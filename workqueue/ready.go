@@ -1,34 +1,34 @@
 package workqueue
 
-// ready holds the ready items: a list for each priority in use, a heap over those lists, and the
-// order in which all of them became ready.
+// ready holds the ready items: a list for each priority in use, a heap of those lists, and the
+// order in which all items became ready.
 type ready struct {
 	n      int
-	ages   pages[number] // oldest first; what is ready no more is still there until room is needed
-	oldest int           // none of ages before it is ready
-	latest int           // how many ages there are
-	levels []level       // by number; 0 is none
+	ages   pages[number] // in order of readiness; items that are no longer ready stay until room is needed
+	oldest int           // index in ages; no item before it is ready
+	latest int           // number of ages in use
+	levels []level       // by level number; index 0 is unused
 	unused []uint32
-	find   map[int]uint32 // the levels by priority
-	order  heap           // the levels with items, and some that had, highest priority first
-	// recent are levels by the lowest bits of their priority, so that most need no look into the
-	// map. A level without items lives only here.
-	recent [16]uint32
+	find   map[int]uint32 // level numbers by priority
+	order  heap           // levels with items, and some without, highest priority first
+	// cached holds level numbers by the lowest four bits of their priority, to save a look into
+	// the map. A level without items exists only here.
+	cached [16]uint32
 }
 
-// level is the ready items of one priority, in the order in which they entered it.
+// level holds the ready items of one priority, in the order in which they entered it.
 type level struct {
 	priority int
 	n        int
 	items    list
-	ordered  bool // it is in the heap
+	ordered  bool // order has it
 }
 
 func (r *ready) init() {
 	*r = ready{levels: make([]level, 1), find: map[int]uint32{}}
 }
 
-// front is the first item of the highest priority, zero when nothing is ready.
+// front returns the first item of the highest priority, or zero if nothing is ready.
 func (r *ready) front() number {
 	for {
 		at := r.order.first()
@@ -40,8 +40,8 @@ func (r *ready) front() number {
 	}
 }
 
-// eldest is the item that has been ready for longest, zero when nothing is ready.
-func (r *ready) eldest(s nodes) number {
+// oldestReady returns the item that has been ready longest, or zero if nothing is ready.
+func (r *ready) oldestReady(s nodes) number {
 	for ; r.oldest < r.latest; r.oldest++ {
 		if n := *r.ages.at(number(r.oldest)); s.at(n).isAge(r.oldest) {
 			return n
@@ -50,7 +50,7 @@ func (r *ready) eldest(s nodes) number {
 	return 0
 }
 
-// append adds n at the end of its level and of all. Stamps must not fall.
+// append adds n at the end of its level and of ages. Stamps must not decrease.
 func (r *ready) append(s nodes, n number, priority int) {
 	if r.latest == r.ages.room() {
 		r.makeRoom(s)
@@ -62,17 +62,18 @@ func (r *ready) append(s nodes, n number, priority int) {
 	r.enter(s, n, priority)
 }
 
-// makeRoom adds to ages, unless dropping what is ready no more empties half of them.
+// makeRoom makes room in ages. It packs them if that frees more than half, and grows them
+// otherwise.
 func (r *ready) makeRoom(s nodes) {
 	if 2*r.n >= r.ages.room() {
 		r.ages.grow()
 	} else {
-		r.pack(s)
+		r.compactAges(s)
 	}
 }
 
-// pack moves those of ages that are ready to the front.
-func (r *ready) pack(s nodes) {
+// compactAges removes the items from ages that are no longer ready.
+func (r *ready) compactAges(s nodes) {
 	from, to := r.oldest, r.latest
 	r.oldest, r.latest = 0, 0
 	for i := from; i < to; i++ {
@@ -85,13 +86,13 @@ func (r *ready) pack(s nodes) {
 	}
 }
 
-// cut lets go of the room that is not needed.
-func (r *ready) cut(s nodes) {
-	r.pack(s)
-	r.ages.cut(number(r.latest))
+// truncate packs ages and frees their unused pages.
+func (r *ready) truncate(s nodes) {
+	r.compactAges(s)
+	r.ages.truncate(number(r.latest))
 }
 
-// remove takes n out. Its node must still say that it is ready.
+// remove removes n. Its node must still say that it is ready.
 func (r *ready) remove(s nodes, n number) {
 	r.leave(s, n)
 	if r.n--; r.n == 0 {
@@ -105,7 +106,7 @@ func (r *ready) raise(s nodes, n number, priority int) {
 	r.enter(s, n, priority)
 }
 
-// rename puts n in the place of the number that had its node before.
+// rename replaces the entry whose node n has copied by n.
 func (r *ready) rename(s nodes, n number) {
 	e := s.at(n)
 	*r.ages.at(e.age) = n
@@ -113,9 +114,9 @@ func (r *ready) rename(s nodes, n number) {
 }
 
 func (r *ready) enter(s nodes, n number, priority int) {
-	at := r.recent[priority&15]
+	at := r.cached[priority&15]
 	if r.levels[at].priority != priority || at == 0 {
-		at = r.open(priority)
+		at = r.levelOf(priority)
 	}
 	l := &r.levels[at]
 	if !l.ordered {
@@ -127,8 +128,8 @@ func (r *ready) enter(s nodes, n number, priority int) {
 	l.n++
 }
 
-// open finds or makes the level of a priority that is not a recent one, and makes it one.
-func (r *ready) open(priority int) uint32 {
+// levelOf finds or makes the level of a priority that cached does not have, and caches it there.
+func (r *ready) levelOf(priority int) uint32 {
 	at := r.find[priority]
 	if at == 0 {
 		if last := len(r.unused) - 1; last >= 0 {
@@ -141,7 +142,7 @@ func (r *ready) open(priority int) uint32 {
 		r.levels[at] = level{priority: priority}
 		r.find[priority] = at
 	}
-	r.remember(at)
+	r.cacheLevel(at)
 	return at
 }
 
@@ -150,16 +151,17 @@ func (r *ready) leave(s nodes, n number) {
 	l := &r.levels[at]
 	l.items.remove(s, n)
 	l.n--
-	if l.items.head == 0 && r.recent[l.priority&15] != at {
-		r.remember(at)
+	if l.items.head == 0 && r.cached[l.priority&15] != at {
+		r.cacheLevel(at)
 	}
 }
 
-// remember makes a level a recent one, and gives up the one that was so, if that has no items.
-func (r *ready) remember(at uint32) {
-	recent := &r.recent[r.levels[at].priority&15]
-	was := *recent
-	*recent = at
+// cacheLevel puts a level into cached. It deletes the level that it replaces there, if that has no
+// items.
+func (r *ready) cacheLevel(at uint32) {
+	cached := &r.cached[r.levels[at].priority&15]
+	was := *cached
+	*cached = at
 	if l := &r.levels[was]; was != 0 && l.items.head == 0 {
 		if l.ordered {
 			r.order.remove(was)

@@ -1,84 +1,85 @@
 package workqueue
 
-// reruns are the keys that were added again while they were worked on, from then until they are
-// handed out again: when that was, and in that order. Few keys are, so an entry has no room for it.
+// reruns records the keys that were added while in flight, in the order of those adds. A key stays
+// until it is handed out again. Few keys are reruns, so they have a map instead of a field of every
+// entry.
 type reruns struct {
-	list list
-	of   map[number]rerun
-	most int // that there were at once, since of was made
+	list     list
+	byNumber map[number]rerun
+	peak     int // maximum of len(of) since of was made
 }
 
-// keepReruns is how many there may be without the map being dropped when there are none.
+// keepReruns bounds the map that an empty reruns keeps: a map that has held more is dropped.
 const keepReruns = 64
 
-// rerun is one of them. Its entry is in flight, or ready again since Done.
+// rerun is one record. Its entry is in flight, or ready again since Done.
 type rerun struct {
-	added int64 // when it became due
+	added int64 // when the add was due
 	links links
 }
 
-// append adds n, which is none of them. Times must not fall.
+// append adds n, which must not have a record. Times must not decrease.
 func (r *reruns) append(n number, added int64) {
-	if r.of == nil {
-		r.of = map[number]rerun{}
+	if r.byNumber == nil {
+		r.byNumber = map[number]rerun{}
 	}
-	r.of[n] = rerun{added: added, links: links{prev: r.list.tail}}
+	r.byNumber[n] = rerun{added: added, links: links{prev: r.list.tail}}
 	r.after(r.list.tail, n)
 	r.list.tail = n
-	r.most = max(r.most, len(r.of))
+	r.peak = max(r.peak, len(r.byNumber))
 }
 
-// remove takes n out. It reports false if it is none of them.
+// remove removes the record of n. It reports false if there is none.
 func (r *reruns) remove(n number) (added int64, ok bool) {
-	x, ok := r.of[n]
+	x, ok := r.byNumber[n]
 	if !ok {
 		return 0, false
 	}
-	delete(r.of, n)
+	delete(r.byNumber, n)
 	r.after(x.links.prev, x.links.next)
 	r.before(x.links.next, x.links.prev)
-	if len(r.of) == 0 && r.most > keepReruns {
+	if len(r.byNumber) == 0 && r.peak > keepReruns {
 		*r = reruns{}
 	}
 	return x.added, true
 }
 
-// rename gives the place of from to the number to.
+// rename moves the record of from to the number to.
 func (r *reruns) rename(from, to number) {
-	x, ok := r.of[from]
+	x, ok := r.byNumber[from]
 	if !ok {
 		return
 	}
-	delete(r.of, from)
-	r.of[to] = x
+	delete(r.byNumber, from)
+	r.byNumber[to] = x
 	r.after(x.links.prev, to)
 	r.before(x.links.next, to)
 }
 
-// first is when the one was added that waits for longest.
+// first returns the time of the oldest record.
 func (r *reruns) first() (added int64, ok bool) {
-	x, ok := r.of[r.list.head]
+	x, ok := r.byNumber[r.list.head]
 	return x.added, ok
 }
 
-// after makes n the one that follows prev; zero: the first.
+// after makes n the successor of prev, or the head if prev is zero.
 func (r *reruns) after(prev, n number) {
 	if prev == 0 {
 		r.list.head = n
 		return
 	}
-	x := r.of[prev]
+	x := r.byNumber[prev]
 	x.links.next = n
-	r.of[prev] = x
+	r.byNumber[prev] = x
 }
 
-// before makes n the one that precedes next; zero: the last.
+// before makes n the predecessor of next, or the tail if next is zero.
 func (r *reruns) before(next, n number) {
 	if next == 0 {
 		r.list.tail = n
 		return
 	}
-	x := r.of[next]
+	x := r.byNumber[next]
 	x.links.prev = n
-	r.of[next] = x
+	r.byNumber[next] = x
 }

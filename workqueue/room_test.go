@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A queue of few keys has room for few.
+// A queue of few keys holds memory for few.
 func TestAFewKeysTakeLittleMemory(t *testing.T) {
 	core, err := NewCore(Options[int, [1024]byte]{})
 	if err != nil {
@@ -26,8 +26,8 @@ func TestAFewKeysTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// Nothing is remembered of the backoff of a key that is gone or was forgiven, and whoever gets its
-// number has none.
+// The backoff of a released or forgotten key is not kept, and the next entry with its number has
+// none.
 func TestBackoffsAreForgotten(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{RateLimiter: ExponentialLimiter[int](time.Hour, time.Hour)})
 	if err != nil {
@@ -36,7 +36,7 @@ func TestBackoffsAreForgotten(t *testing.T) {
 	now := time.Unix(0, 0)
 	for k := range 300 {
 		core.Add(k, AddOptions[struct{}]{RateLimited: true}, now)
-		core.Add(k, AddOptions[struct{}]{}, now) // cuts it
+		core.Add(k, AddOptions[struct{}]{}, now) // cuts the backoff short
 		if item, ok := core.Get(now); !ok || item.Key != k {
 			t.Fatalf("handed out %v, %v", item, ok)
 		}
@@ -56,7 +56,7 @@ func TestBackoffsAreForgotten(t *testing.T) {
 	}
 }
 
-// The rest of a backoff is known when entries were moved together.
+// Trimming keeps the rest of a backoff.
 func TestBackoffSurvivesTrimming(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{RateLimiter: ExponentialLimiter[int](time.Hour, time.Hour)})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestBackoffSurvivesTrimming(t *testing.T) {
 	fail := func(want int) {
 		t.Helper()
 		core.Add(last, AddOptions[struct{}]{RateLimited: true}, now)
-		core.Add(last, AddOptions[struct{}]{}, now) // cuts it
+		core.Add(last, AddOptions[struct{}]{}, now) // cuts the backoff short
 		if n := core.NumRequeues(last); n != want {
 			t.Errorf("%d failures counted, want %d", n, want)
 		}
@@ -84,7 +84,7 @@ func TestBackoffSurvivesTrimming(t *testing.T) {
 		core.Get(now)
 	}
 	fail(1)
-	fail(1) // not before the backoff has ended
+	fail(1) // before the backoff has ended
 	for range 3 {
 		now = now.Add(time.Minute)
 		core.Stats(now)
@@ -97,8 +97,8 @@ func TestBackoffSurvivesTrimming(t *testing.T) {
 	fail(2)
 }
 
-// Keys that come and go beside some that stay do not make the table grow.
-func TestTableOfComingAndGoingKeys(t *testing.T) {
+// Keys that are added and released, beside keys that stay, do not grow the table.
+func TestChurnDoesNotGrowTheTable(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +117,8 @@ func TestTableOfComingAndGoingKeys(t *testing.T) {
 	}
 }
 
-// What was put off and waits already takes no room.
-func TestPutOffAgainTakesNoMemory(t *testing.T) {
+// Batched adds of keys that are queued already take no memory.
+func TestBatchedDuplicatesTakeNoMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)

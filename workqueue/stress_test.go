@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// Shutdown releases every parked Get, whichever way and however it meets adds and deadlines.
+// ShutDown releases every parked Get, in both forms, at any time relative to adds and deadlines.
 func TestParkedGetsAreReleased(t *testing.T) {
 	for round := range 50 {
 		q := newStrings(t, workqueue.Options[string, string]{})
@@ -57,8 +57,8 @@ func TestParkedGetsAreReleased(t *testing.T) {
 	}
 }
 
-// Producers, delays, retries, priorities, and workers some of whose Gets give up: no key is with
-// two workers at once, and after the last change of a key one more hand-out starts.
+// Producers, delays, retries, priorities, and workers whose Gets sometimes give up. No key is with
+// two workers at once. After the last change of a key one more hand-out starts.
 func TestNothingIsLostOrDoubled(t *testing.T) {
 	t.Run("usual", func(t *testing.T) { nothingIsLostOrDoubled(t, false) })
 	t.Run("eager", func(t *testing.T) { nothingIsLostOrDoubled(t, true) })
@@ -88,7 +88,7 @@ func nothingIsLostOrDoubled(t *testing.T, eager bool) {
 		}
 		v := version[k].Load()
 		if rnd.IntN(4) == 0 {
-			q.Retry(item) // failed: what it saw does not count, its value comes again
+			q.Retry(item) // failed: this run does not count, and Retry passes the value on
 		} else {
 			seen[k].Store(v)
 			merged.Add(item.Value)
@@ -146,7 +146,7 @@ func nothingIsLostOrDoubled(t *testing.T, eager bool) {
 	}
 	producing.Wait()
 	for s := q.Stats(); s.Delayed+s.Depth+s.InFlight > 0; s = q.Stats() {
-		for k := range keys { // retries wait for the timer; an add cuts that
+		for k := range keys { // retries wait for the timer; an add cuts that short
 			if seen[k].Load() != version[k].Load() {
 				q.Add(k)
 			}

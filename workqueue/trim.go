@@ -2,44 +2,45 @@ package workqueue
 
 import "time"
 
-// limits say when a core does what costs a little now for a gain later. Tests lower them.
+// limits are the sizes at which a core spends work now to save work or memory later. Tests lower
+// them.
 type limits struct {
-	far  int   // from that many keys on the table is too large for the nearest caches of the CPU
-	keep int   // room for so many entries is always kept
-	trim int64 // how often it is looked whether there is too much room
+	far  int   // number of keys from which the table exceeds the near caches of the CPU
+	keep int   // number of entries whose memory is never freed
+	trim int64 // nanoseconds between two checks for too much memory
 }
 
-var usual = limits{far: 4096, keep: 1024, trim: int64(time.Minute)}
+var defaultLimits = limits{far: 4096, keep: 1024, trim: int64(time.Minute)}
 
-// look trims a core that has room for far more than it needed since the last look. A core that
-// becomes empty does without it.
-func (c *Core[K, V]) look() {
-	c.lookAt = later(c.latest, c.limits.trim)
+// checkMemory trims a core that holds far more memory than it needed since the last look. A core
+// that becomes empty frees memory in release instead.
+func (c *Core[K, V]) checkMemory() {
+	c.nextCheck = later(c.latest, c.limits.trim)
 	if room, used := c.room(), c.used; room > c.limits.keep && room > 4*c.peak && room > 16*used {
 		c.trim()
 	}
 	c.peak = c.used
 }
 
-// trim moves every entry to one of the lowest numbers, and lets go of the room behind them.
+// trim moves every entry to the lowest numbers and frees the pages behind them.
 func (c *Core[K, V]) trim() {
 	used := number(c.used)
 	hole := number(1)
-	for n := used + 1; n < c.fresh; n++ {
-		if !c.node(n).known {
+	for n := used + 1; n < c.nextNew; n++ {
+		if !c.node(n).inUse {
 			continue
 		}
-		for c.node(hole).known {
+		for c.node(hole).inUse {
 			hole++
 		}
 		c.move(n, hole)
 	}
-	c.ready.cut(c.nodes) // looks at numbers that are no more in use: they must still have nodes
-	c.delayed.cut(used)
-	c.cut(used)
+	c.ready.truncate(c.nodes) // reads nodes of unused numbers: must precede the cut of the nodes
+	c.delayed.truncate(used)
+	c.truncate(used)
 }
 
-// move gives the entry from the free number to.
+// move moves an entry to the free number to.
 func (c *Core[K, V]) move(from, to number) {
 	e, d := c.node(to), c.cell(to)
 	*e, *d = *c.node(from), *c.cell(from)

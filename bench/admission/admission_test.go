@@ -1,4 +1,4 @@
-// Package admission measures the way of an AdmissionReview through a webhook, beside the peers.
+// Package admission measures the handling of an AdmissionReview by a webhook, beside the peers.
 package admission
 
 import (
@@ -11,7 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// call is one kind of call, and how it must be answered.
+// call is one kind of call, with its expected answer.
 type call struct {
 	name    string
 	body    []byte
@@ -69,7 +69,7 @@ func post(h http.Handler, body []byte) *httptest.ResponseRecorder {
 	return w
 }
 
-// discard is a ResponseWriter that costs nothing.
+// discard is a ResponseWriter that discards the answer.
 type discard struct {
 	header http.Header
 	code   int
@@ -79,8 +79,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(code int)        { d.code = code }
 
-// BenchmarkAdmission is the whole handler: from the body of the review to that of the answer. What
-// a server adds around it is the same for all.
+// BenchmarkAdmission measures the whole handler: from the body of the review to that of the answer.
+// The server around it costs the same for all.
 func BenchmarkAdmission(b *testing.B) {
 	for _, c := range calls(b) {
 		for _, name := range []string{"flyball", "controller-runtime"} {

@@ -33,10 +33,10 @@ import (
 	"github.com/flyball-io/flyball/webhook"
 )
 
-// A server of webhooks under attack: hostile connections come at a steady rate while good calls go
-// on, each of which must be answered. FLYBALL_HOSTILE is how many hostile ones there are; without
-// it 1,000. They come from a process of their own, which gives way to the server. Reported are the
-// times of the good calls, and what has grown in the end.
+// A webhook server is under attack: hostile connections arrive at a steady rate, and every good
+// call must be answered meanwhile. FLYBALL_HOSTILE is the number of hostile connections; the
+// default is 1,000. They come from a separate process with a lower priority. The benchmark reports
+// the times of the good calls, and the growth of the process at the end.
 func BenchmarkHostile(b *testing.B) {
 	n := 1000
 	if s := os.Getenv("FLYBALL_HOSTILE"); s != "" {
@@ -104,8 +104,8 @@ func measure() size {
 	return size{runtime.NumGoroutine(), int(m.HeapAlloc)}
 }
 
-// webhookServer is a defaulter behind the server of the project, with its limits. stop returns how
-// many handlers panicked.
+// webhookServer returns a defaulter behind the project's server, with its limits. stop returns the
+// number of handlers that panicked.
 func webhookServer(b *testing.B) (addr string, stop func() (panics uint64)) {
 	quiet := slog.New(slog.DiscardHandler)
 	defaulter, err := webhook.NewDefaulter(scheme.New(), webhook.DefaulterFunc[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error {
@@ -147,7 +147,7 @@ func certificate(b *testing.B) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-const attackEnv = "FLYBALL_ATTACK" // the address to attack, in the process that attacks
+const attackEnv = "FLYBALL_ATTACK" // the address to attack, in the attacking process
 
 func TestMain(m *testing.M) {
 	addr := os.Getenv(attackEnv)
@@ -185,8 +185,7 @@ func attackers(addr string, n int, good []byte) error {
 	return nil
 }
 
-// attack is one hostile connection. What comes back does not matter, as long as the connection
-// ends.
+// attack is one hostile connection. Its answer does not matter, but the connection must end.
 func attack(addr string, i int, good []byte) {
 	r := mrand.New(mrand.NewPCG(uint64(i), 1))
 	raw, err := net.DialTimeout("tcp", addr, 10*time.Second)
@@ -195,7 +194,7 @@ func attack(addr string, i int, good []byte) {
 	}
 	defer raw.Close()
 	raw.SetDeadline(time.Now().Add(15 * time.Second))
-	if i%50 == 0 { // no handshake at all
+	if i%50 == 0 { // no handshake
 		fmt.Fprintf(raw, "GET / HTTP/1.1\r\n\r\n")
 		io.Copy(io.Discard, raw)
 		return
@@ -208,7 +207,7 @@ func attack(addr string, i int, good []byte) {
 		fmt.Fprintf(c, "%s%s", head(contentType, fmt.Sprint("Connection: close\r\nContent-Length: ", len(body))), body)
 	}
 	switch i % 10 {
-	case 0: // a slow header: a byte now and then, until the deadline
+	case 0: // a slow header: one byte at a time, until the deadline
 		for _, b := range []byte(head("application/json", "Content-Length: 5")) {
 			if _, err := c.Write([]byte{b}); err != nil {
 				return
@@ -230,7 +229,7 @@ func attack(addr string, i int, good []byte) {
 				return
 			}
 		}
-	case 3: // chunks without end
+	case 3: // endless chunks
 		io.WriteString(c, head("application/json", "Transfer-Encoding: chunked"))
 		for junk := "10000\r\n" + strings.Repeat("[", 64<<10) + "\r\n"; ; {
 			if _, err := io.WriteString(c, junk); err != nil {
@@ -239,7 +238,7 @@ func attack(addr string, i int, good []byte) {
 		}
 	case 4:
 		whole("text/plain", good)
-	case 5: // cut off
+	case 5: // truncated
 		whole("application/json", good[:r.IntN(len(good))])
 	case 6, 7: // damaged
 		body := bytes.Clone(good)
@@ -247,7 +246,7 @@ func attack(addr string, i int, good []byte) {
 			body[r.IntN(len(body))] = byte(r.Uint32())
 		}
 		whole("application/json", body)
-	case 8: // deep
+	case 8: // deeply nested
 		whole("application/json", bytes.Repeat([]byte(`{"request":`), 1+r.IntN(50_000)))
 	case 9:
 		whole("application/json", []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"ConversionReview","request":{}}`))

@@ -16,12 +16,12 @@ import (
 	peer "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// handlers are what a contender answers calls with.
+// handlers are the webhooks of a contender.
 type handlers struct {
 	defaultDeployment, validateDeployment, defaultConfigMap, validateConfigMap http.Handler
 }
 
-// The work of the webhooks, the same for all contenders.
+// These are the webhooks' functions, the same for all contenders.
 
 var errReplicas = errors.New("spec.replicas: more than 100")
 
@@ -63,7 +63,7 @@ func (f peerValidator[T]) ValidateUpdate(_ context.Context, _, obj T) (peer.Warn
 }
 func (f peerValidator[T]) ValidateDelete(context.Context, T) (peer.Warnings, error) { return nil, nil }
 
-// flyball is this project, with its defaults.
+// flyball returns this project's webhooks, with its defaults.
 func flyball(t testing.TB) handlers {
 	s := scheme.New()
 	serve := func(e *webhook.Endpoint, err error) http.Handler {
@@ -87,7 +87,7 @@ func flyballValidator[T any](f func(*T) error) webhook.Validator[T] {
 	}
 }
 
-// controllerRuntime is the contender of that name, with its own defaults.
+// controllerRuntime returns the webhooks of that contender, with its own defaults.
 func controllerRuntime(t testing.TB) handlers {
 	s := clientgoscheme.Scheme
 	serve := func(w *peer.Webhook) http.Handler {

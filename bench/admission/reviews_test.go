@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// review is the body of a call of the API server.
+// review returns the body of a call of the API server.
 func review(t testing.TB, op admissionv1.Operation, gvk metav1.GroupVersionKind, resource string, obj, old any) []byte {
 	t.Helper()
 	raw := func(o any) (r runtime.RawExtension) {
@@ -49,7 +49,7 @@ func review(t testing.TB, op admissionv1.Operation, gvk metav1.GroupVersionKind,
 
 var deploymentKind = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-// deployment is an object of some 5 kB as the API server sends it, managedFields included.
+// deployment returns an object of about 5 kB as the API server sends it, managedFields included.
 func deployment(replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/name": "shop", "app.kubernetes.io/part-of": "web"}
 	d := &appsv1.Deployment{
@@ -84,7 +84,7 @@ func deployment(replicas int32) *appsv1.Deployment {
 
 var configMapKind = metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// configMap is an object of about 100 kB.
+// configMap returns an object of about 100 kB.
 func configMap(note string) *corev1.ConfigMap {
 	c := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -32,7 +32,7 @@ func BenchmarkAudit(b *testing.B) {
 	}
 }
 
-// audits has one audit made after another.
+// audits runs one audit after another.
 func audits(b *testing.B, objects int) {
 	url := startServer(b, objects)
 	gvk := corev1.SchemeGroupVersion.WithKind("Pod")
@@ -43,7 +43,7 @@ func audits(b *testing.B, objects int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	const pause = 4 * time.Second // memory of the list and of the last audit has been given back
+	const pause = 4 * time.Second // the memory of the list and of the last audit has been released by then
 	c, err := cache.New(informer.Connect(live), cache.Options{Audit: pause, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		b.Fatal(err)
@@ -116,7 +116,7 @@ func startServer(b *testing.B, objects int) (url string) {
 	return strings.TrimSpace(line)
 }
 
-// sent is how many bytes of metadata the server has sent, and how many they were before compression.
+// sent returns the bytes of metadata that the server has sent, compressed and uncompressed.
 func sent(b *testing.B, url string) (zipped, plain int64) {
 	resp, err := http.Get(url + "/sent")
 	if err != nil {
@@ -137,7 +137,7 @@ func cpuSeconds(b *testing.B) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// memory is a line of /proc/self/status, in bytes.
+// memory returns a line of /proc/self/status, in bytes.
 func memory(name string) float64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// server lists Pods, whole ones without content, and their metadata, as bytes that were encoded before.
+// server lists Pods, complete ones without content, and their metadata, from bytes that were
+// encoded before.
 type server struct {
 	version     int
 	whole, meta map[int]page // by the number of the first object
@@ -46,7 +47,7 @@ type server struct {
 
 type page struct{ zipped, plain []byte }
 
-// serve serves until standard input ends, and prints its address first.
+// serve prints its address, and then serves until standard input ends.
 func serve(objects int) error {
 	const size = 500
 	spec := corpus.Spec{Kind: "pods", Objects: objects, Owners: max(objects/20, 1), ManagedFields: true, Seed: 1}

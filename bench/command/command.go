@@ -1,4 +1,4 @@
-// Package command is what the programs of this module have in common.
+// Package command is the common main function of this module's programs.
 package command
 
 import (
@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Main runs a program until it ends or is told to, and then ends the process if that was no success:
-// with 130 after a signal, of which interrupted is told, and with 1 after an error.
+// Main runs a program until it ends or a signal arrives. It ends the process after a failure: with
+// status 130 and the message interrupted after a signal, and with 1 after an error.
 func Main(name, interrupted string, run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -73,7 +73,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// measurable reports whether a figure of a small run is surely more than nothing.
+// measurable reports whether a figure of a small run is certainly above zero.
 func measurable(name, field string) bool {
 	switch {
 	case name == "read: shared header":
@@ -84,7 +84,7 @@ func measurable(name, field string) bool {
 	return true
 }
 
-// What cannot be is said by the name of the flag, before anything is started.
+// An invalid flag is reported by its name, before anything starts.
 func TestMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		`kind "pots"`:              {"-kind", "pots"},
@@ -115,7 +115,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// When it is interrupted it ends, with its contenders: Run waits for each.
+// An interrupted run ends, and so do its contenders: Run waits for each.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := writer(func(b []byte) {

@@ -1,6 +1,6 @@
-// Command compare measures Flyball beside client-go's informer and controller-runtime's cache: the
-// same objects from the same server, one run, a process each, in turn. What the cases mean is in
-// the README beside it.
+// Command compare measures Flyball beside client-go's informer and controller-runtime's cache. All
+// hold the same objects from the same server, in one run, each in its own process, in turn. The
+// README beside it explains the cases.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	})
 }
 
-// options are what the command line says.
+// options are the values of the command line.
 type options struct {
 	setup  measure.Setup
 	output string

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// arrivals are the events that a contender has handled. One goroutine tells of them, another asks.
+// arrivals records the events that a contender has handled. One goroutine writes, another reads.
 type arrivals struct {
 	first   int            // the version of event 0
-	times   []atomic.Int64 // when each was handled, by the wall clock; zero: not yet
-	initial atomic.Int64   // how often objects of the first list were told of
+	times   []atomic.Int64 // wall clock time of each event's handling; zero: not yet
+	initial atomic.Int64   // number of objects of the first list that were handled
 	highest atomic.Int64   // the version of the last event so far
 	more    chan struct{}
-	// The values of initial and of highest from which on whoever waits is woken: to be woken for each
-	// event costs as much as some contenders need to take it.
+	// The waiting goroutine is woken from these values of initial and highest on. A wake-up for
+	// each event would cost as much as some contenders need to handle it.
 	enough, last atomic.Int64
 }
 
@@ -25,10 +25,10 @@ func newArrivals(first, events int) *arrivals {
 	return &arrivals{first: first, times: make([]atomic.Int64, events), more: make(chan struct{}, 1)}
 }
 
-// never is more than any number of objects and any version.
+// never is larger than any number of objects and any version.
 const never = math.MaxInt64
 
-// tell notes that a version was handled.
+// tell records that a version was handled.
 func (a *arrivals) tell(version string) {
 	now := time.Now().UnixNano()
 	v, _ := strconv.Atoi(version)
@@ -53,8 +53,8 @@ func (a *arrivals) tell(version string) {
 	}
 }
 
-// await returns when a condition holds, which it does not before so many objects of the first list and
-// such a version have come, or with the error for which the contender has ended.
+// await returns when a condition holds, or with the error of a contender that has ended. The
+// condition cannot hold before initial objects of the first list and this version were handled.
 func (a *arrivals) await(ended context.Context, initial, version int64, holds func() bool) error {
 	a.enough.Store(initial)
 	a.last.Store(version)
@@ -68,7 +68,7 @@ func (a *arrivals) await(ended context.Context, initial, version int64, holds fu
 	return nil
 }
 
-// handled reports whether the events from one to before another have been handled.
+// handled returns a condition: the events from one to before another were handled.
 func (a *arrivals) handled(from, to int) func() bool {
 	return func() bool {
 		for from < to && a.times[from].Load() != 0 {

@@ -24,8 +24,8 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
-// Main makes this process a contender's, with the one library that it has, and does not return.
-// Jobs and reports are JSON, on standard input and output.
+// Main runs a contender with the process's one library, and does not return. It reads jobs and
+// writes reports as JSON, on standard input and output.
 func Main(lib contender.Library) {
 	if err := contend(lib, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "contender:", err)
@@ -34,19 +34,19 @@ func Main(lib contender.Library) {
 	os.Exit(0)
 }
 
-// held is a contender's process.
+// held is the contender of this process.
 type held struct {
 	contender.Contender
 	library  contender.Library
 	job      Job
 	arrivals *arrivals
-	ended    context.Context // by end, with the error of Run
+	ended    context.Context // cancelled by end, with the error of Run
 	end      context.CancelCauseFunc
 	blocked  atomic.Bool
-	idle     int64 // bytes of the heap before anything was held
+	idle     int64 // bytes of the heap before the contender held anything
 }
 
-// commands by name. They are given what stands behind it, and fill in a report.
+// commands are the commands by name. Each gets its argument, and fills in a report.
 var commands = map[string]func(h *held, arg string, r *Report) error{
 	"usage":    func(*held, string, *Report) error { return nil },
 	"sync":     (*held).sync,
@@ -63,10 +63,10 @@ var commands = map[string]func(h *held, arg string, r *Report) error{
 	"queue":    (*held).queue,
 }
 
-// contend holds what it is told and answers commands, a line each, until its input ends. That ends
-// the process, whatever it does.
+// contend runs a job and answers commands, one a line, until its input ends. The end of the input
+// ends the process immediately.
 func contend(lib contender.Library, in io.Reader, out io.Writer) error {
-	// What would be told of is meant to happen.
+	// Messages below Error are expected, so they are dropped.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	dec := json.NewDecoder(bufio.NewReader(in))
 	var j Job
@@ -113,8 +113,8 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// sync runs the contender, and asks until the first list is there: not all can be waited for before
-// they have been started.
+// sync runs the contender, and polls until it holds the first list: WaitForSync of some contenders
+// fails before Run.
 func (h *held) sync(string, *Report) error {
 	go func() { h.end(fmt.Errorf("the contender has ended: %w", h.Run(context.Background()))) }()
 	for {
@@ -129,7 +129,7 @@ func (h *held) sync(string, *Report) error {
 	}
 }
 
-// settled waits until every handler was told of every object of the first list.
+// settled waits until every handler has seen every object of the first list.
 func (h *held) settled(string, *Report) error {
 	want := int64(h.job.Objects)
 	if h.job.Blocked {
@@ -138,7 +138,7 @@ func (h *held) settled(string, *Report) error {
 	return h.arrivals.await(h.ended, want, never, func() bool { return h.arrivals.initial.Load() >= want })
 }
 
-// handled waits until all events from one to before another have been.
+// handled waits until the handler has seen all events from one to before another.
 func (h *held) handled(arg string, _ *Report) error {
 	var from, to int
 	if _, err := fmt.Sscan(arg, &from, &to); err != nil {
@@ -147,7 +147,7 @@ func (h *held) handled(arg string, _ *Report) error {
 	return h.arrivals.await(h.ended, never, int64(h.job.First+to-1), h.arrivals.handled(from, to))
 }
 
-// reached waits until an event has been handled that has at least this number.
+// reached waits until the handler has seen an event with at least this number.
 func (h *held) reached(arg string, _ *Report) error {
 	var n int64
 	if _, err := fmt.Sscan(arg, &n); err != nil {
@@ -157,7 +157,7 @@ func (h *held) reached(arg string, _ *Report) error {
 	return h.arrivals.await(h.ended, never, n, func() bool { return h.arrivals.highest.Load() >= n })
 }
 
-// times are when each event was handled.
+// times returns the time of each event's handling.
 func (h *held) times(_ string, r *Report) error {
 	r.Times = h.arrivals.encode()
 	return nil
@@ -173,7 +173,7 @@ func (h *held) collect(string, *Report) error {
 	return nil
 }
 
-// heap is what is in use of the Go heap, after two collections.
+// heap returns the bytes of the Go heap in use, after two collections.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -182,13 +182,13 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// block has the handler block from now on.
+// block makes the blocking handler block from now on.
 func (h *held) block(string, *Report) error {
 	h.blocked.Store(true)
 	return nil
 }
 
-// pass is that handler. It counts what it is called with before that.
+// pass is the blocking handler. It counts its calls before it blocks.
 func (h *held) pass() {
 	if h.blocked.Load() {
 		select {}

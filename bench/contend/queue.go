@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// queue takes keys through the queue of the library, so many at a time, five times through a new
-// one, of which the middle counts.
+// queue sends n keys through the library's queue, size at a time. It does so five times, with a new
+// queue each, and reports the median.
 func (h *held) queue(arg string, r *Report) error {
 	var n, size int
 	if _, err := fmt.Sscan(arg, &n, &size); err != nil {
@@ -35,7 +35,7 @@ func (h *held) queue(arg string, r *Report) error {
 	return nil
 }
 
-// fill adds keys, size of them at a time if the queue can.
+// fill adds keys, size of them at a time if the queue supports that.
 func fill(q contender.Queue, keys []object.Key, size int) {
 	if q, can := q.(contender.Together); can && size > 1 {
 		for some := range slices.Chunk(keys, size) {

@@ -16,7 +16,7 @@ import (
 
 const readersList = 20 // objects of a list
 
-// readers reads for so many nanoseconds.
+// readers reads for the given number of nanoseconds.
 func (h *held) readers(arg string, r *Report) error {
 	var long time.Duration
 	if _, err := fmt.Sscan(arg, &long); err != nil {
@@ -49,7 +49,7 @@ func (h *held) readers(arg string, r *Report) error {
 			if err != nil {
 				return err
 			}
-			if one > usual[k] { // it goes to the middle of all, in small steps
+			if one > usual[k] { // approach the median in small steps
 				usual[k] += usual[k] / 32
 			} else {
 				usual[k] -= usual[k] / 32
@@ -66,10 +66,10 @@ func (h *held) readers(arg string, r *Report) error {
 // latencies are in nanoseconds.
 type latencies struct {
 	all      []int32
-	withCore []int32 // of those that kept it
+	withCore []int32 // of reads that kept their core
 }
 
-// time adds how long f takes.
+// time measures f.
 func (l *latencies) time(f func() error) (time.Duration, error) {
 	before := switches()
 	began := time.Now()
@@ -83,7 +83,8 @@ func (l *latencies) time(f func() error) (time.Duration, error) {
 	return took, err
 }
 
-// switches is how often this thread left its core. Linux only: elsewhere nothing is known.
+// switches returns how often this thread left its core. It works on Linux only, and returns 0
+// elsewhere.
 func switches() int64 {
 	const thread = 1
 	var ru unix.Rusage
@@ -110,7 +111,7 @@ func (l *latencies) report(name string, to map[string]Read) {
 var (
 	computeSeed = maphash.MakeSeed()
 	computeText [64]byte
-	// perHash is how long one takes, at its best.
+	// perHash is the shortest time of one hash.
 	perHash = func() time.Duration {
 		best := time.Hour
 		for range 100 {
@@ -120,11 +121,11 @@ var (
 			}
 			best = min(best, time.Since(begin))
 		}
-		return best // of a thousand, which are as many picoseconds each
+		return best // the time of a thousand hashes in nanoseconds is that of one in picoseconds
 	}()
 )
 
-// compute computes for about as long.
+// compute computes for about this long.
 func compute(long time.Duration) {
 	for range 1000 * long / perHash {
 		computeText[0] = byte(maphash.Bytes(computeSeed, computeText[:]))

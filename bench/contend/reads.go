@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
-// reads measures each sort of read that there is.
+// reads measures each kind of read.
 func (h *held) reads(_ string, r *Report) error {
 	j := h.job
 	one := func(f func(i int) error) func(int) (int, error) {
@@ -48,7 +48,8 @@ func (h *held) reads(_ string, r *Report) error {
 	return nil
 }
 
-// rounds runs f for that long, three times, and takes the middle; objects is how many f returns.
+// rounds runs f for this long, three times, and returns the median. objects is the mean result of
+// f.
 func rounds(long time.Duration, f func(i int) (int, error)) (one Read, objects float64, err error) {
 	var all []Read
 	var n, found int

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process has taken since it began.
+// Usage is the consumption of a process since its start.
 type Usage struct {
 	CPU    float64 // seconds
-	GCCPU  float64 // seconds, of it in the garbage collector
+	GCCPU  float64 // seconds, the part in the garbage collector
 	Allocs uint64
 	At     int64 // nanoseconds of the wall clock
 	RSS    int64 // bytes, now
-	Peak   int64 // bytes of RSS at most, since the process began or the last resetPeak
+	Peak   int64 // largest RSS in bytes since the start or the last resetPeak
 }
 
-// used is what this process has taken so far.
+// used returns the consumption of this process so far.
 func used() Usage {
 	u := Usage{At: time.Now().UnixNano()}
 	var ru unix.Rusage

@@ -1,12 +1,15 @@
-// Package contender says what is compared: ways of holding one kind of objects in memory. There are
-// Flyball's cache, client-go's informer and controller-runtime's cache, each in a package below this
-// one, which imports none of the three: a program has the one that it needs.
+// Package contender defines what is compared: ways of holding the objects of one kind in memory.
+// The contenders are Flyball's cache, client-go's informer and controller-runtime's cache, each in
+// a package below this one. This package imports none of the three, so that each program links only
+// its own.
 //
-// All do the same: list and watch one kind, an index by node (or by the label of the application,
-// where there are no nodes), a handler that sees every change, and reads whose results may be
-// changed. Each can be had as it is by default, and with the best settings that its documentation
-// has for a program that needs no managedFields; holding Go types, unstructured objects, or metadata
-// only; and with a controller on top.
+// All contenders do the same. They list and watch one kind, with an index by node (or by the
+// application's label, if the kind has no node). A handler sees every change, and callers may
+// change the results of reads.
+//
+// Each contender can run with its defaults, or with the best settings that its documentation names
+// for a program that needs no managedFields. It can hold Go types, unstructured objects, or
+// metadata only. It can have a controller on top.
 package contender
 
 import (
@@ -18,24 +21,24 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Options say what a contender holds.
+// Options configures a contender.
 type Options struct {
-	// Config of the server. Its content type is that of the objects.
+	// Config connects to the server. Its content type is that of the objects.
 	Config *rest.Config
-	// Resource is what is held, and View how.
+	// Resource is the kind to hold, and View the form.
 	Resource corpus.Resource
 	View     View
-	// Best says that managedFields are not kept, Keep that they are: by default Flyball cuts them,
-	// and its peers keep them.
+	// Best drops managedFields, and Keep keeps them. By default Flyball drops them, and its peers
+	// keep them.
 	Best, Keep bool
-	// OnEvent is told the resourceVersion of each object of the first list and of each change after
-	// it, by the last handler, on one goroutine.
+	// OnEvent gets the resourceVersion of each object of the first list and of each later change.
+	// The last handler calls it, on one goroutine.
 	OnEvent func(version string)
-	// Reconcile puts a controller with one worker in the place of the handler: OnEvent is told the
-	// version that each reconcile has read.
+	// Reconcile replaces the handler by a controller with one worker: OnEvent gets the version that
+	// each reconcile has read.
 	Reconcile bool
-	// Blocked is a further handler, which is called with every object and change: it is to block.
-	// Nil: there is none.
+	// Blocked is a further handler, called with every object and change. It is meant to block. Nil
+	// means none.
 	Blocked func()
 }
 
@@ -43,23 +46,22 @@ type Options struct {
 type Contender interface {
 	// Run lists and watches until ctx ends.
 	Run(ctx context.Context) error
-	// WaitForSync returns nil when the first list is there. It may fail as long as Run has not
-	// begun.
+	// WaitForSync returns nil when the first list is complete. It may fail before Run has begun.
 	WaitForSync(ctx context.Context) error
 	// Get reads one object, into memory that the caller may change.
 	Get(key object.Key) error
-	// ByIndex reads the objects of a node or application likewise, and returns how many there are;
-	// ByLabel does so for those of a namespace whose label AppLabel has a value.
+	// ByIndex reads the objects of a node or application in the same way, and returns their number.
+	// ByLabel does so for those of a namespace with a value of the label AppLabel.
 	ByIndex(value string) (int, error)
 	ByLabel(namespace, value string) (int, error)
-	// Some is ByIndex, but for the first few of what it finds.
+	// Some is ByIndex, limited to a few results.
 	Some(value string, few int) (int, error)
-	// Held is how many bytes are held outside the Go heap.
+	// Held returns the bytes held outside the Go heap.
 	Held() int64
 }
 
-// Header reads the metadata of one object, in the cheapest way that there is: for those who have
-// none that is to read the object.
+// Header reads the metadata of one object in the cheapest way. A contender without such a way reads
+// the object.
 func Header(c Contender, key object.Key) error {
 	if c, ok := c.(interface{ Header(object.Key) error }); ok {
 		return c.Header(key)
@@ -67,8 +69,8 @@ func Header(c Contender, key object.Key) error {
 	return c.Get(key)
 }
 
-// Shared reads the metadata of one object without a copy: nothing of it may be changed. It reports
-// false if the contender has no such read.
+// Shared returns a read of one object's metadata without a copy. The result must not be changed. ok
+// is false if the contender has no such read.
 func Shared(c Contender) (read func(key object.Key) error, ok bool) {
 	s, ok := c.(interface{ Shared(object.Key) error })
 	if !ok {
@@ -77,8 +79,8 @@ func Shared(c Contender) (read func(key object.Key) error, ok bool) {
 	return s.Shared, true
 }
 
-// Project reads three fields of one object, in the cheapest way that there is: for those who have
-// none that is to read the object.
+// Project reads three fields of one object in the cheapest way. A contender without such a way
+// reads the object.
 func Project(c Contender, key object.Key) error {
 	if c, ok := c.(interface{ Project(object.Key) error }); ok {
 		return c.Project(key)

@@ -11,10 +11,11 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// AppLabel is the label by which objects are listed.
+// AppLabel is the label for listing objects.
 const AppLabel = "app.kubernetes.io/name"
 
-// IndexPath is what the objects of a kind are indexed by, and the name of the index.
+// IndexPath is the field or label that the objects of a kind are indexed by, and the name of the
+// index.
 func IndexPath(r corpus.Resource) string {
 	if r.GVK == Pod {
 		return "spec.nodeName"
@@ -25,7 +26,7 @@ func IndexPath(r corpus.Resource) string {
 // Pod is the kind that is indexed by the node.
 var Pod = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// IndexValue is what an object is found by.
+// IndexValue returns the index value of an object.
 func IndexValue(o corpus.Object) string {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -39,7 +40,7 @@ func IndexValue(o corpus.Object) string {
 	return o.GetLabels()[AppLabel]
 }
 
-// Blank is an empty object of the kind, as it is held.
+// Blank returns an empty object of the kind, in the held form.
 func (o Options) Blank() corpus.Object {
 	switch o.View {
 	case Metadata:
@@ -53,12 +54,12 @@ func (o Options) Blank() corpus.Object {
 	}
 	typed, err := corpus.Scheme.New(o.Resource.GVK)
 	if err != nil {
-		panic(err) // was asked for before
+		panic(err) // the scheme was checked before
 	}
 	return typed.(corpus.Object)
 }
 
-// check reports what cannot be held.
+// check reports options that no contender can satisfy.
 func (o Options) check() error {
 	switch o.View {
 	case Typed:
@@ -72,7 +73,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Mapper knows the one kind, so that nobody has to ask the server.
+// Mapper returns a mapper for the one kind, so that contenders need no discovery.
 func (o Options) Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	scope := meta.RESTScopeRoot

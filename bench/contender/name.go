@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// View is how objects are held.
+// View is the form in which objects are held.
 type View string
 
-// The views, as they are named in contenders and on the command line.
+// These are the views, by their names in contenders and on the command line.
 const (
 	Typed        View = "typed"
 	Unstructured View = "unstructured"
 	Metadata     View = "metadata"
 )
 
-// Name says which contender is meant: "client-go", or with a view and settings of its own,
+// Name identifies a contender: "client-go", or with a view and settings,
 // "controller-runtime-metadata-best".
 type Name struct {
 	Library string
-	// View is empty for the one that all contenders have unless it is said.
+	// View is empty for the view of the whole run.
 	View View
 	Best bool
 }
 
-// Libraries that are compared.
+// These are the compared libraries.
 const (
 	Flyball           = "flyball"
 	ClientGo          = "client-go"
 	ControllerRuntime = "controller-runtime"
 )
 
-// Libraries are all of them, in the order of the results.
+// Libraries returns all of them, in the order of the results.
 func Libraries() []string { return []string{Flyball, ClientGo, ControllerRuntime} }
 
-// Parse reads a name.
+// Parse parses a name.
 func Parse(name string) (n Name, err error) {
 	rest := name
 	if rest, n.Best = strings.CutSuffix(rest, "-best"); n.Best && rest == "" {
@@ -53,10 +53,10 @@ func Parse(name string) (n Name, err error) {
 	return n, nil
 }
 
-// Plain reports whether the name is that of a library and nothing else.
+// Plain reports whether the name is only that of a library.
 func (n Name) Plain() bool { return n.View == "" && !n.Best }
 
-// of puts the view and settings of the name in the place of those of the options.
+// of replaces the view and settings of the options by those of the name.
 func (n Name) of(o Options) Options {
 	if n.View != "" {
 		o.View = n.View

@@ -4,10 +4,10 @@ import "github.com/flyball-io/flyball/object"
 
 // Queue is a work queue.
 type Queue interface {
-	// Add queues a key, at a low priority where the queue has any.
+	// Add queues a key, at a low priority if the queue has priorities.
 	Add(key object.Key, low bool)
-	// Take gets so many keys, one after the other, and is done with each before it has the next: as
-	// a worker of the library does. It blocks while there is none.
+	// Take gets n keys one after the other, and finishes each before it gets the next, like a
+	// worker of the library. It blocks while the queue is empty.
 	Take(n int)
 }
 

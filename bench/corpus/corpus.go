@@ -1,11 +1,11 @@
-// Package corpus makes objects for benchmarks, as a cluster would hold them, from a seed: the same
-// seed makes the same bytes.
+// Package corpus makes objects for benchmarks, like those of a cluster, from a seed. The same seed
+// makes the same bytes.
 //
 //	Spec{Kind: "pods", Objects: 100_000, Owners: 50} ── At(i), or Changed(i, n) ──► an object
 //
-// An object is a function of the seed, its number and how often it has changed, so nothing is kept:
-// a corpus of a million objects costs what one does. A Recording is a corpus, too: objects of a
-// real cluster, from a file.
+// An object is a function of the seed, its number and the number of its changes. Nothing is stored:
+// a corpus of a million objects costs as much as one of a single object. A Recording is a corpus,
+// too: objects of a real cluster, from a file.
 package corpus
 
 import (
@@ -19,52 +19,52 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Corpus is objects of one kind, and how each changes. It is read only and may be used from any
-// goroutine.
+// Corpus is a number of objects of one kind, and their changes. It is immutable and safe for
+// concurrent use.
 type Corpus interface {
-	// ID tells a corpus from every other one: the same ID means the same bytes.
+	// ID identifies a corpus: the same ID means the same bytes.
 	ID() string
-	// Resource is what the objects are.
+	// Resource returns the kind of the objects.
 	Resource() Resource
-	// Len is how many there are.
+	// Len returns the number of objects.
 	Len() int
-	// At is the object i of the first list, whose resourceVersion is FirstVersion+i, and Changed
-	// the same object after n changes. What they return belongs to the caller.
+	// At returns object i of the first list, with the resourceVersion FirstVersion+i. Changed
+	// returns the same object after n changes. The caller owns the results.
 	At(i int) Object
 	Changed(i, n int) Object
 }
 
-// Resource is a kind, and how a server names it.
+// Resource is a kind, and its name in URLs.
 type Resource struct {
 	GVK        schema.GroupVersionKind
 	GVR        schema.GroupVersionResource
 	Namespaced bool
 }
 
-// Object is what a corpus is made of.
+// Object is an object of a corpus.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Version is the resourceVersion of a whole corpus, when nothing has changed yet.
+// Version returns the resourceVersion of a whole corpus before the first change.
 func Version(c Corpus) int { return FirstVersion + c.Len() }
 
-// Spec is a corpus that is made up: it says which objects there are. Objects, Owners and Seed are numbers; zero Owners: 50.
+// Spec is a generated corpus. Its fields say which objects it has. Zero Owners means 50.
 type Spec struct {
 	// Kind is one of Kinds.
 	Kind string
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int
-	// Owners is among how many owners they are shared out, in equal parts.
+	// Owners is the number of owners, each with an equal part of the objects.
 	Owners int
-	// ManagedFields says that the objects carry them.
+	// ManagedFields says that the objects have managedFields.
 	ManagedFields bool
-	// Seed of all that is random.
+	// Seed is the seed of all random values.
 	Seed uint64
 }
 
-// kind is how the objects of one kind are made.
+// kind makes the objects of one kind.
 type kind struct {
 	gvk      schema.GroupVersionKind
 	resource string
@@ -82,7 +82,7 @@ var kinds = map[string]kind{
 	"widgets":     {widgets.WithKind("Widget"), "widgets", false, widget},
 }
 
-// Kinds are the kinds that there are corpora of.
+// Kinds returns the kinds with a corpus.
 func Kinds() []string {
 	var all []string
 	for name := range kinds {
@@ -92,7 +92,7 @@ func Kinds() []string {
 	return all
 }
 
-// Check reports what cannot be in a spec, by the name of the field.
+// Check reports an invalid field by its name.
 func (s Spec) Check() error {
 	switch {
 	case kinds[s.Kind].make == nil:
@@ -116,10 +116,10 @@ func (s Spec) Resource() Resource { return Resource{s.GVK(), s.GVR(), s.Namespac
 // Len implements Corpus.
 func (s Spec) Len() int { return s.Objects }
 
-// GVK is the kind of the objects.
+// GVK returns the kind of the objects.
 func (s Spec) GVK() schema.GroupVersionKind { return kinds[s.Kind].gvk }
 
-// GVR is the resource that serves them.
+// GVR returns the resource of the objects.
 func (s Spec) GVR() schema.GroupVersionResource {
 	k := kinds[s.Kind]
 	return k.gvk.GroupVersion().WithResource(k.resource)
@@ -128,14 +128,14 @@ func (s Spec) GVR() schema.GroupVersionResource {
 // Namespaced reports whether the objects have a namespace.
 func (s Spec) Namespaced() bool { return !kinds[s.Kind].global }
 
-// FirstVersion is the resourceVersion of the first object; that of the object i is FirstVersion+i.
+// FirstVersion is the resourceVersion of the first object. Object i has FirstVersion+i.
 const FirstVersion = 1_000_000
 
-// At is the object i, as it is in the first list.
+// At returns object i, as it is in the first list.
 func (s Spec) At(i int) Object { return s.Changed(i, 0) }
 
-// Changed is the object i after it has changed n times. Its resourceVersion is that of the first
-// list: a change has to be given one.
+// Changed returns object i after n changes. Its resourceVersion is that of the first list: the
+// caller sets that of a change.
 func (s Spec) Changed(i, n int) Object {
 	g := &maker{spec: s, i: i, n: n, owner: i * s.owners() / max(s.Objects, 1)}
 	g.r = rand.New(rand.NewPCG(s.Seed, uint64(i)<<20))
@@ -155,18 +155,18 @@ func (s Spec) owners() int {
 	return min(s.Owners, max(s.Objects, 1))
 }
 
-// maker is what one object is made from.
+// maker holds the inputs of one object.
 type maker struct {
 	spec   Spec
-	i, n   int        // which object, and how often it has changed
-	owner  int        // which of the owners
+	i, n   int        // number of the object, and of its changes
+	owner  int        // number of the owner
 	r      *rand.Rand // differs for each object
 	shared *rand.Rand // the same for all objects of an owner
 }
 
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
-// word is n random letters as the API server appends them to generated names.
+// word returns n random letters, as the API server appends them to generated names.
 func word(r *rand.Rand, n int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -187,5 +187,5 @@ func uid(r *rand.Rand) string {
 	return hex(r, 8) + "-" + hex(r, 4) + "-4" + hex(r, 3) + "-a" + hex(r, 3) + "-" + hex(r, 12)
 }
 
-// namespace of the objects of this owner: there are about 20 owners in each.
+// namespace returns the namespace of the owner's objects. Each has about 20 owners.
 func (g *maker) namespace() string { return fmt.Sprintf("team-%03d", g.owner/20) }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The same seed makes the same bytes, every object has a name of its own, and a change changes it.
+// The same seed makes the same bytes, every object has a unique name, and a change changes it.
 func TestCorpora(t *testing.T) {
 	for _, kind := range Kinds() {
 		s := Spec{Kind: kind, Objects: 60, ManagedFields: true, Seed: 7}
@@ -39,7 +39,7 @@ func TestCorpora(t *testing.T) {
 	}
 }
 
-// The Pods are as large as those that the goals are about.
+// The Pods have the size that the goals assume.
 func TestPodSize(t *testing.T) {
 	for _, c := range []struct {
 		managed  bool
@@ -61,7 +61,7 @@ func encode(t *testing.T, o Object) []byte {
 	return b
 }
 
-// What was recorded comes back, but the data of Secrets does not; and it changes.
+// A recording is read back, without the data of Secrets, and its objects change.
 func TestRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")
 	f, err := os.Create(file)

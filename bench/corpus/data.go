@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bytes are 0.1 to 900 kB, most of them small: the sizes of three quarters are below 4 kB.
+// size returns 0.1 to 900 kB, mostly small sizes: three quarters are below 4 kB.
 func (g *maker) size() int {
 	switch p := g.r.IntN(1000); {
 	case p < 750:
@@ -23,7 +23,7 @@ func (g *maker) size() int {
 	return 244_000 + g.r.IntN(656_000)
 }
 
-// text of about n bytes, such as people write in files of configuration: no two objects alike.
+// text returns about n bytes of text as in configuration files. No two objects have the same.
 func (g *maker) text(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
@@ -32,7 +32,7 @@ func (g *maker) text(n int) string {
 	return b.String()
 }
 
-// random are n bytes that nothing makes smaller.
+// random returns n incompressible bytes.
 func (g *maker) random(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// start is when the cluster of the corpus was made.
+// start is the creation time of the corpus's cluster.
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// at is a time that differs for each object, in whole seconds as the API has them.
+// at returns a time that differs for each object, in whole seconds as in the API.
 func (g *maker) at(plus time.Duration) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(g.i%90_000)*time.Second + plus).Truncate(time.Second))
 }
 
-// meta is the metadata of an object that the owner's controller made.
+// meta returns the metadata of an object made by the owner's controller.
 func (g *maker) meta(app string, owner *metav1.OwnerReference) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%s", app, word(g.r, 5)), Namespace: g.namespace(), UID: types.UID(uid(g.r)),
 		CreationTimestamp: g.at(0), Generation: 1,
 		Labels: map[string]string{"app.kubernetes.io/name": app, "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/managed-by": "deployer"},
 	}
-	// Two random suffixes may be equal: the number makes the name the object's own.
+	// Random suffixes may collide, so the number makes the name unique.
 	m.Name = fmt.Sprintf("%s-%s%d", app, word(g.r, 3), g.i)
 	if owner != nil {
 		m.OwnerReferences = []metav1.OwnerReference{*owner}
@@ -32,10 +32,10 @@ func (g *maker) meta(app string, owner *metav1.OwnerReference) metav1.ObjectMeta
 	return m
 }
 
-// app is the name of the owner's application.
+// app returns the name of the owner's application.
 func (g *maker) app() string { return fmt.Sprintf("app-%04d", g.owner) }
 
-// replicaSet is the owner of this object.
+// replicaSet returns the owner of this object.
 func (g *maker) replicaSet() (hash string, ref *metav1.OwnerReference) {
 	hash = hex(g.shared, 10)
 	yes := true
@@ -44,12 +44,12 @@ func (g *maker) replicaSet() (hash string, ref *metav1.OwnerReference) {
 	}
 }
 
-// managedFields says of every field of the object that somebody set it: the controller that made
-// the object all but the status, the one that runs it the status.
+// managedFields assigns every field of the object to a manager: the status to the program that runs
+// the object, all else to the controller that made it.
 func (g *maker) managedFields(o Object) []metav1.ManagedFieldsEntry {
 	raw, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // an object of ours
+		panic(err) // an object of this package
 	}
 	var all map[string]any
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -92,7 +92,7 @@ func (g *maker) managedFields(o Object) []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// fieldSet is the set of the fields of a value in the form of FieldsV1.
+// fieldSet returns the fields of a value in the form of FieldsV1.
 func fieldSet(v any) map[string]any {
 	set := map[string]any{}
 	switch v := v.(type) {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A recording is a gzip file of JSON, a value on each line: for each kind a section, and then as
-// many objects as it says.
+// section begins the objects of one kind in a recording. A recording is a gzip file of JSON with a
+// value on each line: for each kind a section, and then its objects.
 type section struct {
 	Format   string   `json:"format"` // recordingFormat
 	Resource Resource `json:"resource"`
@@ -27,7 +27,7 @@ type section struct {
 
 const recordingFormat = "flyball-recording-1"
 
-// Recorder writes a recording. Its methods must not be called at once.
+// Recorder writes a recording. Its methods must not be called concurrently.
 type Recorder struct {
 	zip *gzip.Writer
 }
@@ -35,8 +35,8 @@ type Recorder struct {
 // NewRecorder begins a recording.
 func NewRecorder(w io.Writer) *Recorder { return &Recorder{zip: gzip.NewWriter(w)} }
 
-// Add writes all objects of a kind, each as JSON with apiVersion and kind. Of Secrets it writes
-// zeros instead of the data; see Blank.
+// Add writes all objects of a kind, each as JSON with apiVersion and kind. The data of Secrets is
+// replaced by zeros; see Blank.
 func (r *Recorder) Add(res Resource, objects []json.RawMessage) error {
 	enc := json.NewEncoder(r.zip)
 	enc.SetEscapeHTML(false)
@@ -57,18 +57,18 @@ func (r *Recorder) Add(res Resource, objects []json.RawMessage) error {
 	return nil
 }
 
-// Close ends the recording. It does not close the writer below.
+// Close ends the recording. It does not close the underlying writer.
 func (r *Recorder) Close() error { return r.zip.Close() }
 
-// Recording is the objects of one kind of a recording. It implements Corpus.
+// Recording holds the objects of one kind of a recording. It implements Corpus.
 type Recording struct {
 	resource Resource
 	objects  []json.RawMessage
 	id       string
 }
 
-// Load reads one kind of a recording: a resource, with its group if it has one, such as "pods" or
-// "deployments.apps". Empty: the one that has the most bytes.
+// Load reads one kind of a recording. resource is its name, with the group if it has one, such as
+// "pods" or "deployments.apps". Empty means the kind with the most bytes.
 func Load(file, resource string) (*Recording, error) {
 	all, err := read(file)
 	if err != nil {
@@ -85,7 +85,7 @@ func Load(file, resource string) (*Recording, error) {
 	return nil, fmt.Errorf("recording %s: no %q: it has %s", file, resource, strings.Join(names, ", "))
 }
 
-// read is all kinds of which there are objects, those with the most bytes first.
+// read returns all kinds with objects, those with the most bytes first.
 func read(file string) ([]*Recording, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -143,8 +143,8 @@ func (r *Recording) Len() int { return len(r.objects) }
 // At implements Corpus.
 func (r *Recording) At(i int) Object { return r.Changed(i, 0) }
 
-// Changed implements Corpus: an annotation counts the changes. Objects have the Go type that
-// the Scheme has for them, or are unstructured.
+// Changed implements Corpus: an annotation counts the changes. Objects have their Go type from
+// Scheme, or are unstructured.
 func (r *Recording) Changed(i, n int) Object {
 	var o Object = &unstructured.Unstructured{}
 	if typed, err := Scheme.New(r.resource.GVK); err == nil {
@@ -167,8 +167,8 @@ func (r *Recording) Changed(i, n int) Object {
 
 var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// Blank makes the data of a Secret zeros, of about the same length, and drops the annotations: one of
-// them may hold the data, too.
+// Blank replaces the data of a Secret by zeros of about the same length, and removes the
+// annotations, since one of them may contain the data.
 func Blank(raw json.RawMessage) (json.RawMessage, error) {
 	var o map[string]any
 	if err := json.Unmarshal(raw, &o); err != nil {
@@ -188,5 +188,5 @@ func Blank(raw json.RawMessage) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// zeros is base64 of zeros, n letters of it.
+// zeros returns base64 of zeros, n letters long.
 func zeros(n int) string { return strings.Repeat("A", n/4*4) }

@@ -25,7 +25,7 @@ type Widget struct {
 	Status WidgetStatus `json:"status,omitzero"`
 }
 
-// WidgetSpec is what somebody wants of a Widget.
+// WidgetSpec is the desired state of a Widget.
 type WidgetSpec struct {
 	Owner string       `json:"owner"`
 	Size  int64        `json:"size"`
@@ -35,7 +35,7 @@ type WidgetSpec struct {
 	Notes string       `json:"notes,omitempty"`
 }
 
-// WidgetStep is one of its steps.
+// WidgetStep is one step of a Widget.
 type WidgetStep struct {
 	Name           string            `json:"name"`
 	Image          string            `json:"image"`
@@ -46,14 +46,14 @@ type WidgetStep struct {
 	Environment    map[string]string `json:"environment,omitempty"`
 }
 
-// WidgetStatus is how far it is.
+// WidgetStatus is the observed state of a Widget.
 type WidgetStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration"`
 	Runs               int64              `json:"runs"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// WidgetList is a list of them.
+// WidgetList is a list of Widgets.
 type WidgetList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -92,7 +92,7 @@ func (l *WidgetList) DeepCopyObject() runtime.Object {
 
 var widgets = schema.GroupVersion{Group: "bench.example.org", Version: "v1"}
 
-// Scheme knows the Go types of all kinds that there are corpora of. It must not be changed.
+// Scheme has the Go types of all kinds of corpora. It must not be changed.
 var Scheme = func() *runtime.Scheme {
 	s := scheme.New()
 	s.AddKnownTypes(widgets, &Widget{}, &WidgetList{})
@@ -100,7 +100,7 @@ var Scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// widget is a custom resource of about 10 kB.
+// widget returns a custom resource of about 10 kB.
 func widget(g *maker) Object {
 	var steps []any
 	for i := range 16 {

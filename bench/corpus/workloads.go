@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// nodes is how many machines the Pods run on.
+// nodes is the number of machines that run the Pods.
 const nodes = 1000
 
-// template is the Pod of an owner: all its Pods are alike.
+// template returns the Pod spec of an owner, which all its Pods share.
 func (g *maker) template() corev1.PodSpec {
 	r, app := g.shared, g.app()
 	grace, expiry := int64(30), int64(3607)
@@ -125,7 +125,7 @@ func node(g *maker) Object {
 	for _, t := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady} {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: t, Status: corev1.ConditionFalse, Reason: "KubeletHas", Message: "kubelet has sufficient of it", LastHeartbeatTime: g.at(time.Duration(g.n) * 5 * time.Minute), LastTransitionTime: g.at(0)})
 	}
-	for range 40 { // images that most nodes have, in an order of its own
+	for range 40 { // images that most nodes have, in a random order
 		k := g.r.IntN(60)
 		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("registry.example.org/shop/image-%02d:v1", k), fmt.Sprintf("registry.example.org/shop/image-%02d@sha256:%064x", k, k*7919)}, SizeBytes: int64(10_000_000 + k*1_000_003)})
 	}

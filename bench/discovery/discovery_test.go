@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { planetest.Main(m) }
 
-// A real control plane, with custom resources in several versions.
+// Both agree on a real control plane, with custom resources in several versions.
 func TestSameOfControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -29,10 +29,10 @@ func TestSameOfControlPlane(t *testing.T) {
 	crds := []manifest.Object{
 		definition("discovery.test", "Widget", "widgets", "Namespaced", "v1", "v2beta1"),
 		definition("discovery.test", "Policy", "policies", "Cluster", "v1alpha1"),
-		definition("more.discovery.test", "Widget", "widgets", "Cluster", "v3"), // the name of another group's
+		definition("more.discovery.test", "Widget", "widgets", "Cluster", "v3"), // the name is also used in another group
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // only what hangs takes so long
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // only a hanging test takes so long
 		defer cancel()
 		if err := manifest.Delete(ctx, c, crds, manifest.Hooks{}); err != nil {
 			t.Error(err)
@@ -53,7 +53,7 @@ func TestSameOfControlPlane(t *testing.T) {
 	}
 }
 
-// plain asks for nothing but the documents that every server has.
+// plain requests only the documents that every server has.
 func plain(cfg *rest.Config) *rest.Config {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &accepting{next} })
 	return cfg
@@ -67,7 +67,7 @@ func (a *accepting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets a client that is closed find the transport beneath.
+// WrappedRoundTripper lets the close of a client find the underlying transport.
 func (a *accepting) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 func definition(group, kind, plural, scope string, versions ...string) *unstructured.Unstructured {
@@ -89,8 +89,8 @@ func definition(group, kind, plural, scope string, versions ...string) *unstruct
 	}}
 }
 
-// What a seed makes: kinds that take each other's names, versions that are stale or do not answer,
-// in all forms in which a server may tell.
+// Both agree on what a seed makes: kinds with the same names, versions that are stale or do not
+// answer, in all forms of discovery.
 func TestSameOfSeeds(t *testing.T) {
 	seeds := uint64(10)
 	if os.Getenv("FLYBALL_LONG") != "" {

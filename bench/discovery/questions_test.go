@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// ours is the mapper of a client as programs have it.
+// ours returns the mapper of a Flyball client.
 func ours(t *testing.T, cfg *rest.Config) meta.RESTMapper {
 	t.Helper()
 	c, err := client.New(cfg, client.Options{})
@@ -28,7 +28,7 @@ func ours(t *testing.T, cfg *rest.Config) meta.RESTMapper {
 	return c.Mapper()
 }
 
-// theirs is what client-go makes of its own discovery.
+// theirs returns the mapper that client-go makes of its own discovery.
 func theirs(t *testing.T, cfg *rest.Config) (meta.RESTMapper, []*restmapper.APIGroupResources) {
 	t.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
@@ -42,7 +42,7 @@ func theirs(t *testing.T, cfg *rest.Config) (meta.RESTMapper, []*restmapper.APIG
 	return restmapper.NewDiscoveryRESTMapper(groups), groups
 }
 
-// words are what questions are made of.
+// words are the parts of questions.
 type words struct{ groups, versions, kinds, resources map[string]bool }
 
 func newWords() words {
@@ -62,7 +62,7 @@ func newWords() words {
 	return n
 }
 
-// of adds what a server has, and what one might take for it.
+// of adds the words that a server has, and similar ones.
 func (n words) of(groups ...*restmapper.APIGroupResources) words {
 	for _, g := range groups {
 		n.groups[g.Group.Name] = true
@@ -81,7 +81,7 @@ func (n words) of(groups ...*restmapper.APIGroupResources) words {
 	return n
 }
 
-// same asks both all questions that can be made of the words.
+// same asks both mappers all questions made of the words.
 func (n words) same(t *testing.T, ours, theirs meta.RESTMapper) {
 	t.Helper()
 	groups, versions := slices.Sorted(maps.Keys(n.groups)), slices.Sorted(maps.Keys(n.versions))

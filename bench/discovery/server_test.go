@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// server answers discovery with what was drawn, without a network.
+// server answers discovery with generated groups, without a network.
 type server struct {
 	groups            []metav1.APIGroup // the first is the core group
 	resources         map[string][]metav1.APIResource
@@ -58,10 +58,10 @@ func newServer(r *rand.Rand) *server {
 	return s
 }
 
-// names are those of the resources of a group version, singular and plural, with the plural.
+// names maps the names of a group version's resources, singular and plural, to the plural.
 type names map[string]string
 
-// add refuses a resource that shares a name with another: then client-go answers by chance.
+// add rejects a resource that shares a name with another, since client-go's answer is then random.
 func (n names) add(r metav1.APIResource) bool {
 	if strings.Contains(r.Name, "/") {
 		return true
@@ -113,7 +113,7 @@ func (s *server) String() string {
 	return b.String()
 }
 
-// CloseIdleConnections is what clients ask of a transport when they are closed.
+// CloseIdleConnections is called when a client is closed.
 func (s *server) CloseIdleConnections() {}
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -142,7 +142,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// whole is the aggregated form.
+// whole answers in the aggregated form.
 func (s *server) whole(w http.ResponseWriter, groups []metav1.APIGroup) {
 	var l apidiscovery.APIGroupDiscoveryList
 	for _, g := range groups {
@@ -162,7 +162,7 @@ func (s *server) whole(w http.ResponseWriter, groups []metav1.APIGroup) {
 	write(w, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", l)
 }
 
-// aggregated is a resource, with a subresource.
+// aggregated returns a resource, with a subresource.
 func aggregated(r metav1.APIResource) apidiscovery.APIResourceDiscovery {
 	d := apidiscovery.APIResourceDiscovery{
 		Resource: r.Name, SingularResource: r.SingularName, Scope: apidiscovery.ScopeCluster, Verbs: r.Verbs,

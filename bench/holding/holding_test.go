@@ -1,4 +1,4 @@
-// Package holding is what a store alone costs: records, templates, indexes.
+// Package holding measures the store alone: records, templates, indexes.
 package holding
 
 import (
@@ -37,7 +37,7 @@ func samples() []sample {
 	return all
 }
 
-// raw is an object as it comes.
+// raw returns an object as it arrives.
 func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
 	o := s.spec.Changed(i, change)
 	if change > 0 {
@@ -77,7 +77,8 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkList puts a whole first list into a store, per object, and says what it holds then.
+// BenchmarkList puts a whole first list into a store, per object, and reports the memory of the
+// store.
 func BenchmarkList(b *testing.B) {
 	for _, s := range samples() {
 		b.Run(s.name, func(b *testing.B) {
@@ -116,8 +117,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate is one change of an object, from its bytes to the change that is told, in commits
-// of different sizes.
+// BenchmarkUpdate measures one change of an object, from its bytes to the reported change, in
+// commits of different sizes.
 func BenchmarkUpdate(b *testing.B) {
 	s := samples()[0]
 	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}

@@ -6,8 +6,8 @@ import (
 	"github.com/flyball-io/flyball/bench/contend"
 )
 
-// blocking is how memory grows when a handler blocks, while others go on: the last of them has
-// handled all events.
+// blocking measures the growth of memory while one handler blocks and the others go on. The last
+// handler handles all events.
 var blocking = stage{
 	name: "blocked", help: "a handler that blocks while events arrive", own: true,
 	cases:  []caseOf{{"growth while a handler is blocked", "MB"}},

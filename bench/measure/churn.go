@@ -2,8 +2,7 @@ package measure
 
 import "context"
 
-// churning is whether memory stays where it is when every object is deleted and another one made,
-// several times.
+// churning measures whether memory grows when every object is deleted and replaced, several times.
 var churning = stage{
 	name: "churn", help: "every object deleted and another one made, several times", own: true,
 	cases: []caseOf{{"retained after churn, of that after the first sync", "×"}},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// deleting is how much of its memory the process gives back when most of the objects go.
+// deleting measures how much memory the process returns after most objects are deleted.
 var deleting = stage{
 	name: "delete", help: "memory given back after 90 % of the objects are deleted", own: true,
 	cases: []caseOf{{"memory after deleting 90 %, of the peak", "%"}},

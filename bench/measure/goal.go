@@ -9,21 +9,21 @@ import (
 	"github.com/flyball-io/flyball/bench/replay"
 )
 
-// goal is what a case has to reach: a ratio, of Flyball's figure to that of a peer, or a figure of
-// Flyball's itself.
+// goal is the target of a case: a ratio of Flyball's figure to that of a peer, or a bound of
+// Flyball's figure.
 type goal struct {
 	cases string
 	when  func(Setup) bool
-	// to are the peers; nil: Flyball's own figure is judged.
+	// to are the peers; nil means Flyball's own figure.
 	to []string
-	// most is what the ratio, or the figure, may be; least is what it has to be, if most is zero.
+	// most is the upper bound of the ratio or figure. If most is zero, least is the lower bound.
 	most, least float64
 	unit        string // of a figure
 }
 
 var both = []string{contender.ClientGo, contender.ControllerRuntime}
 
-// goals as the design has them. Several may be about one case: all have to be met.
+// goals are those of the design. Several may apply to one case; all have to be met.
 var goals = []goal{
 	{cases: "retained per object", when: and(pods, manyOwners(false)), to: both, most: 1. / 30},
 	{cases: "retained per object", when: and(pods, manyOwners(true)), to: both, most: 1. / 20},
@@ -73,7 +73,7 @@ func and(a, b func(Setup) bool) func(Setup) bool {
 	return func(s Setup) bool { return a(s) && b(s) }
 }
 
-// String is the goal for people; who is judged is said where it is not both peers.
+// String returns the goal for people. It names the peer unless the goal is for both.
 func (g goal) String() string {
 	text, v := "≤ ", g.most
 	if g.most == 0 {
@@ -89,12 +89,12 @@ func (g goal) String() string {
 	return text
 }
 
-// short is how a contender is called in narrow columns.
+// short returns the name of a contender for narrow columns.
 func short(name string) string {
 	return map[string]string{contender.ClientGo: "CG", contender.ControllerRuntime: "CR", "controller-runtime-metadata": "CR-metadata"}[name]
 }
 
-// met reports whether a case reaches the goal, if there are figures to judge it by.
+// met reports whether a case reaches the goal. known is false without figures.
 func (g goal) met(c *Case) (met, known bool) {
 	values := []float64{}
 	own := c.of(contender.Flyball)
@@ -118,7 +118,7 @@ func (g goal) met(c *Case) (met, known bool) {
 	return met, len(values) > 0
 }
 
-// ratio is a part as a fraction, a multiple as a number.
+// ratio formats parts as fractions and multiples as numbers.
 func ratio(v float64) string {
 	switch inverse := 1 / v; {
 	case v <= 0 || math.IsInf(v, 0) || math.IsNaN(v):
@@ -138,7 +138,7 @@ func trim(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// figure has three digits that count.
+// figure formats a number with three significant digits.
 func figure(v float64) string {
 	switch {
 	case v == math.Trunc(v) || v >= 100 || v <= -100:

@@ -8,10 +8,10 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// of makes the figures of one case.
+// of returns the figures of one case.
 func of(name string, f float64) *figures { return &figures{values: map[string]float64{name: f}} }
 
-// Goals are judged by the peers that they name, and all of a case have to be met.
+// Goals apply to the peers that they name, and all goals of a case have to be met.
 func TestGoals(t *testing.T) {
 	pods, err := Defaults().Check()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// Every goal is about a case that there is.
+// Every goal applies to an existing case.
 func TestGoalsOfCases(t *testing.T) {
 	r := newResults(Defaults())
 	for _, g := range goals {
@@ -89,7 +89,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Columns are as wide as what is in them, and no line ends in spaces.
+// Columns are as wide as their contents, and no line ends in spaces.
 func TestColumns(t *testing.T) {
 	var b strings.Builder
 	if err := columns(&b, [][]string{{"case", "flyball"}, {"a long name", "1"}}); err != nil {

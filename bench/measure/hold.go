@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/bench/contend"
 )
 
-// holding is what it costs to have the objects: a process that lists and watches them, until the
-// contender says that it has synced, then two collections.
+// holding measures the cost of having the objects: a process lists and watches them until the
+// contender has synced, and then runs two collections.
 var holding = stage{
 	name: "hold", help: "what it costs to list and to hold the objects",
 	cases: []caseOf{
@@ -36,7 +36,7 @@ var holding = stage{
 		n.set("allocations until synced", float64(synced.Usage.Allocs-n.idle.Allocs))
 		n.set("collector's CPU until synced", synced.Usage.GCCPU-n.idle.GCCPU)
 		n.setPeak("peak memory until synced", synced.Usage.Peak)
-		if _, err := n.process.ask("settled"); err != nil { // telling the handler makes garbage
+		if _, err := n.process.ask("settled"); err != nil { // the calls of the handler make garbage
 			return err
 		}
 		retained, err := n.process.ask("retained")
@@ -50,7 +50,7 @@ var holding = stage{
 	},
 }
 
-// forced is what a collection costs, the middle of five.
+// forced measures a collection, as the median of five.
 func (n *session) forced(before contend.Usage) error {
 	var all []float64
 	for range 5 {
@@ -66,7 +66,7 @@ func (n *session) forced(before contend.Usage) error {
 	return nil
 }
 
-// beginningToEnd is the peak of all that was done in the process.
+// beginningToEnd is the peak over the whole life of the process.
 func (n *session) beginningToEnd() error {
 	r, err := n.process.ask("usage")
 	if err != nil {

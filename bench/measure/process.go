@@ -14,10 +14,10 @@ import (
 	"github.com/flyball-io/flyball/bench/contend"
 )
 
-// patience is how long an answer may take.
+// patience is the timeout for an answer.
 const patience = 15 * time.Minute
 
-// process is a contender's, as Run sees it.
+// process is a contender's process, as Run sees it.
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -25,8 +25,8 @@ type process struct {
 	answers *json.Decoder
 }
 
-// start begins the program of a contender. It ends with ctx, and when its input is closed, so also
-// when this process ends, however that may be.
+// start starts the program of a contender. It ends with ctx, and when its input is closed, which is
+// also the case when this process ends in any way.
 func start(ctx context.Context, program string, j contend.Job) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, program)}
 	p.cmd.Stderr = os.Stderr
@@ -44,7 +44,7 @@ func start(ctx context.Context, program string, j contend.Job) (*process, error)
 	return p, p.out.Encode(j)
 }
 
-// ask gives a command and waits for the answer.
+// ask sends a command and waits for the answer.
 func (p *process) ask(format string, args ...any) (r contend.Report, err error) {
 	command := fmt.Sprintf(format, args...)
 	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
@@ -65,7 +65,7 @@ func (p *process) ask(format string, args ...any) (r contend.Report, err error) 
 	return r, nil
 }
 
-// end ends the process and waits for that.
+// end ends the process and waits for its end.
 func (p *process) end() error {
 	p.in.Close()
 	return p.cmd.Wait()

@@ -17,16 +17,16 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
-// source is where the programs are: one for each library, in a folder of its name.
+// source is the import path of the programs: one for each library, in a folder with its name.
 const source = "github.com/flyball-io/flyball/bench/programs/"
 
-// Programs are those of contenders. Each has one library, so that a process is as large as that of
-// somebody who uses it.
+// Programs are the contenders' programs. Each has one library, so that a process is as large as
+// that of a user.
 type Programs struct{ dir string }
 
-// Build builds the programs of contenders, by the names that Setup has, as go run would: with the go
-// command, from the folder that this process is in, which has to be inside the module. log is told
-// what is being done; nil: nobody is. Remove what it returns.
+// Build builds the programs of contenders, by their names in Setup, as go run would. It runs the go
+// command in the working directory, which must be inside the module. log receives progress; nil
+// means no output. The caller must call Remove.
 func Build(ctx context.Context, contenders []string, log func(format string, args ...any)) (*Programs, error) {
 	var libraries, packages []string
 	for _, full := range contenders {
@@ -60,19 +60,19 @@ func Build(ctx context.Context, contenders []string, log func(format string, arg
 	return p, nil
 }
 
-// Remove removes the programs: none of them may be running any more.
+// Remove removes the programs. None of them may be running.
 func (p *Programs) Remove() error { return os.RemoveAll(p.dir) }
 
-// of is the file of a contender's program.
+// of returns the file of a contender's program.
 func (p *Programs) of(n contender.Name) string { return filepath.Join(p.dir, n.Library) }
 
-// racing reports whether this process looks for data races: then contenders do, too.
+// racing reports whether this process runs with the race detector. Its contenders then do, too.
 func racing() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// run runs the go command. What it complains about is in the error.
+// run runs the go command. The error has its output.
 func run(ctx context.Context, command string, args []string) error {
 	c := exec.CommandContext(ctx, command, args...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // it ends the compilers, too

@@ -10,7 +10,7 @@ import (
 	_ "github.com/flyball-io/flyball/bench/programs"
 )
 
-// Programs are there until they are removed, one for each library.
+// There is one program for each library, until Remove.
 func TestBuild(t *testing.T) {
 	var said string
 	p, err := Build(t.Context(), []string{"flyball", "flyball-typed", "flyball-metadata-best"}, func(format string, args ...any) { said += format })
@@ -29,7 +29,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Who cannot build them is told what to do.
+// A failed build says what to do.
 func TestBuildNowhere(t *testing.T) {
 	all := contender.Libraries()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestBuildNowhere(t *testing.T) {
 	}
 }
 
-// A program ends when its input does, and takes the jobs of its own library only.
+// A program ends with its input, and accepts only jobs of its own library.
 func TestAnotherLibrary(t *testing.T) {
 	p, err := Build(t.Context(), []string{"flyball"}, nil)
 	if err != nil {

@@ -3,16 +3,16 @@ package measure
 import "context"
 
 const (
-	// addOne is CPU time, which others on the machine change less than the time that passes.
+	// addOne is CPU time, which depends less on other programs than elapsed time.
 	addOne = "work queue: Add, Get, Done"
-	// addMany is the same with as many keys at a time as a controller of Flyball's adds of a first
-	// list. Who has no such call has to add one after the other here, too.
+	// addMany is the same with as many keys at a time as a controller of Flyball adds for a first
+	// list. A queue without such a call adds them one after the other.
 	addMany  = "work queue: AddAll of 256, Get, Done"
 	together = 256
 )
 
-// queueing is the work queue alone: so many different keys of objects, half of them at a low
-// priority, are added, then handed out and done with. No objects are held.
+// queueing measures the work queue alone. It adds different keys of objects, half of them at a low
+// priority, and then gets and finishes them. No objects are held.
 var queueing = stage{
 	name: "queue", help: "the work queue: CPU for different keys through Add, Get and Done, with priorities", own: true,
 	cases: []caseOf{{addOne, "ns"}, {addMany, "ns"}},

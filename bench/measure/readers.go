@@ -14,11 +14,11 @@ const (
 	readersBurst = 250    // of them happen at once
 )
 
-// contending is one goroutine that reads at full speed while the objects that it reads change: a Get,
-// a header and a list of twenty by the index, in turn. After each it computes for as long as such a
-// read takes, without memory or locks: what delays that is the scheduler and the machine, and delays
-// reads as often. The system says besides which reads kept their core: it was not taken away from them,
-// and they did not leave it to wait.
+// contending is one goroutine that reads at full speed while the objects that it reads change: in
+// turn a Get, a header and a list of twenty by the index. After each read it computes for as long
+// as such a read takes, without memory or locks. Only the scheduler and the machine delay that, as
+// often as they delay reads. The system also reports which reads kept their core: they were neither
+// preempted nor waiting.
 var contending = stage{
 	name: "readers", help: "reads at full speed beside 50,000 events a second",
 	cases: []caseOf{

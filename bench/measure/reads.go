@@ -6,8 +6,8 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
-// reading is what reads cost, of objects from all over the corpus. Lists are counted for each
-// hundred objects that they return. What has no read of headers or projections has to read objects.
+// reading measures reads of objects from all over the corpus. Lists are counted per hundred objects
+// returned. A contender without reads of headers or projections reads objects.
 var reading = stage{
 	name: "reads", help: "reads whose results may be changed, of headers, and of a few fields",
 	cases: []caseOf{

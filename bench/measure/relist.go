@@ -2,9 +2,9 @@ package measure
 
 import "context"
 
-// relisting is what it costs that the server has forgotten what the contender has seen: the last
-// object changes unseen, the watch ends, the next one begins with a 410. It ends when a change has
-// been handled that came over the new watch, and so after everything that the list has brought.
+// relisting measures a relist after the server has lost its history. The last object changes
+// unseen, the watch ends, and the next one begins with a 410. The case ends when a change on the
+// new watch has been handled, and thus after everything from the list.
 var relisting = stage{
 	name: "relist", help: "a list after a 410",
 	cases: []caseOf{

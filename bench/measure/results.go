@@ -9,19 +9,19 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
-// Results are what a run has measured.
+// Results are the figures of a run.
 type Results struct {
-	// Machine is what it was measured on, Run what was measured, for people.
+	// Machine describes the machine and Run the setup, for people.
 	Machine string `json:"machine"`
 	Run     string `json:"run"`
-	// Objects is how many there were, WireBytes how many bytes of them the server had.
+	// Objects is the number of objects, WireBytes their bytes on the server.
 	Objects   int `json:"objects"`
 	WireBytes int `json:"wire_bytes"`
-	// Cases in their order.
+	// Cases are in order.
 	Cases []*Case `json:"cases"`
 }
 
-// Case is one figure of each contender. What was not measured is nil.
+// Case is one figure of each contender. A figure that was not measured is nil.
 type Case struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
@@ -33,10 +33,10 @@ type Case struct {
 	RatioClientGo          *float64 `json:"ratio_client_go"`
 	RatioControllerRuntime *float64 `json:"ratio_controller_runtime"`
 
-	// Goal is what has to be reached, for people, and Met whether it is; nil: it cannot be judged.
+	// Goal is the target, for people. Met reports whether it is reached; nil means unknown.
 	Goal string `json:"goal,omitempty"`
 	Met  *bool  `json:"met,omitempty"`
-	// OverIdle is, for memory of processes, what is above an idle one of the same program.
+	// OverIdle is the memory of a process above that of an idle one of the same program.
 	OverIdle map[string]float64 `json:"over_idle,omitempty"`
 	// Others are contenders with a view or settings of their own, by name.
 	Others map[string]Other `json:"others,omitempty"`
@@ -60,7 +60,7 @@ func newResults(s Setup) *Results {
 	return r
 }
 
-// String says what a setup measures.
+// String describes a setup.
 func (s Setup) String() string {
 	c := s.corpus()
 	what := fmt.Sprintf("%s %s", thousands(float64(c.Len())), c.Resource().GVR.GroupResource())
@@ -96,7 +96,7 @@ func machine() string {
 	return text
 }
 
-// add puts the figures of a contender beside the others.
+// add adds the figures of a contender.
 func (r *Results) add(name string, f *figures) {
 	for _, c := range r.Cases {
 		if over, ok := f.overIdle[c.Name]; ok {
@@ -125,7 +125,7 @@ func (r *Results) add(name string, f *figures) {
 	}
 }
 
-// judge fills in the ratios, once all figures are there, and what they have to be.
+// judge fills in the ratios and goals, once all figures are there.
 func (r *Results) judge(s Setup) {
 	for _, c := range r.Cases {
 		c.RatioClientGo, c.RatioControllerRuntime = c.ratio(c.ClientGo), c.ratio(c.ControllerRuntime)
@@ -155,7 +155,7 @@ func (c *Case) ratio(peer *float64) *float64 {
 	return &v
 }
 
-// of is the figure of a contender.
+// of returns the figure of a contender.
 func (c *Case) of(name string) *float64 {
 	switch name {
 	case contender.Flyball:
@@ -171,7 +171,7 @@ func (c *Case) of(name string) *float64 {
 	return nil
 }
 
-// Case is the one of that name, or nil.
+// Case returns the case with this name, or nil.
 func (r *Results) Case(name string) *Case {
 	for _, c := range r.Cases {
 		if c.Name == name {

@@ -11,16 +11,16 @@ import (
 	"github.com/flyball-io/flyball/bench/replay"
 )
 
-// stage is a piece of work from which the figures of some cases come.
+// stage is a part of a run. It yields the figures of some cases.
 type stage struct {
 	name, help string
-	// own says that the work needs a process of its own: otherwise it is done in the first one, when
-	// the objects are there and all stages before it are done.
+	// own says that the stage needs its own process. Otherwise it runs in the first process, after
+	// the objects are there and all earlier stages have run.
 	own   bool
 	cases []caseOf
-	// skip says for which contenders it does not make sense. Nil: for none.
+	// skip reports contenders for which the stage makes no sense. Nil means none.
 	skip func(Setup, contender.Name) bool
-	// change of the job of a process of its own. Nil: none.
+	// change changes the job of the stage's own process. Nil means no change.
 	change func(*contend.Job)
 	run    func(ctx context.Context, n *session) error
 }
@@ -28,10 +28,10 @@ type stage struct {
 // caseOf is the name and unit of a case.
 type caseOf struct{ name, unit string }
 
-// stages in their order.
+// stages are in order.
 var stages = []stage{holding, updates, pacing, reading, contending, relisting, pathing, churning, blocking, deleting, queueing}
 
-// Stages are the names of the groups of cases, in their order.
+// Stages returns the names of the groups of cases, in order.
 func Stages() []string {
 	var all []string
 	for _, s := range stages {
@@ -40,7 +40,7 @@ func Stages() []string {
 	return all
 }
 
-// Help is what each of the stages measures, a line each.
+// Help returns a line about each stage.
 func Help() []string {
 	var all []string
 	for _, s := range stages {
@@ -49,11 +49,11 @@ func Help() []string {
 	return all
 }
 
-// wanted reports whether a stage is to be run.
+// wanted reports whether a stage has to run.
 func (s Setup) wanted(name string) bool { return s.Cases == nil || slices.Contains(s.Cases, name) }
 
-// Run measures the contenders, one after another, each with the program of its library. It returns
-// when no process of theirs is left.
+// Run measures the contenders one after another, each with the program of its library. It returns
+// when no process of them is left.
 func Run(ctx context.Context, programs *Programs, s Setup) (*Results, error) {
 	s, err := s.Check()
 	if err != nil {
@@ -78,7 +78,7 @@ func Run(ctx context.Context, programs *Programs, s Setup) (*Results, error) {
 	return r, nil
 }
 
-// measure takes one contender through everything.
+// measure runs one contender through all stages.
 func (s Setup) measure(ctx context.Context, program, full string, name contender.Name) (f *figures, wire int, err error) {
 	_, form := s.of(name)
 	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), replay.Plan{Events: s.changes()}, form, func(done, of int) {
@@ -102,8 +102,8 @@ func (s Setup) measure(ctx context.Context, program, full string, name contender
 	return f, tape.Bytes(), nil
 }
 
-// together runs the stages that share the first process. The first of them is always run: the
-// others need what it has done.
+// together runs the stages that share the first process. The first of them always runs, since the
+// others need its result.
 func (s Setup) together(ctx context.Context, program, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
 	var todo []stage
 	for i, st := range stages {
@@ -128,7 +128,7 @@ func (s Setup) together(ctx context.Context, program, full string, name contende
 	return n.beginningToEnd()
 }
 
-// alone runs a stage in a process of its own.
+// alone runs a stage in its own process.
 func (s Setup) alone(ctx context.Context, st stage, program, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
 	s.Log("%s: %s", full, st.help)
 	n, err := open(ctx, program, s, name, tape, f, st.change)

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// session is one process of a contender, with a server of its own.
+// session is one process of a contender, with its own server.
 type session struct {
 	setup   Setup
 	name    contender.Name
@@ -21,17 +21,17 @@ type session struct {
 	process *process
 	figures *figures
 	idle    contend.Usage // of the process before it holds anything
-	peak    int64         // of RSS, while resetPeak was not called yet
+	peak    int64         // of RSS, before the first resetPeak
 	close   func() error
 }
 
-// figures of one contender, by the names of the cases.
+// figures are those of one contender, by the names of the cases.
 type figures struct {
 	values   map[string]float64
 	overIdle map[string]float64
 }
 
-// open starts the process of a program, and a server. The job may be changed before.
+// open starts the process of a program, and a server. change may change the job first.
 func open(ctx context.Context, program string, s Setup, name contender.Name, tape *replay.Tape, f *figures, change func(*contend.Job)) (*session, error) {
 	n := &session{setup: s, name: name, tape: tape, figures: f, server: replay.NewServer(s.Lists, tape)}
 	h := httptest.NewUnstartedServer(n.server)
@@ -71,7 +71,7 @@ func open(ctx context.Context, program string, s Setup, name contender.Name, tap
 	return n, nil
 }
 
-// job of a contender, without the address of the server.
+// job returns the job of a contender, without the address of the server.
 func (s Setup) job(name contender.Name, tape *replay.Tape) contend.Job {
 	view, _ := s.of(name)
 	c := s.corpus()
@@ -92,10 +92,10 @@ func (s Setup) job(name contender.Name, tape *replay.Tape) contend.Job {
 	return j
 }
 
-// set is a figure of a case.
+// set sets the figure of a case.
 func (n *session) set(name string, v float64) { n.figures.values[name] = v }
 
-// setPeak is the figure of a case that is a peak of RSS, in bytes, and goes above that of an idle
+// setPeak sets a figure that is a peak of RSS in bytes. It also stores the part above an idle
 // process.
 func (n *session) setPeak(name string, bytes int64) {
 	n.set(name, float64(bytes)/1e6)

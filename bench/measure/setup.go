@@ -11,48 +11,48 @@ import (
 	"github.com/flyball-io/flyball/bench/replay"
 )
 
-// Setup is what a run compares. Use Check before Run.
+// Setup configures a run. Use Check before Run.
 type Setup struct {
-	// Spec is the corpus; Recorded is one that takes its place. Nil: none.
+	// Spec is the corpus. Recorded replaces it; nil means none.
 	Spec     corpus.Spec
 	Recorded *corpus.Recording
-	// View is how the objects are held: Go types, unstructured or metadata only. Empty: Go types,
-	// where there are any in k8s.io/api.
+	// View is the form in which objects are held: Go types, unstructured or metadata only. Empty
+	// means Go types, if k8s.io/api has them.
 	View contender.View
-	// Form is json or protobuf. Empty: protobuf, where the view has it.
+	// Form is json or protobuf. Empty means protobuf, if the view has it.
 	Form replay.Form
-	// Lists is how lists are answered. Empty: streaming.
+	// Lists is the way of listing. Empty means streaming.
 	Lists replay.Lists
-	// TLS says that TLS and HTTP/2 are spoken instead of HTTP/1.1.
+	// TLS selects TLS with HTTP/2 instead of plain HTTP/1.1.
 	TLS bool
-	// Best drops managedFields in all contenders, Keep has all keep them.
+	// Best drops managedFields in all contenders, Keep keeps them in all.
 	Best, Keep bool
-	// Contenders by name; see contender.Parse. Those whose name is more than that of a library are
-	// taken through their first process only. Nil: DefaultContenders.
+	// Contenders are names; see contender.Parse. Those with a view or settings run only the stages
+	// of the first process. Nil means DefaultContenders.
 	Contenders []string
-	// Cases by the names of Stages. Nil: all.
+	// Cases are names of Stages. Nil means all.
 	Cases []string
 
-	// Events are how many changes are played flat out, Paced how many at 2,000 a second.
+	// Events is the number of changes at the highest rate, Paced the number at 2,000 a second.
 	Events, Paced int
-	// Blocked is how many events arrive while a handler blocks, on BlockedKeys objects.
+	// Blocked is the number of events while a handler blocks, on BlockedKeys objects.
 	Blocked, BlockedKeys int
 	// Churn is how many times every object is deleted and made again.
 	Churn int
-	// Keys is how many the work queue is given.
+	// Keys is the number of keys for the work queue.
 	Keys int
-	// Settle is how long memory has to go back after objects were deleted.
+	// Settle is the time for memory to be released after objects were deleted.
 	Settle time.Duration
-	// Reading is how long each read is measured, three times.
+	// Reading is the time to measure each read, three times.
 	Reading time.Duration
 
 	// Tapes is the folder of recorded tapes.
 	Tapes string
-	// Log is told what is being done. Nil: nobody is.
+	// Log receives progress. Nil means no output.
 	Log func(format string, args ...any)
 }
 
-// Defaults is a setup with the numbers that the goals are about.
+// Defaults returns a setup with the numbers of the goals.
 func Defaults() Setup {
 	return Setup{
 		Spec:   corpus.Spec{Kind: "pods", Objects: 100_000, Owners: 50, ManagedFields: true, Seed: 1},
@@ -61,7 +61,7 @@ func Defaults() Setup {
 	}
 }
 
-// Check fills in what is empty, and reports what cannot be, by the name of its flag.
+// Check fills in the defaults, and reports an invalid field by the name of its flag.
 func (s Setup) Check() (Setup, error) {
 	if s.Recorded == nil {
 		if err := s.Spec.Check(); err != nil {
@@ -131,8 +131,8 @@ func (s Setup) Check() (Setup, error) {
 	return s, nil
 }
 
-// DefaultContenders are the libraries as they are by default, then those of the peers that hold
-// less.
+// DefaultContenders returns the libraries with their defaults, and then those of the peers that
+// hold less.
 func DefaultContenders() []string {
 	return append(contender.Libraries(), "client-go-best", "controller-runtime-best", "controller-runtime-metadata")
 }
@@ -144,7 +144,7 @@ func (s Setup) corpus() corpus.Corpus {
 	return s.Spec
 }
 
-// changes is how many have to be on the tape.
+// changes returns the number of changes that the tape needs.
 func (s Setup) changes() int {
 	for _, st := range []stage{updates, pacing, pathing} {
 		if s.wanted(st.name) {
@@ -154,7 +154,7 @@ func (s Setup) changes() int {
 	return 0
 }
 
-// hasProtobuf reports whether the kind has that form: those of k8s.io/api do.
+// hasProtobuf reports whether the kind has a protobuf form, as those of k8s.io/api do.
 func (s Setup) hasProtobuf() bool {
 	o, err := corpus.Scheme.New(s.corpus().Resource().GVK)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s Setup) hasProtobuf() bool {
 	return ok
 }
 
-// view and form of one contender.
+// of returns the view and form of one contender.
 func (s Setup) of(n contender.Name) (contender.View, replay.Form) {
 	if n.View == "" {
 		n.View = s.View

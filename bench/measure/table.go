@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Table prints the results for people: a ratio is Flyball's figure divided by the peer's.
+// Table prints the results for people. A ratio is Flyball's figure divided by the peer's.
 func (r *Results) Table(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s\n\n", r.Machine, r.Run)
 	rows := [][]string{{"case", "", "flyball", "client-go", "controller-runtime", "÷ CG", "÷ CR", "goal", ""}}
@@ -59,7 +59,7 @@ func cell(v *float64, format func(float64) string) string {
 	return format(*v)
 }
 
-// columns prints rows: names to the left, figures to the right.
+// columns prints rows, with names to the left and figures to the right.
 func columns(out io.Writer, rows [][]string) error {
 	width := 0
 	for _, r := range rows {

@@ -10,7 +10,7 @@ import (
 
 const pace = 2000 // events a second
 
-// updates are changes as fast as they can be taken.
+// updates measures changes at the highest rate.
 var updates = stage{
 	name: "updates", help: "changes, flat out, to the last handler",
 	cases: []caseOf{
@@ -21,7 +21,7 @@ var updates = stage{
 	run: func(_ context.Context, n *session) error { return n.flatOut("") },
 }
 
-// pacing is how late a change is when there are not many.
+// pacing measures the latency of changes at a low rate.
 var pacing = stage{
 	name: "paced", help: "changes at 2,000 a second, from the server to the last handler",
 	cases: []caseOf{
@@ -31,7 +31,7 @@ var pacing = stage{
 	run: func(ctx context.Context, n *session) error { return n.paced(ctx, "event to handler at 2,000/s") },
 }
 
-// pathing is the same with a controller on top: until a reconcile that has read the change.
+// pathing measures the same with a controller on top: until a reconcile has read the change.
 var pathing = stage{
 	name: "path", help: "changes, from the server until a reconcile has read them", own: true,
 	cases: []caseOf{
@@ -55,8 +55,8 @@ var pathing = stage{
 	},
 }
 
-// flatOut lets changes happen at once, and waits until they have been handled: those that were
-// the last of their objects, since the others may be merged into them.
+// flatOut plays changes at once, and waits until the last change of each object has been handled.
+// Earlier ones may be merged into it.
 func (n *session) flatOut(suffix string) error {
 	n.server.Ready(n.tape, n.setup.Events)
 	before, err := n.process.ask("usage")
@@ -78,7 +78,7 @@ func (n *session) flatOut(suffix string) error {
 	return nil
 }
 
-// paced lets changes happen evenly, and looks when each was handled.
+// paced plays changes evenly, and records when each was handled.
 func (n *session) paced(ctx context.Context, name string) error {
 	from, events := n.server.Happened(), n.setup.Paced
 	n.server.Ready(n.tape, events)
@@ -111,7 +111,7 @@ func (n *session) paced(ctx context.Context, name string) error {
 	return nil
 }
 
-// quantile of sorted numbers.
+// quantile returns a quantile of sorted numbers.
 func quantile(sorted []float64, q float64) float64 {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

@@ -1,13 +1,15 @@
-// Package packing measures, in benchmarks, how small and how fast objects of the corpora are
-// packed:
+// Package packing measures, in benchmarks, the size and speed of packing the objects of the
+// corpora:
 //
 //	go test -C bench -run '^$' -bench . ./packing
 //
-// It prints, for each corpus: the bytes of an object as it came (wire-B), of its record
-// (record-B), with its share of the templates, which are packed against the first of them
-// (object-B), and what packing (Pack) and unpacking (Unpack) take, as time (ns/op) and as CPU of
-// this process (cpu-ns/op), which other programs on the machine change less. Objects of a "self"
-// corpus have no template; "reindexed" makes an index for each object. The benchmark Zstd prints
-// what zstd at its best makes of the whole corpus as one stream: no store could read single objects
-// of that, it is the limit.
+// For each corpus it prints sizes in bytes: of an object as it arrives (wire-B), of its record
+// (record-B), and of the record with its share of the templates (object-B). Templates are packed
+// against the first of them. For packing (Pack) and unpacking (Unpack) it prints elapsed time
+// (ns/op) and CPU time of this process (cpu-ns/op). Other programs on the machine affect the latter
+// less.
+//
+// Objects of a "self" corpus have no template; "reindexed" makes an index for each object. The
+// benchmark Zstd prints the result of zstd at its best for the whole corpus as one stream. That is
+// the limit, since no store could read single objects of it.
 package packing

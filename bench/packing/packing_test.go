@@ -19,7 +19,7 @@ type run struct {
 	json bool
 	self bool // without templates
 	one  bool // only one template at a time has an index
-	objs int  // how many of the corpus are taken
+	objs int  // number of objects to take from the corpus
 }
 
 func (r run) String() string {
@@ -62,7 +62,7 @@ func runs() []run {
 	return all
 }
 
-// load encodes the objects: some of every tenth of those of each owner, or all of the first owners.
+// load encodes the objects: some of every tenth owner's, or all of the first owners'.
 func (r run) load(b *testing.B) (objs [][]byte, owner []int) {
 	for k := range r.objs {
 		i := k
@@ -133,11 +133,11 @@ func (r run) pack(b *testing.B) *packed {
 	return x
 }
 
-// cpu is what this process has used, in nanoseconds: other programs do not count.
+// cpu returns the CPU time of this process in nanoseconds. Other programs do not count.
 func cpu() int64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it is there on every unix
+		panic(err) // every unix has it
 	}
 	return u.Utime.Nano() + u.Stime.Nano()
 }
@@ -153,7 +153,7 @@ func BenchmarkPack(b *testing.B) {
 			before := cpu()
 			b.ResetTimer()
 			for b.Loop() {
-				i := step * 7919 % n // not as they were made: indexes and caches are cold
+				i := step * 7919 % n // in another order than they were made, so indexes and caches are cold
 				step++
 				rec = p.Append(rec[:0], x.own[i], x.objs[i])
 			}
@@ -162,7 +162,7 @@ func BenchmarkPack(b *testing.B) {
 			b.ReportMetric(float64(x.record)/float64(n), "record-B")
 			share := float64(x.template) / float64(n)
 			if r.spec.Owners == 50 {
-				share = float64(x.template) / float64(r.spec.Objects) // of all, not only of those taken
+				share = float64(x.template) / float64(r.spec.Objects) // of all objects, not only the loaded ones
 			}
 			b.ReportMetric(float64(x.record)/float64(n)+share, "object-B")
 			b.ReportMetric(float64(p.IndexSize()), "index-B")

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/bench/measure"
 )
 
-// chart is one diagram: both axes logarithmic.
+// chart is one diagram with two logarithmic axes.
 type chart struct {
 	title string
 	yName string
@@ -29,10 +29,10 @@ type line struct {
 
 type point struct{ x, y float64 }
 
-// span is the decades that an axis covers.
+// span is the decades of an axis.
 type span struct{ from, to int }
 
-// contenders that are drawn, and how.
+// drawn are the contenders in the diagram.
 var drawn = []line{
 	{class: "client-go", label: "client-go"},
 	{class: "controller-runtime", label: "controller-runtime"},
@@ -40,7 +40,7 @@ var drawn = []line{
 	{class: "flyball", label: "Flyball"},
 }
 
-// figureOf is a contender's figure in a case, if there is one.
+// figureOf returns a contender's figure in a case, or nil.
 func figureOf(c *measure.Case, class string) *float64 {
 	switch {
 	case c == nil:
@@ -58,7 +58,8 @@ func figureOf(c *measure.Case, class string) *float64 {
 	return nil
 }
 
-// collect is the lines of a case over the number of objects; what is for each object is multiplied.
+// collect returns the lines of a case over the number of objects. Figures per object are
+// multiplied.
 func collect(all []*measure.Results, name string, perObject bool) []line {
 	var lines []line
 	for _, l := range drawn {
@@ -81,7 +82,7 @@ func collect(all []*measure.Results, name string, perObject bool) []line {
 	return lines
 }
 
-// decades that hold all values.
+// decades returns a span that contains all values.
 func decades(lines []line, value func(point) float64) span {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -128,8 +129,8 @@ func (c *chart) draw(b *bytes.Buffer) {
 	c.names(b)
 }
 
-// names stand right of the last point of their line, from the highest to the lowest, and not on
-// one another.
+// names writes the names to the right of the last points, from the highest to the lowest, without
+// overlap.
 func (c *chart) names(b *bytes.Buffer) {
 	type name struct {
 		line
@@ -142,7 +143,7 @@ func (c *chart) names(b *bytes.Buffer) {
 	}
 	slices.SortStableFunc(all, func(a, b name) int { return int(a.y - b.y) })
 	const apart = 16
-	for i := range all { // those that would touch move apart, as much up as down
+	for i := range all { // names that would touch move apart, as much up as down
 		end := i
 		for end+1 < len(all) && all[end+1].y-all[end].y < apart {
 			end++
@@ -157,7 +158,7 @@ func (c *chart) names(b *bytes.Buffer) {
 	}
 }
 
-// count of objects.
+// count formats a number of objects.
 func count(v float64) string {
 	switch {
 	case v >= 1e6:

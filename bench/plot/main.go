@@ -1,8 +1,8 @@
-// Command plot measures what holding objects costs over how many there are, and draws it:
+// Command plot measures the cost of holding objects over their number, and draws it:
 //
 //	go run -C bench ./plot -o holding.svg
 //
-// With -save it keeps the figures, with -from it draws those that were kept.
+// -save stores the figures, and -from draws stored ones.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	_ "github.com/flyball-io/flyball/bench/programs"
 )
 
-// Sizes are measured, saved, and drawn again from what was saved: each line with its name, those of
-// the peers as far as they were measured.
+// Sizes are measured, saved, and drawn again from the saved figures. Each line has its name, and
+// those of the peers go as far as they were measured.
 func TestPlot(t *testing.T) {
 	dir := t.TempDir()
 	first, saved, again := filepath.Join(dir, "1.svg"), filepath.Join(dir, "figures"), filepath.Join(dir, "2.svg")
@@ -43,7 +43,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// Names of lines that end at one point do not stand on one another.
+// Names of lines with the same end do not overlap.
 func TestNames(t *testing.T) {
 	c := chart{yTick: bytesTick, width: 300, height: 300, lines: []line{
 		{class: "a", label: "a", points: []point{{1e3, 1e6}, {1e5, 1e8}}},

@@ -14,7 +14,7 @@ const (
 	pictureHeight = 440
 )
 
-// style has colours for light and dark surroundings.
+// style has colours for light and dark backgrounds.
 const style = `<style>
 :root { --paper: #ffffff; --ink: #1f2328; --faint: #59636e; --grid: #d9dee3; --flyball: #0969da; --client-go: #bc4c00; --controller-runtime: #8250df; --metadata: #9a6fb0; }
 @media (prefers-color-scheme: dark) {
@@ -36,7 +36,7 @@ path.metadata { stroke: var(--metadata); } circle.metadata, text.metadata { fill
 </style>
 `
 
-// draw is the picture of all results.
+// draw returns the picture of all results.
 func draw(all []*measure.Results) ([]byte, error) {
 	bytesOf := collect(all, "retained per object", true)
 	cpu := collect(all, "CPU until synced", false)

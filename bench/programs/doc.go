@@ -1,8 +1,8 @@
-// Package programs is nothing but what is below it: a program for each contender, with one library,
-// which compare builds and starts. See package contend.
+// Package programs only holds its subfolders: a program for each contender with one library, which
+// compare builds and starts. See package contend.
 //
-// It imports what they have, and is imported by tests that start them, and by nothing else: so their
-// results are not taken from the cache of the go command when a library has changed.
+// It imports the contenders' libraries, and only tests that start the programs import it. The go
+// command therefore reruns these tests when a library has changed.
 package programs
 
 import (

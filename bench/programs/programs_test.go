@@ -9,12 +9,12 @@ import (
 
 const flyball = "github.com/flyball-io/flyball"
 
-// apart says what the program of a library must have, and what of others it must not have, with all
-// that is below it.
+// apart says which packages the program of a library must have, and which of others it must not
+// have, directly or indirectly.
 var apart = map[string]struct {
 	has string
 	not []string
-	// of are what is had of Flyball, besides what is in bench. Nil: anything.
+	// of are the packages of Flyball that it has, besides those in bench. Nil means any.
 	of []string
 }{
 	"flyball": {
@@ -36,8 +36,8 @@ var apart = map[string]struct {
 	},
 }
 
-// TestApart keeps the memory of contenders comparable: what a program links counts in its RSS. None
-// has anything of another, nor of what plays the server.
+// TestApart keeps the memory of contenders comparable, since everything that a program links counts
+// in its RSS. No program links another contender's library or the replay server.
 func TestApart(t *testing.T) {
 	for name, rule := range apart {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+name).Output()

@@ -1,4 +1,4 @@
-// Package progress tells a person what a long command is doing.
+// Package progress shows a person the progress of a long command.
 package progress
 
 import (
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Log writes what is being done: on a terminal over the line before it if that said the same in
-// other figures, else as lines with the time, those with figures seldom.
+// Log writes progress. On a terminal a message replaces the previous one if only their figures
+// differ. Elsewhere messages are lines with the time, and repeated ones are rare.
 type Log struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -21,10 +21,10 @@ type Log struct {
 	began    time.Time
 	last     string    // format of the last line
 	at       time.Time // of the last line
-	open     bool      // the last line has no end yet
+	open     bool      // the last line is not finished
 }
 
-// New writes to out.
+// New returns a Log that writes to out.
 func New(out io.Writer) *Log {
 	l := &Log{out: out, began: time.Now()}
 	if f, ok := out.(*os.File); ok {
@@ -34,7 +34,7 @@ func New(out io.Writer) *Log {
 	return l
 }
 
-// Log says what is being done from now on. It may be called from any goroutine.
+// Log shows the current step. It is safe for concurrent use.
 func (l *Log) Log(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Log) Log(format string, args ...any) {
 	l.last, l.at = format, now
 }
 
-// End ends the last line.
+// End finishes the last line.
 func (l *Log) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

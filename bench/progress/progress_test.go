@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Into a file each new thing is a line, and figures of the same thing come seldom.
+// In a file each new step is a line, and new figures of the same step are rare.
 func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	l := New(&b)
@@ -21,7 +21,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// On a terminal figures of the same thing replace one another.
+// On a terminal new figures of the same step replace the old ones.
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
 	l := New(&b)

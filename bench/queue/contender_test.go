@@ -17,7 +17,7 @@ type key = object.Key
 
 // contender is a queue of keys. get blocks until there is one.
 type contender interface {
-	add(k key, priority int) // client-go's knows no priorities
+	add(k key, priority int) // client-go's has no priorities
 	addAfter(k key, d time.Duration)
 	get() key
 	done(k key)
@@ -30,7 +30,7 @@ type adder interface {
 	addAll(keys []key, priorities int)
 }
 
-// nexter is a contender whose workers are done with a key and get another in one step.
+// nexter is a contender whose workers finish a key and get another in one step.
 type nexter interface {
 	next(done key) key
 }

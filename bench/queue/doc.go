@@ -1,5 +1,5 @@
-// Package queue measures the work queue beside client-go's and controller-runtime's: its
-// benchmarks are all there is.
+// Package queue measures the work queue beside client-go's and controller-runtime's. It contains
+// only benchmarks.
 //
 //	go test -C bench ./queue -run '^$' -bench 'OneKey|Pipelined|Producers|Delayed' -benchtime 800000x -count 5
 //	go test -C bench ./queue -run '^$' -bench 'FillAndDrain|Queued' -benchtime 5x -count 5

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// unique is how many keys of cached objects wait at once.
+// unique is the number of keys of cached objects that wait at once.
 const unique = 400_000
 
-// cachedKeys are keys as a cache holds them: namespaces shared, a name of its own each.
+// cachedKeys returns keys as a cache holds them, with shared namespaces and unique names.
 func cachedKeys(n int) []key {
 	namespaces := make([]string, 50)
 	for i := range namespaces {
@@ -37,7 +37,7 @@ func each(b *testing.B, f func(b *testing.B, q contender)) {
 	}
 }
 
-// One key, again and again: one op is Add, Get and Done.
+// The same key is used repeatedly: one op is Add, Get and Done.
 func BenchmarkOneKey(b *testing.B) {
 	k := cachedKeys(1)[0]
 	each(b, func(b *testing.B, q contender) {
@@ -48,7 +48,8 @@ func BenchmarkOneKey(b *testing.B) {
 	})
 }
 
-// 400,000 keys, each one added, taken and done before the next: nearly nothing ever waits.
+// Each of 400,000 keys is added, taken and done before the next, so the queue is nearly always
+// empty.
 func BenchmarkPipelined(b *testing.B) {
 	keys := cachedKeys(unique)
 	each(b, func(b *testing.B, q contender) {
@@ -59,10 +60,10 @@ func BenchmarkPipelined(b *testing.B) {
 	})
 }
 
-// 400,000 keys are added, one by one or, where the queue can, a hundred at a time; then all are
-// taken and done. One op is that with all of them; ns/key is Add, Get and Done of one. A new queue
-// grows while it is filled, one used before has its room. cpu-ns/key is the CPU time of the
-// process, collector included: the steadier figure on a shared machine.
+// 400,000 keys are added, one by one or, if the queue supports it, a hundred at a time; then all
+// are taken and done. One op is that with all keys; ns/key is Add, Get and Done of one. A new queue
+// grows while it is filled, a used one has its memory. cpu-ns/key is the CPU time of the process,
+// collector included: the steadier figure on a shared machine.
 func BenchmarkFillAndDrain(b *testing.B) {
 	keys := cachedKeys(unique)
 	for _, again := range []bool{false, true} {
@@ -122,7 +123,7 @@ func (f filling) run(q contender) {
 	take(q, len(f.keys))
 }
 
-// take gets so many keys, one after the other, and is done with each, as a worker does.
+// take gets n keys one after the other, and finishes each, as a worker does.
 func take(q contender, n int) {
 	k := q.get()
 	for range n - 1 {
@@ -136,7 +137,7 @@ func take(q contender, n int) {
 	q.done(k)
 }
 
-// What a key costs that waits: queued-B/key is how much the heap has grown when all do.
+// queued-B/key is the growth of the heap per key when all keys wait.
 func BenchmarkQueued(b *testing.B) {
 	keys := cachedKeys(unique)
 	for _, c := range contenders {
@@ -202,7 +203,7 @@ func BenchmarkDelayed(b *testing.B) {
 	})
 }
 
-// heap is how much of the heap is alive.
+// heap returns the live bytes of the heap.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -211,7 +212,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cpu is the CPU time of the process in nanoseconds.
+// cpu returns the CPU time of the process in nanoseconds.
 func cpu() int64 {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

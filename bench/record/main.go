@@ -1,4 +1,5 @@
-// Command record writes the objects of a real cluster into a file, which compare takes as a corpus:
+// Command record writes the objects of a real cluster to a file. Command compare takes the file as
+// a corpus:
 //
 //	go run -C bench ./record --kubeconfig ~/.kube/config -o /tmp/cluster.rec
 //	go run -C bench ./compare -recorded /tmp/cluster.rec -kind deployments.apps

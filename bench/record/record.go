@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// pageSize is how many objects are asked for at a time.
+// pageSize is the number of objects in one request.
 const pageSize = 500
 
-// record writes all objects of a cluster. A kind that cannot be listed is left out and logged; only
-// if none can it is an error.
+// record writes all objects of a cluster. It logs and skips a kind that cannot be listed, and fails
+// only if none can.
 func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(format string, args ...any)) error {
 	resources, err := listable(cfg, log)
 	if err != nil {
@@ -57,7 +57,7 @@ func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(forma
 	return rec.Close()
 }
 
-// listable are the resources that can be listed, each in the version that the server prefers.
+// listable returns the resources that can be listed, each in the server's preferred version.
 func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.Resource, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
@@ -67,7 +67,7 @@ func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.
 	if err != nil && len(groups) == 0 {
 		return nil, fmt.Errorf("which kinds there are: %w", err)
 	}
-	if err != nil { // some groups are served by others, who may not answer
+	if err != nil { // extension servers of some groups may not answer
 		log("not all kinds are known: %s", err)
 	}
 	var all []corpus.Resource
@@ -85,7 +85,7 @@ func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.
 	return all, nil
 }
 
-// list is all objects of a kind, as JSON.
+// list returns all objects of a kind, as JSON.
 func list(ctx context.Context, client dynamic.Interface, r corpus.Resource) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	o := metav1.ListOptions{Limit: pageSize}

@@ -95,7 +95,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// What cannot be is said, and no file is left.
+// An invalid command is reported, and leaves no file.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")

@@ -14,9 +14,9 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// Protobuf on the wire: an envelope names the kind around the bytes of a message. The bytes of a
-// list are its metadata and its items; those of a watch event its type and an object with an
-// envelope of its own, and a frame is four bytes of length before that.
+// These are parts of protobuf on the wire. An envelope names the kind and contains the bytes of a
+// message. A list consists of its metadata and its items. A watch event consists of its type and an
+// object in an envelope of its own; a frame is a length of four bytes and an event.
 const (
 	magic = "k8s\x00"
 
@@ -28,7 +28,7 @@ const (
 	eventObject  = 2
 )
 
-// message is one object in this form, without an envelope.
+// message returns one object in this form, without an envelope.
 func (f Form) message(o corpus.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if f.metadata() {
 		m := &metav1.PartialObjectMetadata{ObjectMeta: metaOf(o)}
@@ -57,14 +57,14 @@ func metaOf(o metav1.Object) metav1.ObjectMeta {
 	}
 }
 
-// envelope is what stands before a message of n bytes.
+// envelope returns the bytes before a message of n bytes.
 func envelope(gvk schema.GroupVersionKind, n int) []byte {
 	tm := runtime.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 	head, err := (&runtime.Unknown{TypeMeta: tm}).Marshal()
 	if err != nil {
 		panic(err) // it has two strings
 	}
-	// Of the fields of the envelope only the first is wanted: the others come after the message.
+	// Only the first field of the envelope is needed: the others come after the message.
 	_, _, skip := protowire.ConsumeTag(head)
 	size := skip + protowire.ConsumeFieldValue(envelopeType, protowire.BytesType, head[skip:])
 	head = append([]byte(magic), head[:size]...)
@@ -104,7 +104,7 @@ func (f Form) frame(b []byte, event string, gvk schema.GroupVersionKind, message
 	return append(append(b, env...), message...)
 }
 
-// bookmark is the message of a bookmark. ended marks that of a streaming list.
+// bookmark returns the message of a bookmark. ended marks the one that ends a streaming list.
 func (f Form) bookmark(gvk schema.GroupVersionKind, version int, ended bool) []byte {
 	meta := metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version)}
 	if ended {

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Form is how objects travel.
+// Form is the encoding of objects on the wire.
 type Form string
 
-// The forms, as they are named on the command line.
+// These are the forms, by their names on the command line.
 const (
 	JSON             Form = "json"
 	Protobuf         Form = "protobuf"
@@ -20,7 +20,7 @@ const (
 func (f Form) protobuf() bool { return f == Protobuf || f == MetadataProtobuf }
 func (f Form) metadata() bool { return f == MetadataJSON || f == MetadataProtobuf }
 
-// negotiate is the first form of an Accept header that there is; protobuf says whether the kind
+// negotiate returns the first supported form of an Accept header. protobuf says whether the kind
 // has that form.
 func negotiate(accept string, protobuf bool) (Form, bool) {
 	for clause := range strings.SplitSeq(accept, ",") {
@@ -49,7 +49,7 @@ func negotiate(accept string, protobuf bool) (Form, bool) {
 	return "", false
 }
 
-// contentType of a list, or of the frames of a watch.
+// contentType returns the content type of a list, or of the frames of a watch.
 func (f Form) contentType(watch bool) string {
 	switch {
 	case !f.protobuf():
@@ -60,7 +60,7 @@ func (f Form) contentType(watch bool) string {
 	return "application/vnd.kubernetes.protobuf"
 }
 
-// kinds of an object and of a list in this form.
+// kinds returns the kinds of an object and of a list in this form.
 func (f Form) kinds(of schema.GroupVersionKind) (item, list schema.GroupVersionKind) {
 	if f.metadata() {
 		of = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"}

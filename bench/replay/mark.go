@@ -10,14 +10,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// mark says where a message ends on its reel, and where in the message stands what differs in
-// another version or another life of the same object: so a message can be played as events that
-// nobody had to record.
+// mark says where a message ends on its reel, and where its variable parts are. These differ in
+// another version or another incarnation of the same object. So a message can be played as events
+// that were not recorded.
 type mark struct {
 	End uint64
-	// Version and UID are where the resourceVersion and the uid begin; zero: there is none.
+	// Version and UID are the offsets of the resourceVersion and the uid. Zero means none.
 	Version, UID uint32
-	// Name is where letters of the name begin, renamed of them, that may be exchanged. Zero: none.
+	// Name is the offset of the letters in the name that may be replaced, renamed of them. Zero
+	// means none.
 	Name uint32
 }
 
@@ -28,7 +29,7 @@ const (
 	uidSize  = 36
 )
 
-// find marks a message that shows the object of that number.
+// find returns the mark of a message with the object of that number.
 func (f Form) find(message []byte, object int) (m mark, err error) {
 	var name, version, uid int
 	var nameSize int
@@ -41,7 +42,7 @@ func (f Form) find(message []byte, object int) (m mark, err error) {
 		return m, err
 	}
 	m.Version, m.UID = uint32(version), uint32(uid)
-	// The letters at the end of a name can be others, or those before the number of the object.
+	// The letters at the end of a name may change, or those before the number of the object.
 	text := message[name : name+nameSize]
 	at := len(bytes.TrimSuffix(text, []byte(strconv.Itoa(object)))) - renamed
 	if at > 0 && bytes.IndexByte(text[at:at+renamed], '-') < 0 && bytes.IndexByte(text[at:at+renamed], '.') < 0 {
@@ -50,7 +51,7 @@ func (f Form) find(message []byte, object int) (m mark, err error) {
 	return m, nil
 }
 
-// findProtobuf looks for fields of the metadata, which is the first field of every object.
+// findProtobuf finds fields of the metadata, which is the first field of every object.
 func findProtobuf(message []byte) (name, nameSize, uid, version int, err error) {
 	field, _, n := protowire.ConsumeTag(message)
 	if n < 0 || field != 1 {
@@ -99,7 +100,7 @@ func findJSON(message []byte) (name, nameSize, uid, version int, err error) {
 		if dec.StackDepth() != 2 || token.Kind() != '"' {
 			continue
 		}
-		begin := int(dec.InputOffset()) - len(token.String()) - 1 // what is looked for has no escapes
+		begin := int(dec.InputOffset()) - len(token.String()) - 1 // the text has no escapes
 		switch dec.StackPointer() {
 		case "/metadata/name":
 			name, nameSize = begin, len(token.String())
@@ -111,7 +112,7 @@ func findJSON(message []byte) (name, nameSize, uid, version int, err error) {
 	}
 }
 
-// rewrite makes of a message that of another version and life. It copies.
+// rewrite returns a copy of a message with another version and incarnation.
 func (m mark) rewrite(message []byte, object, life, version int) []byte {
 	b := bytes.Clone(message)
 	if m.Version > 0 {
@@ -121,7 +122,7 @@ func (m mark) rewrite(message []byte, object, life, version int) []byte {
 	if life == 0 {
 		return b
 	}
-	// Any function of both would do that spreads.
+	// Any function of both that spreads its values would do.
 	x := (uint64(object)<<32 | uint64(life)) * 0x9e3779b97f4a7c15
 	if m.UID > 0 {
 		var id [16]byte

@@ -1,15 +1,15 @@
 package replay
 
-// Plan is the changes that a tape has, after the first list. Step k is one event.
+// Plan describes the changes on a tape after the first list. Step k is one event.
 type Plan struct {
-	// Events is how many there are.
+	// Events is the number of changes.
 	Events int
-	// Keys is how many objects, the first of the corpus, change in turn. Zero: all.
+	// Keys is the number of objects that change in turn, the first of the corpus. Zero means all.
 	Keys int
 }
 
-// step is event k of a corpus of so many objects: which of them it is about, and how often that
-// has changed then.
+// step returns the object of event k in a corpus of this many objects, and the number of its
+// changes by then.
 func (p Plan) step(objects, k int) (object, changes int) {
 	keys := p.Keys
 	if keys == 0 || keys > objects {
@@ -18,8 +18,8 @@ func (p Plan) step(objects, k int) (object, changes int) {
 	return scatter(k, keys), 1 + k/keys
 }
 
-// scatter is the k-th of n objects in an order in which neighbours, who are alike, are far apart.
-// Each n steps visit all.
+// scatter returns the k-th of n objects in an order that keeps neighbours, which are alike, far
+// apart. Each n steps visit all.
 func scatter(k, n int) int {
 	for _, p := range []int{7919, 104729, 1299709} {
 		if n%p != 0 {

@@ -8,25 +8,24 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// Lists is how a server answers those who want everything.
+// Lists is the way in which a server answers a request for everything.
 type Lists string
 
-// The ways of listing, as they are named on the command line.
+// These are the ways of listing, by their names on the command line.
 const (
-	// Streaming is a watch that begins with everything, for those who ask for it.
+	// Streaming is a watch with initial events, for clients that request it.
 	Streaming Lists = "streaming"
-	// Whole is one answer, as real servers give it that have a watch cache.
+	// Whole is one answer, as of a real server with a watch cache.
 	Whole Lists = "whole"
-	// Paged is one page after another, for those who ask for pages.
+	// Paged is one page after another, for clients that request pages.
 	Paged Lists = "paged"
 )
 
 // Server serves the tapes of one corpus and plan, one tape for each form. It implements
-// http.Handler. Its methods may be called from any goroutine.
+// http.Handler. Its methods are safe for concurrent use.
 //
-// What happens is of two sorts: the changes that are on the tape, by Play, and those for which
-// messages of the tape are shown once more, with another version and, where an object was deleted
-// and made again, another uid and name.
+// It has two kinds of events: changes on the tape, by Play, and repeated messages of the tape. The
+// latter have another version and, if an object was deleted and made again, another uid and name.
 type Server struct {
 	tapes map[Form]*Tape
 	any   *Tape
@@ -34,14 +33,14 @@ type Server struct {
 	mode  Lists
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when any of what follows changes
-	live    []item        // what is there
-	where   map[int]int   // object → its place in live
-	log     []happening   // what has happened, by version; append only
+	changed chan struct{} // closed when any of the fields below changes
+	live    []item        // the existing objects
+	where   map[int]int   // object → its index in live
+	log     []happening   // all events by version; append only
 	next    int           // of the changes on the tape
-	oldest  int           // what happened before this one is forgotten
+	oldest  int           // the first event that is not forgotten
 	cut     int           // how often all watches were ended
-	timed   *timing       // of those that happen now at a rate
+	timed   *timing       // times of the events that are played at a rate
 	listed  int
 	watches int
 	proto   int // the major version of HTTP of the last request
@@ -53,7 +52,7 @@ type happening struct {
 	item
 }
 
-// NewServer makes a server of tapes that differ in their form only.
+// NewServer returns a server of tapes that differ in their form only.
 func NewServer(lists Lists, tapes ...*Tape) *Server {
 	s := &Server{tapes: map[Form]*Tape{}, mode: lists, where: map[int]int{}, changed: make(chan struct{})}
 	for _, t := range tapes {
@@ -78,8 +77,8 @@ func (s *Server) change(f func()) {
 	s.changed = make(chan struct{})
 }
 
-// Play lets the next n changes of the tape happen at once. Like the other methods it returns when
-// the last has happened, which is not yet when somebody has seen it.
+// Play plays the next n changes of the tape at once. Like the other methods it returns when the
+// last event has happened, which may be before a client has seen it.
 func (s *Server) Play(n int) error {
 	if err := s.check(n, n); err != nil {
 		return err
@@ -92,8 +91,8 @@ func (s *Server) Play(n int) error {
 	return nil
 }
 
-// Ready reads the next n changes of a tape, so that they are in memory when they are played: whoever
-// reads a page of a large file for the first time may wait longer than a contender needs for the event.
+// Ready reads the next n changes of a tape into memory before they are played. The first read of a
+// page of a large file may take longer than a contender's handling of the event.
 func (s *Server) Ready(t *Tape, n int) {
 	s.mu.Lock()
 	from := s.next
@@ -103,8 +102,8 @@ func (s *Server) Ready(t *Tape, n int) {
 	}
 }
 
-// Touch has n events happen at once, each of which changes nothing but the resourceVersion of one
-// of the given number of objects, in turn.
+// Touch makes n events at once. Each changes only the resourceVersion of one of the given number of
+// objects, in turn.
 func (s *Server) Touch(n, keys int) error {
 	if err := s.check(n, 0); err != nil {
 		return err
@@ -117,8 +116,8 @@ func (s *Server) Touch(n, keys int) error {
 	return nil
 }
 
-// Churn deletes every object of the first list, each right before another one is made in its
-// place, as many times as there are rounds.
+// Churn deletes every object of the first list and makes another one in its place. It does so for
+// the given number of rounds.
 func (s *Server) Churn(rounds int) error {
 	all := s.any.Len()
 	if err := s.check(2*rounds*all, 0); err != nil {
@@ -148,8 +147,8 @@ func (s *Server) Delete(n int) error {
 	return nil
 }
 
-// Forget ends all watches, after the last n objects have changed without anybody having seen it:
-// those who come back begin with a 410.
+// Forget ends all watches after the last n objects have changed unseen. Clients that come back get
+// a 410.
 func (s *Server) Forget(n int) error {
 	if err := s.check(n, 0); err != nil {
 		return err
@@ -164,7 +163,7 @@ func (s *Server) Forget(n int) error {
 	return nil
 }
 
-// check reports what cannot happen: versions have as many digits as on the tape.
+// check reports impossible requests: versions must have as many digits as on the tape.
 func (s *Server) check(events, ofTape int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,21 +176,21 @@ func (s *Server) check(events, ofTape int) error {
 	return nil
 }
 
-// Happened is how many events there have been.
+// Happened returns the number of events so far.
 func (s *Server) Happened() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.log)
 }
 
-// Watches is how many watches have begun, and AwaitWatches returns when there have been so many.
+// Watches returns the number of watches so far.
 func (s *Server) Watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watches
 }
 
-// AwaitWatches returns when so many watches have begun, or ctx ends.
+// AwaitWatches returns when n watches have begun, or ctx ends.
 func (s *Server) AwaitWatches(ctx context.Context, n int) error {
 	for {
 		s.mu.Lock()
@@ -208,21 +207,21 @@ func (s *Server) AwaitWatches(ctx context.Context, n int) error {
 	}
 }
 
-// Protocol is the major version of HTTP that the last request had.
+// Protocol returns the major version of HTTP of the last request.
 func (s *Server) Protocol() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proto
 }
 
-// Lists is how many lists, and pages of lists, were asked for.
+// Lists returns the number of requests for lists and pages.
 func (s *Server) Lists() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listed
 }
 
-// playLocked has the next change of the tape happen. An object that is not there is made.
+// playLocked plays the next change of the tape. It creates a missing object.
 func (s *Server) playLocked() {
 	object, _ := s.any.plan.step(s.any.Len(), s.next)
 	it := item{object: object, message: s.any.Len() + s.next}
@@ -241,7 +240,7 @@ func (s *Server) touchLocked(object int) {
 	}
 }
 
-// addLocked has an object be as in the item from now on, in the next version.
+// addLocked stores an object's new state, in the next version.
 func (s *Server) addLocked(event string, it item) {
 	it.version = s.any.first + 1 + len(s.log)
 	if place, there := s.where[it.object]; there {
@@ -253,7 +252,7 @@ func (s *Server) addLocked(event string, it item) {
 	s.log = append(s.log, happening{event, it})
 }
 
-// deleteLocked deletes an object, if it is there, and says how it was.
+// deleteLocked deletes an object, if it exists, and returns its last state.
 func (s *Server) deleteLocked(object int) (gone item, ok bool) {
 	gap, there := s.where[object]
 	if !there {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reel is a file of messages, mapped: the messages one after another, then a mark for each. It is
-// read only and may be used from any goroutine.
+// reel is a mapped file of messages: the messages one after another, then a mark for each. It is
+// immutable and safe for concurrent use.
 type reel struct {
 	data  []byte
 	marks []mark
@@ -47,7 +47,7 @@ func (r *reel) touch(from, to int) (sum byte) {
 
 func (r *reel) close() error { return unix.Munmap(r.data[:cap(r.data)]) }
 
-// openReel takes the n messages that were recorded under a name before, or records them.
+// openReel opens the n messages that were recorded under a name, or records them.
 func openReel(ctx context.Context, name string, n int, progress func(done, of int), produce func(i int) ([]byte, mark, error)) (*reel, error) {
 	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 		if err := writeReel(ctx, name, n, progress, produce); err != nil {
@@ -108,7 +108,7 @@ func writeReel(ctx context.Context, name string, n int, progress func(done, of i
 	return os.Rename(file.Name(), name)
 }
 
-// inOrder makes n messages on all cores, and hands them to take in their order.
+// inOrder makes n messages on all cores, and passes them to take in order.
 func inOrder(ctx context.Context, n int, produce func(i int) ([]byte, mark, error), take func(i int, message []byte, m mark) error) error {
 	const batch = 256
 	type result struct {

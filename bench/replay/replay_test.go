@@ -49,7 +49,7 @@ func served(t *testing.T, s corpus.Spec, p Plan, forms ...Form) (*Server, *rest.
 	return server, &rest.Config{Host: h.URL}
 }
 
-// mapper knows the one kind of a spec.
+// mapper returns a mapper for the one kind of a spec.
 func mapper(s corpus.Spec) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	scope := meta.RESTScopeNamespace
@@ -60,7 +60,7 @@ func mapper(s corpus.Spec) meta.RESTMapper {
 	return m
 }
 
-// want is what the corpus and the first n changes of the plan come to.
+// want returns the objects after the first n changes of the plan.
 func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
 	all := map[string]corpus.Object{}
 	put := func(o corpus.Object) { all[o.GetNamespace()+"/"+o.GetName()] = o }
@@ -75,7 +75,7 @@ func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
 	return all
 }
 
-// A client-go informer sees the corpus, and what is played, in each form.
+// A client-go informer sees the corpus, and the played changes, in each form.
 func TestClientGo(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
 		for _, p := range []Plan{{Events: events}, {Events: events, Keys: 7}} {
@@ -117,7 +117,7 @@ func TestClientGo(t *testing.T) {
 	}
 }
 
-// listed is what Flyball holds, from when it has synced.
+// listed returns a function that lists the objects in Flyball's cache, after its sync.
 func listed(t *testing.T, s corpus.Spec, cfg *rest.Config) func() map[string]corpus.Object {
 	t.Helper()
 	live, err := client.New(cfg, client.Options{Mapper: mapper(s)})
@@ -162,7 +162,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 	}
 }
 
-// Flyball sees the same, also after a 410, however lists are answered.
+// Flyball sees the same, also after a 410, for every way of listing.
 func TestFlyball(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
 		for _, lists := range []Lists{Streaming, Whole, Paged} {
@@ -199,8 +199,8 @@ func TestFlyball(t *testing.T) {
 	}
 }
 
-// What was not recorded happens as well: objects that are made again are others with the same
-// content, those that are touched have another version, and those that are deleted are gone.
+// Unrecorded events happen as well: recreated objects are others with the same content, touched
+// ones have another version, and deleted ones are gone.
 func TestRewritten(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
 		s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
@@ -253,7 +253,7 @@ func same(t *testing.T, want, got map[string]corpus.Object) {
 	}
 }
 
-// asListed are the objects as an API server lists them: by namespace, then by name.
+// asListed returns the objects in the order of an API server: by namespace, then by name.
 func asListed(s corpus.Spec) []corpus.Object {
 	all := make([]corpus.Object, s.Len())
 	for i := range all {
@@ -263,7 +263,7 @@ func asListed(s corpus.Spec) []corpus.Object {
 	return all
 }
 
-// Metadata-only answers, and pages.
+// The server serves metadata-only answers, and pages.
 func TestForms(t *testing.T) {
 	s := corpus.Spec{Kind: "deployments", Objects: objects}
 	_, cfg := served(t, s, Plan{}, MetadataJSON, MetadataProtobuf, JSON)

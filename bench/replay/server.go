@@ -48,8 +48,8 @@ func status(w http.ResponseWriter, code int, reason, message string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":%q,"code":%d}`, reason, message, code)
 }
 
-// list serves what is there, or a page of it. The token of a page is a position: nothing should
-// happen between two pages.
+// list serves the existing objects, or a page of them. The token of a page is a position: no event
+// may happen between two pages.
 func (s *Server) list(w http.ResponseWriter, t *Tape, limit, next, version string) {
 	s.mu.Lock()
 	s.listed++
@@ -95,7 +95,7 @@ func (s *Server) list(w http.ResponseWriter, t *Tape, limit, next, version strin
 	out.write([]byte("]}\n"))
 }
 
-// writer writes until something fails.
+// writer writes until a write fails.
 type writer struct {
 	w   io.Writer
 	err error
@@ -107,7 +107,7 @@ func (w *writer) write(b []byte) {
 	}
 }
 
-// watch sends what has happened since a version, then what happens.
+// watch sends the events since a version, and then new ones.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
 	q := r.URL.Query()
 	gvk, _ := t.form.kinds(t.resource.GVK)

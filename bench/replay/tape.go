@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Tape is a corpus and a plan, encoded: a reel of the objects and one of their changes. It is read
-// only and may be used from any goroutine.
+// Tape is an encoded corpus and plan: a reel of the objects and one of their changes. It is
+// immutable and safe for concurrent use.
 type Tape struct {
 	resource corpus.Resource
 	plan     Plan
@@ -27,8 +27,8 @@ type Tape struct {
 	objects, changes *reel
 }
 
-// Record makes a tape, or takes the one that was made before, in dir. Progress is told how many
-// messages are done; nil: nobody is.
+// Record returns a tape in dir. It makes the tape, unless it was made before. Progress gets the
+// number of finished messages; nil means no output.
 func Record(ctx context.Context, dir string, c corpus.Corpus, p Plan, f Form, progress func(done, of int)) (*Tape, error) {
 	gvk, first := c.Resource().GVK, corpus.Version(c)
 	message := func(o corpus.Object, object, version int) ([]byte, mark, error) {
@@ -57,7 +57,7 @@ func Record(ctx context.Context, dir string, c corpus.Corpus, p Plan, f Form, pr
 	return t, nil
 }
 
-// file is the name of a reel.
+// file returns the file name of a reel.
 func file(dir string, c corpus.Corpus, f Form, what string) string {
 	const format = 4
 	sum := fnv.New64a()
@@ -65,18 +65,18 @@ func file(dir string, c corpus.Corpus, f Form, what string) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%s-%s", c.Resource().GVR.GroupResource(), f, hex.EncodeToString(sum.Sum(nil))))
 }
 
-// item is an object in one version: what shows it, and what differs there.
+// item is an object in one version: its message, and the differences from it.
 type item struct {
 	object  int
-	message int // which message: first the objects, then the changes
+	message int // index of the message: first the objects, then the changes
 	life    int // how often the object was deleted and made again
 	version int
 }
 
-// initial is an object as it is in the first list.
+// initial returns an object as it is in the first list.
 func initial(i int) item { return item{object: i, message: i, version: corpus.FirstVersion + i} }
 
-// show is the message of an item.
+// show returns the message of an item.
 func (t *Tape) show(it item) []byte {
 	r, i, recorded := t.objects, it.message, corpus.FirstVersion+it.message
 	if n := t.Len(); i >= n {
@@ -88,10 +88,10 @@ func (t *Tape) show(it item) []byte {
 	return r.marks[i].rewrite(r.message(i), it.object, it.life, it.version)
 }
 
-// Len is how many objects the first list has.
+// Len returns the number of objects in the first list.
 func (t *Tape) Len() int { return len(t.objects.marks) }
 
-// Bytes is how many bytes all objects of the first list have.
+// Bytes returns the bytes of all objects in the first list.
 func (t *Tape) Bytes() int {
 	if t.Len() == 0 {
 		return 0
@@ -99,13 +99,13 @@ func (t *Tape) Bytes() int {
 	return int(t.objects.marks[t.Len()-1].End)
 }
 
-// Version is the resourceVersion of the first list: event k has the version that follows by k+1.
+// Version returns the resourceVersion of the first list. Event k has that version plus k+1.
 func (t *Tape) Version() int { return t.first }
 
-// ContentType is how a client has to ask for what is on the tape.
+// ContentType returns the content type that a client has to request.
 func (t *Tape) ContentType() string { return t.form.contentType(false) }
 
-// Close gives the memory back. Nobody may read any more.
+// Close releases the memory. Reading after Close is an error.
 func (t *Tape) Close() error {
 	var errs []error
 	for _, r := range []*reel{t.objects, t.changes} {
@@ -116,7 +116,7 @@ func (t *Tape) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dir is the folder where tapes are kept: the one that is given, or one in the user's cache folder.
+// Dir returns the folder for tapes: the given one, or one in the user's cache folder.
 func Dir(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -128,7 +128,7 @@ func Dir(given string) (string, error) {
 	return filepath.Join(cache, "flyball", "bench"), nil
 }
 
-// sorted are the objects in the order of their keys, which is that of an API server's lists.
+// sorted returns the objects in the order of their keys, as in an API server's lists.
 func (t *Tape) sorted() []int {
 	keys, order := make([]object.Key, t.Len()), make([]int, t.Len())
 	gvk, _ := t.form.kinds(t.resource.GVK)

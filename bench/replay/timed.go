@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timing is when events began to be sent.
+// timing records when events began to be sent.
 type timing struct {
 	from int // the first of them
 
@@ -16,7 +16,7 @@ type timing struct {
 	all  chan struct{} // closed when none is left
 }
 
-// sending notes that an event is sent from now on, for the first watch that does so.
+// sending records the time when the first watch begins to send an event.
 func (t *timing) sending(event int) {
 	if t == nil || event < t.from || event >= t.from+len(t.at) {
 		return
@@ -31,9 +31,9 @@ func (t *timing) sending(event int) {
 	}
 }
 
-// PlayTimed is Play at a rate, in events a second, and says when each event began to be sent: what this
-// server needs until then, to wake the goroutine of the watch, is not the contender's. It returns when
-// the last one is on its way to somebody who watches, or ctx ends.
+// PlayTimed is Play at a rate, in events a second. It returns when each event began to be sent: the
+// server's time until then, to wake the watch's goroutine, is not the contender's. It returns when
+// the last event is being sent to a watch, or ctx ends.
 func (s *Server) PlayTimed(ctx context.Context, n int, rate float64) (at []time.Time, err error) {
 	if err := s.check(n, n); err != nil || n == 0 {
 		return nil, err

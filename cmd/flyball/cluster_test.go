@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// program is a command that "runs" started.
+// program is a process started by "runs".
 type program struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
 	said strings.Builder
 }
 
-// programKey is where a script keeps its program.
+// programKey is the key of a script's program.
 type programKey struct{}
 
 // runs TEXT COMMAND... runs a command in the background and returns when it has printed a line with
@@ -61,8 +61,8 @@ func runs(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ends STATUS interrupts what "runs" started, waits until it has ended, and writes all that it has
-// printed to the file "said".
+// ends STATUS interrupts the program of "runs", waits until it has ended, and writes its output to
+// the file "said".
 func ends(ts *testscript.TestScript, neg bool, args []string) {
 	p := ts.Value(programKey{}).(*program)
 	ts.Check(p.cmd.Process.Signal(syscall.SIGINT))
@@ -75,8 +75,8 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// killed kills what "runs" started, waits until all that it has started has ended, too, and writes what
-// they have printed to the file "said".
+// killed kills the program of "runs", waits until its child processes have ended, too, and writes
+// their output to the file "said".
 func killed(ts *testscript.TestScript, neg bool, args []string) {
 	p := ts.Value(programKey{}).(*program)
 	ts.Check(p.cmd.Process.Kill())
@@ -86,7 +86,7 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("said"), []byte(p.said.String()), 0o600))
 }
 
-// freeport NAME... sets variables to addresses of this machine that nobody listens at.
+// freeport NAME... sets variables to unused addresses of this machine.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,14 +96,14 @@ func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fetch URL writes what a server answers to the file "answer".
+// fetch URL writes the answer of a server to the file "answer".
 func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	keep(ts, neg, &http.Client{Transport: transport}, args[0])
 }
 
-// keep writes the answer to the file "answer", or demands that there is nothing.
+// keep writes the answer to the file "answer", or demands a 404.
 func keep(ts *testscript.TestScript, neg bool, c *http.Client, url string) {
 	resp, err := c.Get(url)
 	ts.Check(err)

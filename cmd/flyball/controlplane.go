@@ -65,7 +65,7 @@ it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhe
 	return cmd
 }
 
-// check refuses values that can only be mistakes.
+// check rejects values that can only be mistakes.
 func (f *controlplaneFlags) check() error {
 	if f.port < 0 || f.port > 65535 {
 		return fmt.Errorf("--port %d: a port is a number from 0 to 65535", f.port)
@@ -89,7 +89,7 @@ func (f *controlplaneFlags) check() error {
 func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
 	if f.buildOnly {
 		if os.Getenv(plane.BinaryEnv) != "" {
-			return nil // Start says if it is not there
+			return nil // Start reports if it does not exist
 		}
 		_, err := plane.Build(ctx, errOut)
 		return unlessAsked(ctx, err)
@@ -125,8 +125,8 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 	}
 }
 
-// writeKubeconfig puts the file in place as a whole: who waits for it to
-// appear can read it then.
+// writeKubeconfig renames a complete file into place: a program that waits for the file can read it
+// as soon as it exists.
 func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
 	data, err := os.ReadFile(p.KubeconfigPath())
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
 	return err
 }
 
-// unlessAsked drops an error that is due to our being asked to stop.
+// unlessAsked drops an error that is caused by the request to stop.
 func unlessAsked(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -58,7 +58,7 @@ line is wrong or OLD or NEW cannot be read.`,
 	return cmd
 }
 
-// read takes in both sides.
+// read reads both sides.
 func (f *crdDiffFlags) read(in io.Reader, older, newer string) (err error) {
 	if f.output != "text" && f.output != "json" {
 		return fmt.Errorf("--output %s: must be text or json", f.output)

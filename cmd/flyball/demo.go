@@ -78,7 +78,7 @@ With -o json each line is one JSON object with the fields
 	return cmd
 }
 
-// checkDemo refuses values that can only be mistakes.
+// checkDemo rejects values that can only be mistakes.
 func checkDemo(o *demo.Options, output string) error {
 	switch {
 	case output != "text" && output != "json":
@@ -91,7 +91,7 @@ func checkDemo(o *demo.Options, output string) error {
 	return nil
 }
 
-// colours reports whether out is a terminal that is to show colours; see no-color.org.
+// colours reports whether out is a terminal that may show colours; see no-color.org.
 func colours(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

@@ -25,10 +25,10 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// stopping is what a person waits for after Ctrl-C.
+// stopping is how long a person waits after Ctrl-C.
 const stopping = 5 * time.Second
 
-// demoProcess is "flyball demo" as a process of its own, with a directory for temporary files.
+// demoProcess is "flyball demo" in its own process, with a directory for temporary files.
 type demoProcess struct {
 	*exec.Cmd
 	out    io.ReadCloser
@@ -36,7 +36,7 @@ type demoProcess struct {
 	tmp    string
 }
 
-// said keeps what is written, and tells when something is.
+// said stores the output, and signals the first write.
 type said struct {
 	text bytes.Buffer
 	some chan struct{} // closed with the first write
@@ -79,7 +79,7 @@ func startDemo(t *testing.T, args ...string) *demoProcess {
 	return d
 }
 
-// nothingLeft fails the test if files are left, or the control plane.
+// nothingLeft fails the test if files or the control plane are left.
 func (d *demoProcess) nothingLeft(t *testing.T) {
 	t.Helper()
 	if left, err := filepath.Glob(filepath.Join(d.tmp, "*")); err != nil || len(left) > 0 {
@@ -95,7 +95,7 @@ func (d *demoProcess) nothingLeft(t *testing.T) {
 	}
 }
 
-// The whole story, as JSON: each line has only the fields that are documented.
+// The whole story as JSON: each line has only the documented fields.
 func TestDemoOnce(t *testing.T) {
 	d := startDemo(t, "--once", "-o", "json", "--pace", "100ms")
 	dec := json.NewDecoder(d.out)
@@ -161,7 +161,7 @@ func TestDemoInterrupted(t *testing.T) {
 	})
 }
 
-// interrupt is Ctrl-C; the process must end soon, and as it should.
+// interrupt sends Ctrl-C; the process must end soon, with status 0.
 func (d *demoProcess) interrupt(t *testing.T) {
 	t.Helper()
 	begun := time.Now()
@@ -177,7 +177,7 @@ func (d *demoProcess) interrupt(t *testing.T) {
 	}
 }
 
-// await reads until a text comes.
+// await reads until a text appears.
 func await(t *testing.T, r io.Reader, text string) {
 	t.Helper()
 	var seen []byte
@@ -191,7 +191,7 @@ func await(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// In the user's cluster the namespace goes, with the story and after Ctrl-C.
+// In the user's cluster the namespace is deleted, after the story and after Ctrl-C.
 func TestDemoInYourCluster(t *testing.T) {
 	p := planetest.Shared(t)
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -199,7 +199,7 @@ func TestDemoInYourCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// The version before the demonstrations, to watch from.
+	// The watch starts from the version before the demonstrations.
 	page, err := client.ListPage[corev1.Namespace](t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func setImage(objs []manifest.Object, image string) error {
 		path := []string{"spec", "template", "spec", "containers"}
 		containers, _, err := unstructured.NestedSlice(o.Object, path...)
 		if err != nil {
-			continue // the server says what is wrong with it
+			continue // the server reports what is wrong with it
 		}
 		for _, c := range containers {
 			if c, ok := c.(map[string]any); ok && c["name"] == managerContainer {

@@ -21,7 +21,7 @@ import (
 )
 
 // A program that is deployed under another prefix runs with the arguments of its Deployment and the
-// permissions of its ServiceAccount: it leads, and has the API server trust it in all that calls it.
+// permissions of its ServiceAccount. It becomes leader, and the API server trusts it in every call.
 func TestDeployedUnderAnotherPrefix(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "guestbook")
@@ -31,7 +31,7 @@ func TestDeployedUnderAnotherPrefix(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	pl, c := ownPlane(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // only what hangs takes so long
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // only a hanging test takes so long
 	defer cancel()
 
 	objs := renamedGuestbook(t, "namePrefix: team-a-\n")
@@ -47,7 +47,7 @@ func TestDeployedUnderAnotherPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a Pod would know, and addresses that other programs do not have.
+	// These are the values that a Pod gets, and addresses that no other program uses.
 	args = append(args, "--kubeconfig", kubeconfig, "--webhook-namespace", "elsewhere", "--leader-elect-namespace", "elsewhere",
 		"--probe-addr=127.0.0.1:0", "--metrics-addr=127.0.0.1:0", "--webhook-addr=127.0.0.1:0")
 	var said bytes.Buffer
@@ -96,7 +96,7 @@ func TestDeployedUnderAnotherPrefix(t *testing.T) {
 	})
 }
 
-// deployed is how the one Deployment runs its program.
+// deployed returns the arguments and the service account of the one Deployment.
 func deployed(t *testing.T, objs []manifest.Object) (args []string, account string) {
 	t.Helper()
 	for _, o := range objs {

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/cmd/flyball/internal/generate"
 )
 
-// defaultHeader is used where it exists.
+// defaultHeader is used if it exists.
 const defaultHeader = "hack/boilerplate.go.txt"
 
 // generateFlags are the flags that "flyball generate" and "flyball manifests" share.
@@ -57,7 +57,7 @@ the types do not compile, nothing is written.`,
 	return cmd
 }
 
-// run makes the plan and carries it out, or only tells it.
+// run makes the plan and applies it, or only reports it.
 func (f *generateFlags) run(ctx context.Context, out, errOut io.Writer, plan func(context.Context, generate.Options) (*generate.Plan, error)) error {
 	p, err := plan(ctx, f.Options)
 	var problems generate.Problems
@@ -92,7 +92,7 @@ func (f *generateFlags) run(ctx context.Context, out, errOut io.Writer, plan fun
 	return nil
 }
 
-// counted is a number of things in words.
+// counted returns a number of things in words.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// "go run" passes no SIGTERM on; still nothing may be left of what it ran.
+// "go run" forwards no SIGTERM; nevertheless nothing may be left of its program.
 func TestEndsWithGoRun(t *testing.T) {
 	binary, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestEndsWithGoRun(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	// It ends when the last process that holds it has ended.
+	// The pipe ends when the last process that holds it has ended.
 	if rest, err := io.ReadAll(stdout); err != nil || len(rest) > 0 {
 		t.Errorf("more on standard output: %q, %v", rest, err)
 	}
@@ -48,7 +48,7 @@ func TestEndsWithGoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range left {
-		if !strings.HasPrefix(filepath.Base(name), "go-build") { // go's own, killed as it was
+		if !strings.HasPrefix(filepath.Base(name), "go-build") { // the go command's own files, since it was killed
 			t.Errorf("left behind: %s", name)
 		}
 	}

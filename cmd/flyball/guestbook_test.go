@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGuestbookIsCurrent: what the sample has of generated files is what its markers say.
+// TestGuestbookIsCurrent: the generated files of the sample are those of its markers.
 func TestGuestbookIsCurrent(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", "examples", "guestbook"))
 	for _, command := range []string{"generate", "manifests"} {

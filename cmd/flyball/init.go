@@ -62,7 +62,7 @@ func required(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// checked refuses arguments, and flags that check does not like.
+// checked rejects arguments, and flags that check rejects.
 func checked(check func() error) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := cobra.NoArgs(cmd, args); err != nil {
@@ -75,8 +75,8 @@ func checked(check func() error) cobra.PositionalArgs {
 	}
 }
 
-// generateAll is "flyball generate" and "flyball manifests" without a word, in a copy of a project,
-// which is in no workspace. It writes nothing outside of the copy.
+// generateAll runs "flyball generate" and "flyball manifests" silently in a copy of a project,
+// outside of any workspace. It writes nothing outside of the copy.
 func generateAll(ctx context.Context, dir string) error {
 	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
 		p, err := plan(ctx, generate.Options{Dir: dir, Env: []string{"GOWORK=off"}})
@@ -93,7 +93,7 @@ func generateAll(ctx context.Context, dir string) error {
 	return nil
 }
 
-// scaffolded makes a step and tells what it did.
+// scaffolded runs a step and reports its result.
 func scaffolded(cmd *cobra.Command, o scaffold.Options, step func(context.Context, scaffold.Options) (*scaffold.Result, error)) error {
 	errOut := cmd.ErrOrStderr()
 	o.Progress = func(doing string) { fmt.Fprintln(errOut, doing, "...") }

@@ -16,11 +16,11 @@ import (
 	"github.com/flyball-io/flyball/manifest"
 )
 
-// fieldOwner owns what is applied.
+// fieldOwner is the field manager of applied objects.
 const fieldOwner = "flyball"
 
-// patience is how long a cluster is waited for, if nothing else was asked. Servers are known to
-// take minutes to delete the objects of a kind that has just been changed.
+// patience is the default timeout for a cluster. Servers are known to take minutes to delete the
+// objects of a kind that has just been changed.
 const patience = 5 * time.Minute
 
 // clusterFlags are the flags of the commands that change a cluster.
@@ -80,10 +80,10 @@ func backwards(ctx context.Context, c *client.Live, _ string, objs []manifest.Ob
 	return manifest.Delete(ctx, c, objs, h)
 }
 
-// everything is all that a project needs in a cluster.
+// everything selects all objects of a project.
 func everything(manifest.Object) bool { return true }
 
-// rendered are the objects of a project's config/default that are wanted.
+// rendered returns the wanted objects of a project's config/default.
 func rendered(dir string, wanted func(manifest.Object) bool) ([]manifest.Object, error) {
 	objs, err := kustomize.Build(filepath.Join(dir, "config", "default"))
 	if err != nil {
@@ -92,7 +92,7 @@ func rendered(dir string, wanted func(manifest.Object) bool) ([]manifest.Object,
 	return slices.DeleteFunc(objs, func(o manifest.Object) bool { return !wanted(o) }), nil
 }
 
-// run does something with the objects of the project that are wanted.
+// run calls do with the wanted objects of the project.
 func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool, do func(context.Context, *client.Live, string, []manifest.Object, manifest.Hooks) error) error {
 	dir, err := scaffold.Find(f.dir)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool
 	return err
 }
 
-// telling prints what is done, and counts it.
+// telling prints each change, and counts it.
 func telling(out io.Writer, done *int) manifest.Hooks {
 	tell := func(what string) func(manifest.Object) {
 		return func(o manifest.Object) {

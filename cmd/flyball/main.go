@@ -16,9 +16,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run executes one command line and returns the exit status. The command's
-// context ends with the first SIGINT or SIGTERM; a second one ends the
-// process at once.
+// run executes one command line and returns the exit status. The command's context ends with the
+// first SIGINT or SIGTERM. A second one ends the process at once.
 func run(args []string) int {
 	ctx, forget := endWithGoRun(context.Background())
 	defer forget()
@@ -43,8 +42,8 @@ func run(args []string) int {
 	}
 }
 
-// newRoot returns the whole command tree. A subcommand must not set
-// PersistentPreRun, by which run learns that the command line was right.
+// newRoot returns the whole command tree. A subcommand must not set PersistentPreRun: run uses it
+// to learn that the command line was right.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "flyball",

@@ -78,11 +78,11 @@ type background struct {
 	stderr bytes.Buffer
 }
 
-// backgroundKey is where a script keeps its background.
+// backgroundKey is the key of a script's background.
 type backgroundKey struct{}
 
-// up ARG... runs "flyball controlplane ARG..." in the background, waits for
-// its ready line and sets $URL from it.
+// up ARG... runs "flyball controlplane ARG..." in the background, waits for its ready line and sets
+// $URL from it.
 func up(ts *testscript.TestScript, neg bool, args []string) {
 	name, err := exec.LookPath("flyball")
 	ts.Check(err)
@@ -109,8 +109,8 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("URL", url)
 }
 
-// down SIGNAL stops what up started and checks that it ends with status 0
-// and has printed nothing but the ready line.
+// down SIGNAL stops the control plane of up. It checks that the process ends with status 0 and has
+// printed only the ready line.
 func down(ts *testscript.TestScript, neg bool, args []string) {
 	b := ts.Value(backgroundKey{}).(*background)
 	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
@@ -125,8 +125,8 @@ func down(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// get KUBECONFIG PATH asks the API server and writes the answer to the file
-// "answer". With a "!" before it, there must be nothing.
+// get KUBECONFIG PATH sends a request to the API server and writes the answer to the file "answer".
+// With a "!" before it, the answer must be a 404.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	config, err := clientcmd.BuildConfigFromFlags("", ts.MkAbs(args[0]))
 	ts.Check(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/manifest"
 )
 
-// renamedGuestbook renders the sample as it is with these lines in place of the first ones of config/default.
+// renamedGuestbook renders the sample with these lines instead of the first ones of config/default.
 func renamedGuestbook(t *testing.T, lines string) []manifest.Object {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "config")
@@ -36,7 +36,7 @@ func renamedGuestbook(t *testing.T, lines string) []manifest.Object {
 	return objs
 }
 
-// The one place for names is config/default: the flags of the program and its permissions follow.
+// config/default is the one place for names: the flags of the program and its permissions follow.
 func TestNamesFollowKustomize(t *testing.T) {
 	for lines, name := range map[string]func(string) string{
 		"namePrefix: guestbook-\n":         func(s string) string { return "guestbook-" + s },

@@ -19,7 +19,7 @@ type rbacFlags struct {
 	out, name                            string
 	check                                bool
 
-	extra, allowed rbac.Rules // what --with and --may stand for
+	extra, allowed rbac.Rules // the rules of --with and --may
 }
 
 func newRBAC() *cobra.Command {
@@ -70,7 +70,7 @@ Of what the tests both list and watch, as caches do, get is needed, too.`,
 	return cmd
 }
 
-// parse refuses what can only be a mistake.
+// parse rejects what can only be a mistake.
 func (f *rbacFlags) parse(checkGiven bool) error {
 	if len(f.recorded)+len(f.declared)+len(f.with) == 0 {
 		return errors.New("nothing to derive from: give --recorded, --declared or --with")
@@ -89,7 +89,7 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 	return err
 }
 
-// features are the rules that the values of a flag stand for.
+// features returns the rules for the values of a flag.
 func features(flag string, names []string) (rbac.Rules, error) {
 	all := make([]rbac.Rules, len(names))
 	for i, w := range names {
@@ -119,7 +119,8 @@ func features(flag string, names []string) (rbac.Rules, error) {
 	return rbac.Union(all...), nil
 }
 
-// ownKinds are the rules for owner references to the kinds of the project that this folder is in.
+// ownKinds returns the rules for owner references to the kinds of the project that contains the
+// working directory.
 func ownKinds() (rbac.Rules, error) {
 	dir, err := scaffold.Find(".")
 	if err != nil {

@@ -29,19 +29,19 @@ import (
 	wait "github.com/flyball-io/flyball/run"
 )
 
-// probeLabel marks the one object that a probe is called for.
+// probeLabel marks the one object that triggers a probe.
 const probeLabel = "flyball.io/run-probe"
 
-// reachWithin bounds how long the API server is waited for: it uses a new webhook configuration
-// after a second or so.
+// reachWithin is the timeout of a probe. The API server uses a new webhook configuration after
+// about a second.
 const reachWithin = 15 * time.Second
 
 var errNotCalled = errors.New("it has not called")
 
-// reach returns nil when the API server calls https://addr on this machine, and otherwise why it does
-// not. It listens there, and has the server try a ConfigMap that nobody makes (dry-run), with a
-// webhook configuration that is for objects with a label of their own alone: if this program is killed
-// meanwhile, what it leaves concerns nobody's objects.
+// reach returns nil if the API server calls https://addr on this machine, and otherwise the reason.
+// It listens there and creates a webhook configuration for objects with a unique label only. Then
+// it sends the server a dry-run creation of such a ConfigMap. If this program is killed meanwhile,
+// the remaining configuration affects no other objects.
 func reach(ctx context.Context, c *client.Live, addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -50,7 +50,7 @@ func reach(ctx context.Context, c *client.Live, addr string) error {
 	return reached(ctx, c, l, addr)
 }
 
-// reached is reach, with a server at l, which it closes.
+// reached is reach with a listener, which it closes.
 func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reachWithin, errNotCalled)
 	defer cancel()
@@ -72,7 +72,7 @@ func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (
 	defer func() { srv.Close(); <-served }()
 
 	hooks := probeHooks(id, "https://"+addr+"/"+id, ca)
-	defer func() { // also if the answer to create was lost
+	defer func() { // also if the answer to the creation was lost
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, client.IgnoreNotFound(client.Delete(ctx, c, hooks)))
@@ -90,7 +90,7 @@ func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (
 		default:
 		}
 		if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
-			return err // it has tried, and could not
+			return err // the server has tried, and failed
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -101,7 +101,7 @@ func reached(ctx context.Context, c *client.Live, l net.Listener, addr string) (
 	}
 }
 
-// probeHooks is a webhook configuration for objects with the id alone.
+// probeHooks returns a webhook configuration for objects with the id only.
 func probeHooks(id, url string, ca []byte) *registrationv1.ValidatingWebhookConfiguration {
 	fail, none, scope, timeout := registrationv1.Fail, registrationv1.SideEffectClassNone, registrationv1.NamespacedScope, int32(3)
 	return &registrationv1.ValidatingWebhookConfiguration{
@@ -123,7 +123,7 @@ func probeHooks(id, url string, ca []byte) *registrationv1.ValidatingWebhookConf
 	}
 }
 
-// probed allows what it is asked about, and says that it was asked.
+// probed allows every request, and signals that it was called.
 func probed(called chan<- struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -142,7 +142,7 @@ func probed(called chan<- struct{}) http.Handler {
 	})
 }
 
-// probePair makes a certificate for the host of an address, which is its own authority.
+// probePair makes a self-signed certificate for the host of an address.
 func probePair(addr string) (pair tls.Certificate, ca []byte, err error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// ownPlane starts a control plane for one test, and a client that may do everything.
+// ownPlane starts a control plane for one test, and an administrator's client.
 func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
 	t.Helper()
 	pl, err := plane.Start(t.Context(), plane.Options{})
@@ -37,7 +37,8 @@ func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
 	return pl, c
 }
 
-// Whether the API server reaches the webhooks is what it says itself, not what its address looks like.
+// The API server's own calls show whether it reaches the webhooks; the form of its address does
+// not.
 func TestReach(t *testing.T) {
 	pl, c := ownPlane(t)
 	left := func() {
@@ -67,7 +68,7 @@ func TestReach(t *testing.T) {
 	}
 	left()
 
-	// What is at that address where the API server is, is not this program: nobody, or somebody else.
+	// At that address the API server finds another program than this one, or none.
 	away, elsewhere := listen()
 	away.Close()
 	l, _ = listen()
@@ -99,7 +100,7 @@ func TestReach(t *testing.T) {
 	left()
 }
 
-// If the command is killed, webhooks that nobody answers hold up nobody.
+// If the command is killed, webhooks without a server block no request.
 func TestForgiving(t *testing.T) {
 	objs := renamedGuestbook(t, "namePrefix: x-\n")
 	forgiving(objs)

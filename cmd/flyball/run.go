@@ -29,7 +29,7 @@ type runFlags struct {
 	where       client.ConfigOptions
 	webhookAddr string
 	webhooks    bool
-	must        bool // have webhooks, or an error
+	must        bool // fail if webhooks do not work
 }
 
 func newRun() *cobra.Command {
@@ -139,7 +139,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 			objs = manifest.ByURL(objs, "https://"+f.webhookAddr)
 		default:
 			objs = manifest.WithoutCalls(objs)
-			if err := gone.put(ctx, c, out); err != nil { // of a run that was killed
+			if err := gone.put(ctx, c, out); err != nil { // left by a run that was killed
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	return told
 }
 
-// isRunWith says which objects a program needs that does not run in the cluster.
+// isRunWith reports whether a program outside of the cluster needs an object.
 func isRunWith(o manifest.Object) bool {
 	return o.GetKind() == "Namespace" || manifest.IsCRD(o) || isAdmission(o)
 }
@@ -179,14 +179,15 @@ func apply(ctx context.Context, c *client.Live, objs []manifest.Object, out io.W
 	return manifest.Apply(ctx, c, fieldOwner, objs, telling(out, new(int)))
 }
 
-// back is how to leave a cluster in which nothing may call this machine any more.
+// back is the way to restore a cluster in which nothing may call this machine any more.
 type back struct {
 	Applied []manifest.Object `json:"applied,omitempty"`
 	Deleted []manifest.Object `json:"deleted,omitempty"`
 }
 
-// callers looks, before a program runs here, at what will have the API server call it. CRDs get back
-// what config/default says, and so do webhook configurations that call a Service so far; others go.
+// callers reads the objects that will make the API server call this machine, before the program
+// runs. CRDs are restored to config/default, and so are webhook configurations that called a
+// Service. Others are deleted.
 func callers(ctx context.Context, c *client.Live, objs []manifest.Object) (back, error) {
 	var b back
 	for _, o := range objs {
@@ -219,14 +220,15 @@ func callsService(o manifest.Object) bool {
 	})
 }
 
-// put does it, also when ctx has ended.
+// put restores the cluster, also when ctx has ended.
 func (b back) put(ctx context.Context, c *client.Live, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(apply(ctx, c, b.Applied, out), manifest.Delete(ctx, c, b.Deleted, telling(out, new(int))))
 }
 
-// called reports whether the API server is to call the webhooks: if it is wanted, and reaches them.
+// called reports whether the API server will call the webhooks: they are wanted, and it reaches
+// them.
 func (f *runFlags) called(ctx context.Context, c *client.Live, errOut io.Writer) (bool, error) {
 	if !f.webhooks {
 		fmt.Fprintln(errOut, "the webhooks are left out, as --webhooks=false asks for")
@@ -246,7 +248,8 @@ func (f *runFlags) called(ctx context.Context, c *client.Live, errOut io.Writer)
 	return false, nil
 }
 
-// webhookFlags tell the program where it serves, and what calls it, as the Deployment would.
+// webhookFlags returns the flags for the address of the webhooks and the configurations that call
+// them, like those of the Deployment.
 func webhookFlags(addr, namespace string, objs []manifest.Object) []string {
 	names := map[string][]string{}
 	for _, o := range objs {
@@ -266,7 +269,7 @@ func webhookFlags(addr, namespace string, objs []manifest.Object) []string {
 	return flags
 }
 
-// forgiving has the API server pass over webhooks that do not answer.
+// forgiving makes the API server ignore webhooks that do not answer.
 func forgiving(objs []manifest.Object) {
 	for _, o := range objs {
 		if !isAdmission(o) {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// apart leaves a command as it is: here it can only be ended at once.
+// apart does nothing: on this system a command can only be killed.
 func apart(*exec.Cmd) {}
 
-// end kills a process: here it can only be ended at once.
+// end kills a process: on this system it can only be killed.
 func end(pid int, _ time.Duration) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()

@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// apart keeps the terminal's Ctrl-C from a command: it gets one signal, from us.
+// apart shields a command from the terminal's Ctrl-C, so that it gets only the signal of this
+// process.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 }
 
-// end has a process end that is no child of this one, and waits until it has; after a while it kills it.
+// end ends a process that is not a child of this one, and waits for its end. It kills the process
+// after the timeout.
 func end(pid int, within time.Duration) {
 	deadline := time.Now().Add(within)
 	for err := syscall.Kill(pid, syscall.SIGTERM); err == nil; err = syscall.Kill(pid, 0) {
@@ -22,6 +24,6 @@ func end(pid int, within time.Duration) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // nobody tells of the end of another's child
+		time.Sleep(20 * time.Millisecond) // there is no event for the end of another process's child
 	}
 }

@@ -15,25 +15,26 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// guardCommand is the hidden command that a guard runs.
+// guardCommand is the hidden command of a guard.
 const guardCommand = "run-guard"
 
-// guard is a process that cleans the cluster up if "flyball run" is killed: a killed process makes no
-// deferred calls, and a webhook that nobody answers can hold up a whole cluster.
+// guard is a process that cleans up the cluster if "flyball run" is killed. A killed process runs
+// no deferred calls, and a webhook without a server can block a whole cluster.
 type guard struct {
 	cmd *exec.Cmd
 	in  io.Closer
 	enc *json.Encoder
 }
 
-// guarded is what a guard knows. Each message on its standard input adds to it.
+// guarded is the knowledge of a guard. Each message on its standard input adds to it.
 type guarded struct {
 	Back    back `json:"back,omitzero"`
 	Program int  `json:"program,omitempty"` // process id of the project's program
-	Over    bool `json:"over,omitempty"`    // there is nothing left to do
+	Over    bool `json:"over,omitempty"`    // nothing is left to do
 }
 
-// startGuard starts one for a cluster. It lives until over is called, or this process has ended.
+// startGuard starts a guard for a cluster. The guard ends when over is called, or when this process
+// has ended.
 func startGuard(ctx context.Context, where client.ConfigOptions, b back, errOut io.Writer) (*guard, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,7 +57,7 @@ func startGuard(ctx context.Context, where client.ConfigOptions, b back, errOut 
 	return g, nil
 }
 
-// tell adds to what the guard knows. A nil guard needs to know nothing.
+// tell sends a message to the guard. It does nothing if g is nil.
 func (g *guard) tell(m guarded) error {
 	if g == nil {
 		return nil
@@ -67,7 +68,7 @@ func (g *guard) tell(m guarded) error {
 	return nil
 }
 
-// over ends the guard, which then does nothing.
+// over ends the guard without a clean-up.
 func (g *guard) over() error {
 	if g == nil {
 		return nil
@@ -96,7 +97,7 @@ func newRunGuard() *cobra.Command {
 func stand(ctx context.Context, where client.ConfigOptions, in io.Reader, errOut io.Writer) error {
 	var g guarded
 	for dec := json.NewDecoder(in); !g.Over; {
-		if dec.Decode(&g) != nil { // its sender has ended, perhaps in the middle of a message
+		if dec.Decode(&g) != nil { // the sender has ended, perhaps in the middle of a message
 			break
 		}
 	}

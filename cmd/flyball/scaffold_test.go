@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// TestScaffold runs the scripts that make projects, out of the workspace, as a user would.
+// TestScaffold runs the scripts that make projects, outside of the workspace, as a user would.
 func TestScaffold(t *testing.T) {
 	scaffoldScripts(t, "testdata/scaffold")
 	if os.Getenv("FLYBALL_LONG") != "" {
@@ -29,7 +29,8 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Many commands, each with a process of its own, which reads all packages: not under -race.
+	// These are many commands, each in a process that reads all packages, so they run without the
+	// race detector.
 	bin := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator), ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -72,8 +73,8 @@ func scaffoldScripts(t *testing.T, dir string) {
 	})
 }
 
-// exits STATUS COMMAND... runs a command that ends with this exit status, and leaves no copy of a
-// project behind.
+// exits STATUS COMMAND... runs a command that must end with this exit status, and must leave no
+// copy of a project.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -97,7 +98,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// emptyDir DIR checks that there is nothing in a folder.
+// emptyDir DIR checks that a folder is empty.
 func emptyDir(ts *testscript.TestScript, neg bool, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs(args[0]))
 	ts.Check(err)

@@ -14,14 +14,14 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// content is what is held, or listed: names, each with what is known of it.
+// content is a set of stored or listed states, by name.
 type content map[object.Key]State
 
 func (c content) State(key object.Key) State { return c[key] }
 
 func (c content) All() iter.Seq2[object.Key, State] { return maps.All(c) }
 
-// parse reads "a=uid@version b?": an object a, and b of which nothing else is known.
+// parse reads "a=uid@version b?": an object a, and an object b with only its key known.
 func parse(text string) content {
 	c := content{}
 	for f := range strings.FieldsSeq(text) {
@@ -36,17 +36,17 @@ func parse(text string) content {
 	return c
 }
 
-// list is one list of metadata: at a version, of what, while this is held.
+// list is one list of metadata: its version, the listed states, and the states stored at that time.
 type list struct{ version, listed, held string }
 
-// TestAudits tells an audit what it lists, what is held then and when the watch has passed that.
-func TestAudits(t *testing.T) {
+// TestAuditFindsLostEventsOnly runs audits with given lists and stored states, and positions of the watch.
+func TestAuditFindsLostEventsOnly(t *testing.T) {
 	tests := []struct {
 		name      string
 		first     list
-		then      string // is held when the watch has passed the first list; "": as before
+		then      string // stored when the watch has passed the first list; "": unchanged
 		second    list   // zero: there is none
-		last      string // is held when the watch has passed the second list; "": as before
+		last      string // stored when the watch has passed the second list; "": unchanged
 		unordered bool
 		selected  bool
 		want      string // lost
@@ -128,9 +128,9 @@ func TestAudits(t *testing.T) {
 	}
 }
 
-// An audit waits for the watch to pass its list: as long as the watch moves, or for two minutes if it
-// does not. A list that comes meanwhile, or the loss of the watch, makes it void.
-func TestWaitsForTheWatch(t *testing.T) {
+// An audit waits for the watch to pass its list: as long as the watch moves, or two minutes if it
+// does not. A relist in the meantime, or the loss of the watch, makes the audit void.
+func TestAuditWaitsForTheWatch(t *testing.T) {
 	for name, tt := range map[string]struct {
 		watch func(at time.Duration, w *Watch)
 		until time.Duration
@@ -167,9 +167,9 @@ func TestWaitsForTheWatch(t *testing.T) {
 	}
 }
 
-// Nothing is begun without a watch, and a list that fails, has no version or goes round in circles ends
-// the audit.
-func TestAuditsThatFail(t *testing.T) {
+// Without a watch no audit begins. A list that fails, has no version or repeats its pages ends the
+// audit.
+func TestUnusableListsEndTheAudit(t *testing.T) {
 	w := Watch{Good: true, Lists: 1, Version: "5"}
 	var c Core
 	now := time.Unix(0, 0)
@@ -212,9 +212,9 @@ func TestAuditsThatFail(t *testing.T) {
 	}
 }
 
-// What a repair has not mended is not repaired again, what comes after it is; what was mended is
+// A finding that a repair did not fix is not repaired again; a later one is. A fixed one is
 // forgotten.
-func TestRepairsThatDoNotMend(t *testing.T) {
+func TestUnrepairedFindingsAreNotRepairedAgain(t *testing.T) {
 	var c Core
 	now, lists := time.Unix(0, 0), uint64(0)
 	audit := func(listed, held string) Action {
@@ -244,7 +244,7 @@ func TestRepairsThatDoNotMend(t *testing.T) {
 			t.Errorf("%d: %+v", i, a)
 		}
 	}
-	// Where nothing is as its metadata says, audits end.
+	// If every object differs from its metadata, audits end with an error.
 	var listed strings.Builder
 	for i := range 2 * maxDiffer {
 		fmt.Fprintf(&listed, "o%d=1@5 ", i)
@@ -260,8 +260,8 @@ func TestRepairsThatDoNotMend(t *testing.T) {
 	t.Error("it goes on")
 }
 
-// A repair whose list has not come was not in unmended: the next audit asks for it again.
-func TestRepairsThatAreNotMade(t *testing.T) {
+// A repair without a relist does not count: the next audit requests it again.
+func TestRepairWithoutARelistIsRequestedAgain(t *testing.T) {
 	var c Core
 	now := time.Unix(0, 0)
 	for i, step := range []struct {
@@ -269,7 +269,7 @@ func TestRepairsThatAreNotMade(t *testing.T) {
 		lost, unmended int
 	}{{1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {2, 0, 1}, {2, 0, 1}} {
 		w := Watch{Good: true, Lists: step.lists, Version: "9"}
-		c.Begin(now, Watch{}, 1) // a void one changes nothing
+		c.Begin(now, Watch{}, 1) // a void audit changes nothing
 		a := c.Begin(now, w, 1)
 		for a.Do == List {
 			c.Item(object.Key{Name: "a"}, State{There: true, UID: "1", Version: "5"}, State{})
@@ -281,8 +281,8 @@ func TestRepairsThatAreNotMade(t *testing.T) {
 	}
 }
 
-// Audits are spread over a quarter of the period, and a void one is made again soon.
-func TestNext(t *testing.T) {
+// Audits are spread over a quarter of the period, and a void one is repeated soon.
+func TestAuditsAreSpreadOverThePeriod(t *testing.T) {
 	now := time.Unix(0, 0)
 	for _, tt := range []struct {
 		err    error

@@ -13,34 +13,35 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// Source lists the metadata of what is watched. A client.Feed is one.
+// Source lists the metadata of the watched objects. A client.Feed is one.
 type Source interface {
 	ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error)
 }
 
-// Turn is that of a list: a *reflector.Turn.
+// Turn is the permission to list: a *reflector.Turn.
 type Turn interface {
 	Progress()
 	Release()
 }
 
-// Options say what is compared with what.
+// Options configure one audit.
 type Options struct {
 	Core   *Core
 	Source Source
-	// Acquire waits for the turn of a list.
+	// Acquire waits for the permission to list.
 	Acquire func(context.Context) (Turn, error)
-	// Objects is about how many there are.
+	// Objects is about how many objects exist.
 	Objects int
-	// Key is that under which a listed object is held; false: it is not to be.
+	// Key returns the key under which a listed object is stored; false if it is not stored.
 	Key func(object.Key) (object.Key, bool)
-	// Held is what is held of an object now.
+	// Held returns the stored state of an object.
 	Held func(object.Key) State
-	// Observe is where the watch stands, and what was held then or later.
+	// Observe returns the position of the watch, and the stored states of that moment or later.
 	Observe func() (Watch, Holding)
 }
 
-// Run makes one audit. It returns the last Action, a Repair or Done, which is void once ctx has ended.
+// Run makes one audit. It returns the last Action: Repair or Done. Once ctx has ended the action
+// must be ignored.
 func Run(ctx context.Context, o Options) Action {
 	s := shell{Options: o}
 	defer s.release()
@@ -68,12 +69,12 @@ func Run(ctx context.Context, o Options) Action {
 	}
 }
 
-// shell reads one list.
+// shell reads the pages of a list.
 type shell struct {
 	Options
-	turn   Turn
-	until  context.Context // of the list
-	cancel context.CancelFunc
+	turn    Turn
+	listCtx context.Context // limits the list
+	cancel  context.CancelFunc
 }
 
 func (s *shell) release() {
@@ -92,7 +93,7 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 			s.turn = nil
 			return Action{}, err
 		}
-		s.until, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
+		s.listCtx, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
 	}
 	version, next, err := s.page(a.Continue)
 	if err != nil {
@@ -103,13 +104,13 @@ func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 }
 
 func (s *shell) page(token string) (version, next string, err error) {
-	ctx, cancel := context.WithCancelCause(s.until)
+	ctx, cancel := context.WithCancelCause(s.listCtx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(MaxPage, func() { cancel(ErrStalled) })
 	defer stalled.Stop()
 	list, err := s.Source.ListMetadata(ctx, client.ListQuery{Continue: token, Limit: PageSize})
 	if err != nil {
-		return "", "", because(ctx, err)
+		return "", "", causeOf(ctx, err)
 	}
 	defer list.Close()
 	for {
@@ -123,7 +124,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 		case bad:
 			s.item(object.Header{Key: one.Key}, true)
 		case err != nil:
-			return "", "", because(ctx, err)
+			return "", "", causeOf(ctx, err)
 		default:
 			h, err := raw.Header()
 			if one, ok := errors.AsType[*wire.DecodeError](err); ok {
@@ -136,7 +137,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 	}
 }
 
-// item is an object of a page. Of one that cannot be read the key alone may be known.
+// item passes an object of a page to the core. named says that only the key may be known.
 func (s *shell) item(h object.Header, named bool) {
 	key, ok := s.Key(h.Key)
 	if !ok {
@@ -150,8 +151,8 @@ func (s *shell) item(h object.Header, named bool) {
 	s.Core.Item(key, listed, s.Held(key))
 }
 
-// because is why a list failed: the end of its time, if that was it.
-func because(ctx context.Context, err error) error {
+// causeOf returns the cause of a failed list: the expired time limit, if there is one.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -163,10 +164,10 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// Void reports whether an audit could not tell, for no fault of the server's.
+// Void reports whether an audit was inconclusive without a fault of the server.
 func Void(err error) bool {
 	return errors.Is(err, ErrVoid) || errors.Is(err, ErrBehind) || errors.Is(err, ErrOlder)
 }
 
-// Unfit reports whether the server does not list metadata, or not such as can be compared.
+// Unfit reports whether the server does not list metadata, or not in a comparable form.
 func Unfit(err error) bool { return errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrUnlike) }

@@ -34,7 +34,7 @@ type turn struct{ progress, open int }
 func (t *turn) Progress() { t.progress++ }
 func (t *turn) Release()  { t.open-- }
 
-// server answers lists of metadata, and remembers what it was asked.
+// server answers lists of metadata, and records the requests.
 type server struct {
 	mu     sync.Mutex
 	asked  []*http.Request
@@ -48,7 +48,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r)
 }
 
-// run makes an audit of Pods by way of a client.
+// run audits Pods with a client.
 func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *turn, *client.Feed) {
 	t.Helper()
 	web := httptest.NewServer(s)
@@ -76,9 +76,9 @@ func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *tu
 
 const head = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"`
 
-// The list is of the same selection, of metadata, of what is newest, in pages. Objects of which the name
-// alone can be read, and those that are not to be held, are no findings.
-func TestRun(t *testing.T) {
+// The list has the selection of the watch, is of metadata, of the newest state, and in pages.
+// Objects with only a readable name, and objects that are not stored, are no findings.
+func TestRunListsTheSelectionInPages(t *testing.T) {
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("continue") == "" {
@@ -110,8 +110,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that answers without a list of metadata is unfit, any other failure ends this audit alone.
-func TestRunFails(t *testing.T) {
+// A server that answers without a list of metadata is unfit; any other failure ends only this
+// audit.
+func TestRunTellsUnfitServersFromFailures(t *testing.T) {
 	text := func(code int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -149,8 +150,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// A list that hangs ends with the ctx.
-func TestRunStops(t *testing.T) {
+// A hanging list ends with the ctx.
+func TestRunEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the program stops")
 	s := &server{answer: func(w http.ResponseWriter, r *http.Request) {

@@ -9,45 +9,46 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// State is one state of an object. The zero value: there is none.
+// State is one state of an object. The zero value means no object.
 type State struct {
 	There   bool
 	UID     types.UID
 	Version string // resourceVersion
-	// Named says that nothing but the key is known.
+	// Named says that only the key is known.
 	Named bool
 }
 
-// Holding is what is held.
+// Holding are the stored states.
 type Holding interface {
-	// State of an object.
+	// State returns the state of an object.
 	State(object.Key) State
-	// All objects, in any order.
+	// All yields all objects, in any order.
 	All() iter.Seq2[object.Key, State]
 }
 
-// Watch is where the watch stands that an audit looks after.
+// Watch is the position of the audited watch.
 type Watch struct {
-	// Good: it follows the server. There is nothing to compare otherwise.
+	// Good says that the watch follows the server. Otherwise nothing can be compared.
 	Good bool
-	// Lists counts the lists whose content was taken over.
+	// Lists counts the lists that the store has taken over.
 	Lists uint64
-	// Version is how far what is held is.
+	// Version is the version of the stored content.
 	Version string
-	// Unordered: its versions cannot be compared with that of a list.
+	// Unordered says that its versions cannot be compared with that of a list.
 	Unordered bool
-	// Selected: an object may leave what is watched, and come back, without being deleted.
+	// Selected says that the watch has a selector: an object may leave the selection and return
+	// without a deletion.
 	Selected bool
 }
 
-// Lost is an object of which the watch did not show what became of it.
+// Lost is an object with a lost event.
 type Lost struct {
 	Key object.Key
-	// Held and Listed are what is held and what the lists show.
+	// Held is the stored state, Listed the state in the lists.
 	Held, Listed State
 }
 
-// String names the object, and the event that is missing.
+// String returns the key of the object and the missing event.
 func (l *Lost) String() string {
 	switch {
 	case !l.Listed.There:
@@ -60,9 +61,9 @@ func (l *Lost) String() string {
 	return l.Key.String() + " (modified)"
 }
 
-// differ reports whether the watch may have lost something: it has not shown what a list shows, nor
-// anything newer.
-func differ(held, listed State) bool {
+// differs reports whether an event may be lost: the stored state is neither the listed one nor
+// newer.
+func differs(held, listed State) bool {
 	switch {
 	case held.There != listed.There:
 		return true
@@ -76,7 +77,7 @@ func differ(held, listed State) bool {
 	return !before(listed.Version, held.Version)
 }
 
-// before reports whether a is certainly the older one of two versions.
+// before reports whether a is certainly older than b.
 func before(a, b string) bool {
 	order, ok := object.CompareVersions(a, b)
 	return ok && order < 0
@@ -84,13 +85,13 @@ func before(a, b string) bool {
 
 var seed = maphash.MakeSeed()
 
-// hashes are those of keys, sorted once they are complete.
+// hashes are hashes of keys, sorted once complete.
 type hashes []uint64
 
 func hash(key object.Key) uint64 { return maphash.Comparable(seed, key) }
 
-// finding is what tells whether a difference was there before. Its version in the list does not: it
-// goes on.
+// finding identifies a difference across audits. The listed version is not part of it: that keeps
+// changing.
 type finding struct {
 	key  object.Key
 	held State

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// what a number stands for: another order than its own.
+// name is the thing that a number stands for: its order differs from that of the numbers.
 func name(id uint32) uint32 { return bits.Reverse32(id) }
 
 func byName(a, b uint32) int { return cmp.Compare(name(a), name(b)) }
@@ -75,8 +75,8 @@ func (v *version) walk(t *rapid.T, from uint32) {
 	}
 }
 
-// Versions are what a plain map says, whatever happens to others.
-func TestModel(t *testing.T) {
+// A version agrees with a plain map, whatever happens to others.
+func TestVersionsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := version{ids: map[uint32]struct{}{}}
 		var kept []version
@@ -115,8 +115,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// A sorted list fills its nodes.
-func TestSortedFill(t *testing.T) {
+// Sorted input fills the nodes.
+func TestSortedInputFillsNodes(t *testing.T) {
 	var v version
 	o := new(Owner)
 	for i := range uint32(1 << 12) {

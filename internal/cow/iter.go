@@ -1,6 +1,6 @@
 package cow
 
-// Iter walks over a version of a Tree that nobody changes. Seek first.
+// Iter walks over a version of a Tree that does not change. Call First or Seek first.
 type Iter struct {
 	t    *Tree
 	path []step
@@ -11,20 +11,20 @@ type step struct {
 	at int
 }
 
-// Iter returns one that stands nowhere.
+// Iter returns an iterator without a position.
 func (t *Tree) Iter() Iter { return Iter{t: t} }
 
-// First goes to the first number; false if there is none.
+// First moves to the first number; false if there is none.
 func (i *Iter) First() bool {
 	i.path = i.path[:0]
 	if i.t.root == nil {
 		return false
 	}
-	i.down(i.t.root)
+	i.descend(i.t.root)
 	return true
 }
 
-func (i *Iter) down(n *node) {
+func (i *Iter) descend(n *node) {
 	for {
 		i.path = append(i.path, step{n, 0})
 		if n.kids == nil {
@@ -34,7 +34,7 @@ func (i *Iter) down(n *node) {
 	}
 }
 
-// Seek goes to the first number that does not come before what is sought; false if there is none.
+// Seek moves to the first number at or behind the sought one; false if there is none.
 func (i *Iter) Seek(p Probe) bool {
 	i.path = i.path[:0]
 	n := i.t.root
@@ -60,13 +60,13 @@ func (i *Iter) Seek(p Probe) bool {
 	}
 }
 
-// Next goes one further; false if there is nothing. Then the walk has ended.
+// Next moves to the next number; false at the end.
 func (i *Iter) Next() bool {
 	for len(i.path) > 0 {
 		s := &i.path[len(i.path)-1]
 		if s.at++; s.at < len(s.n.ids) {
 			if s.n.kids != nil {
-				i.down(s.n.kids[s.at])
+				i.descend(s.n.kids[s.at])
 			}
 			return true
 		}
@@ -75,7 +75,7 @@ func (i *Iter) Next() bool {
 	return false
 }
 
-// ID is the number that it stands at.
+// ID returns the current number.
 func (i *Iter) ID() uint32 {
 	s := i.path[len(i.path)-1]
 	return s.n.ids[s.at]

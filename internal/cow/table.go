@@ -7,8 +7,8 @@ const (
 	midSize  = 1 << midBits
 )
 
-// Table is an array of any length, all of whose items are zero until they are set. What is zero
-// again takes no memory, in groups of 64.
+// Table is an array of any length; its items are zero until they are set. Zero items take no
+// memory, in groups of 64.
 type Table[T comparable] struct {
 	owner *Owner // of top
 	top   []*mid[T]
@@ -26,7 +26,7 @@ type leaf[T comparable] struct {
 	items [leafSize]T
 }
 
-// Get is the item at i.
+// Get returns the item at i.
 func (t *Table[T]) Get(i uint32) (item T) {
 	at := int(i >> (leafBits + midBits))
 	if at >= len(t.top) {
@@ -43,7 +43,7 @@ func (t *Table[T]) Get(i uint32) (item T) {
 	return l.items[i%leafSize]
 }
 
-// Set makes item the one at i.
+// Set sets the item at i.
 func (t *Table[T]) Set(o *Owner, i uint32, item T) {
 	var zero T
 	if item == zero && t.Get(i) == zero {
@@ -100,7 +100,7 @@ func (t *Table[T]) mid(o *Owner, at int) *mid[T] {
 	return m
 }
 
-// All yields the items that are not zero, in order of their places.
+// All yields the items that are not zero, by index.
 func (t *Table[T]) All() func(yield func(uint32, T) bool) {
 	top := t.top
 	return func(yield func(uint32, T) bool) {

@@ -7,29 +7,29 @@ const (
 	minNode = 16
 )
 
-// Tree is a sorted list of numbers. What they stand for, and so their order, is known to the
-// caller: it is asked by a [Probe]. The zero Tree is empty.
+// Tree is a sorted list of numbers. The caller knows what the numbers stand for, and so their
+// order: it supplies a [Probe]. The zero Tree is empty.
 type Tree struct {
 	root *node
 	n    int
 }
 
-// Probe says how what id stands for compares to what is sought: negative if it comes before, zero if
-// it is that, positive if it comes behind.
+// Probe compares the thing that id stands for to the sought one: negative if it comes before, zero
+// if equal, positive if it comes behind.
 type Probe func(id uint32) int
 
-// node is a leaf, or a branch: then ids[i] is the first number below kids[i].
+// node is a leaf or a branch. In a branch ids[i] is the first number below kids[i].
 type node struct {
 	owner *Owner
 	ids   []uint32
 	kids  []*node
 }
 
-// Len is how many numbers there are.
+// Len is the number of numbers.
 func (t *Tree) Len() int { return t.n }
 
-// floor is the place of the last id that is not behind what is sought; -1 if all are. same says
-// that it is that.
+// floor returns the index of the last id at or before the sought one; -1 if there is none. same
+// reports equality.
 func (n *node) floor(p Probe) (at int, same bool) {
 	lo, hi := 0, len(n.ids)
 	for lo < hi {
@@ -46,7 +46,7 @@ func (n *node) floor(p Probe) (at int, same bool) {
 	return lo - 1, false
 }
 
-// Get finds what is sought.
+// Get returns the sought number.
 func (t *Tree) Get(p Probe) (uint32, bool) {
 	n := t.root
 	if n == nil || p(t.last()) < 0 {
@@ -64,7 +64,7 @@ func (t *Tree) Get(p Probe) (uint32, bool) {
 	}
 }
 
-// last is the last number of a tree that has one.
+// last returns the last number of a tree that is not empty.
 func (t *Tree) last() uint32 {
 	n := t.root
 	for n.kids != nil {
@@ -73,20 +73,20 @@ func (t *Tree) last() uint32 {
 	return n.ids[len(n.ids)-1]
 }
 
-// own returns a node that o may change.
-func (n *node) own(o *Owner) *node {
+// owned returns a node that o may change.
+func (n *node) owned(o *Owner) *node {
 	if n.owner == o {
 		return n
 	}
-	c := &node{owner: o, ids: append(make([]uint32, 0, room(len(n.ids))), n.ids...)}
+	c := &node{owner: o, ids: append(make([]uint32, 0, capacityFor(len(n.ids))), n.ids...)}
 	if n.kids != nil {
-		c.kids = append(make([]*node, 0, room(len(n.ids))), n.kids...)
+		c.kids = append(make([]*node, 0, capacityFor(len(n.ids))), n.kids...)
 	}
 	return c
 }
 
-// room is the capacity of a node of n items: some more, in few sizes.
-func room(n int) int {
+// capacityFor is the capacity of a node of n items: a little more, in few sizes.
+func capacityFor(n int) int {
 	switch {
 	case n < 4:
 		return 4
@@ -98,8 +98,8 @@ func room(n int) int {
 	return maxNode
 }
 
-// Insert adds id where p, which must compare to what id stands for, says. What is there under an
-// equal key is replaced.
+// Insert adds id at the position that p gives; p must compare to the thing that id stands for. An
+// id with an equal key is replaced.
 func (t *Tree) Insert(o *Owner, id uint32, p Probe) {
 	if t.root == nil {
 		t.root, t.n = &node{owner: o, ids: []uint32{id}}, 1
@@ -115,17 +115,17 @@ func (t *Tree) Insert(o *Owner, id uint32, p Probe) {
 	}
 }
 
-// Append adds id, which stands for what comes behind all that is there.
+// Append adds id behind all others; the thing it stands for must come last.
 func (t *Tree) Append(o *Owner, id uint32) { t.Insert(o, id, func(uint32) int { return -1 }) }
 
-// insert returns the node that stands for n, and one that stands right of it if it was full. last
-// says that nothing stands right of n.
+// insert returns the node in place of n, and its new right sibling if n was full. last says that n
+// has no right neighbour.
 func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *node, added bool) {
 	at, same := len(n.ids)-1, false
-	if !last || p(n.ids[at]) >= 0 { // what comes sorted goes to the end
+	if !last || p(n.ids[at]) >= 0 { // sorted input goes to the end
 		at, same = n.floor(p)
 	}
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		if same {
 			n.ids[at] = id
@@ -144,10 +144,10 @@ func (n *node) insert(o *Owner, id uint32, p Probe, last bool) (self, right *nod
 	return n, n.split(last && at+2 == len(n.ids)), added
 }
 
-// insertAt is slices.Insert with the capacities of room.
+// insertAt is slices.Insert with the capacities of capacityFor.
 func insertAt[T any](s []T, at int, v T) []T {
 	if len(s) == cap(s) {
-		s = append(make([]T, 0, room(len(s)+1)), s...)
+		s = append(make([]T, 0, capacityFor(len(s)+1)), s...)
 	}
 	s = append(s, v)
 	copy(s[at+1:], s[at:])
@@ -155,8 +155,8 @@ func insertAt[T any](s []T, at int, v T) []T {
 	return s
 }
 
-// split takes half of a full node away, into one that stands right of it. If what filled it came at
-// the very end, as from a sorted list, the node stays nearly full.
+// split moves half of a full node into a new right sibling. If the last insertion was at the very
+// end, as with sorted input, the node stays nearly full.
 func (n *node) split(atEnd bool) *node {
 	if len(n.ids) < maxNode {
 		return nil
@@ -165,17 +165,17 @@ func (n *node) split(atEnd bool) *node {
 	if atEnd {
 		at = maxNode - 1
 	}
-	right := &node{owner: n.owner, ids: append(make([]uint32, 0, room(len(n.ids)-at)), n.ids[at:]...)}
+	right := &node{owner: n.owner, ids: append(make([]uint32, 0, capacityFor(len(n.ids)-at)), n.ids[at:]...)}
 	n.ids = n.ids[:at]
 	if n.kids != nil {
-		right.kids = append(make([]*node, 0, room(len(n.kids)-at)), n.kids[at:]...)
+		right.kids = append(make([]*node, 0, capacityFor(len(n.kids)-at)), n.kids[at:]...)
 		clear(n.kids[at:])
 		n.kids = n.kids[:at]
 	}
 	return right
 }
 
-// Delete takes out what is sought, and reports whether it was there.
+// Delete removes the sought number, and reports whether it was there.
 func (t *Tree) Delete(o *Owner, p Probe) bool {
 	if _, ok := t.Get(p); !ok {
 		return false
@@ -190,10 +190,10 @@ func (t *Tree) Delete(o *Owner, p Probe) bool {
 	return true
 }
 
-// delete takes out what is there. The node returned may be empty.
+// delete removes an existing number. The returned node may be empty.
 func (n *node) delete(o *Owner, p Probe) *node {
 	at, _ := n.floor(p)
-	n = n.own(o)
+	n = n.owned(o)
 	if n.kids == nil {
 		n.ids = slices.Delete(n.ids, at, at+1)
 		return n
@@ -210,7 +210,7 @@ func (n *node) delete(o *Owner, p Probe) *node {
 	return n
 }
 
-// join makes one of the kid at a place and the next, or the one before, if they fit.
+// join merges the kid at an index with the next one, or the previous one, if they fit.
 func (n *node) join(o *Owner, at int) {
 	if at+1 == len(n.kids) {
 		at--
@@ -222,7 +222,7 @@ func (n *node) join(o *Owner, at int) {
 	if len(left.ids)+len(right.ids) > maxNode*3/4 {
 		return
 	}
-	left = left.own(o)
+	left = left.owned(o)
 	left.ids = append(left.ids, right.ids...)
 	if left.kids != nil {
 		left.kids = append(left.kids, right.kids...)

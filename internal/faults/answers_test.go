@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// behind starts a rig behind a gateway that can answer in the server's place.
+// behind starts a rig behind a gateway.
 func behind(t *testing.T, p *plane.Plane, s setup) (*faults.Gateway, *rig) {
 	t.Helper()
 	g := gatewayTo(t, p)
@@ -26,8 +26,8 @@ func behind(t *testing.T, p *plane.Plane, s setup) (*faults.Gateway, *rig) {
 	return g, start(t, p, s)
 }
 
-// A watch yields a frame that is none. Once, that costs a new watch at the same version; at the
-// same version for a second time, a list.
+// A watch receives a frame that does not parse. The first time that costs a new watch at the same
+// version. The second time at the same version, it costs a list.
 func TestFault06GarbageFrame(t *testing.T) {
 	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
 	garbage := func(w http.ResponseWriter) bool {
@@ -53,7 +53,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 
 // A continue token expires between two pages, at every page size and every page.
 func TestFault08ContinueExpired(t *testing.T) {
-	const objects = 8 // and the ConfigMap that every namespace has
+	const objects = 8 // besides the ConfigMap of every namespace
 	p := planetest.Shared(t)
 	r := start(t, p, setup{keys: objects})
 	r.fill()
@@ -86,7 +86,7 @@ func TestFault08ContinueExpired(t *testing.T) {
 	r.nothingLost()
 }
 
-// The same on a server that has really forgotten: it is compacted and restarted between two pages.
+// The same on a server that really has no history: it is compacted and restarted between two pages.
 func TestFault08Compacted(t *testing.T) {
 	p := hurtable(t)
 	r := start(t, p, setup{})
@@ -114,7 +114,8 @@ func TestFault08Compacted(t *testing.T) {
 	r.nothingLost()
 }
 
-// The server does not know so new a version, whatever it is asked: one list from what is newest.
+// The server rejects a version as too new, on every request. That costs one list of the newest
+// state.
 func TestFault09TooLargeForEver(t *testing.T) {
 	for name, message := range map[string]func(*metav1.Status){
 		"by cause": func(s *metav1.Status) {
@@ -150,14 +151,14 @@ func TestFault09TooLargeForEver(t *testing.T) {
 					lists++
 				}
 			}
-			if lists > 2+2 { // the one that was refused, the fallback, and those of the check itself go straight
+			if lists > 2+2 { // the rejected one, its fallback, and those of the check, which do not go through the gateway
 				t.Errorf("%d lists", lists)
 			}
 		})
 	}
 }
 
-// 429 with Retry-After, on the watch and on a list.
+// The server answers 429 with Retry-After, to the watch and to a list.
 func TestFault10TooManyRequests(t *testing.T) {
 	const pause = 2 * time.Second
 	busy := func(w http.ResponseWriter) bool {
@@ -178,7 +179,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	}
 	r.nothingLost()
 
-	// Now the history is gone, and the list that this takes is refused as well.
+	// Now the history is lost, and the list that follows is rejected as well.
 	forget(g, times(2, func(req *http.Request) bool { return isList(req) || isStream(req) }, busy))
 	r.churn(40)
 	r.await("listed", func(s reflector.State) bool { return s.Relists[reflector.Expired] == 1 && s.Phase == reflector.Synced })
@@ -192,7 +193,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	r.nothingLost()
 }
 
-// spaced checks the time between each of the first n requests and the next one.
+// spaced checks the pause between each of the first n requests and the next one.
 func spaced(t *testing.T, seen []faults.Request, pause time.Duration, n int) {
 	t.Helper()
 	if len(seen) < n+1 {
@@ -205,7 +206,7 @@ func spaced(t *testing.T, seen []faults.Request, pause time.Duration, n int) {
 	}
 }
 
-// The server answers 500 and 503 for a while, to everything.
+// The server answers 500 and 503 to every request for a while.
 func TestFault11ServerErrors(t *testing.T) {
 	g, r := behind(t, planetest.Shared(t), setup{})
 	n := 0
@@ -241,8 +242,8 @@ func TestFault11ServerErrors(t *testing.T) {
 	}
 }
 
-// After a break the program is served by an instance that lags behind: it lists what was, and
-// knows nothing newer. Nobody may be shown that.
+// After a break, an API server that lags behind serves the program. It lists an old state and knows
+// no newer one. No observer may see that state.
 func TestFault13OlderView(t *testing.T) {
 	p := planetest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Config) { steady(c); c.Paged = true }})
@@ -259,7 +260,7 @@ func TestFault13OlderView(t *testing.T) {
 		t.Errorf("taken for a server that went back: %v", r.watch().Relists)
 	}
 
-	// A watch that begins with what is long known.
+	// A watch that starts with old events.
 	older := func(w http.ResponseWriter) bool {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"w0-0","namespace":%q,"uid":"u","resourceVersion":"2"}}}`+"\n", r.ns)
@@ -275,7 +276,7 @@ func TestFault13OlderView(t *testing.T) {
 	r.nothingLost()
 }
 
-// Objects are deleted, and deleted and made again under one name, while nobody looks.
+// Objects are deleted, or deleted and created again under the same name, while no watch is open.
 func TestFault14DeletesWhileAway(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -316,7 +317,7 @@ func TestFault14DeletesWhileAway(t *testing.T) {
 	}
 }
 
-// deleteAndRemake deletes so many objects for good, and so many to make them again.
+// deleteAndRemake deletes that many objects for good, and recreates that many others.
 func (r *rig) deleteAndRemake(deletes, remakes int) (deleted, again int) {
 	r.Helper()
 	for _, w := range r.writers {
@@ -339,7 +340,7 @@ func (r *rig) deleteAndRemake(deletes, remakes int) (deleted, again int) {
 	return
 }
 
-// A streaming list that begins and never says that it is complete.
+// A streaming list begins and never reports that it is complete.
 func TestFault15StreamingListNeverEnds(t *testing.T) {
 	p := planetest.Shared(t)
 	g := gatewayTo(t, p)

@@ -20,8 +20,8 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// One event never comes, on a watch that shows everything else. An audit finds it within its period, and
-// finds nothing where nothing was lost, however much changes.
+// A watch loses one event and delivers all others. An audit finds the loss within its period. It
+// finds nothing if nothing was lost, however many objects change.
 func TestFault39LostEvent(t *testing.T) {
 	period := pick(time.Minute, 4*time.Second)
 	g, r := behind(t, planetest.Shared(t), setup{manager: flyball.Options{Cache: cache.Options{Audit: period}}})

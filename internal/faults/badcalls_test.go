@@ -22,8 +22,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// What a program asks for and cannot have is an error at the call that asks, of a type, with the
-// name of what is wrong; and nothing that works is touched.
+// A call that asks for something impossible returns a typed error that names the fault. Everything
+// else continues.
 func TestBadCalls(t *testing.T) {
 	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
 	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
@@ -31,9 +31,9 @@ func TestBadCalls(t *testing.T) {
 	}})
 	ctx, mgr := t.Context(), r.mgr
 	c := mgr.Client()
-	good := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	good := func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
-	})
+	}
 	forMaps := controller.For[corev1.ConfigMap]()
 	listed := func(from client.Reader, opts ...client.ListOption) error {
 		for _, err := range client.List[corev1.ConfigMap](ctx, from, append(opts, client.InNamespace(r.ns))...) {
@@ -48,7 +48,7 @@ func TestBadCalls(t *testing.T) {
 	created := func(o *corev1.ConfigMap) error { _, err := client.Create(ctx, c, o); return err }
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: r.ns, Name: name} }
 	add := func(name string, rec reconcile.Reconciler[reconcile.Request], sources ...controller.Source[reconcile.Request]) error {
-		_, err := controller.New(mgr, name, rec, controller.Options{}, sources...)
+		_, err := controller.New(mgr, name, rec, sources...)
 		return err
 	}
 	for _, tc := range []struct {
@@ -58,7 +58,6 @@ func TestBadCalls(t *testing.T) {
 		says []string
 	}{
 		{"no reconciler", add("orders", nil, forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
-		{"a nil function", add("orders", reconcile.Func[reconcile.Request](nil), forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
 		{"no name", add("", good, forMaps), isError(controller.ErrNoName), nil},
 		{"a name that is taken", add("rig", good, forMaps), is[*flyball.DuplicateNameError], []string{`"rig"`}},
 		{"no For", add("orders", good, controller.Owns[corev1.Pod]()), isError(controller.ErrNoFor), []string{`"orders"`}},
@@ -93,16 +92,17 @@ func TestBadCalls(t *testing.T) {
 			}
 		})
 	}
-	// A kind that nobody opened is an error of the cache, and read from the server by the client.
+	// A read of a kind that is not open is an error of the cache; the client reads it from the
+	// server.
 	_, err := client.Get[appsv1.Deployment](ctx, mgr.Cache(), object.Key{Namespace: r.ns, Name: "d"})
 	if _, ok := errors.AsType[*cache.UndeclaredError](err); !ok || !strings.Contains(err.Error(), "Deployment") {
 		t.Errorf("%v", err)
 	}
-	// Before the first run nothing is there to read, and that is not an empty answer.
+	// Before the first run, a read is an error, not an empty answer.
 	idle, err := flyball.New(flyball.Options{Config: planetest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
 	must(t, err)
 	defer idle.Live().Close()
-	_, err = controller.New(idle, "c", good, controller.Options{}, forMaps)
+	_, err = controller.New(idle, "c", good, forMaps)
 	must(t, err)
 	r.churn(20)
 	r.nothingLost()

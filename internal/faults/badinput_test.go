@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// found says whether an error of this sort was reported, or shown in the state of the watch, since
-// the marks were taken.
+// found reports whether such an error was reported, or shown in the state of the watch, since the
+// marks.
 func (r *rig) found(is func(error) bool, reported, shown int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func text(w http.ResponseWriter, contentType string, parts ...string) bool {
 	w.Header().Set("Content-Type", contentType)
 	for _, s := range parts {
 		if _, err := io.WriteString(w, s); err != nil {
-			return true // the client has seen enough
+			return true // the client has received enough
 		}
 	}
 	return true
@@ -48,17 +48,17 @@ func text(w http.ResponseWriter, contentType string, parts ...string) bool {
 
 const jsonType = "application/json"
 
-// A watch yields what it should not: each is an error that says what it was, once, and the watch
-// goes on.
+// A watch receives invalid events. Each is one error that names the problem, and the watch
+// continues.
 func TestBadInputOnAWatch(t *testing.T) {
 	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
 	big := strings.Repeat("x", 1<<20)
 	for _, tc := range []struct {
 		name string
-		// body is made for the version at which the watch stands.
+		// body writes events for the current version of the watch
 		body func(w http.ResponseWriter, version string) bool
 		is   func(error) bool
-		key  string // of the object that is named, if any
+		key  string // of the object that the error names, if any
 	}{
 		{"truncated", func(w http.ResponseWriter, _ string) bool {
 			return text(w, jsonType, `{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"x"`)
@@ -120,7 +120,7 @@ func TestBadInputOnAWatch(t *testing.T) {
 				t.Errorf("not named: %+v", r.reported()[reported:])
 			}
 			relists := r.watch().Relists[reflector.Expired]
-			forget(g) // what was named and does not exist goes with a list
+			forget(g) // an object that an event named, but that does not exist, disappears with a list
 			r.await("list", func(s reflector.State) bool {
 				return s.Relists[reflector.Expired] > relists && s.Phase == reflector.Synced
 			})
@@ -129,7 +129,7 @@ func TestBadInputOnAWatch(t *testing.T) {
 	}
 }
 
-// inNamespace puts the namespace where NS is written.
+// inNamespace replaces NS by the namespace.
 type inNamespace struct {
 	http.ResponseWriter
 	ns string
@@ -140,13 +140,14 @@ func (w inNamespace) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// frame is an event of a ConfigMap of the namespace, with these members of metadata and beside it.
+// frame returns an event of a ConfigMap of the namespace, with additional members of metadata and
+// of the object.
 func frame(event, version, meta, members string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","uid":"u-bad","resourceVersion":%q,%s}%s}}`+"\n",
 		event, version, meta, members)
 }
 
-// A list is not what it should be: it is asked for again, and what was good of it is kept.
+// A list is invalid. It is requested again, and its valid objects are kept.
 func TestBadInputInAList(t *testing.T) {
 	p := planetest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Config) { steady(c); c.Paged = true }})
@@ -204,7 +205,7 @@ func TestBadInputInAList(t *testing.T) {
 			}
 			reported, shown := r.marks()
 			fromProgram := func(req *http.Request) bool { return isList(req) && req.URL.Query().Get("limit") != "" }
-			// What is bad about one object is reported once the list is in the store.
+			// Problems of single objects are reported once the list is in the store.
 			relist(func() bool { return tc.is == nil || r.found(tc.is, reported, shown) }, times(1, fromProgram, tc.body))
 			if tc.is == nil && r.found(func(error) bool { return true }, reported, shown+2) {
 				t.Errorf("reported: %+v", r.reported()[reported:])
@@ -216,7 +217,7 @@ func TestBadInputInAList(t *testing.T) {
 	}
 }
 
-// bigList is any list.
+// bigList is the list of any kind.
 type bigList struct {
 	Kind       string            `json:"kind"`
 	APIVersion string            `json:"apiVersion"`

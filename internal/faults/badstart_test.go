@@ -29,7 +29,8 @@ contexts: [{name: one, context: {cluster: c}}, {name: two, context: {cluster: c}
 current-context: one
 `
 
-// What cannot work is said at once, in words that name the cause, and nothing is started.
+// A program that cannot work returns an error at once. The error names the cause, and nothing is
+// started.
 func TestFault33BadStart(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -87,7 +88,7 @@ func TestFault33BadStart(t *testing.T) {
 			began := false
 			m, err := flyball.New(tc.o)
 			if err == nil {
-				_, err = m.Add("work", runner(func(context.Context) error { began = true; return nil }))
+				_, err = m.Add(flyball.Lead, "work", func(context.Context) error { began = true; return nil })
 				must(t, err)
 				err = m.Run(ctx)
 			}
@@ -117,10 +118,6 @@ func TestFault33BadStart(t *testing.T) {
 		}
 	})
 }
-
-type runner func(context.Context) error
-
-func (f runner) Run(ctx context.Context) error { return f(ctx) }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -28,9 +28,14 @@ func (r *rig) seen() {
 	}
 }
 
-// nothingLost is the check at the end of every fault, within a minute of the last one: the store
-// is what a fresh list says, every key was reconciled in its last state, nobody was shown an older
-// state after a newer one, every deletion was told of, and nothing piles up.
+// nothingLost is the check at the end of every fault test. It waits up to a minute for these
+// properties:
+//
+//   - The store equals a fresh list.
+//   - Every key was reconciled in its last state.
+//   - No observer saw an older state after a newer one.
+//   - Every deletion was reported.
+//   - Nothing waits or accumulates.
 func (r *rig) nothingLost() {
 	r.Helper()
 	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errLate)
@@ -50,7 +55,7 @@ func (r *rig) nothingLost() {
 		writes+deletes, deletes, *r.tally("handler"), r.asked.total(), r.watch().Relists, r.watch().Restarts)
 }
 
-// idle says what waits somewhere.
+// idle returns an error if an item waits in a queue.
 func (r *rig) idle() error {
 	q, f, reg := r.ctl.QueueStats(), r.kind.Informer().Figures().Queue, r.reg.Stats()
 	if q.Depth+q.Delayed+q.InFlight+f.Depth+reg.Pending == 0 {
@@ -67,8 +72,7 @@ func (r *rig) same(ctx context.Context) error {
 	return errors.Join(ledger.Same(stored, fresh), failed)
 }
 
-// told says whether who was told of additions and deletions is left with the number of objects
-// that there are.
+// told checks for each observer that additions minus deletions equal the number of objects.
 func (r *rig) told(ctx context.Context) error {
 	live := 0
 	for _, err := range client.List[corev1.ConfigMap](ctx, r.direct, client.InNamespace(r.ns)) {
@@ -102,7 +106,7 @@ func without[T any, P object.Ptr[T]](all iter.Seq2[P, error], failed *error) ite
 	}
 }
 
-// requests counts what the program asked the server for.
+// requests counts the requests of the program.
 type requests struct {
 	mu   sync.Mutex
 	all  map[string]int // "list configmaps"
@@ -124,14 +128,14 @@ func (q *requests) note(d client.Done) {
 	q.when = append(q.when, asked{d, time.Now().Add(-d.Duration)})
 }
 
-// total is how often each was asked for.
+// total returns the number of each.
 func (q *requests) total() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.all)
 }
 
-// since are the requests that began after a time.
+// since returns the requests that began after a time.
 func (q *requests) since(t time.Time) []asked {
 	q.mu.Lock()
 	defer q.mu.Unlock()

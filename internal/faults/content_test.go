@@ -20,8 +20,8 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// onceListed has another informer list what a rig has, by another way, and compares: nothing
-// missing, nothing twice.
+// onceListed compares a rig's objects with those of another informer, which lists in another way:
+// none is missing, none occurs twice.
 func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Config)) {
 	t.Helper()
 	f, err := informer.NewFactory(informer.Connect(dial(t, cfg)), informer.FactoryOptions{

@@ -1,8 +1,8 @@
-// Package faults stands between a client and a server and breaks what passes, on command.
+// Package faults stands between a client and a server and injects faults on command.
 //
 //	client ── Proxy (bytes: blackhole, reset, cut, delay) ── server
 //	client ── Gateway (requests: answer them instead)     ── server
 //
-// Proxy knows nothing of HTTP or TLS: what it breaks, it breaks as a network does. Gateway
-// understands requests and may answer any of them itself, in front of a real API server.
+// Proxy knows nothing of HTTP or TLS: its faults are those of a network. Gateway understands
+// requests and may answer any of them itself, in front of a real API server.
 package faults

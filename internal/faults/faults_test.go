@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// echo is a server that sends back each line.
+// echo is a server that sends each line back.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,7 +96,7 @@ func TestProxyBlackholeHoldsBytesUntilHealed(t *testing.T) {
 	}
 }
 
-// errTimeout returns err if it is a timeout, and something else if it is not.
+// errTimeout returns err if it is a timeout, and another error if it is not.
 func errTimeout(err error) error {
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() {
@@ -118,10 +118,10 @@ func TestProxyCutsOnceAfterNBytes(t *testing.T) {
 	line(t, c, r, "again")
 }
 
-func TestProxyRefuses(t *testing.T) {
+func TestProxyRefusesConnections(t *testing.T) {
 	p := newProxy(t)
 	p.Refuse()
-	if c, err := net.Dial("tcp", p.Addr()); err == nil { // or the reset came before that
+	if c, err := net.Dial("tcp", p.Addr()); err == nil { // or the reset came first
 		defer c.Close()
 		io.WriteString(c, "hello\n")
 		if _, err := c.Read(make([]byte, 1)); err == nil {

@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// frames is the body of a watch of which some frames are lost: lines of JSON, or protobuf with the length
-// of each in four bytes before it.
+// frames is the body of a watch that loses some frames. A frame is a line of JSON, or protobuf
+// behind its length in four bytes.
 type frames struct {
 	io.Closer
 	from   *bufio.Reader
 	binary bool
 	lose   func(frame []byte) bool
-	rest   []byte // of the frame that is being read
+	rest   []byte // unread part of the current frame
 }
 
 func newFrames(body io.ReadCloser, binary bool, lose func([]byte) bool) *frames {
@@ -34,7 +34,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next frame, or what is left of it when the body ends.
+// next returns the next frame, or its beginning if the body ends within it.
 func (f *frames) next() ([]byte, error) {
 	if !f.binary {
 		return f.from.ReadBytes('\n')

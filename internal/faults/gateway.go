@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault answers a request in the server's place and reports whether it did.
+// Fault may answer a request in place of the server. It reports whether it did.
 type Fault func(w http.ResponseWriter, r *http.Request) bool
 
-// Gateway is an HTTP server in front of an API server. It passes requests on, with the
-// credentials of the configuration it was made from, unless a Fault takes them.
+// Gateway is an HTTP server in front of an API server. It forwards each request, with the
+// credentials of its configuration, unless a Fault answers it.
 type Gateway struct {
 	server *httptest.Server
 
@@ -31,7 +31,7 @@ type Gateway struct {
 	seen  []Request
 }
 
-// Request is what the gateway remembers of one request.
+// Request is the record of one request.
 type Request struct {
 	At     time.Time
 	Method string
@@ -63,7 +63,7 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 			}
 			return nil
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // what breaks is meant to
+		ErrorLog: log.New(io.Discard, "", 0), // the failures are intended
 	}
 	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
@@ -78,17 +78,17 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 	return g, nil
 }
 
-// Config reaches the API server through the gateway.
+// Config returns the configuration of a client that goes through the gateway.
 func (g *Gateway) Config() *rest.Config { return &rest.Config{Host: g.server.URL} }
 
-// Break sets the fault for the requests from now on; nil heals.
+// Break sets the fault for all later requests. nil removes it.
 func (g *Gateway) Break(f Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fault = f
 }
 
-// Lose asks f about each frame of a watch from now on, and lets none pass that it says so of; nil heals.
+// Lose drops each later frame of a watch for which f reports true. nil drops none.
 func (g *Gateway) Lose(f func(frame []byte) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,10 +102,10 @@ func (g *Gateway) loses(frame []byte) bool {
 	return lose != nil && lose(frame)
 }
 
-// Drop closes the connections that are open now.
+// Drop closes all open connections.
 func (g *Gateway) Drop() { g.server.CloseClientConnections() }
 
-// Seen returns the requests so far, in order of arrival, and forgets them.
+// Seen returns the requests since the last call, in order of arrival.
 func (g *Gateway) Seen() []Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,8 +120,8 @@ func (g *Gateway) Close() {
 	g.server.Close()
 }
 
-// Answer writes a Status as an API server does. retryAfter is left out when zero; it is written
-// in whole seconds, rounded up.
+// Answer writes a Status as an API server does. A retryAfter of zero is left out; otherwise it is
+// written in whole seconds, rounded up.
 func Answer(w http.ResponseWriter, code int, reason metav1.StatusReason, message string, retryAfter time.Duration) {
 	if retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))

@@ -27,7 +27,7 @@ func gatewayTo(t *testing.T, p *plane.Plane) *faults.Gateway {
 	return g
 }
 
-// isWatch, isList and isStream tell requests for ConfigMaps apart.
+// isWatch, isList and isStream recognize requests for ConfigMaps.
 func isWatch(r *http.Request) bool {
 	return r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/configmaps")
 }
@@ -40,7 +40,8 @@ func isList(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" && strings.HasSuffix(r.URL.Path, "/configmaps")
 }
 
-// inPages has a list read from etcd, which pages, and not from memory, which does not.
+// inPages makes a list be read from etcd, which pages, and not from the watch cache, which does
+// not.
 func inPages(r *http.Request) {
 	if q := r.URL.Query(); isList(r) && q.Get("resourceVersion") == "0" {
 		q.Del("resourceVersion")
@@ -55,7 +56,7 @@ func expired(w http.ResponseWriter) bool {
 	return true
 }
 
-// times is a fault that befalls the next n requests that is says of.
+// times injects f into the next n requests for which is reports true.
 func times(n int32, is func(*http.Request) bool, f func(http.ResponseWriter) bool) faults.Fault {
 	var left atomic.Int32
 	left.Store(n)
@@ -64,7 +65,7 @@ func times(n int32, is func(*http.Request) bool, f func(http.ResponseWriter) boo
 	}
 }
 
-// either is the first fault that answers.
+// either combines faults; the first one that answers wins.
 func either(all ...faults.Fault) faults.Fault {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		for _, f := range all {
@@ -76,13 +77,13 @@ func either(all ...faults.Fault) faults.Fault {
 	}
 }
 
-// forget has the server answer the next watch with 410, and ends the open ones.
+// forget makes the server answer the next watch with 410, and ends the open ones.
 func forget(g *faults.Gateway, also ...faults.Fault) {
 	g.Break(either(append([]faults.Fault{times(1, func(r *http.Request) bool { return isWatch(r) && !isStream(r) }, expired)}, also...)...))
 	g.Drop()
 }
 
-// reads says whether the cache answers, with what it last saw: a list, and each object of it.
+// reads checks that the cache answers with its last state: a list, and each object of it.
 func (r *rig) reads() error {
 	n := 0
 	for o, err := range client.List[corev1.ConfigMap](r.Context(), r.mgr.Client(), client.InNamespace(r.ns)) {
@@ -100,7 +101,7 @@ func (r *rig) reads() error {
 	return nil
 }
 
-// answer is what a server said once, to be said again.
+// answer is a recorded answer of a server, to be replayed.
 type answer struct {
 	header http.Header
 	body   []byte
@@ -115,7 +116,7 @@ func (a *answer) write(w http.ResponseWriter) bool {
 	return true
 }
 
-// ask has a request answered by the server.
+// ask sends a request to the server and records the answer.
 func ask(t *testing.T, g *faults.Gateway, path, accept string) *answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.Config().Host+path, nil)

@@ -24,8 +24,8 @@ import (
 
 func init() { roles["ticker"] = ticker }
 
-// ticker writes for as long as it leads, and says on stderr when it was ready, when its first
-// reconcile began, and when its last write had been answered.
+// ticker writes while it leads. It reports on stderr when it was ready, when its first reconcile
+// began, and when its last write was answered.
 func ticker() int {
 	var first, last atomic.Int64
 	code := candidate(func(mgr *flyball.Manager) error {
@@ -44,10 +44,10 @@ func ticker() int {
 			}
 			return reconcile.Result{RequeueAfter: 5 * time.Millisecond}, err
 		}
-		if _, err := controller.New(mgr, "tick", reconcile.Func[reconcile.Request](tick), controller.Options{}, controller.For[corev1.ConfigMap]()); err != nil {
+		if _, err := controller.New(mgr, "tick", tick, controller.For[corev1.ConfigMap]()); err != nil {
 			return err
 		}
-		_, err := mgr.AddTo(flyball.Always, "herald", runner(func(ctx context.Context) error {
+		_, err := mgr.Add(flyball.Always, "herald", func(ctx context.Context) error {
 			look := time.NewTicker(10 * time.Millisecond)
 			defer look.Stop()
 			for mgr.Ready().Err(ctx) != nil {
@@ -59,14 +59,14 @@ func ticker() int {
 			}
 			fmt.Fprintln(os.Stderr, "\nready", 1)
 			return nil
-		}))
+		})
 		return err
 	})
 	fmt.Fprintln(os.Stderr, "\nlast", last.Load())
 	return code
 }
 
-// number is what a ticker has said behind a word; zero: nothing yet.
+// number returns the number that a ticker reported behind a word. Zero means none yet.
 func (c *child) number(word string) (n int64) {
 	for line := range strings.Lines(c.said()) {
 		fmt.Sscanf(line, word+" %d", &n)
@@ -74,8 +74,8 @@ func (c *child) number(word string) (n int64) {
 	return n
 }
 
-// The leader is told to stop, or killed, while it writes, with a standby beside it: how long
-// nobody writes is logged, and that somebody does afterwards is the test.
+// The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
+// the standby writes afterwards, and logs the time without writes.
 func TestHandOver(t *testing.T) {
 	p := planetest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -112,7 +112,7 @@ func TestHandOver(t *testing.T) {
 				}
 				told := time.Now().UnixNano()
 				must(t, leads.Process.Signal(tc.signal))
-				err := <-leads.over
+				err := <-leads.exit
 				if tc.signal == syscall.SIGTERM && err != nil {
 					t.Errorf("ended with %v", err)
 				}

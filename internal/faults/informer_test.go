@@ -27,8 +27,8 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// One handler never returns. A million updates of a thousand keys cost it a slot for each key, and
-// nobody else notices.
+// One handler never returns. A million updates of a thousand keys cost one slot for each key, and
+// delay no other observer.
 func TestFault21HandlerBlocksForEver(t *testing.T) {
 	const keys = 1000
 	updates := pick(1_000_000, 100_000)
@@ -62,7 +62,7 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 	put := func(i int) {
 		server.PutJSON(object.Key{Namespace: "n", Name: fmt.Sprint("k", i%keys)}, "", fmt.Sprintf(`"data":{"i":"%d"}`, i))
 	}
-	settle := func() { // the book is what the server has; everybody but the blocked one has seen it
+	settle := func() { // the book agrees with the server, and all observers but the blocked one have seen everything
 		t.Helper()
 		for _, m := range server.Objects() {
 			book.Wrote(m)
@@ -98,7 +98,7 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 	}
 }
 
-// headers yields the metadata of what an informer has.
+// headers yields the metadata of an informer's objects.
 func headers(in *informer.Informer) func(func(*metav1.ObjectMeta) bool) {
 	return func(yield func(*metav1.ObjectMeta) bool) {
 		snapshot, err := in.Snapshot()
@@ -114,7 +114,7 @@ func headers(in *informer.Informer) func(func(*metav1.ObjectMeta) bool) {
 	}
 }
 
-// crowd counts who lists at one time, and when each began.
+// crowd counts concurrent lists, and records when each began.
 type crowd struct {
 	mu     sync.Mutex
 	now    int
@@ -122,7 +122,7 @@ type crowd struct {
 	begins []time.Time
 }
 
-// slowly makes each list take a while.
+// slowly delays each list.
 type slowly struct {
 	*feedtest.Server
 	c *crowd
@@ -147,7 +147,7 @@ func (s slowly) List(ctx context.Context, q client.ListQuery) (*wire.List, error
 	return s.Server.List(ctx, q)
 }
 
-// 50 kinds start at once: a few of them list at a time, and not in step.
+// 50 kinds start at once. Only a few of them list at a time, and their lists are spread.
 func TestFault32FiftyKindsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kinds = 50

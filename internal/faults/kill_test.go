@@ -35,8 +35,8 @@ const (
 	namespaceEnv = "FLYBALL_TEST_NAMESPACE"
 )
 
-// mirror is the program that is killed: for each ConfigMap w… it keeps one m-w…, whose log has a
-// line for every value that it took over.
+// mirror is the program that is killed. For each ConfigMap w… it keeps one m-w…, with a line in its
+// log for every value that it copied.
 func mirror() int {
 	mgr, err := flyball.New(flyball.Options{
 		Name: "mirror", Kubeconfig: os.Getenv(configEnv),
@@ -44,7 +44,7 @@ func mirror() int {
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err == nil {
-		_, err = controller.New(mgr, "mirror", mirrors{mgr.Client()}, controller.Options{Workers: 4},
+		_, err = controller.NewWith(mgr, "mirror", mirrors{mgr.Client()}.Reconcile, controller.Options{Workers: 4},
 			controller.For[corev1.ConfigMap]())
 	}
 	if err == nil {
@@ -90,11 +90,11 @@ func (m mirrors) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// entry is the line of the log for a state; no two states of one name have the same.
+// entry returns the log line of a state. No two states of one name have the same.
 func entry(o *corev1.ConfigMap) string { return fmt.Sprintf("%s/%s\n", o.UID, o.Data["i"]) }
 
-// A controller is killed at random moments of its life and started again. In the end each object
-// has exactly the side effects that it should have, once.
+// A controller is killed at random times and started again. In the end each object has exactly its
+// side effects, each once.
 func TestFault19Killed(t *testing.T) {
 	p := planetest.Shared(t)
 	r := start(t, p, setup{})
@@ -107,11 +107,11 @@ func TestFault19Killed(t *testing.T) {
 			life := time.NewTimer(time.Duration(50+rnd.IntN(1500)) * time.Millisecond)
 			select {
 			case <-life.C:
-			case err := <-child.over:
+			case err := <-child.exit:
 				t.Errorf("the program ended by itself: %v", err)
 			}
 			child.Process.Kill()
-			<-child.over
+			<-child.exit
 		}
 	})
 	last := spawn(t, "mirror", configEnv+"="+file, namespaceEnv+"="+r.ns)
@@ -122,7 +122,7 @@ func TestFault19Killed(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, last.Process.Signal(os.Interrupt))
-	if err := <-last.over; err != nil {
+	if err := <-last.exit; err != nil {
 		t.Errorf("an end in good order: %v", err)
 	}
 	if err := r.mirrored(); err != nil {
@@ -131,8 +131,8 @@ func TestFault19Killed(t *testing.T) {
 	r.nothingLost()
 }
 
-// mirrored says whether each of the writers' objects has its mirror in its last state, nothing
-// else has one, and no mirror was told of one state twice.
+// mirrored checks three properties. Each object of the writers has a mirror of its last state. No
+// other object has one. No mirror has a state twice.
 func (r *rig) mirrored() error {
 	want := map[string]string{}
 	for _, w := range r.writers {
@@ -170,14 +170,14 @@ func (r *rig) mirrored() error {
 // child is this test binary in another role.
 type child struct {
 	*exec.Cmd
-	over chan error // its end
+	exit chan error // its exit error
 
 	to  io.Writer
 	mu  sync.Mutex
 	log strings.Builder
 }
 
-// Write takes what it says on stderr.
+// Write receives its stderr.
 func (c *child) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *child) Write(b []byte) (int, error) {
 	return c.to.Write(b)
 }
 
-// said is what it has said on stderr.
+// said returns its stderr so far.
 func (c *child) said() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +196,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	c := &child{Cmd: exec.Command(exe), over: make(chan error, 1)}
+	c := &child{Cmd: exec.Command(exe), exit: make(chan error, 1)}
 	c.Env = append(append(os.Environ(), roleEnv+"="+role), env...)
 	c.Stderr, c.to = c, t.Output()
 	c.Stdout = t.Output()
@@ -204,7 +204,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		c.over <- c.Wait()
+		c.exit <- c.Wait()
 	}()
 	t.Cleanup(func() {
 		c.Process.Kill()
@@ -213,7 +213,7 @@ func spawn(t *testing.T, role string, env ...string) *child {
 	return c
 }
 
-// kubeconfig writes that of an administrator to a file.
+// kubeconfig writes an administrator's kubeconfig to a file.
 func kubeconfig(t *testing.T, p *plane.Plane, file string) {
 	t.Helper()
 	text, err := p.UserKubeconfig("admin", "system:masters")

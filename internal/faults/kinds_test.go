@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// custom is a kind of this test alone.
+// custom returns a kind that only this test uses.
 func custom(plural, kind string) (schema.GroupVersionKind, *unstructured.Unstructured) {
 	const group = "faults.flyball.test"
 	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, &unstructured.Unstructured{Object: map[string]any{
@@ -62,12 +62,12 @@ func define(r *rig, gvk schema.GroupVersionKind, crd *unstructured.Unstructured)
 	_, err := client.Create(r.Context(), r.direct, crd.DeepCopy())
 	must(r.T, err)
 	r.Cleanup(func() {
-		client.Delete(context.Background(), r.direct, crd) // unless it is gone
+		client.Delete(context.Background(), r.direct, crd) // or it is deleted already
 	})
 	served(r, gvk)
 }
 
-// served returns when a list of the kind works.
+// served returns when a list of the kind succeeds.
 func served(r *rig, gvk schema.GroupVersionKind) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), hung)
@@ -87,7 +87,7 @@ func served(r *rig, gvk schema.GroupVersionKind) {
 	}
 }
 
-// A CRD is deleted while its kind is watched, and comes back.
+// A CRD is deleted while its kind is watched, and is created again.
 func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 	gvk, crd := custom("comets", "Comet")
 	proto := instance(gvk, "", "", nil)
@@ -110,7 +110,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 				told.SawHeader(c.New.Header())
 			})
 			must(t, err)
-			_, err = controller.New(r.mgr, "comets", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			_, err = controller.New(r.mgr, "comets", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 				o, err := client.Get[unstructured.Unstructured](ctx, r.mgr.Client(), req, client.OfKind(gvk))
 				if client.IgnoreNotFound(err) != nil {
 					return reconcile.Result{}, err
@@ -121,7 +121,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 					reconciled.Saw(o)
 				}
 				return reconcile.Result{}, nil
-			}), controller.Options{}, controller.ForObject(proto))
+			}, controller.ForKind[unstructured.Unstructured](gvk))
 			must(t, err)
 		},
 	})
@@ -183,8 +183,8 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 	r.nothingLost()
 }
 
-// One kind may not be read: that is said within seconds, the others run, and it starts by itself
-// when it is allowed.
+// The program may not read one kind. It reports that within seconds, and the other kinds run. Once
+// the permission is granted, the kind starts by itself.
 func TestFault26Forbidden(t *testing.T) {
 	p := planetest.Shared(t)
 	user := "limited-" + fmt.Sprint(time.Now().UnixNano())
@@ -198,10 +198,10 @@ func TestFault26Forbidden(t *testing.T) {
 		also: func(r *rig) {
 			grant(r, user, "configmaps")
 			var err error
-			secrets, err = controller.New(r.mgr, "secrets", reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			secrets, err = controller.New(r.mgr, "secrets", func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				done <- struct{}{}
 				return reconcile.Result{}, nil
-			}), controller.Options{}, controller.For[corev1.Secret]())
+			}, controller.For[corev1.Secret]())
 			must(t, err)
 		},
 	})
@@ -241,7 +241,7 @@ func TestFault26Forbidden(t *testing.T) {
 	}
 }
 
-// The right to read a kind is taken away while it is watched, and given back.
+// The permission to read a kind is revoked while it is watched, and granted again.
 func TestFault26Revoked(t *testing.T) {
 	p := planetest.Shared(t)
 	user := "revoked-" + fmt.Sprint(time.Now().UnixNano())
@@ -267,8 +267,8 @@ func TestFault26Revoked(t *testing.T) {
 	}
 }
 
-// revoked breaks the connection until the server, which learns of roles by a watch of its own,
-// refuses the next.
+// revoked breaks the connection until the server rejects the next one. The server learns of roles
+// by a watch of its own.
 func (r *rig) revoked(proxy *faults.Proxy, user string) {
 	r.Helper()
 	for r.watch().Phase != reflector.Forbidden {
@@ -283,7 +283,7 @@ func (r *rig) revoked(proxy *faults.Proxy, user string) {
 	}
 }
 
-// grant lets a user read a resource of the rig's namespace.
+// grant lets a user read a resource in the rig's namespace.
 func grant(r *rig, user, resource string) {
 	r.Helper()
 	_, err := client.Create(r.Context(), r.direct, &rbacv1.Role{

@@ -62,11 +62,11 @@ func candidate(acts func(*flyball.Manager) error) int {
 	return 0
 }
 
-// writes creates a ConfigMap every few milliseconds. When the lease is lost it goes on for as long
-// as it is let: only the fence keeps it from writing.
+// writes creates a ConfigMap every few milliseconds. After the lease is lost it continues as long
+// as it can: only the fence prevents its writes.
 func writes(mgr *flyball.Manager) error {
 	ns, identity := os.Getenv(namespaceEnv), os.Getenv(identityEnv)
-	_, err := mgr.Add("writer", runner(func(ctx context.Context) error {
+	_, err := mgr.Add(flyball.Lead, "writer", func(ctx context.Context) error {
 		past := context.WithoutCancel(ctx)
 		for i := 0; ; i++ {
 			_, err := client.Create(past, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -76,14 +76,14 @@ func writes(mgr *flyball.Manager) error {
 			if _, told := errors.AsType[*flyball.SignalError](context.Cause(ctx)); told || fenced && ctx.Err() != nil {
 				return nil
 			}
-			time.Sleep(5 * time.Millisecond) // of work
+			time.Sleep(5 * time.Millisecond) // the time of the work
 		}
-	}))
+	})
 	return err
 }
 
 // Fault 16: a leader is suspended, another one takes over, and the first wakes up in the middle of
-// its writing. Not one write of it arrives after the first one of the other, and it ends with the
+// its writes. No write of it arrives after the first write of the other, and it ends with the
 // cause.
 func TestFault16SuspendedLeader(t *testing.T) {
 	p := planetest.Shared(t)
@@ -94,7 +94,7 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		identity := fmt.Sprint("c", i)
 		return identity, spawn(t, "candidate", configEnv+"="+file, namespaceEnv+"="+ns, identityEnv+"="+identity)
 	}
-	// first and last are the versions of the first and last write of a candidate; zero: none.
+	// versions of the first and last write of a candidate; zero: none
 	wrote := func(identity string) (first, last uint64) {
 		for o, err := range client.List[corev1.ConfigMap](t.Context(), c, client.InNamespace(ns), client.MatchingLabels{"by": identity}) {
 			must(t, err)
@@ -123,7 +123,7 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		var taken uint64
 		await("the next one writes", func() bool { taken, _ = wrote(next); return taken > 0 })
 		must(t, leads.Process.Signal(syscall.SIGCONT))
-		err := <-leads.over
+		err := <-leads.exit
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 {
 			t.Errorf("the one that was suspended ended with %v", err)
 		}
@@ -133,12 +133,12 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		name, leads = next, follows
 	}
 	must(t, leads.Process.Signal(syscall.SIGTERM))
-	if err := <-leads.over; err != nil {
+	if err := <-leads.exit; err != nil {
 		t.Errorf("an end in good order: %v", err)
 	}
 }
 
-// works reconciles one object for a time, and writes before and after.
+// works reconciles one object for a while, and writes before and after.
 func works(mgr *flyball.Manager) error {
 	ns := os.Getenv(namespaceEnv)
 	takes, err := time.ParseDuration(os.Getenv(workEnv))
@@ -149,7 +149,7 @@ func works(mgr *flyball.Manager) error {
 		_, err := client.Create(ctx, mgr.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
 		return err
 	}
-	work := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	work := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name != "work" {
 			return reconcile.Result{}, nil
 		}
@@ -162,13 +162,13 @@ func works(mgr *flyball.Manager) error {
 		case <-ctx.Done():
 			return reconcile.Result{}, context.Cause(ctx)
 		}
-	})
-	_, err = controller.New(mgr, "work", work, controller.Options{}, controller.For[corev1.ConfigMap]())
+	}
+	_, err = controller.New(mgr, "work", work, controller.For[corev1.ConfigMap]())
 	return err
 }
 
-// Fault 18: told to stop in the middle of a reconcile, a program lets it finish, then releases the
-// lease, then ends with code 0. Told twice it ends at once.
+// Fault 18: a program is told to stop in the middle of a reconcile. It lets the reconcile finish,
+// releases the lease, and ends with code 0. Told twice, it ends at once.
 func TestFault18Terminated(t *testing.T) {
 	p := planetest.Shared(t)
 	c := dial(t, p.RESTConfig())
@@ -206,14 +206,14 @@ func TestFault18Terminated(t *testing.T) {
 			}
 			must(t, prog.Process.Signal(syscall.SIGTERM))
 			if tc.signals > 1 {
-				// The first one has been taken once the log says so: a second of the same kind that
-				// comes before that would be the same one.
+				// The log tells that the first signal was received. Before that, a second signal of
+				// the same kind would merge with it.
 				if !newChanges().await(ctx, func() bool { return strings.Contains(prog.said(), "manager stops") }) {
 					t.Fatal("it does not stop")
 				}
 				must(t, prog.Process.Signal(syscall.SIGTERM))
 			}
-			err = <-prog.over
+			err = <-prog.exit
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() != tc.code || err == nil && tc.code != 0 {
 				t.Errorf("ended with %v, want code %d", err, tc.code)
 			}

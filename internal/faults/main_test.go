@@ -13,18 +13,18 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// The tests are named after the rows of the table of faults. Each runs a whole program, a manager
-// with a controller, against a server that something befalls, and ends with rig.nothingLost. Rows
-// that need less than that have their test nearer to the code:
+// TestFaultNN tests fault NN of docs/faults. Each test runs a whole program, a manager with a
+// controller, against a server with a fault, and ends with rig.nothingLost. Simpler faults have
+// their test nearer to the code:
 //
 //	17  lease edited by hand      TestLeaseEditedByHand, package flyball
 //	34  1,000 starts and stops    TestThousandCycles, package flyball
 //
-// FLYBALL_LONG=1 gives the times and sizes of the table; without it they are shortened to what
-// shows the same in seconds.
+// FLYBALL_LONG=1 sets the full times and sizes. Without it they are shortened so that each test
+// takes seconds.
 var long = os.Getenv("FLYBALL_LONG") != ""
 
-// pick is what the table says in a long run, else the short form of it.
+// pick returns full in a long run, otherwise short.
 func pick[T any](full, short T) T {
 	if long {
 		return full
@@ -32,11 +32,10 @@ func pick[T any](full, short T) T {
 	return short
 }
 
-// hung is how long a test waits before it takes a program for one that hangs.
+// hung is the time after which a test regards a program as hung.
 const hung = 10 * time.Minute
 
-// roleEnv makes the test binary a program of another kind: a controller that is killed, or one
-// that is measured.
+// roleEnv gives the test binary another role: a controller that is killed, or one that is measured.
 const roleEnv = "FLYBALL_TEST_ROLE"
 
 var roles = map[string]func() int{}
@@ -48,7 +47,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(closing{planetest.Wrap(m)})
 }
 
-// closing ends the control plane that may be hurt, after the tests.
+// closing closes hurt after the tests.
 type closing struct{ planetest.M }
 
 func (c closing) Run() int {
@@ -56,8 +55,8 @@ func (c closing) Run() int {
 	return c.M.Run()
 }
 
-// hurt is a second control plane, for tests that kill, stop or restore it: one after the other,
-// so none of them may run in parallel. Each leaves it running.
+// hurt is a second control plane, for tests that kill, stop or restore it. They run one after
+// another, never in parallel. Each leaves it running.
 var hurt victim
 
 type victim struct {

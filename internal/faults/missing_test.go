@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// A load balancer answers 404 in the place of the API server: for everything, or for one path, as a
-// page or as a Status. Nobody is told of a delete, and reads are errors until the kind is back.
+// A load balancer answers 404 in place of the API server: for all paths or for one, as a page or as
+// a Status. No deletion is reported, and reads are errors until the kind is back.
 func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 	html := func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
@@ -73,7 +73,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 	}
 }
 
-// A version is no longer served while the objects live on in another one.
+// A version is no longer served; the objects remain in another one.
 func TestFault35VersionRemoved(t *testing.T) {
 	gvk, crd := custom("meteors", "Meteor")
 	v1 := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
@@ -95,7 +95,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
-		// The watch is synced before the store has what it brought.
+		// the watch is synced before the store has its objects
 		if !r.state.await(ctx, func() bool {
 			s := meteors.Informer().State()
 			return s.Watch.Phase == p && s.Unavailable == nil

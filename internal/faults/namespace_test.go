@@ -24,14 +24,14 @@ const (
 	another = "faults.flyball.test/another"
 )
 
-// keeper makes a Secret for each ConfigMap with our finalizer, and takes the finalizer off when
-// the ConfigMap is to go.
+// keeper makes a Secret for each ConfigMap with our finalizer, and removes the finalizer when the
+// ConfigMap is being deleted.
 type keeper struct {
 	r *rig
 
 	mu      sync.Mutex
 	runs    map[string]int
-	refused int // creates in the namespace that is going
+	refused int // rejected creates in the namespace under deletion
 }
 
 func (k *keeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -62,12 +62,12 @@ func (k *keeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, err
 }
 
-// A namespace is being deleted, and something in it takes its time to go.
+// A namespace is being deleted, and an object in it takes long to go.
 func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	k := &keeper{runs: map[string]int{}}
 	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
 		k.r = r
-		_, err := controller.New(r.mgr, "keeper", k, controller.Options{}, controller.For[corev1.ConfigMap]())
+		_, err := controller.New(r.mgr, "keeper", k.Reconcile, controller.For[corev1.ConfigMap]())
 		must(t, err)
 	}})
 	var kept []*corev1.ConfigMap
@@ -81,7 +81,7 @@ func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}
 	must(t, client.Delete(t.Context(), r.direct, ns))
 
-	// Our finalizers go although nothing can be made there.
+	// Our finalizers are removed although nothing can be created there.
 	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	left := func() *corev1.ConfigMap {
@@ -92,7 +92,7 @@ func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	if !r.state.await(ctx, func() bool { return slices.Equal(left().Finalizers, []string{another}) }) {
 		t.Fatalf("our finalizer stays: %v", left().Finalizers)
 	}
-	// It is left like this for a while: nobody tries again and again.
+	// The namespace stays like this for a while. The program does not retry all the time.
 	quiet, stop := context.WithTimeout(t.Context(), pick(time.Minute, 3*time.Second))
 	defer stop()
 	<-quiet.Done()

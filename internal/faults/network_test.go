@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// proxied is a way to the control plane through a proxy that breaks bytes.
+// proxied returns a configuration that goes through a proxy, and the proxy.
 func proxied(t *testing.T, p *plane.Plane) (*faults.Proxy, *rest.Config) {
 	t.Helper()
 	address, err := url.Parse(p.URL())
@@ -30,7 +30,7 @@ func proxied(t *testing.T, p *plane.Plane) (*faults.Proxy, *rest.Config) {
 	return proxy, cfg
 }
 
-// Nothing comes any more, on connections that stay open and look well.
+// No bytes arrive any more, on connections that stay open.
 func TestFault02SilentWatch(t *testing.T) {
 	p := planetest.Shared(t)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {
@@ -82,7 +82,7 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 	}
 }
 
-// The server ends every watch as soon as it is open: that is a failure, and the pauses grow.
+// The server ends every watch as soon as it is open. That is a failure, and the pauses grow.
 func TestFault04WatchClosedAtOnce(t *testing.T) {
 	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Config) {
 		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
@@ -112,10 +112,10 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 	}
 }
 
-// The stream ends in the middle of a frame, at every which byte.
+// The stream ends within a frame, at several offsets.
 func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	p := planetest.Shared(t)
-	gateway := gatewayTo(t, p) // speaks plain HTTP, so that bytes are those of frames
+	gateway := gatewayTo(t, p) // speaks plain HTTP, so that bytes are bytes of frames
 	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
 	must(t, err)
 	t.Cleanup(func() { proxy.Close() })
@@ -123,7 +123,7 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	for n := range pick[int64](200, 8) {
 		broken := r.watch().Restarts[reflector.Broken]
 		proxy.CutAfter(151 + 37*n)
-		r.churn(8) // more than that
+		r.churn(8) // more than the frame
 		r.await("the cut", func(s reflector.State) bool { return s.Restarts[reflector.Broken] > broken })
 	}
 	r.nothingLost()
@@ -132,8 +132,8 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	}
 }
 
-// The first list is cut, at every which byte: what came of it is not shown to anyone, and in the
-// end all is there once.
+// The first list is cut at several offsets. No observer sees a part of it, and in the end every
+// object is there once.
 func TestFault05CutInTheFirstList(t *testing.T) {
 	p := planetest.Shared(t)
 	gateway := gatewayTo(t, p)
@@ -163,7 +163,7 @@ func TestFault05CutInTheFirstList(t *testing.T) {
 	r.nothingLost()
 }
 
-// Connections are refused, as by a machine on which no server runs.
+// Connections are refused, as by a machine without a server.
 func TestFault11ConnectionRefused(t *testing.T) {
 	proxy, cfg := proxied(t, planetest.Shared(t))
 	r := start(t, planetest.Shared(t), setup{config: cfg})
@@ -178,7 +178,7 @@ func TestFault11ConnectionRefused(t *testing.T) {
 	if err := r.reads(); err != nil {
 		t.Errorf("a read while the server is away: %v", err)
 	}
-	// 0.8 s doubling to 30 s, each drawn from zero up to that.
+	// 0.8 s doubling to 30 s, each drawn from zero up to that
 	if n := len(r.asked.since(began)); n > pick(60, 30) {
 		t.Errorf("%d requests to a server that is away", n)
 	}
@@ -189,7 +189,7 @@ func TestFault11ConnectionRefused(t *testing.T) {
 	}
 }
 
-// The network is split for minutes, and heals.
+// The network is partitioned for minutes, and heals.
 func TestFault20Partition(t *testing.T) {
 	proxy, cfg := proxied(t, planetest.Shared(t))
 	r := start(t, planetest.Shared(t), setup{config: cfg, tune: sooner, keys: 200})
@@ -209,7 +209,7 @@ func TestFault20Partition(t *testing.T) {
 	}
 }
 
-// A program that is told to stop while the server says nothing does so.
+// A program that is told to stop while the server is silent does so.
 func TestFault20StopWhileAway(t *testing.T) {
 	for name, breaks := range map[string]func(*faults.Proxy){
 		"silent":  func(p *faults.Proxy) { p.Blackhole(faults.Up, faults.Down) },
@@ -228,7 +228,7 @@ func TestFault20StopWhileAway(t *testing.T) {
 	}
 }
 
-// steady tries again soon, however often it failed.
+// steady retries soon, however often it failed.
 func steady(c *reflector.Config) {
 	c.Backoff.Base, c.Backoff.Factor, c.Backoff.Max = 50*time.Millisecond, 1, 100*time.Millisecond
 }

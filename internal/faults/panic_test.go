@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// panics counts them by where they were.
+// panics counts panics by place.
 type panics struct {
 	mu       sync.Mutex
 	parts    map[string]int
@@ -49,8 +49,8 @@ func (p *panics) has(parts ...string) bool {
 	return true
 }
 
-// Everything that a user writes panics for one object: that object is reported, and nothing else
-// is any different.
+// All functions of the user panic for one object. That object is reported, and nothing else is
+// affected.
 func TestFault22Panics(t *testing.T) {
 	const bad = "poison"
 	p := &panics{parts: map[string]int{}}
@@ -85,7 +85,7 @@ func TestFault22Panics(t *testing.T) {
 			must(t, err)
 			_, err = r.kind.Informer().Subscribe("panicking source", func(c store.Change) { boom(c.Key.Name) })
 			must(t, err)
-			broken := reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+			broken := func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				if req.Name != bad {
 					return reconcile.Result{}, nil
 				}
@@ -98,8 +98,8 @@ func TestFault22Panics(t *testing.T) {
 				}
 				done <- n
 				return reconcile.Result{}, nil
-			})
-			_, err = controller.New(r.mgr, "panicking", broken,
+			}
+			_, err = controller.NewWith(r.mgr, "panicking", broken,
 				controller.Options{Hooks: controller.Hooks{
 					Problem: func(x controller.Problem) {
 						if x.Panicked {
@@ -113,9 +113,9 @@ func TestFault22Panics(t *testing.T) {
 					},
 				}},
 				controller.For[corev1.ConfigMap](predicate.Func(func(c store.Change) bool { boom(c.Key.Name); return true })),
-				controller.Watches[corev1.ConfigMap](handler.Map(func(_ context.Context, o *corev1.ConfigMap) []reconcile.Request {
+				controller.Watches[corev1.ConfigMap](handler.Map(func(_ context.Context, o *corev1.ConfigMap) ([]reconcile.Request, error) {
 					boom(o.Name)
-					return nil
+					return nil, nil
 				})))
 			must(t, err)
 		},

@@ -23,10 +23,10 @@ type Proxy struct {
 	wg       sync.WaitGroup
 
 	mu     sync.Mutex
-	heal   chan struct{} // closed when the blackhole of that moment ends
+	heal   chan struct{} // closed at the end of the current blackhole
 	holes  [2]bool
 	delay  time.Duration
-	cut    int64 // bytes still let down before the connections are cut; negative: no limit
+	cut    int64 // bytes from the server before the cut; negative: no cut
 	refuse bool
 	conns  map[*link]struct{}
 	opened int
@@ -36,7 +36,7 @@ type Proxy struct {
 // link is one connection through the proxy.
 type link struct{ client, server net.Conn }
 
-// reset drops the connection as a crashed machine would: with RST, nothing flushed.
+// reset drops the connection as a crashed machine does: with RST, without a flush.
 func (l *link) reset() {
 	for _, c := range []net.Conn{l.client, l.server} {
 		if t, ok := c.(*net.TCPConn); ok {
@@ -80,7 +80,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// Blackhole stops forwarding in the given directions. Connections stay open, also new ones.
+// Blackhole stops forwarding in the given directions. Connections, old and new, stay open.
 func (p *Proxy) Blackhole(ds ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Proxy) Blackhole(ds ...Direction) {
 	}
 }
 
-// Refuse resets every connection from now on as soon as it is made, and those that exist.
+// Refuse resets all open connections, and every later one as soon as it is made.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	p.refuse = true
@@ -104,8 +104,8 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// CutAfter lets n more bytes come down, over all connections, and then resets the connection that
-// would carry the next one; that happens once.
+// CutAfter forwards n more bytes from the server, over all connections. It then resets, once, the
+// connection that would carry the next byte.
 func (p *Proxy) CutAfter(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Proxy) Heal() {
 	p.heal = make(chan struct{})
 }
 
-// Reset resets all connections that are open now.
+// Reset resets all open connections.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,8 +204,8 @@ func (p *Proxy) copy(l *link, d Direction, to, from net.Conn) {
 	}
 }
 
-// pass waits until n bytes may go on in direction d, and says how many of them may, and whether
-// the connection is to be cut behind them.
+// pass waits until bytes may be forwarded in direction d. It returns how many of the n bytes to
+// forward, and whether to cut the connection behind them.
 func (p *Proxy) pass(d Direction, n int) (keep int, cut bool) {
 	p.mu.Lock()
 	for p.holes[d] && !p.closed {

@@ -27,8 +27,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// rig is a program that watches the ConfigMaps of a namespace, writers that change them, and the
-// book in which both note what they know.
+// rig is a program that watches the ConfigMaps of a namespace, writers that change them, and a
+// ledger in which both record what they know.
 //
 //	writers ── direct ──────────────► server
 //	   │                                │
@@ -37,16 +37,16 @@ import (
 //	            source, reconciler ◄── manager
 type rig struct {
 	*testing.T
-	direct *client.Live // to the server, past what breaks
+	direct *client.Live // to the server, without the fault
 	ns     string
 	mgr    *flyball.Manager
 	ctl    *controller.Controller[reconcile.Request]
 	kind   *cache.Handle
 	reg    *informer.Registration // of the handler
 	asked  requests
-	state  changes // of the watch
+	state  changes // signals changes of the watch
 
-	keys    int // that the writers use
+	keys    int // number of keys that the writers use
 	writers []*writer
 
 	mu       sync.Mutex
@@ -54,28 +54,28 @@ type rig struct {
 	views    views
 	counted  map[string]*tally
 	problems []informer.Problem
-	shown    []error // by the state of the watch
+	shown    []error // errors in the state of the watch
 
-	goroutines int // when it had synced; zero: not to be checked
+	goroutines int // at the sync; zero: not checked
 	heap       int64
 	began      time.Time
 	stop       func() error
 }
 
-// views are those of one book.
+// views are the views of one book.
 type views struct{ handler, source, reconciler *ledger.View }
 
-// tally counts what one observer was told.
+// tally counts the events of one observer.
 type tally struct{ added, deleted, missed, replaced int }
 
-// setup says how the program of a rig is made.
+// setup describes the program of a rig.
 type setup struct {
-	config  *rest.Config // through which it reaches the server; nil: straight
+	config  *rest.Config // of the program; nil: direct
 	tune    func(*reflector.Config)
 	keys    int // for the writers; zero: 40
 	client  client.Options
-	also    func(*rig) // before the manager runs
-	beside  bool       // other rigs run at the same time: goroutines and heap tell nothing
+	also    func(*rig) // called before the manager runs
+	beside  bool       // other rigs run at the same time: do not check goroutines and heap
 	manager flyball.Options
 }
 
@@ -105,7 +105,7 @@ func start(t *testing.T, p *plane.Plane, s setup) *rig {
 	var err error
 	r.mgr, err = flyball.New(o)
 	must(t, err)
-	r.ctl, err = controller.New(r.mgr, "rig", reconcile.Func[reconcile.Request](r.reconcile),
+	r.ctl, err = controller.NewWith(r.mgr, "rig", r.reconcile,
 		controller.Options{Workers: 4}, controller.For[corev1.ConfigMap]())
 	must(t, err)
 	r.observe()
@@ -131,7 +131,7 @@ func (r *rig) observe() {
 	_, err = r.kind.Informer().Subscribe("source", func(c store.Change) {
 		n := r.tally("source")
 		switch {
-		case c.New == nil && c.Old == nil: // came and went before anyone saw it
+		case c.New == nil && c.Old == nil: // created and deleted before any observer saw it
 			return
 		case c.New == nil:
 			r.count(&n.deleted)
@@ -168,7 +168,7 @@ func (r *rig) observe() {
 	must(r.T, err)
 }
 
-// reconcile notes what it finds.
+// reconcile records the state that it reads.
 func (r *rig) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	view := r.view().reconciler
 	o, err := client.Get[corev1.ConfigMap](ctx, r.mgr.Client(), req)
@@ -183,7 +183,7 @@ func (r *rig) reconcile(ctx context.Context, req reconcile.Request) (reconcile.R
 	return reconcile.Result{}, nil
 }
 
-// newBook starts a new book, in which nobody has seen anything yet.
+// newBook starts a new, empty book.
 func (r *rig) newBook() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +218,7 @@ func (r *rig) problem(p informer.Problem) {
 	r.problems = append(r.problems, p)
 }
 
-// changed is told where a watch stands.
+// changed receives each state of a watch.
 func (r *rig) changed(s reflector.State) {
 	if s.Err != nil {
 		r.mu.Lock()
@@ -228,17 +228,17 @@ func (r *rig) changed(s reflector.State) {
 	r.state.signal()
 }
 
-// reported are the problems so far.
+// reported returns the problems so far.
 func (r *rig) reported() []informer.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.problems
 }
 
-// watch is where the watch of the ConfigMaps stands.
+// watch returns the state of the watch of the ConfigMaps.
 func (r *rig) watch() reflector.State { return r.kind.Informer().State().Watch }
 
-// await waits until the watch is as wanted.
+// await waits until is reports true for the state of the watch.
 func (r *rig) await(what string, is func(reflector.State) bool) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), hung)
@@ -260,7 +260,7 @@ func (c changes) signal() {
 	}
 }
 
-// await looks whenever something changed, and every 20 ms: counters change without a signal.
+// await checks at every change, and every 20 ms: counters change without a signal.
 func (c changes) await(ctx context.Context, is func() bool) bool {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -275,7 +275,7 @@ func (c changes) await(ctx context.Context, is func() bool) bool {
 	return true
 }
 
-// running runs a manager until the test ends, or stop is called; that returns what Run did.
+// running runs a manager until the test ends, or stop is called. stop returns the result of Run.
 func running(t *testing.T, m *flyball.Manager) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -308,7 +308,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// measure counts goroutines and the memory that is in use.
+// measure returns the number of goroutines and the memory in use.
 func measure() (goroutines int, heap int64) {
 	heap = heaptest.Live()
 	return runtime.NumGoroutine(), heap

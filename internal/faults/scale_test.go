@@ -39,17 +39,17 @@ const (
 	keepEnv = "FLYBALL_TEST_KEEP"
 )
 
-// figures are what the program that is measured says of itself when it is done.
+// figures are the measurements of a program, which it prints at its end.
 type figures struct {
 	Pods       int
-	Synced     time.Duration // since the process began, as all below
-	Reconciled time.Duration // the last of the Pods, for the first time
+	Synced     time.Duration // since the start of the process, as all below
+	Reconciled time.Duration // first reconcile of the last Pod
 	Reconciles int
 	Heap       uint64 // bytes in use at the end
-	Peak       uint64 // bytes of memory that the process had at most; 0: not known here
+	Peak       uint64 // highest memory of the process in bytes; 0: unknown on this system
 }
 
-// scale is a program that reconciles each Pod of a cluster once, reading it from the cache, and
+// scale is a program that reconciles each Pod of a cluster once, with a read from the cache, and
 // then ends.
 func scale() int {
 	began := time.Now()
@@ -67,7 +67,7 @@ func scale() int {
 	ctx, done := context.WithCancel(context.Background())
 	var mu sync.Mutex
 	seen := make(map[object.Key]bool, want)
-	_, err = controller.New(mgr, "scale", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.NewWith(mgr, "scale", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		pod, err := client.Get[corev1.Pod](ctx, mgr.Client(), req)
 		if err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -82,7 +82,7 @@ func scale() int {
 			done()
 		}
 		return reconcile.Result{}, nil
-	}), controller.Options{Workers: 4}, controller.For[corev1.Pod]())
+	}, controller.Options{Workers: 4}, controller.For[corev1.Pod]())
 	if err == nil {
 		err = mgr.Run(ctx)
 	}
@@ -97,8 +97,8 @@ func scale() int {
 	return 0
 }
 
-// residentPeak is the most memory that this process has had. That in rusage is of no use: it is at
-// least as much as the parent had.
+// residentPeak returns the highest resident memory of this process. The figure in rusage is
+// useless: it is at least that of the parent.
 func residentPeak() uint64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -113,8 +113,8 @@ func residentPeak() uint64 {
 	return 0
 }
 
-// With so many Pods in a cluster, FLYBALL_SCALE of them, a program comes up and reconciles each.
-// What that takes is printed, for the process of the program alone: the Pods are made by another.
+// A program starts in a cluster with FLYBALL_SCALE Pods and reconciles each of them. The test
+// prints the cost, for the process of the program alone: another process makes the Pods.
 func TestScale(t *testing.T) {
 	count := 300
 	if s := os.Getenv("FLYBALL_SCALE"); s != "" {
@@ -156,7 +156,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// createPods makes Pods and returns when all run.
+// createPods makes Pods and returns when all of them run.
 func createPods(t *testing.T, c *client.Live, count int) {
 	t.Helper()
 	const writers = 8
@@ -202,7 +202,7 @@ func createPods(t *testing.T, c *client.Live, count int) {
 	}
 }
 
-// aPod is about as large as most are.
+// aPod returns a Pod of typical size.
 func aPod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

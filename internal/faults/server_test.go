@@ -11,7 +11,8 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// The server dies and comes back on the same data: watches go on where they were, if it knows that version.
+// The server dies and restarts on the same data. A watch continues at its version, if the server
+// knows that version.
 func TestFault01APIServerRestart(t *testing.T) {
 	p := hurtable(t)
 	r := start(t, p, setup{})
@@ -33,7 +34,7 @@ func TestFault01APIServerRestart(t *testing.T) {
 	}
 }
 
-// The server stands still with its connections open, as a machine does whose host is overloaded.
+// The server stops with its connections open, as on an overloaded host.
 func TestFault03APIServerStopped(t *testing.T) {
 	p := hurtable(t)
 	r := start(t, p, setup{tune: sooner})
@@ -44,7 +45,7 @@ func TestFault03APIServerStopped(t *testing.T) {
 	if bound := pick(45*time.Second, 20*time.Second); noticed > bound {
 		t.Errorf("noticed after %v", noticed)
 	}
-	// Reads answer from what was there.
+	// Reads return the last state.
 	n := 0
 	for _, err := range client.List[corev1.ConfigMap](t.Context(), r.mgr.Client(), client.InNamespace(r.ns)) {
 		must(t, err)
@@ -64,19 +65,18 @@ func TestFault03APIServerStopped(t *testing.T) {
 	}
 }
 
-// The data of the server is put back to a backup: versions go back, and what was written since is
-// gone.
+// The data of the server is restored from a backup. Versions go back, and later writes are lost.
 func TestFault12RestoredFromBackup(t *testing.T) {
 	p := hurtable(t)
 	r := start(t, p, setup{tune: sooner})
 	backup, err := p.Snapshot()
 	must(t, err)
 	r.churn(200)
-	r.nothingLost() // all is quiet, so that nobody notes an old version in the new book
+	r.nothingLost() // nothing changes now, so that no observer records an old version in the new book
 	r.newBook()
 	must(t, p.Restore(t.Context(), backup))
 	r.adopt()
-	r.seen() // every key, by everyone, again
+	r.seen() // every key, by every observer, again
 	r.churn(80)
 	r.nothingLost()
 	if n := r.watch().Relists[reflector.WentBack]; n != 1 {
@@ -84,7 +84,7 @@ func TestFault12RestoredFromBackup(t *testing.T) {
 	}
 }
 
-// adopt takes over what the server has as the truth, for the book and for the writers.
+// adopt takes the server's state as the truth, for the book and for the writers.
 func (r *rig) adopt() {
 	r.Helper()
 	for _, w := range r.writers {
@@ -101,7 +101,7 @@ func (r *rig) adopt() {
 	}
 }
 
-// sooner has a silent watch noticed in seconds, except in a long run.
+// sooner makes a silent watch be noticed in seconds, except in a long run.
 func sooner(c *reflector.Config) {
 	if !long {
 		c.Silence = 2 * time.Second

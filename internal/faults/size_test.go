@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// A few hundred objects of 1.5 MB arrive as fast as they can be written, and cost little more
-// memory than they are.
+// A few hundred objects of 1.5 MB arrive at full speed. They take little more memory than their
+// size.
 func TestFault07LargeObjectsScripted(t *testing.T) {
 	const size = 1_500_000
 	count := pick(300, 100)
@@ -84,14 +84,14 @@ func runFactory(t *testing.T, f *informer.Factory) (context.Context, func()) {
 	return ctx, stop
 }
 
-// noise is text that cannot be packed to much less than three quarters of it.
+// noise returns text that compresses to three quarters of its size at best.
 func noise(n int) string {
 	b := make([]byte, n*3/4+3)
 	rand.Read(b)
 	return base64.StdEncoding.EncodeToString(b)[:n]
 }
 
-// The same with objects as large as the API server takes ConfigMaps.
+// The same with ConfigMaps of the largest size that the API server accepts.
 func TestFault07LargeObjects(t *testing.T) {
 	const size = 1_000_000
 	count := pick(300, 20)

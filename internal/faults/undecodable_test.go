@@ -22,8 +22,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Gauge is what a program thinks the custom kind looks like. The server thinks otherwise: there a
-// size may be a text.
+// Gauge is the program's type of the custom kind. The server's schema differs: it also accepts a
+// text as size.
 type Gauge struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -39,7 +39,7 @@ func (g *Gauge) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// GaugeList is a list of them.
+// GaugeList is a list of Gauges.
 type GaugeList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -56,8 +56,8 @@ func (l *GaugeList) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// One object of the first list cannot be decoded, and one of the watch: everything else of the
-// kind is there and stays live, and both are reported with their keys, until they can be read.
+// One object of the first list cannot be decoded, and one of the watch. All other objects of the
+// kind are present and stay current. Both are reported with their keys, until they can be decoded.
 func TestFault24UndecodableObjects(t *testing.T) {
 	gvk, crd := custom("gauges", "Gauge")
 	types := scheme.New()
@@ -85,14 +85,14 @@ func TestFault24UndecodableObjects(t *testing.T) {
 			OnDelete: func(o *Gauge, _ bool) { told.Gone(object.KeyOf(o)) },
 		}, informer.HandlerOptions{})
 		must(t, err)
-		_, err = controller.New(r.mgr, "gauges", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		_, err = controller.New(r.mgr, "gauges", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			o, err := client.Get[Gauge](ctx, r.mgr.Client(), req)
 			if err != nil {
 				return reconcile.Result{}, reconcile.Terminal(err)
 			}
 			reconciled.Saw(o)
 			return reconcile.Result{}, nil
-		}), controller.Options{}, controller.For[Gauge]())
+		}, controller.For[Gauge]())
 		must(t, err)
 	}})
 	wait := func(aside ...string) {
@@ -121,7 +121,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 	book.Wrote(bad)
 	wait("bad-in-list")
 	unstructured.SetNestedField(bad.Object, "huge", "spec", "size")
-	bad, err := client.Update(t.Context(), r.direct, bad) // the last good one is what was seen of it
+	bad, err := client.Update(t.Context(), r.direct, bad) // its last valid state is the one that observers saw
 	must(t, err)
 	book.Wrote(put(r, "f", int64(6)))
 	wait("bad-in-list", "e")
@@ -138,7 +138,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 		t.Errorf("reported: %+v", r.reported())
 	}
 
-	// Both become readable.
+	// Both become decodable.
 	unstructured.SetNestedField(bad.Object, int64(7), "spec", "size")
 	bad, err = client.Update(t.Context(), r.direct, bad)
 	must(t, err)

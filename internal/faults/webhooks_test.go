@@ -29,7 +29,7 @@ import (
 	"github.com/flyball-io/flyball/webhook"
 )
 
-// hooks is a manager with webhooks, and what it reconciles of ConfigMaps.
+// hooks is a manager with webhooks, and the ConfigMaps that it reconciles.
 type hooks struct {
 	*flyball.Manager
 	ns   string
@@ -47,15 +47,15 @@ func newHooks(t *testing.T, cfg *rest.Config, ns string, o cert.ManagedOptions) 
 	})
 	must(t, err)
 	h := &hooks{Manager: m, ns: ns, seen: make(chan string, 1000)}
-	_, err = controller.New(m, "others", reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.New(m, "others", func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		h.seen <- req.Name
 		return reconcile.Result{}, nil
-	}), controller.Options{}, controller.For[corev1.ConfigMap]())
+	}, controller.For[corev1.ConfigMap]())
 	must(t, err)
 	return h
 }
 
-// url of a path, once the server listens.
+// url returns the URL of a path, once the server listens.
 func (h *hooks) url(t *testing.T, path string) string {
 	t.Helper()
 	h.await(t, "listening", func() bool { return h.Addrs().Webhooks != nil })
@@ -76,7 +76,7 @@ func (h *hooks) create(t *testing.T, name string) error {
 	return err
 }
 
-// figure is the sum of a metric over its labels.
+// figure returns the sum of a metric over its labels.
 func (h *hooks) figure(t *testing.T, name string) (sum float64) {
 	t.Helper()
 	all, err := h.Gatherer().Gather()
@@ -92,7 +92,7 @@ func (h *hooks) figure(t *testing.T, name string) (sum float64) {
 }
 
 // Faults 22 and 31: a webhook panics for one object, and takes too long for another. Both calls
-// fail, the handler that is late is cancelled, nothing piles up, and all others go on.
+// fail, and the late handler is cancelled. Nothing accumulates, and all other calls succeed.
 func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -154,8 +154,8 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 	}
 }
 
-// Fault 25: the conversion webhook of a kind is down. That kind is degraded and says so, another
-// runs; and when the webhook is there, so is the kind.
+// Fault 25: the conversion webhook of a kind is down. The program reports that kind as degraded,
+// and another kind runs. When the webhook is back, so is the kind.
 func TestFault25ConversionWebhookDown(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -182,15 +182,15 @@ func TestFault25ConversionWebhookDown(t *testing.T) {
 
 	gvk.Version = "v2"
 	h := newHooks(t, p.RESTConfig(), ns, cert.ManagedOptions{CRDs: []string{name}})
-	must(t, h.Handle("/convert", http.HandlerFunc(convertNothing)))
+	must(t, h.HandleConversion("/convert", http.HandlerFunc(convertNothing)))
 	planets := make(chan string, 1000)
-	_, err = controller.New(h.Manager, "planets", reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controller.New(h.Manager, "planets", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		_, err := client.Get[unstructured.Unstructured](ctx, h.Client(), req, client.OfKind(gvk))
 		if err == nil {
 			planets <- req.Name
 		}
 		return reconcile.Result{}, err
-	}), controller.Options{}, controller.ForObject(instance(gvk, "", "", nil)))
+	}, controller.ForKind[unstructured.Unstructured](gvk))
 	must(t, err)
 	running(t, h.Manager)
 	must(t, h.create(t, "beside"))
@@ -204,7 +204,8 @@ func TestFault25ConversionWebhookDown(t *testing.T) {
 		}
 		return false
 	})
-	// The program converts the kind itself. So the kind must not keep it from being ready: see ADR 17.
+	// The program converts the kind itself, so the kind must not keep it from being ready: see ADR
+	// 17.
 	h.await(t, "the rest is in order", func() bool { return h.Ready().Err(t.Context()) == nil })
 	if len(planets) != 0 {
 		t.Error("reconciled what cannot be read")
@@ -227,7 +228,7 @@ func conversion(url string) map[string]any {
 	}}
 }
 
-// convertNothing answers with the same objects in the version that is wanted.
+// convertNothing answers with the same objects in the requested version.
 func convertNothing(w http.ResponseWriter, r *http.Request) {
 	var review struct {
 		metav1.TypeMeta

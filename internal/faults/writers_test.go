@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// writer makes, changes and deletes ConfigMaps that no other writer touches.
+// writer creates, changes and deletes ConfigMaps that no other writer touches.
 type writer struct {
 	r    *rig
 	id   int
@@ -27,14 +27,13 @@ type writer struct {
 
 const writerCount = 4
 
-// churn has the writers make so many changes at random, and returns when the server has
-// confirmed them all.
+// churn makes that many random changes, and returns when the server has confirmed all of them.
 func (r *rig) churn(changes int) {
 	r.Helper()
 	r.write(r.Context(), func(w *writer) bool { return w.ops < changes/writerCount })
 }
 
-// during has the writers work while f runs.
+// during lets the writers work while f runs.
 func (r *rig) during(f func()) {
 	r.Helper()
 	over := make(chan struct{})
@@ -44,7 +43,7 @@ func (r *rig) during(f func()) {
 		select {
 		case <-over:
 			return false
-		case <-time.After(5 * time.Millisecond): // as fast as this, so that logs stay short
+		case <-time.After(5 * time.Millisecond): // slow enough to keep logs short
 			return true
 		}
 	})
@@ -75,7 +74,7 @@ func (r *rig) write(ctx context.Context, more func(*writer) bool) {
 
 func (w *writer) owns(name string) bool { return strings.HasPrefix(name, fmt.Sprintf("w%d-", w.id)) }
 
-// fill makes all that the writers may make.
+// fill creates all objects of the writers.
 func (r *rig) fill() {
 	r.Helper()
 	for _, w := range r.writers {
@@ -90,7 +89,7 @@ func (r *rig) fill() {
 	}
 }
 
-// one makes one change, and asks what became of it if there was no clear answer.
+// one makes one change. If there is no clear answer, it finds out what the server has.
 func (w *writer) one(ctx context.Context) error {
 	name := fmt.Sprintf("w%d-%d", w.id, w.rnd.IntN(max(1, w.r.keys/writerCount)))
 	has := w.mine[name]
@@ -128,7 +127,7 @@ func (w *writer) gone(o *corev1.ConfigMap) {
 	w.r.book.Deleted(object.KeyOf(o), o.UID)
 }
 
-// settle finds out what the server has, when it did not say: it was killed meanwhile.
+// settle finds out what the server has after an unclear answer. cause is that answer.
 func (w *writer) settle(ctx context.Context, name string, cause error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("no answer on what became of %s: %w", name, cause))
 	defer cancel()
@@ -150,7 +149,7 @@ func (w *writer) settle(ctx context.Context, name string, cause error) error {
 			return nil
 		}
 		select {
-		case <-time.After(200 * time.Millisecond): // between two questions to a server that is down
+		case <-time.After(200 * time.Millisecond): // between two requests to a server that is down
 		case <-ctx.Done():
 			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
 		}

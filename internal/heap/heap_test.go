@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// places is an owner of records as a store is: each version of it is a map of its own.
+// places is an owner of records like a store: each version of it is a map of its own.
 type places map[uint32]Place
 
 func (p places) Place(tag uint32) Place    { return p[tag] }
@@ -49,8 +49,9 @@ func read(c Chunks, p Place) (b []byte) {
 	return b
 }
 
-// Each version has what a plain map had when it was made, whatever the writer and the collector do later.
-func TestModel(t *testing.T) {
+// Each version has the content of a plain map at that moment, whatever the writer and the collector
+// do later.
+func TestVersionsAgreeWithAMap(t *testing.T) {
 	type version struct {
 		chunks Chunks
 		places places
@@ -126,7 +127,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// until waits for the collector: for what a cleanup does.
+// until waits for the effect of a cleanup.
 func until(t *testing.T, done func() bool, what string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
@@ -137,8 +138,8 @@ func until(t *testing.T, done func() bool, what string) {
 	}
 }
 
-// A version that is held keeps what it has, and nothing of what was written later.
-func TestHeldVersion(t *testing.T) {
+// A held version keeps its content, and nothing written later.
+func TestHeldVersionKeepsOnlyItsContent(t *testing.T) {
 	h, is := New(Options{}), places{}
 	for tag := range uint32(1000) {
 		mustPut(t, h, is, tag, make([]byte, 300))
@@ -168,8 +169,8 @@ func TestHeldVersion(t *testing.T) {
 	}
 }
 
-// A heap that nobody has any more gives all back.
-func TestDroppedHeap(t *testing.T) {
+// An unreferenced heap frees all its memory.
+func TestDroppedHeapFreesItsMemory(t *testing.T) {
 	before, _ := Process()
 	h, is := New(Options{}), places{}
 	for tag := range uint32(10_000) {
@@ -184,8 +185,8 @@ func TestDroppedHeap(t *testing.T) {
 	until(t, func() bool { mapped, _ := Process(); return mapped <= before }, "a heap stays")
 }
 
-// What is dead goes by compaction beside writes, and all but a tenth when there are none.
-func TestCompaction(t *testing.T) {
+// Compaction beside writes frees dead bytes; without writes it frees all but a tenth.
+func TestCompactionFreesDeadBytes(t *testing.T) {
 	h, is := New(Options{}), places{}
 	r := rand.New(rand.NewPCG(3, 3))
 	b := make([]byte, 300)
@@ -212,8 +213,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// A store of little has little, and records of any size find room.
-func TestSizes(t *testing.T) {
+// A small heap uses little memory, and records of any size fit.
+func TestRecordsOfAnySizeFit(t *testing.T) {
 	h, is := New(Options{GoHeap: true}), places{}
 	mustPut(t, h, is, 1, []byte("x"))
 	if s := h.Stats(); s.Held > minChunk || s.Mapped != 0 {
@@ -229,14 +230,14 @@ func TestSizes(t *testing.T) {
 	if _, err := h.Put(1, make([]byte, MaxRecord+1)); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
-	h.vacant, h.chunks, h.fill = nil, make(Chunks, maxChunks), -1
+	h.vacant, h.chunks, h.current = nil, make(Chunks, maxChunks), -1
 	if _, err := h.Put(1, nil); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
 }
 
-// Without room compaction ends, and loses nothing.
-func TestCompactionOfAFullHeap(t *testing.T) {
+// In a full heap compaction ends and loses nothing.
+func TestCompactionOfAFullHeapLosesNothing(t *testing.T) {
 	h, is := New(Options{}), places{}
 	for tag := range uint32(300) {
 		mustPut(t, h, is, tag, make([]byte, 1000))
@@ -245,10 +246,10 @@ func TestCompactionOfAFullHeap(t *testing.T) {
 		is.free(h, tag*2)
 	}
 	for len(h.chunks) < maxChunks {
-		h.chunks, h.books = append(h.chunks, h.chunks[0]), append(h.books, book{})
+		h.chunks, h.usages = append(h.chunks, h.chunks[0]), append(h.usages, usage{})
 	}
 	h.vacant = nil
-	for range 10 { // it may fill what is open
+	for range 10 { // the open chunk may still have room
 		if !h.Compact(is, 1<<20) {
 			break
 		}
@@ -263,8 +264,8 @@ func TestCompactionOfAFullHeap(t *testing.T) {
 	}
 }
 
-// Readers beside a writer see whole records, of the version that they have: chunks that no version has
-// are overwritten in this heap.
+// Readers beside a writer see whole records of their version. In this heap unreferenced chunks are
+// overwritten.
 func TestReadersBesideAWriter(t *testing.T) {
 	h, is := New(Options{Poison: true}), places{}
 	type version struct {
@@ -328,8 +329,9 @@ func TestReadersBesideAWriter(t *testing.T) {
 	readers.Wait()
 }
 
-// A collection is asked for when much waits for it, in proportion to all, and not at once again.
-func TestDue(t *testing.T) {
+// A collection is requested when much memory waits for it, in proportion to all, and not in quick
+// succession.
+func TestCollectionIsDueInProportionToMemory(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
 		waiting, live int64
@@ -338,8 +340,8 @@ func TestDue(t *testing.T) {
 	}{
 		{15 * mb, 0, time.Hour, false},
 		{17 * mb, 0, time.Hour, true},
-		{17 * mb, 0, relief - 1, false},
-		{17 * mb, 60 * mb, relief, true},
+		{17 * mb, 0, minInterval - 1, false},
+		{17 * mb, 60 * mb, minInterval, true},
 		{17 * mb, 100 * mb, time.Hour, false},
 		{300 * mb, 1000 * mb, time.Hour, true},
 	} {
@@ -349,8 +351,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A flood of writes in a program whose collector never comes by itself is given back.
-func TestRelieve(t *testing.T) {
+// Memory of a burst of writes is freed in a program that never collects by itself.
+func TestRelieveFreesABurst(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	h, is := New(Options{}), places{}
 	b := make([]byte, 100<<10)

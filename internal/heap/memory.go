@@ -5,27 +5,28 @@ import (
 	"sync/atomic"
 )
 
-// memory is that of a chunk. It does not know the chunk, so that its cleanup can have it.
+// memory is the memory of a chunk. It does not refer to the chunk, so the chunk's cleanup can hold
+// it.
 type memory struct {
 	mem     []byte
 	mapped  bool
 	poison  bool
-	touched atomic.Int64 // bytes of pages that were written
+	touched atomic.Int64 // bytes of written pages
 	dropped atomic.Bool
 	tally   *tally
 }
 
-// tally counts bytes of chunks that were not given back yet.
+// tally counts bytes of chunks that are not freed yet.
 type tally struct {
-	held    atomic.Int64 // of all
+	held    atomic.Int64 // of all chunks
 	mapped  atomic.Int64 // of those outside the Go heap
-	dropped atomic.Int64 // of those that versions to come do not have
+	dropped atomic.Int64 // of dropped chunks
 }
 
-// process is the tally of what all heaps have outside the Go heap.
+// process counts the memory of all heaps outside the Go heap.
 var process tally
 
-// newChunk makes one of n bytes, all zero.
+// newChunk makes a chunk of n zero bytes.
 func newChunk(n int, o Options, t *tally) *Chunk {
 	m := &memory{poison: o.Poison, tally: t}
 	if !o.GoHeap && !o.Poison {
@@ -39,14 +40,14 @@ func newChunk(n int, o Options, t *tally) *Chunk {
 	}
 	c := &Chunk{mem: m.mem, memory: m}
 	if !m.mapped && !m.poison {
-		m.mem = nil // it is the collector's anyway
+		m.mem = nil // the collector frees it
 	}
 	runtime.AddCleanup(c, (*memory).release, m)
 	return c
 }
 
-// hold adds to what is held.
-func (m *memory) hold(n int64) {
+// addHeld adds n bytes to the held ones.
+func (m *memory) addHeld(n int64) {
 	m.tally.held.Add(n)
 	if m.mapped {
 		m.tally.mapped.Add(n)
@@ -54,34 +55,34 @@ func (m *memory) hold(n int64) {
 	}
 }
 
-// wait adds to what waits for the collector.
-func (m *memory) wait(n int64) {
+// addWaiting adds n bytes to those that wait for the collector.
+func (m *memory) addWaiting(n int64) {
 	m.tally.dropped.Add(n)
 	if m.mapped {
 		process.dropped.Add(n)
 	}
 }
 
-// touch says that the first n bytes have pages.
+// touch records that the first n bytes have pages.
 func (m *memory) touch(n int) {
 	if was := m.touched.Load(); int64(n) > was {
 		m.touched.Store(int64(n))
-		m.hold(int64(n) - was)
+		m.addHeld(int64(n) - was)
 	}
 }
 
-// drop says that versions to come do not have the chunk.
+// drop records that later versions do not have the chunk.
 func (m *memory) drop() {
 	m.dropped.Store(true)
-	m.wait(m.touched.Load())
+	m.addWaiting(m.touched.Load())
 }
 
-// release gives the memory back: the chunk has gone.
+// release frees the memory after the chunk was collected.
 func (m *memory) release() {
 	n := m.touched.Load()
-	m.hold(-n)
+	m.addHeld(-n)
 	if m.dropped.Load() {
-		m.wait(-n)
+		m.addWaiting(-n)
 	}
 	switch {
 	case m.mapped:

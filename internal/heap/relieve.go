@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	// minWaiting are the bytes outside the Go heap that may wait for the collector in any case.
+	// minWaiting is the number of bytes outside the Go heap that may always wait for the collector.
 	minWaiting = 16 << 20
-	// waitingShare is the part of all memory that may wait: the Go runtime itself lets the whole size
-	// of its heap become garbage.
+	// waitingShare is the share of all memory that may wait. The Go runtime lets garbage grow to
+	// the whole size of its heap.
 	waitingShare = 4
-	// relief is the least time between two collections that are asked for.
-	relief = 100 * time.Millisecond
+	// minInterval is the least time between two requested collections.
+	minInterval = 100 * time.Millisecond
 )
 
-// reliever knows when a collection was asked for.
+// reliever tracks the requested collections.
 type reliever struct {
 	mu      sync.Mutex
 	last    time.Time
-	base    int64 // the least that waited since then: versions that are held keep it
+	base    int64 // least bytes that waited since then: held versions keep them
 	running bool
 }
 
 var relieving reliever
 
-// Relieve starts a collection in the background if more dropped chunks wait for it than a quarter of
-// the memory of the process, and more than 16 MiB; but not twice in 100 ms. The collector knows
-// nothing of memory outside its heap, so without this it could wait for long: in a program that
-// allocates little, has a large heap, or runs with GOGC=off. Call it after chunks were dropped.
+// Relieve starts a collection in the background if too many dropped chunks wait for it: more than a
+// quarter of the process's memory, and more than 16 MiB. It starts at most one in 100 ms. The
+// collector does not know of memory outside its heap. Without Relieve such memory could wait for
+// long: in a program that allocates little, has a large heap, or runs with GOGC=off. Call it after
+// chunks were dropped.
 func Relieve() {
 	waiting := process.dropped.Load()
 	if waiting < minWaiting {
@@ -46,9 +47,10 @@ func Relieve() {
 	}
 }
 
-// due decides: waiting are the bytes that may be found to be garbage, live those of all other memory.
+// due decides whether to collect. waiting is the size in bytes of possible garbage, live that of
+// all other memory.
 func due(waiting, live int64, since time.Duration) bool {
-	return waiting > max(minWaiting, live/waitingShare) && since >= relief
+	return waiting > max(minWaiting, live/waitingShare) && since >= minInterval
 }
 
 func (r *reliever) collect() {
@@ -56,10 +58,10 @@ func (r *reliever) collect() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running, r.last = false, time.Now()
-	r.base = process.dropped.Load() // cleanups that are still to run make it less
+	r.base = process.dropped.Load() // pending cleanups will lower it
 }
 
-// goHeap is what was alive in the Go heap after the last collection.
+// goHeap is the size of the live Go heap after the last collection.
 func goHeap() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -2,24 +2,24 @@ package heap
 
 // Stats are figures of a heap, in bytes.
 type Stats struct {
-	// Live is what living records take, with their heads. Used has the dead ones, too, of chunks that
-	// were not dropped.
+	// Live is the size of live records with their heads. Used includes the dead ones in chunks that
+	// are not dropped.
 	Live, Used int64
-	// Held is the memory of all chunks that were not given back yet: of their pages that were written.
+	// Held is the memory of all chunks that are not freed yet: their written pages.
 	Held int64
 	// Mapped is the part of Held that is outside the Go heap.
 	Mapped int64
-	// Dropped is the part of Held that waits for the garbage collector, because older versions have it,
-	// or because there was no collection since they went.
+	// Dropped is the part of Held that waits for the garbage collector. Older versions have it, or
+	// no collection ran since they ended.
 	Dropped int64
 }
 
-// Stats are the figures of now. It is the writer's.
+// Stats returns the current figures. Only the writer may call it.
 func (h *Heap) Stats() Stats {
 	t := h.tally
 	return Stats{Live: h.live, Used: h.used, Held: t.held.Load(), Mapped: t.mapped.Load(), Dropped: t.dropped.Load()}
 }
 
-// Process is what all heaps of the process have mapped outside the Go heap, and the part of that
-// which waits for the garbage collector.
+// Process returns the bytes that all heaps of the process have mapped outside the Go heap. dropped
+// is the part that waits for the garbage collector.
 func Process() (mapped, dropped int64) { return process.mapped.Load(), process.dropped.Load() }

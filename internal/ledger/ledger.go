@@ -1,5 +1,6 @@
-// Package ledger is the check that nothing was lost. Writers note what the server answered them;
-// handlers, reconcilers and stores note what they saw; in the end the two must agree.
+// Package ledger checks that no change was lost. Writers record the server's answers with
+// [Ledger.Wrote] and [Ledger.Deleted]. Handlers, reconcilers and stores record the states they see
+// in a [View]. In the end [Ledger.Check] compares both.
 //
 //	writer ──► server ──► answer ──► Ledger ◄─── Check, Wait
 //	             │                     ▲
@@ -38,7 +39,7 @@ type Ledger struct {
 type record struct {
 	uid     types.UID
 	version string
-	gone    bool
+	deleted bool
 }
 
 // New returns an empty ledger.
@@ -46,8 +47,8 @@ func New() *Ledger {
 	return &Ledger{last: make(map[object.Key]record), changed: make(chan struct{}, 1)}
 }
 
-// Wrote notes an object as the server returned it after a create, update, patch or apply.
-// Answers may be noted in any order: that with the highest resourceVersion counts.
+// Wrote records an object as the server returned it after a create, update, patch or apply. Answers
+// may be recorded in any order: the highest resourceVersion counts.
 func (l *Ledger) Wrote(o metav1.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,39 +58,39 @@ func (l *Ledger) Wrote(o metav1.Object) {
 	old, ok := l.last[key]
 	switch {
 	case !ok:
-	case old.gone && old.uid == new.uid:
-		return // the answer was overtaken by that of the delete
+	case old.deleted && old.uid == new.uid:
+		return // the answer of the delete arrived first
 	case newer(old.version, new.version):
 		return
 	}
 	l.last[key] = new
 }
 
-// Deleted notes that the server confirmed that this object is gone. The uid tells it from others
-// of its name.
+// Deleted records that the server confirmed the end of this object. The uid tells it from others of
+// the same name.
 func (l *Ledger) Deleted(key object.Key, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.signal()
 	l.deletes++
 	if r, ok := l.last[key]; !ok || r.uid == uid {
-		l.last[key] = record{uid: uid, version: r.version, gone: true}
+		l.last[key] = record{uid: uid, version: r.version, deleted: true}
 	}
 }
 
-// Counts returns how many writes and deletes were noted, and how many objects should exist.
+// Counts returns the number of recorded writes and deletes, and how many objects should exist.
 func (l *Ledger) Counts() (writes, deletes, live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.last {
-		if !r.gone {
+		if !r.deleted {
 			live++
 		}
 	}
 	return l.writes, l.deletes, live
 }
 
-// View adds an observer, which Check compares with the ledger from then on.
+// View adds an observer; Check compares it with the ledger from then on.
 func (l *Ledger) View(name string) *View {
 	v := &View{name: name, ledger: l, seen: make(map[object.Key]record)}
 	l.mu.Lock()
@@ -98,9 +99,9 @@ func (l *Ledger) View(name string) *View {
 	return v
 }
 
-// Check compares every view with the ledger: the last that each view saw of each key must be the
-// last that the server confirmed, or newer, and no view may ever have gone back in time. The
-// error names at most ten differences for each view.
+// Check compares every view with the ledger. For each key the view's last state must be the last
+// confirmed one, or newer. No view may ever have gone back in time. The error names at most ten
+// differences for each view.
 func (l *Ledger) Check() error {
 	l.mu.Lock()
 	views, last := slices.Clone(l.views), maps.Clone(l.last)
@@ -112,8 +113,8 @@ func (l *Ledger) Check() error {
 	return errors.Join(all...)
 }
 
-// Wait checks whenever something was noted, and returns nil as soon as all agree. When ctx ends
-// first it returns the differences that remain.
+// Wait runs Check after each record, and returns nil as soon as all agree. If ctx ends first it
+// returns the remaining differences.
 func (l *Ledger) Wait(ctx context.Context) error {
 	for {
 		err := l.Check()
@@ -136,55 +137,55 @@ func (l *Ledger) signal() {
 	}
 }
 
-// View is what one handler, reconciler or store saw. All methods may be called from any
-// goroutine.
+// View records the states that one handler, reconciler or store saw. All methods may be called from
+// any goroutine.
 type View struct {
 	name   string
 	ledger *Ledger
 
-	mu      sync.Mutex
-	seen    map[object.Key]record
-	backs   []error
-	deletes int
+	mu          sync.Mutex
+	seen        map[object.Key]record
+	regressions []error
+	deletes     int
 }
 
-// Saw notes that the observer was shown this state of an object.
+// Saw records that the observer saw this state of an object.
 func (v *View) Saw(o metav1.Object) {
-	v.note(object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()})
+	v.add(object.KeyOf(o), record{uid: o.GetUID(), version: o.GetResourceVersion()})
 }
 
 // SawHeader is Saw for a header.
 func (v *View) SawHeader(h *object.Header) {
-	v.note(h.Key, record{uid: h.UID, version: h.ResourceVersion})
+	v.add(h.Key, record{uid: h.UID, version: h.ResourceVersion})
 }
 
-// Gone notes that the observer was told that the object is deleted, or found none.
+// Gone records that the observer saw the deletion of the object, or found none.
 func (v *View) Gone(key object.Key) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	defer v.ledger.signal()
 	r := v.seen[key]
-	if !r.gone && r.uid != "" {
+	if !r.deleted && r.uid != "" {
 		v.deletes++
 	}
-	r.gone = true
+	r.deleted = true
 	v.seen[key] = r
 }
 
-// Deletes counts the objects that the observer was shown and then told to be gone.
+// Deletes counts the objects that the observer saw first existing and then deleted.
 func (v *View) Deletes() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.deletes
 }
 
-func (v *View) note(key object.Key, new record) {
+func (v *View) add(key object.Key, new record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	defer v.ledger.signal()
 	old, ok := v.seen[key]
-	if ok && old.uid == new.uid && newer(old.version, new.version) && len(v.backs) < 10 {
-		v.backs = append(v.backs, fmt.Errorf("%s: %s went back from version %s to %s",
+	if ok && old.uid == new.uid && newer(old.version, new.version) && len(v.regressions) < 10 {
+		v.regressions = append(v.regressions, fmt.Errorf("%s: %s went back from version %s to %s",
 			v.name, key, old.version, new.version))
 	}
 	v.seen[key] = new
@@ -193,20 +194,20 @@ func (v *View) note(key object.Key, new record) {
 func (v *View) check(last map[object.Key]record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := slices.Clone(v.backs)
+	all := slices.Clone(v.regressions)
 	missing := 0
 	for _, key := range slices.SortedFunc(maps.Keys(last), object.Key.Compare) {
 		want, got := last[key], v.seen[key]
 		problem := ""
 		switch {
-		case want.gone && (got.gone || got.uid == ""):
-		case want.gone && got.uid == want.uid:
+		case want.deleted && (got.deleted || got.uid == ""):
+		case want.deleted && got.uid == want.uid:
 			problem = "is gone, last seen at version " + got.version
-		case want.gone: // another of the name, that nobody told the ledger of
+		case want.deleted: // another object of the name, which the ledger does not know
 		case got.uid == "":
 			problem = "was never seen"
-		case got.gone:
-			problem = "was seen to go, but lives"
+		case got.deleted:
+			problem = "was seen deleted, but exists"
 		case got.uid != want.uid:
 			if newer(want.version, got.version) {
 				problem = fmt.Sprintf("is another object now (%s), last seen was %s", want.uid, got.uid)
@@ -227,13 +228,13 @@ func (v *View) check(last map[object.Key]record) error {
 	return errors.Join(all...)
 }
 
-// newer reports whether a is a later version than b. Versions that are no numbers are never so.
+// newer reports whether a is a later version than b. It is false for versions that are not numbers.
 func newer(a, b string) bool {
 	order, ok := object.CompareVersions(a, b)
 	return ok && order > 0
 }
 
-// Same compares what a store holds with a fresh list: the same keys, each with the same uid and
+// Same compares the content of a store with a fresh list: equal keys, each with equal uid and
 // version. The error names at most ten differences.
 func Same[A, B metav1.Object](store iter.Seq[A], list iter.Seq[B]) error {
 	have := make(map[object.Key]record)

@@ -19,7 +19,7 @@ func obj(name, uid, version string) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckNamesDifferences(t *testing.T) {
 	a := object.Key{Name: "a"}
 	for _, tc := range []struct {
 		name string
@@ -70,11 +70,11 @@ func TestCheck(t *testing.T) {
 			l.Deleted(a, "1")
 			l.Wrote(obj("a", "2", "8"))
 		}, "another object now"},
-		{"seen to go, but lives", func(l *ledger.Ledger, v *ledger.View) {
+		{"seen deleted, but exists", func(l *ledger.Ledger, v *ledger.View) {
 			l.Wrote(obj("a", "1", "5"))
 			v.Saw(obj("a", "1", "5"))
 			v.Gone(a)
-		}, "but lives"},
+		}, "but exists"},
 		{"many", func(l *ledger.Ledger, v *ledger.View) {
 			for i := range 30 {
 				l.Wrote(obj(fmt.Sprintf("n%d", i), "1", "5"))
@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestWait(t *testing.T) {
+func TestWaitReturnsOnceAllAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := ledger.New()
 		v := l.View("handler")
@@ -119,7 +119,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-func TestSame(t *testing.T) {
+func TestSameNamesDifferences(t *testing.T) {
 	store := []*metav1.ObjectMeta{obj("a", "1", "1"), obj("b", "1", "2"), obj("c", "1", "3")}
 	if err := ledger.Same(slices.Values(store), slices.Values(store)); err != nil {
 		t.Errorf("equal: %v", err)

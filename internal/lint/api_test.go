@@ -168,10 +168,10 @@ func (p *apiOf) declared(d *ast.GenDecl) {
 				p.top[name.Name] = true
 				line := d.Tok.String() + " " + name.Name
 				if last != nil {
-					line += " " + source(last)
+					line += " " + goText(last)
 				}
 				if d.Tok == token.CONST && i < len(s.Values) {
-					line += " = " + source(s.Values[i])
+					line += " = " + goText(s.Values[i])
 				}
 				p.add("%s", line)
 			}
@@ -183,7 +183,7 @@ func (p *apiOf) declared(d *ast.GenDecl) {
 func (p *apiOf) typed(name string, spec *ast.TypeSpec) {
 	head := "type " + name + typeParams(spec.TypeParams)
 	if spec.Assign.IsValid() {
-		p.add("%s = %s", head, source(spec.Type))
+		p.add("%s = %s", head, goText(spec.Type))
 		return
 	}
 	switch t := spec.Type.(type) {
@@ -203,11 +203,11 @@ func (p *apiOf) typed(name string, spec *ast.TypeSpec) {
 					}
 				}
 			default:
-				p.add("type %s interface, embeds %s", name, source(f))
+				p.add("type %s interface, embeds %s", name, goText(f))
 			}
 		}
 	default:
-		p.add("%s %s", head, source(t))
+		p.add("%s %s", head, goText(t))
 	}
 	p.methodsOf(name, name)
 }
@@ -218,7 +218,7 @@ func (p *apiOf) fields(name string, t *ast.StructType, seen map[string]bool) {
 	for _, f := range t.Fields.List {
 		for _, n := range f.Names {
 			if n.IsExported() {
-				p.add("type %s struct, %s %s", name, n, source(f.Type))
+				p.add("type %s struct, %s %s", name, n, goText(f.Type))
 			}
 		}
 		if len(f.Names) > 0 {
@@ -226,7 +226,7 @@ func (p *apiOf) fields(name string, t *ast.StructType, seen map[string]bool) {
 		}
 		embedded := receiver(f.Type)
 		if ast.IsExported(embedded) {
-			p.add("type %s struct, embeds %s", name, source(f.Type))
+			p.add("type %s struct, embeds %s", name, goText(f.Type))
 		} else if inner, ok := p.types[embedded]; ok && !seen[embedded] {
 			seen[embedded] = true
 			p.methodsOf(name, embedded)
@@ -269,7 +269,7 @@ func receiver(e ast.Expr) string {
 
 // signature is a function type without the names of its parameters, which are no part of the API.
 func signature(f *ast.FuncType) string {
-	return typeParams(f.TypeParams) + strings.TrimPrefix(source(&ast.FuncType{Params: f.Params, Results: f.Results}), "func")
+	return typeParams(f.TypeParams) + strings.TrimPrefix(goText(&ast.FuncType{Params: f.Params, Results: f.Results}), "func")
 }
 
 func typeParams(l *ast.FieldList) string {
@@ -279,14 +279,14 @@ func typeParams(l *ast.FieldList) string {
 	var all []string
 	for _, f := range l.List {
 		for _, n := range f.Names {
-			all = append(all, n.Name+" "+source(f.Type))
+			all = append(all, n.Name+" "+goText(f.Type))
 		}
 	}
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// source is an expression in one line, without comments and without the names of parameters.
-func source(e ast.Expr) string {
+// goText is an expression in one line, without comments and without the names of parameters.
+func goText(e ast.Expr) string {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncType:

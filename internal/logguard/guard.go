@@ -1,13 +1,13 @@
-// Package logguard keeps a log that takes nothing from holding up those who log: a full pipe, a
-// disk that hangs, a handler that waits for a network.
+// Package logguard keeps a blocked log from blocking its callers. A log blocks on a full pipe, a
+// hanging disk, or a handler that waits for a network.
 //
 //	logger := logguard.Logger(options.Logger)
-//	logger.Info("the lease is lost") // returns within a second, whatever becomes of the line
+//	logger.Info("the lease is lost") // returns within a second, even if the log is blocked
 //
-// Each line is given to the handler on a goroutine of its own, and the caller waits for that: for
-// as long as the log works, lines are written in order, and are written when the call returns. A
-// line that takes longer than [Patience] is left behind, and until the handler has come back from
-// it all others are dropped and counted. Then one line says how many.
+// Each line goes to the handler on a goroutine of its own, and the caller waits for it. While the
+// log works, lines are written in order, and are written when the call returns. A line that takes
+// longer than [Patience] is left behind. Until the handler returns from it, all other lines are
+// dropped and counted. Then one line reports their number.
 package logguard
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Patience is how long somebody waits for the handler, once: while it is known to be stuck, nobody
-// waits.
+// Patience is how long a caller waits for the handler. While the handler is known to be stuck,
+// callers do not wait.
 const Patience = time.Second
 
-// guard is what all handlers share that were derived from one.
+// guard is shared by all handlers derived from one.
 type guard struct {
-	turn chan struct{} // has one token, taken by whoever is in the handler
+	token chan struct{} // holds one token; the goroutine inside the handler has it
 
-	mu      sync.Mutex
-	stuck   bool   // whoever has the turn has it for too long
-	dropped uint64 // in all
-	unsaid  uint64 // of those: not reported yet
+	mu         sync.Mutex
+	stuck      bool   // the holder of the token exceeds Patience
+	dropped    uint64 // total
+	unreported uint64 // dropped and not reported yet
 }
 
 // handler implements slog.Handler.
@@ -40,8 +40,8 @@ type handler struct {
 	inner slog.Handler
 }
 
-// Logger is a logger that writes to the handler of l and cannot be held up by it. nil: that of
-// slog.Default(). One that is guarded already is returned as it is.
+// Logger returns a logger that writes to the handler of l and is never blocked by it. nil means
+// slog.Default(). A guarded logger is returned unchanged.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.Default()
@@ -49,19 +49,19 @@ func Logger(l *slog.Logger) *slog.Logger {
 	if _, guarded := l.Handler().(*handler); guarded {
 		return l
 	}
-	g := &guard{turn: make(chan struct{}, 1)}
-	g.turn <- struct{}{}
+	g := &guard{token: make(chan struct{}, 1)}
+	g.token <- struct{}{}
 	return slog.New(&handler{guard: g, inner: l.Handler()})
 }
 
-// Stuck reports whether a line of a guarded logger, or of one derived from it, is in the handler for
-// longer than [Patience]: a goroutine waits there.
+// Stuck reports whether the handler has held a line of a guarded logger, or of one derived from it,
+// for longer than [Patience]. A goroutine waits there.
 func Stuck(l *slog.Logger) bool {
 	h, ok := l.Handler().(*handler)
 	return ok && h.isStuck()
 }
 
-// Dropped is how many lines of a guarded logger, and of those derived from it, were dropped.
+// Dropped returns the number of dropped lines of a guarded logger and of those derived from it.
 func Dropped(l *slog.Logger) uint64 {
 	h, ok := l.Handler().(*handler)
 	if !ok {
@@ -93,19 +93,20 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{guard: h.guard, inner: h.inner.WithGroup(name)}
 }
 
-// Handle implements slog.Handler. If the handler beneath panics so does Handle, if it still waits.
+// Handle implements slog.Handler. If the inner handler panics while Handle waits, Handle panics
+// too.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	patience := time.NewTimer(Patience)
 	defer patience.Stop()
 	select {
-	case <-h.turn:
+	case <-h.token:
 	default:
 		if h.isStuck() {
 			h.drop()
 			return nil
 		}
 		select {
-		case <-h.turn:
+		case <-h.token:
 		case <-patience.C:
 			h.drop()
 			return nil
@@ -116,7 +117,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	select {
 	case <-l.done:
 	case <-patience.C:
-		if l.leave() {
+		if l.abandon() {
 			return nil
 		}
 	}
@@ -130,48 +131,48 @@ func (g *guard) drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.dropped++
-	g.unsaid++
+	g.unreported++
 }
 
-// takeUnsaid is how many dropped lines are to be reported.
-func (g *guard) takeUnsaid() uint64 {
+// takeUnreported returns the number of dropped lines to report, and resets it.
+func (g *guard) takeUnreported() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := g.unsaid
-	g.unsaid = 0
+	n := g.unreported
+	g.unreported = 0
 	return n
 }
 
-// line is one that is being written, by whoever has the turn.
+// line is a line that is being written by the holder of the token.
 type line struct {
 	*handler
-	record slog.Record
-	over   bool          // under the lock of guard
-	done   chan struct{} // closed when it is over
-	err    error         // then
+	record  slog.Record
+	written bool          // guarded by guard.mu
+	done    chan struct{} // closed when written
+	err     error         // set when written
 }
 
-// leave says that nobody waits for the line any more. It is false if that is over.
-func (l *line) leave() bool {
+// abandon stops waiting for the line. It returns false if the line is already written.
+func (l *line) abandon() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck = !l.over
+	l.stuck = !l.written
 	return l.stuck
 }
 
-// write ends with the turn given back.
+// write writes the line and returns the token.
 func (l *line) write(ctx context.Context) {
 	l.err = run.ErrGoexit
 	defer func() {
 		l.mu.Lock()
-		l.over, l.stuck = true, false
+		l.written, l.stuck = true, false
 		l.mu.Unlock()
-		l.turn <- struct{}{}
+		l.token <- struct{}{}
 		close(l.done)
 	}()
 	l.err = run.Safely("log handler", func() error { return l.inner.Handle(ctx, l.record) })
-	if n := l.takeUnsaid(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
-		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were dropped, since the log took nothing", 0)
+	if n := l.takeUnreported(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
+		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "log lines were dropped: the log was blocked", 0)
 		dropped.AddAttrs(slog.Uint64("lines", n))
 		_ = run.Safely("log handler", func() error { return l.inner.Handle(ctx, dropped) })
 	}

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink takes lines while it is not shut.
+// sink accepts lines while its gate is open.
 type sink struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -68,8 +68,8 @@ func logger(w io.Writer) *slog.Logger {
 	}}))
 }
 
-// As long as the log works it is as if there were no guard.
-func TestThrough(t *testing.T) {
+// While the log works, the guard changes nothing.
+func TestWorkingLogIsUnchanged(t *testing.T) {
 	s := &sink{}
 	l := logguard.Logger(logger(s))
 	if logguard.Logger(l) != l || logguard.Logger(l.With("a", 1)) == l {
@@ -101,9 +101,8 @@ func TestThrough(t *testing.T) {
 	}
 }
 
-// A log that takes nothing holds everybody up for a second together, and says afterwards what is
-// missing.
-func TestStuck(t *testing.T) {
+// A blocked log delays all callers together by a second, and later reports the dropped lines.
+func TestBlockedLogDelaysCallersOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		l := logguard.Logger(logger(s))
@@ -111,7 +110,7 @@ func TestStuck(t *testing.T) {
 		open := s.shut()
 		began := time.Now()
 		var all sync.WaitGroup
-		for range 10 { // at once
+		for range 10 { // concurrently
 			all.Go(func() { other.Info("first") })
 		}
 		all.Wait()
@@ -127,7 +126,7 @@ func TestStuck(t *testing.T) {
 		time.Sleep(time.Hour)
 		open()
 		synctest.Wait()
-		if want := "msg=first other=true\nmsg=\"lines were dropped, since the log took nothing\" other=true lines=1009\n"; s.lines() != want {
+		if want := "msg=first other=true\nmsg=\"log lines were dropped: the log was blocked\" other=true lines=1009\n"; s.lines() != want {
 			t.Errorf("got %q, want %q", s.lines(), want)
 		}
 		l.Info("again")
@@ -137,8 +136,8 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// A log that is slow loses nothing as long as a line takes less than a second, with those before it.
-func TestSlow(t *testing.T) {
+// A slow log loses nothing while each line, with those before it, takes less than a second.
+func TestSlowLogLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := writer(func(p []byte) (int, error) { time.Sleep(300 * time.Millisecond); return len(p), nil })
 		l := logguard.Logger(logger(slow))
@@ -164,8 +163,8 @@ type broken struct {
 
 func (b broken) Handle(context.Context, slog.Record) error { return b.handle() }
 
-// What a handler does wrong stays with the line that it was given.
-func TestBrokenHandler(t *testing.T) {
+// A handler's failure affects only the line it was given.
+func TestHandlerFailureStaysWithItsLine(t *testing.T) {
 	errTest := errors.New("test")
 	for name, handle := range map[string]func() error{
 		"panics": func() error { panic(errTest) },

@@ -1,4 +1,4 @@
-// Package overdue names calls of users' functions that take too long, while they run.
+// Package overdue reports calls of users' functions that take too long, while they still run.
 package overdue
 
 import (
@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// After is how long a call may take before it is named.
+// After is how long a call may take before it is reported.
 const After = time.Second
 
-// Watch looks after calls that are made one after another. It costs some tens of nanoseconds for each;
-// a timer runs only while calls are made. Use New.
+// Watch observes calls that are made one after another. It costs some tens of nanoseconds a call. A
+// timer runs only while calls are made. Use New.
 type Watch[T any] struct {
-	tell func(call T, began time.Time)
+	report func(call T, began time.Time)
 
-	mu      sync.Mutex
-	call    T
-	began   time.Time // zero: no call runs
-	told    bool
-	made    bool // a call began since the timer was set
-	armed   bool
-	stopped bool
-	timer   *time.Timer
+	mu       sync.Mutex
+	call     T
+	began    time.Time // zero: no call runs
+	reported bool
+	called   bool // a call began since the timer was set
+	armed    bool
+	stopped  bool
+	timer    *time.Timer
 }
 
-// New returns a Watch that calls tell, on a goroutine of its own, once for each call that has run for
-// as long as After.
-func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{tell: tell} }
+// New returns a Watch. tell is called once for each call that has run for After, on a goroutine of
+// its own.
+func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{report: tell} }
 
-// Begin says that a call begins. The one before has ended.
+// Begin marks the start of a call. The previous call has ended.
 func (w *Watch[T]) Begin(call T) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.call, w.began, w.told, w.made = call, now, false, true
+	w.call, w.began, w.reported, w.called = call, now, false, true
 	if w.armed || w.stopped {
 		return
 	}
@@ -41,15 +41,15 @@ func (w *Watch[T]) Begin(call T) {
 }
 
 func (w *Watch[T]) arm(d time.Duration) {
-	w.armed, w.made = true, false
+	w.armed, w.called = true, false
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.look)
+		w.timer = time.AfterFunc(d, w.onTimer)
 		return
 	}
 	w.timer.Reset(d)
 }
 
-// End says that the call has ended.
+// End marks the end of the call.
 func (w *Watch[T]) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,14 +57,14 @@ func (w *Watch[T]) End() {
 	w.call, w.began = none, time.Time{}
 }
 
-// Running is the call that runs, and since when; false if there is none.
+// Running returns the current call and its start; false if none runs.
 func (w *Watch[T]) Running() (call T, began time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.call, w.began, !w.began.IsZero()
 }
 
-// Overdue is the call that runs, if it has done so for as long as After.
+// Overdue returns the current call and its start if it has run for After.
 func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
 	call, began, ok = w.Running()
 	return call, began, ok && time.Since(began) >= After
@@ -80,15 +80,15 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-// look is called by the timer.
-func (w *Watch[T]) look() {
+// onTimer is called by the timer.
+func (w *Watch[T]) onTimer() {
 	call, began, tell := w.overdue(time.Now())
 	if tell {
-		w.tell(call, began)
+		w.report(call, began)
 	}
 }
 
-// overdue is the call to be told of, if there is one. It sets the timer again while calls are made.
+// overdue returns the call to report, if there is one. It resets the timer while calls are made.
 func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,13 +96,13 @@ func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, tell bool) {
 	if w.stopped {
 		return call, began, false
 	}
-	runs := !w.began.IsZero() && !w.told
+	runs := !w.began.IsZero() && !w.reported
 	if left := After - now.Sub(w.began); runs && left <= 0 {
-		w.told = true
+		w.reported = true
 		return w.call, w.began, true
 	} else if runs {
 		w.arm(left)
-	} else if w.made {
+	} else if w.called {
 		w.arm(After)
 	}
 	return call, began, false

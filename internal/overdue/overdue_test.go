@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-io/flyball/internal/overdue"
 )
 
-// TestWatch: each call that runs for a second is told once, when it has, and no other is.
-func TestWatch(t *testing.T) {
+// TestWatchReportsEachOverdueCallOnce: each call that runs for a second is reported once, after that second, and no other is.
+func TestWatchReportsEachOverdueCallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var told []string

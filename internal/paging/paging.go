@@ -1,4 +1,5 @@
-// Package paging tells the pages of a list that come to an end from pages that go round in circles.
+// Package paging detects a list with pages that never end: it repeats tokens or pages, or sends
+// empty pages only.
 package paging
 
 import (
@@ -6,26 +7,27 @@ import (
 	"hash/maphash"
 )
 
-// ErrEndless says that the pages of a list do not come to an end: a continue token or a page came twice,
-// or page after page was empty.
+// ErrEndless says that the pages of a list do not end: a continue token or a page repeated, or too
+// many pages in a row were empty.
 var ErrEndless = errors.New("the pages of the list do not end")
 
-// MaxEmpty is how many empty pages in a row a list may have.
+// MaxEmpty is the number of empty pages in a row that a list may have.
 const MaxEmpty = 16
 
-// Guard looks at the pages of one list. The zero value is a list before its first page. It is for one
-// goroutine, and holds a few bytes for each page.
+// Guard checks the pages of one list. Call Item for each object and Next at the end of each page.
+// The zero value is a list before its first page. It is for one goroutine, and holds a few bytes a
+// page.
 type Guard struct {
 	seen  map[uint64]struct{} // tokens, and the first keys of pages
-	first uint64              // the hash of the first key of this page; 0: not known
-	items int                 // of this page
+	first uint64              // hash of the first key of this page; 0: unknown
+	items int                 // items of this page
 	empty int                 // pages in a row without an item
 }
 
-// A token may read as a key does.
+// Separate seeds: a token may have the same text as a key.
 var tokens, keys = maphash.MakeSeed(), maphash.MakeSeed()
 
-// Item is the next object of the page. key tells objects apart; its zero value says nothing.
+// Item counts the next object of the page. key identifies the object; its zero value means unknown.
 func Item[K comparable](g *Guard, key K) {
 	if g.items == 0 {
 		var none K
@@ -36,8 +38,8 @@ func Item[K comparable](g *Guard, key K) {
 	g.items++
 }
 
-// Next ends a page, which gave the token of another one. It is ErrEndless if that token came before, if
-// a page before began with the same object, or after more than MaxEmpty empty pages in a row.
+// Next ends a page that gave a token for the next one. It returns ErrEndless if the token repeats,
+// if an earlier page began with the same object, or after more than MaxEmpty empty pages in a row.
 func (g *Guard) Next(token string) error {
 	if g.seen == nil {
 		g.seen = map[uint64]struct{}{}

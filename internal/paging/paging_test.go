@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-func TestGuard(t *testing.T) {
+func TestGuardDetectsEndlessPages(t *testing.T) {
 	for name, page := range map[string]struct {
 		of  func(n int) (token, first string)
-		end int // the page that is the last
+		end int // the last page
 	}{
 		"many pages, some empty": {func(n int) (string, string) {
 			if n%(MaxEmpty+1) != 0 {
@@ -39,8 +39,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Objects without a key count, and say nothing else.
-func TestGuardWithoutKeys(t *testing.T) {
+// Objects without a key are counted, and not compared.
+func TestGuardDoesNotCompareMissingKeys(t *testing.T) {
 	var g Guard
 	for n := range 10 * MaxEmpty {
 		Item(&g, "")

@@ -1,5 +1,5 @@
-// Package sparse takes out of the JSON form of a Go value what is there only because its type writes
-// it: what is left is what the value sets.
+// Package sparse removes from the JSON form of a Go value the members that the value does not set.
+// A Go type writes some members even when they are empty.
 package sparse
 
 import (
@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Nulls removes from m, the JSON form of v, the members that are null since a pointer, a slice, a map or
-// a value such as a time is empty. Nulls inside of what can hold any JSON stay, for there they are part
-// of the value: in interfaces, in maps of them, and in types that write themselves, such as
-// runtime.RawExtension.
+// Nulls removes from m, the JSON form of v, the members that are null because a pointer, a slice, a
+// map or a value such as a time is empty. Nulls inside free-form JSON stay, for there they are part
+// of the value. These are interfaces, maps of them, and types with a JSON form of their own, such
+// as runtime.RawExtension.
 func Nulls(v any, m map[string]any) { dropper{}.value(reflect.ValueOf(v), m) }
 
-// Unset does as [Nulls], and removes the structs that are zero and that their json tag calls optional:
-// encoding/json writes them all the same, and a server takes a targetPort of 0 for one that is set.
+// Unset does the same as [Nulls], and also removes zero structs with omitempty in their json tag.
+// encoding/json writes these structs, and a server takes a targetPort of 0 for a set one.
 func Unset(v any, m map[string]any) { dropper{structs: true}.value(reflect.ValueOf(v), m) }
 
 type dropper struct{ structs bool }
 
-// value looks through one value and what was written for it.
+// value visits one value and its JSON form.
 func (d dropper) value(v reflect.Value, written any) {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() || writesItself(v.Type()) {
@@ -48,7 +48,7 @@ func (d dropper) value(v reflect.Value, written any) {
 	}
 }
 
-// mapped looks through a map with keys that are text. One of interfaces can hold any JSON.
+// mapped visits a map with text keys. It skips maps of interfaces: they can hold any JSON.
 func (d dropper) mapped(v reflect.Value, written any) {
 	m, ok := written.(map[string]any)
 	if !ok || v.Type().Key().Kind() != reflect.String || v.Type().Elem().Kind() == reflect.Interface {
@@ -96,7 +96,7 @@ func (d dropper) fields(v reflect.Value, m map[string]any) {
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// writesItself reports whether a type, or a pointer to it, has a JSON form of its own making.
+// writesItself reports whether a type, or a pointer to it, implements json.Marshaler.
 func writesItself(t reflect.Type) bool {
 	return t.Implements(marshaler) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(marshaler)
 }

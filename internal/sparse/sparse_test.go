@@ -33,8 +33,8 @@ type values struct {
 	Plain *int
 }
 
-// Nulls go where the type writes them for nothing, and stay where they are said.
-func TestNulls(t *testing.T) {
+// Nulls that the type writes for an empty value are removed; nulls that the value sets stay.
+func TestOnlyUnsetNullsAreRemoved(t *testing.T) {
 	raw := func(s string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(s)} }
 	for name, tc := range map[string]struct {
 		v            any

@@ -1,19 +1,19 @@
-// Package turn has a mutex for which one waits as for a channel: virtual time goes on while one does.
+// Package turn has a mutex that waits on a channel: in a synctest bubble virtual time goes on
+// during the wait.
 package turn
 
 import "sync/atomic"
 
-// Mutex is a mutual exclusion lock. It may be unlocked by another goroutine than the one that locked it.
-// Use New.
+// Mutex is a mutual exclusion lock. A goroutine may unlock it that did not lock it. Use New.
 type Mutex struct {
-	wanted atomic.Int32  // by how many: whoever has it, and those who wait
-	handed chan struct{} // one token: the lock, on its way to one who waits
+	wanted atomic.Int32  // the holder and all waiters
+	handed chan struct{} // one token: passes the lock to a waiter
 }
 
-// New returns one that is unlocked.
+// New returns an unlocked mutex.
 func New() *Mutex { return &Mutex{handed: make(chan struct{}, 1)} }
 
-// Lock locks m, and waits until it is unlocked.
+// Lock locks m. It waits while m is locked.
 func (m *Mutex) Lock() {
 	if m.wanted.Add(1) > 1 {
 		<-m.handed

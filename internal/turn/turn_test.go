@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-io/flyball/internal/turn"
 )
 
-// One has the lock at a time, whoever unlocks it.
-func TestMutex(t *testing.T) {
+// One goroutine has the lock at a time, whichever unlocks it.
+func TestMutexExcludes(t *testing.T) {
 	m := turn.New()
 	var all sync.WaitGroup
 	n, tried := 0, 0
@@ -48,8 +48,8 @@ func TestMutex(t *testing.T) {
 	}
 }
 
-// Virtual time goes on while somebody waits.
-func TestMutexAndTime(t *testing.T) {
+// Virtual time goes on while a goroutine waits.
+func TestVirtualTimeGoesOnDuringLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, began := turn.New(), time.Now()
 		m.Lock()

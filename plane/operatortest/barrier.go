@@ -18,12 +18,13 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// nowhere is where nobody answers.
+// nowhere is a URL without a server.
 const nowhere = "https://127.0.0.1:1/"
 
 // barrier returns when the API server has seen the webhook configurations that were applied before,
-// with the CA that was written into them: it learns of them one after the other, and says to nobody
-// when. So one more is made, which refuses one ConfigMap, and that is tried until it is refused.
+// with their CA. The API server learns of them one after the other and does not announce it. So
+// barrier adds a further configuration that rejects one ConfigMap, and tries to create that until
+// it is rejected.
 func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error {
 	seen := map[string]bool{}
 	for _, o := range calls {
@@ -45,9 +46,9 @@ func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error 
 	return nil
 }
 
-// converted returns when the API server has seen a CRD with the CA in it: when objects in the versions
-// that are not stored, samples where there are some, can be tried without an internal error. What
-// else is wrong with them is not asked here.
+// converted returns when the API server has seen a CRD with its CA. It tries objects in the
+// versions that are not stored, samples if there are any, until none causes an internal error.
+// Other errors of these objects are ignored.
 func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 	samples, err := op.read("samples")
 	if err != nil {
@@ -84,9 +85,9 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 	return nil
 }
 
-var errAllowed = errors.New("what it should refuse is allowed")
+var errAllowed = errors.New("the webhook allows an object that it must reject")
 
-// seen makes one more configuration of a kind, and returns when it is in force.
+// seen adds a further configuration of a kind, and returns when it is in force.
 func (op *Operator) seen(ctx context.Context, kind string) error {
 	name := "operatortest-" + op.Namespace
 	url, fail, none, scope := nowhere, admissionv1.Fail, admissionv1.SideEffectClassNone, admissionv1.NamespacedScope

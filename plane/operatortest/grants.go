@@ -9,9 +9,8 @@ import (
 	"github.com/flyball-io/flyball/manifest"
 )
 
-// grants are the roles among the objects and their bindings, with user in place of the service
-// account that the operator has in a cluster, and with names of their own: a test must not take
-// from another one what it may do.
+// grants returns the roles among the objects and their bindings. The operator's service account is
+// replaced by user. The names are unique, so that tests do not remove each other's permissions.
 func grants(objs []manifest.Object, user, namespace string) []manifest.Object {
 	var out []manifest.Object
 	for _, o := range objs {
@@ -35,7 +34,7 @@ func grants(objs []manifest.Object, user, namespace string) []manifest.Object {
 	return out
 }
 
-// grantNames has the roles among the objects name what was renamed.
+// grantNames replaces renamed objects in the roles among the objects.
 func grantNames(objs []manifest.Object, renamed map[string]string) {
 	for _, o := range objs {
 		rules, ok, _ := unstructured.NestedSlice(o.Object, "rules")
@@ -55,7 +54,8 @@ func grantNames(objs []manifest.Object, renamed map[string]string) {
 	}
 }
 
-// trusts has the program write its CA into what calls it, as its flags do in a cluster.
+// trusts makes the program write its CA into the object that calls it, as its flags do in a
+// cluster.
 func trusts(m *cert.ManagedOptions, call manifest.Object) {
 	list := map[string]*[]string{
 		"MutatingWebhookConfiguration": &m.Mutating, "ValidatingWebhookConfiguration": &m.Validating, "CustomResourceDefinition": &m.CRDs,

@@ -1,5 +1,10 @@
 // Package operatortest runs a whole operator in a test: on a real control plane, with its CRDs, its
-// webhooks and no more than its own permissions.
+// webhooks and only its own permissions. [Start] installs the manifests, runs the operator until
+// the test ends, and returns it when it is ready:
+//
+//	op := operatortest.Start(t, operatortest.Program{Config: "../config", Add: setup.Add})
+//	op.Samples(t)
+//	obj = operatortest.Await(t, op, obj, func(o *v1.Shop) bool { return o.Status.Ready })
 //
 //	config/crd/bases ──────────► CRDs ──────────┐
 //	config/rbac ───────────────► roles, bound ──┼──► control plane ◄── Operator.Client: the test, as administrator
@@ -9,12 +14,13 @@
 //	                                                     │   │
 //	                     Program.Add ──► managers, as the roles allow
 //
-// Webhooks are called through an address that follows the rule of their Service in config/webhook:
-// connections go to replicas that are ready, or to all, if it has publishNotReadyAddresses.
+// The API server calls webhooks through an address that follows the rule of their Service in
+// config/webhook. Connections go to ready replicas, or to all if the Service has
+// publishNotReadyAddresses.
 //
-// What the operator is forbidden shows as an error in its log and as a test that waits in vain: the
-// markers for RBAC are then to be completed. What it asks for is recorded where FLYBALL_RBAC says
-// (see package rbac).
+// A missing permission shows as an error in the operator's log and as a test that times out:
+// complete the RBAC markers. The requests of the operator are recorded in the folder that
+// FLYBALL_RBAC names (see package rbac).
 package operatortest
 
 import (
@@ -39,49 +45,50 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Bound is how long anything here is waited for. It is no expectation: what takes so long will
-// never come.
+// Bound is the timeout of every wait in this package. A condition that does not hold by then never
+// will.
 const Bound = 5 * time.Minute
 
-// Program is an operator as the test runs it.
+// Program describes the operator under test.
 type Program struct {
-	// Options makes those of the manager. What concerns the cluster, webhooks' addresses and
-	// certificates is set here; election, metrics and probes are off unless they are asked for.
-	// Nil: they are all zero.
+	// Options returns the manager's options. Start sets the options for the cluster, the addresses
+	// of webhooks and certificates. Election, metrics and probes are off unless the options turn
+	// them on. Nil means zero options.
 	Options func() (flyball.Options, error)
-	// Config is the folder of the manifests, laid out as "flyball init" does: crd/bases, rbac,
-	// webhook, samples. What is not there is passed over.
+	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, rbac,
+	// webhook, samples. Missing folders are skipped.
 	Config string
-	// Add adds controllers and webhooks to the manager. Nil: there are none.
+	// Add adds controllers and webhooks to the manager. Nil adds none.
 	Add func(*flyball.Manager) error
-	// Replicas is how many managers run. Zero or negative: one. Options and Add are called for each.
-	// More than one should elect a leader; the namespace of the Lease is then that of the test, where
-	// Options leave it empty.
+	// Replicas is the number of managers. Zero or negative means one. Options and Add are called
+	// for each. Several replicas should elect a leader. If the options leave the namespace of the
+	// Lease empty, it is the test's namespace.
 	Replicas int
 }
 
-// Operator is an operator that runs.
+// Operator is a running operator.
 type Operator struct {
-	// Manager of the operator: of its first replica. It is another one after Restart.
+	// Manager is the manager of the first replica. Restart replaces it.
 	Manager *flyball.Manager
 	// Replicas are all managers.
 	Replicas []*flyball.Manager
-	// Client is the test's own, which may do everything.
+	// Client is the test's client, with an administrator's permissions.
 	Client *client.Live
-	// Namespace is one for the test's objects; the operator's own are there too.
+	// Namespace is the namespace for the objects of the test and of the operator.
 	Namespace string
 
 	program Program
 	config  *rest.Config // of the operator's user
 	calls   []manifest.Object
-	service *service       // nil: there is nothing to call
-	record  client.Options // whose hook records what is asked for
+	service *service       // nil: nothing calls the operator
+	record  client.Options // its hook records the requests
 	stop    func() error
 }
 
-// Start installs the operator's manifests and runs it on the control plane that all tests of the
-// process share, until the test ends. It must then end without an error. Two operators of the same
-// kinds must not run at the same time: the cluster can send a kind to one webhook only.
+// Start installs the operator's manifests, and runs the operator until the test ends. The control
+// plane is the one that all tests of the process share. The operator must end without an error. Two
+// operators of the same kinds must not run at the same time: the cluster can send a kind to one
+// webhook only.
 func Start(t testing.TB, p Program) *Operator {
 	t.Helper()
 	pl := planetest.Shared(t)
@@ -99,8 +106,8 @@ func Start(t testing.TB, p Program) *Operator {
 	return op
 }
 
-// Restart ends all replicas at once, calls down, unless it is nil, while none runs, and then runs as
-// many new ones, until the test ends. It returns when all are ready.
+// Restart ends all replicas and starts as many new ones, which run until the test ends. It calls
+// down, unless it is nil, while none runs. It returns when all are ready.
 func (op *Operator) Restart(t testing.TB, down func()) {
 	t.Helper()
 	op.end(t)
@@ -118,7 +125,8 @@ func (op *Operator) Restart(t testing.TB, down func()) {
 	}
 }
 
-// prepare makes the managers, and the cluster ready for them but for what calls them.
+// prepare makes the managers and applies the manifests, except for the objects that make the API
+// server call the operator.
 func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) error {
 	o, err := op.options()
 	if err != nil {
@@ -160,7 +168,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	return op.replicas()
 }
 
-// options are those that the program asks for.
+// options returns the options of the program.
 func (op *Operator) options() (o flyball.Options, err error) {
 	if op.program.Options != nil {
 		o, err = op.program.Options()
@@ -213,17 +221,18 @@ func (op *Operator) apply(ctx context.Context, objs []manifest.Object) error {
 	return manifest.Apply(ctx, op.Client, "operatortest", objs, manifest.Hooks{})
 }
 
-// crds are the CRDs among the objects, as long as nobody answers calls.
+// crds returns the CRDs among the objects, without conversion by webhook.
 func crds(objs []manifest.Object) []manifest.Object {
 	return slices.DeleteFunc(manifest.WithoutCalls(objs), func(o manifest.Object) bool { return !manifest.IsCRD(o) })
 }
 
-// called reports whether an object tells the API server to call somebody.
+// called reports whether an object makes the API server call the operator.
 func called(o manifest.Object) bool {
 	return len(manifest.WithoutCalls([]manifest.Object{o})) == 0 || manifest.IsCRD(o) && manifest.Converts(o)
 }
 
-// connect has the API server call the operator, and returns when it does, and all is ready.
+// connect makes the API server call the operator. It returns when all replicas are ready and the
+// calls arrive.
 func (op *Operator) connect(ctx context.Context, t testing.TB) error {
 	if len(op.calls) > 0 {
 		t.Cleanup(func() { op.withdraw(t, op.calls) })
@@ -237,7 +246,7 @@ func (op *Operator) connect(ctx context.Context, t testing.TB) error {
 	return op.barrier(ctx, op.calls)
 }
 
-// ready returns when all replicas are.
+// ready returns when all replicas are ready.
 func (op *Operator) ready(ctx context.Context) error {
 	return until(ctx, func() error {
 		var errs []error
@@ -248,14 +257,14 @@ func (op *Operator) ready(ctx context.Context) error {
 	})
 }
 
-// withdraw takes out of the cluster what calls the operator, which ends.
+// withdraw removes the objects that make the API server call the operator, since the operator ends.
 func (op *Operator) withdraw(t testing.TB, calls []manifest.Object) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Bound)
 	defer cancel()
 	for _, o := range calls {
 		var err error
 		if manifest.IsCRD(o) {
-			// Not by apply: the CA in it is somebody else's.
+			// An apply would conflict: another manager owns the CA in it.
 			_, err = client.Patch(ctx, op.Client, o, client.MergePatch(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
 		} else {
 			err = manifest.Delete(ctx, op.Client, []manifest.Object{o}, manifest.Hooks{})
@@ -266,7 +275,7 @@ func (op *Operator) withdraw(t testing.TB, calls []manifest.Object) {
 	}
 }
 
-// until returns when ok has no objection any more, or with the last one when ctx ends.
+// until returns nil when ok returns nil, or the last error of ok when ctx ends.
 func until(ctx context.Context, ok func() error) error {
 	wait := backoff.Backoff{Policy: backoff.Policy{Base: 5 * time.Millisecond, Max: 200 * time.Millisecond}}
 	for {
@@ -305,7 +314,7 @@ func (op *Operator) end(t testing.TB) {
 	op.stop = func() error { return nil }
 }
 
-// read reads those folders of the manifests that are there.
+// read reads the given folders of the manifests, as far as they exist.
 func (op *Operator) read(folders ...string) ([]manifest.Object, error) {
 	var all []manifest.Object
 	for _, folder := range folders {
@@ -321,9 +330,9 @@ func (op *Operator) read(folders ...string) ([]manifest.Object, error) {
 	return all, nil
 }
 
-// Samples creates the objects in the folder "samples", in the test's namespace where they have
-// none, and deletes them again. Each must be accepted, by its webhooks too, and be served in the
-// version in which it is written.
+// Samples creates the objects in the folder "samples" and deletes them at the end of the test.
+// Objects without a namespace go into the test's namespace. The test fails for an object that is
+// not accepted, also by its webhooks, or is not served in the version in which it is written.
 func (op *Operator) Samples(t testing.TB) {
 	t.Helper()
 	objs, err := op.read("samples")
@@ -352,7 +361,7 @@ func (op *Operator) Samples(t testing.TB) {
 	}
 }
 
-// place puts an object of a namespaced kind into the test's namespace, unless it has one.
+// place puts an object of a namespaced kind into the test's namespace, unless it has a namespace.
 func (op *Operator) place(o manifest.Object) {
 	if o.GetNamespace() != "" {
 		return
@@ -363,7 +372,7 @@ func (op *Operator) place(o manifest.Object) {
 	}
 }
 
-// Await returns the object as soon as ok holds, and fails the test if that does not happen.
+// Await watches obj and returns it as soon as ok holds. It fails the test after [Bound].
 func Await[T any, P object.Ptr[T]](t testing.TB, op *Operator, obj P, ok func(P) bool) P {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Bound)

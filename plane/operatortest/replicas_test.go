@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { planetest.Main(m) }
 
-// config is the folder of a program that validates labelled ConfigMaps.
+// config returns the folder of a program that validates labelled ConfigMaps.
 func config(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,11 +67,11 @@ webhooks:
 	return dir
 }
 
-// TestReplicas: several replicas share a certificate and a Lease, one of them leads, and calls go to
-// those that are ready, before and after a restart.
-func TestReplicas(t *testing.T) {
+// TestCallsGoToReadyReplicas: several replicas share a certificate and a Lease, one of them leads, and calls go
+// to the ready ones, before and after a restart.
+func TestCallsGoToReadyReplicas(t *testing.T) {
 	const n = 3
-	var out [n]atomic.Bool // those that say that they are not ready
+	var out [n]atomic.Bool // replicas that report themselves as not ready
 	var made, called atomic.Int64
 	op := Start(t, Program{
 		Config: config(t), Replicas: n,
@@ -117,7 +117,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("%s: %v", round, err)
 		}
 		cancel()
-		// The rule of the Service: in turn, those that are ready.
+		// The rule of the Service: the ready replicas in turn.
 		led := func() (to []int) {
 			for range 2 * n {
 				at := op.service.endpoint()
@@ -143,7 +143,7 @@ func TestReplicas(t *testing.T) {
 		for i := range out {
 			out[i].Store(false)
 		}
-		// Whichever is called says the same.
+		// All replicas give the same answer.
 		before := called.Load()
 		for i := range 2 * n {
 			c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-", Namespace: op.Namespace, Labels: map[string]string{"replicas": "here"}}}

@@ -12,10 +12,10 @@ import (
 	"github.com/flyball-io/flyball/manifest"
 )
 
-// service is the address by which the API server calls the webhooks. As the Service of a cluster it
-// leads a connection to one replica after the other, of those that are ready at that moment; to all
-// that listen, if it publishes addresses that are not ready. Where there is none the connection is
-// reset. A connection stays with its replica.
+// service is the address by which the API server calls the webhooks. Like the Service of a cluster
+// it forwards each connection to one of the ready replicas in turn. If it publishes addresses that
+// are not ready, it forwards to all that listen. Without a replica it resets the connection. A
+// connection stays with its replica.
 type service struct {
 	notReady bool
 	listener net.Listener
@@ -27,7 +27,7 @@ type service struct {
 	conns    map[net.Conn]bool // nil: closed
 }
 
-// newService listens. The rule is that of the Service among the objects, if there is one.
+// newService listens. It follows the rule of the Service among the objects, if there is one.
 func newService(objs []manifest.Object) (*service, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +46,7 @@ func newService(objs []manifest.Object) (*service, error) {
 
 func (s *service) url() string { return "https://" + s.listener.Addr().String() }
 
-// lead has the service lead to these replicas, and to no others.
+// lead sets the replicas of the service.
 func (s *service) lead(to []*flyball.Manager) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *service) accept() {
 	}
 }
 
-// serve carries the bytes of one connection to a replica and back.
+// serve copies the bytes of one connection to a replica and back.
 func (s *service) serve(c *net.TCPConn) {
 	defer s.track(c)()
 	to := s.endpoint()
@@ -95,7 +95,7 @@ func (s *service) serve(c *net.TCPConn) {
 	both.Wait()
 }
 
-// carry copies until the end of from, and tells to.
+// carry copies until the end of from, and then ends to.
 func carry(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()
@@ -103,7 +103,7 @@ func carry(to, from *net.TCPConn) {
 	_ = to.CloseWrite()
 }
 
-// track has close close c, too. What it returns closes c.
+// track registers c to be closed by close. end closes c.
 func (s *service) track(c net.Conn) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *service) track(c net.Conn) (end func()) {
 	}
 }
 
-// endpoint is the address of the replica whose turn it is; nil: there is none.
+// endpoint returns the address of the next replica in turn, or nil if there is none.
 func (s *service) endpoint() net.Addr {
 	s.mu.Lock()
 	replicas, first := s.replicas, s.next

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// recorder is a test that can fail without failing us.
+// recorder is a testing.TB whose failures do not fail the real test.
 type recorder struct {
 	testing.TB
 	failed   bool
@@ -31,9 +31,8 @@ func (r *recorder) Logf(format string, args ...any) {
 	}
 }
 
-// Only a test that failed shows the control plane's log, and only from its
-// own beginning.
-func TestLogOnFailure(t *testing.T) {
+// Only a failed test shows the control plane's log, from the beginning of the test on.
+func TestOnlyFailedTestsShowTheLog(t *testing.T) {
 	p := Shared(t)
 	for _, failed := range []bool{false, true} {
 		write(t, p, "line one of this test\n")
@@ -56,7 +55,7 @@ func write(t *testing.T, p *plane.Plane, s string) {
 	}
 }
 
-func TestLabel(t *testing.T) {
+func TestLabelIsAValidNamePrefix(t *testing.T) {
 	for test, want := range map[string]string{
 		"TestX":                        "testx",
 		"TestX/y_z":                    "testx-y-z",
@@ -72,7 +71,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// hurried is a test whose time is over soon.
+// hurried is a test whose deadline is near.
 type hurried struct {
 	testing.TB
 	deadline time.Time
@@ -80,9 +79,9 @@ type hurried struct {
 
 func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 
-// A control plane that is not there when the time of "go test" is over fails the test with what to do,
-// before "go test" ends the process.
-func TestTimeIsOver(t *testing.T) {
+// If the control plane is not ready at the test's deadline, the test fails with advice before "go
+// test" ends the process.
+func TestLateStartFailsTheTestWithAdvice(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nimport \"time\"\n\nfunc main() { time.Sleep(time.Minute) }\n"), 0o600); err != nil {
 		t.Fatal(err)

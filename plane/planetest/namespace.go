@@ -15,12 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// namespaceBound ends what should take milliseconds.
+// namespaceBound is the timeout for operations that take milliseconds.
 const namespaceBound = 5 * time.Minute
 
-// Namespace creates a namespace for this test, named after it, and returns
-// its name when Pods can be created in it. It is deleted at the end of the
-// test; nobody waits for the last object in it to go.
+// Namespace creates a namespace named after this test. It returns the name when Pods can be created
+// in it. The namespace is deleted at the end of the test, without waiting for its objects.
 func Namespace(t testing.TB, p *plane.Plane) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceBound)
@@ -49,14 +48,13 @@ func Namespace(t testing.TB, p *plane.Plane) string {
 	return name
 }
 
-// api speaks just enough of the Kubernetes API for a namespace.
+// api is a minimal client of the Kubernetes API for namespaces.
 type api struct {
 	http *http.Client
 	url  string
 }
 
-// newAPI returns a client with connections of its own, which can be closed
-// without harm to others.
+// newAPI returns a client with its own connections, which can be closed without affecting others.
 func newAPI(p *plane.Plane) (*api, error) {
 	config := p.RESTConfig()
 	tlsConfig, err := rest.TLSConfigFor(config)
@@ -69,7 +67,7 @@ func newAPI(p *plane.Plane) (*api, error) {
 	}, nil
 }
 
-// createNamespace has the server choose a name that begins like the test's.
+// createNamespace creates a namespace whose generated name begins with the test's name.
 func (a *api) createNamespace(ctx context.Context, test string) (string, error) {
 	type meta struct {
 		Name         string `json:"name,omitempty"`
@@ -86,14 +84,14 @@ func (a *api) createNamespace(ctx context.Context, test string) (string, error) 
 	return created.Metadata.Name, err
 }
 
-// awaitAccount returns when the namespace has its default service account,
-// without which admission refuses Pods.
+// awaitAccount returns when the namespace has its default service account. Admission rejects Pods
+// without it.
 func (a *api) awaitAccount(ctx context.Context, namespace string) error {
 	var event struct {
 		Type string `json:"type"`
 	}
 	path := "/api/v1/namespaces/" + namespace + "/serviceaccounts?watch=1&fieldSelector=metadata.name%3Ddefault"
-	// Decoding reads the first event of the stream and no more.
+	// Decoding reads only the first event of the stream.
 	if err := a.do(ctx, http.MethodGet, path, nil, &event); err != nil {
 		return err
 	}
@@ -133,8 +131,7 @@ func (a *api) do(ctx context.Context, method, path string, in, out any) error {
 	return json.NewDecoder(resp.Body).Decode(out)
 }
 
-// label makes a test's name the beginning of a namespace's: at most 40 of
-// a-z, 0-9 and inner dashes.
+// label returns a test's name as a prefix for a namespace: at most 40 of a-z, 0-9 and inner dashes.
 func label(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

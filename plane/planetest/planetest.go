@@ -1,4 +1,5 @@
-// Package planetest gives tests a real Kubernetes control plane.
+// Package planetest provides a real Kubernetes control plane to tests. [Shared] returns one for the
+// test binary, and [Namespace] a namespace for the test:
 //
 //	func TestCreate(t *testing.T) {
 //		p := planetest.Shared(t)         // one for the test binary
@@ -6,16 +7,14 @@
 //		…
 //	}
 //
-// [Shared] starts the control plane of the test binary when the first test
-// asks for it, in 3 to 4 seconds once it is built; see [plane.Build] for the
-// build, which may take longer than "go test" gives a test: then the test fails
-// and says what to do. A test that kills, pauses or restarts takes one of its own from
-// [Private]. When a test fails, what the control plane logged since the test
-// asked for it is in the test's log.
+// The first call of Shared starts the control plane, in 3 to 4 seconds once it is built. The build,
+// see [plane.Build], may exceed the timeout of "go test": the test then fails with a message that
+// says what to do. A test that kills, pauses or restarts the control plane needs one of its own
+// from [Private]. A failed test logs the control plane's log lines since the call of Shared or
+// Private.
 //
-// The shared control plane ends with the process, at the latest; a TestMain
-// that calls [Main] ends it in good order, and one that checks for leaked
-// goroutines wraps its M by [Wrap].
+// The shared control plane ends with the process. [Main] in a TestMain ends it in good order. A
+// TestMain that checks for leaked goroutines wraps its M by [Wrap].
 package planetest
 
 import (
@@ -31,7 +30,7 @@ import (
 	"github.com/flyball-io/flyball/plane"
 )
 
-// failureLines is how much of the control plane's log a failed test shows.
+// failureLines is the number of control plane log lines that a failed test shows.
 const failureLines = 200
 
 var shared struct {
@@ -41,16 +40,15 @@ var shared struct {
 	err   error
 }
 
-// Shared returns the control plane that all tests of this process share, and
-// starts it if it is the first to ask. It must not be killed, paused or
-// closed.
+// Shared returns the control plane that all tests of this process share. The first call starts it.
+// Tests must not kill, pause or close it.
 func Shared(t testing.TB) *plane.Plane {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
 	if !shared.tried {
 		shared.tried = true
-		// Not the test's context: the control plane outlives the test.
+		// The context is not the test's: the control plane outlives the test.
 		shared.plane, shared.err = start(context.Background(), t, plane.Options{Progress: os.Stderr})
 	}
 	if shared.err != nil {
@@ -60,8 +58,8 @@ func Shared(t testing.TB) *plane.Plane {
 	return shared.plane
 }
 
-// Private starts a control plane for this test alone and closes it when the
-// test and its subtests have ended.
+// Private starts a control plane for this test alone. It is closed when the test and its subtests
+// have ended.
 func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	t.Helper()
 	if opts.Progress == nil {
@@ -80,12 +78,12 @@ func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	return p
 }
 
-// errNoTime says what to do where the time of "go test" does not last for the build of the control
-// plane. What is compiled by then is not compiled again.
+// errNoTime is the cause if the timeout of "go test" is too short for the build of the control
+// plane. A later build does not compile finished packages again.
 var errNoTime = errors.New(`the time of the test is over: build the control plane before, by "flyball controlplane --build-only", or give "go test" more time by -timeout`)
 
-// start starts a control plane in the time that the test has. "go test" ends the process when that is
-// over, which tells nobody why.
+// start starts a control plane within the test's deadline. Without this bound "go test" would end
+// the process at its timeout, without the reason.
 func start(ctx context.Context, t testing.TB, o plane.Options) (*plane.Plane, error) {
 	ctx, cancel := inTime(ctx, t)
 	defer cancel()
@@ -96,7 +94,7 @@ func start(ctx context.Context, t testing.TB, o plane.Options) (*plane.Plane, er
 	return p, err
 }
 
-// inTime is a context that ends shortly before the time of the test is over.
+// inTime returns a context that ends shortly before the test's deadline.
 func inTime(ctx context.Context, t testing.TB) (context.Context, context.CancelFunc) {
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, bounded := d.Deadline(); bounded {
@@ -113,8 +111,8 @@ func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
 // M runs tests, as [testing.M] does.
 type M interface{ Run() int }
 
-// Wrap returns an M that ends the shared control plane after m's tests, so
-// that its goroutines are gone when Run returns:
+// Wrap returns an M that ends the shared control plane after m's tests. The goroutines of the
+// control plane have ended when Run returns:
 //
 //	goleak.VerifyTestMain(planetest.Wrap(m))
 func Wrap(m M) M { return wrapped{m} }
@@ -138,8 +136,7 @@ func closeShared() {
 	shared.tried, shared.plane, shared.err = false, nil, nil
 }
 
-// logOnFailure adds the control plane's log since the mark to that of a
-// failed test.
+// logOnFailure adds the control plane's log since the mark to the log of a failed test.
 func logOnFailure(t testing.TB, p *plane.Plane, mark int) {
 	t.Cleanup(func() {
 		if !t.Failed() {

@@ -20,10 +20,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(checked{planetest.Wrap(m)})
 }
 
-// usedDir is where the shared control plane had its data.
+// usedDir is the data directory of the shared control plane.
 var usedDir string
 
-// checked adds what only shows after the tests.
+// checked adds a check that runs after the tests.
 type checked struct{ planetest.M }
 
 func (c checked) Run() int {
@@ -35,9 +35,9 @@ func (c checked) Run() int {
 	return code
 }
 
-// All tests get one control plane, each a namespace of its own in which Pods
-// can be created at once.
-func TestSharedNamespaces(t *testing.T) {
+// All tests share one control plane. Each has its own namespace, in which Pods can be created at
+// once.
+func TestTestsShareOneControlPlane(t *testing.T) {
 	var pids []int
 	var names []string
 	for _, name := range []string{"First", "second_with/a very long name that does not fit", "Größe", "--"} {
@@ -64,7 +64,7 @@ func TestSharedNamespaces(t *testing.T) {
 }
 
 // A private control plane is gone when its test has ended.
-func TestPrivate(t *testing.T) {
+func TestPrivateControlPlaneEndsWithItsTest(t *testing.T) {
 	shared := planetest.Shared(t)
 	var dir string
 	t.Run("test", func(t *testing.T) {

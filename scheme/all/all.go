@@ -1,7 +1,8 @@
-// Package all knows the Go types of every group version of k8s.io/api, alpha and beta ones too.
+// Package all provides the Go types of every group version of k8s.io/api, alpha and beta ones
+// included.
 //
-// It is for tests and for tools that meet any kind. A program that uses one such version adds that
-// alone to a [scheme.New], with its AddToScheme.
+// [New] returns a scheme of all of them, for tests and for tools that handle any kind. A program
+// that needs one such version adds only that to a [scheme.New], with its AddToScheme.
 package all
 
 import (
@@ -47,7 +48,8 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-// unstable registers what [scheme.New] leaves out. A test fails if a group version is missing.
+// unstable registers the versions that [scheme.New] leaves out. A test fails if a group version is
+// missing.
 var unstable = runtime.SchemeBuilder{
 	admissionv1beta1.AddToScheme,
 	admissionregistrationv1alpha1.AddToScheme,

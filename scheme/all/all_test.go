@@ -42,7 +42,7 @@ func TestKnowsEveryGroupVersion(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestNewHasEveryVersion(t *testing.T) {
 	claim := resourcev1beta1.SchemeGroupVersion.WithKind("ResourceClaim")
 	if scheme.New().Recognizes(claim) {
 		t.Errorf("%s is of every program", claim)

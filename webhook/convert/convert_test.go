@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
 	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
@@ -42,8 +43,8 @@ var forms = map[string]string{
 	"v3": form("v3", `"total":1250,"lines":["x","y"]`),
 }
 
-// Every version becomes every other one, in the order of the request, with all of its metadata.
-func TestConvert(t *testing.T) {
+// Every version converts to every other one, in the order of the request, with all metadata.
+func TestEveryVersionConvertsToEveryOther(t *testing.T) {
 	e := endpoint(t)
 	for to, want := range forms {
 		w := serve(e, request("shop.flyball.test/"+to, forms["v1"], forms["v2"], forms["v3"], forms["v2"]))
@@ -69,7 +70,7 @@ func canon(t *testing.T, s string) string {
 	return string(b)
 }
 
-func TestFailure(t *testing.T) {
+func TestFailureNamesTheObject(t *testing.T) {
 	e := endpoint(t)
 	good := forms["v1"]
 	for _, tt := range []struct {
@@ -83,7 +84,7 @@ func TestFailure(t *testing.T) {
 		{"unknown kind", "shop.flyball.test/v2", strings.Replace(good, `"Order"`, `"Bill"`, 1), "does not convert the kind"},
 		{"bad target", "a/b/c", good, "desiredAPIVersion"},
 		{"no object", "shop.flyball.test/v2", "null", "object 1"},
-		{"a number", "shop.flyball.test/v2", "7", "no object"},
+		{"a number", "shop.flyball.test/v2", "7", "not a JSON object"},
 		{"a string for a number", "shop.flyball.test/v2", strings.Replace(good, "1250", `"x"`, 1), "cents"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,12 +105,12 @@ func TestFailure(t *testing.T) {
 }
 
 // FAULTS 30.
-func TestBadReviews(t *testing.T) {
+func TestMalformedReviewsAreRefused(t *testing.T) {
 	e := endpoint(t)
 	head := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":`
 	for _, tt := range []struct{ name, body, says string }{
 		{"empty", ``, "EOF"},
-		{"no JSON", `x`, "no ConversionReview"},
+		{"no JSON", `x`, "not a ConversionReview"},
 		{"another kind", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"}}`, "AdmissionReview"},
 		{"another version", strings.Replace(request("a/v1"), "k8s.io/v1", "k8s.io/v3", 1), "v3"},
 		{"no request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "no request"},
@@ -118,7 +119,7 @@ func TestBadReviews(t *testing.T) {
 		{"no version", head + `{"uid":"u"}}`, "desiredAPIVersion"},
 		{"objects is none", head + `{"uid":"u","objects":{}}}`, "want an array"},
 		{"twice", head + `{"uid":"u","uid":"u"}}`, "twice"},
-		{"more", request("a/v1") + "x", "more after"},
+		{"more", request("a/v1") + "x", "data follows"},
 		{"bomb", head + `{"uid":"u","objects":[` + strings.Repeat("[", 100000), "depth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestPartsAreChecked(t *testing.T) {
 		parts []convert.Part
 		says  []string
 	}{
-		{"none", nil, []string{"nothing to convert"}},
+		{"none", nil, []string{"there are no parts"}},
 		{"empty", []convert.Part{{}}, []string{"part 0 is empty"}},
 		{"no hub", []convert.Part{v2, v3}, []string{"Order.shop.flyball.test has the spoke convert_test.orderV2, but no hub", "convert_test.orderV3, but no hub"}},
 		{"two hubs", []convert.Part{hub, convert.Hub[orderV2](), v3}, []string{"has two hubs, convert_test.orderV1 and convert_test.orderV2"}},
@@ -180,10 +181,11 @@ func TestPartsAreChecked(t *testing.T) {
 }
 
 type manager struct {
-	path string
-	h    http.Handler
-	err  error
-	done int
+	path  string
+	h     http.Handler
+	kinds []schema.GroupKind
+	err   error
+	done  int
 }
 
 func (m *manager) Scheme() *runtime.Scheme { return orders() }
@@ -192,6 +194,11 @@ func (m *manager) Handle(path string, h http.Handler) error {
 	m.path, m.h = path, h
 	return m.err
 }
+func (m *manager) HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error {
+	m.kinds = kinds
+	return m.Handle(path, h)
+}
+func (m *manager) WebhookBudget() *webhook.Budget { return nil }
 func (m *manager) WebhookHooks() convert.Hooks {
 	return convert.Hooks{Done: func(c convert.Call) {
 		if c.Denied {
@@ -200,10 +207,10 @@ func (m *manager) WebhookHooks() convert.Hooks {
 	}}
 }
 
-func TestServe(t *testing.T) {
+func TestServeRegistersWithTheManager(t *testing.T) {
 	m := &manager{}
-	if err := convert.Serve(m, parts()...); err != nil || m.path != "/convert" {
-		t.Fatal(err, m.path)
+	if err := convert.Serve(m, parts()...); err != nil || m.path != "/convert" || len(m.kinds) != 1 || m.kinds[0].Group != "shop.flyball.test" {
+		t.Fatal(err, m.path, m.kinds)
 	}
 	serve(m.h, request("shop.flyball.test/v1", "7"))
 	if m.done != 1 {
@@ -218,12 +225,12 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The helper that scaffolded projects have, on a conversion that loses nothing.
+// This is the helper of scaffolded projects, on a conversion that loses nothing.
 func FuzzRoundTripV2(f *testing.F) {
 	webhooktest.RoundTrip(f, convert.Spoke[orderV2, orderV1](v2ToHub, v2FromHub), price)
 }
 
-func TestRoundTripV3(t *testing.T) {
+func TestSpokeByMethodsLosesNothing(t *testing.T) {
 	webhooktest.RoundTrip(t, convert.SpokeByMethods[orderV3, orderV1]())
 }
 

@@ -1,5 +1,6 @@
-// Package convert serves the conversion of custom resources between the versions of their API,
-// through one of them, the hub:
+// Package convert serves the conversion webhook of custom resources: it converts objects between
+// the versions of their API. All versions convert to and from one of them, the hub. [Serve] takes
+// the parts of all kinds and registers one handler at /convert:
 //
 //	err := convert.Serve(mgr,                                ServeWith, with Options
 //		convert.Hub[v1.Order](),
@@ -10,27 +11,26 @@
 //	ConversionReview ─► object ─► its type ──ConvertTo──► hub ──ConvertFrom──► wanted type ─► object
 //	 (v1, v1beta1)      (each, in order)                   (spoke → spoke goes through the hub)
 //
-// All kinds of a program are served at one path, /convert. The handler is a plain http.Handler, see
-// [New], within the bounds of [Limits].
+// [New] returns the same as an http.Handler for any server. [Limits] bounds it.
 //
 // # What a conversion must keep
 //
-// Going to another version and back must lose nothing: the API server stores an object in one
-// version and is asked for it in another. What the hub has no field for must be kept in one that it
-// has, such as an annotation. Package webhooktest has a fuzz test for that.
+// A conversion to another version and back must lose nothing: the API server stores an object in
+// one version and serves it in others. If the hub has no field for a value, the conversion must
+// keep the value elsewhere, for instance in an annotation. Package webhooktest has a fuzz test for
+// that.
 //
-// The metadata is copied before a conversion function runs, all of it, so that the function only
-// cares for what is different. It may change labels and annotations; the API server refuses other
-// changes of the metadata, and so does this package, earlier and by name, for name, namespace and
-// uid.
+// All metadata is copied before a conversion function runs, so the function only converts the other
+// fields. It may change labels and annotations. The API server rejects other changes of the
+// metadata. This package rejects changes of name, namespace and uid first, with an error that names
+// the field.
 //
-// Fields that the Go type of a version does not have are lost on the way. With a structural schema
-// that is made from the same types there are none: the API server prunes them when an object comes
-// in.
+// Fields that the Go type of a version does not have are lost in the conversion. With a structural
+// schema generated from the same types there are none: the API server prunes them on input.
 //
 // # Failures
 //
-// If one object cannot be converted the whole review fails, with the index and name of the object
-// in the message: the API server has no use for a part. See package webhook for what happens when
-// the handler itself fails.
+// If one object cannot be converted, the whole review fails. The message has the index and name of
+// the object. The API server cannot use a partial answer. Package webhook documents failures of the
+// handler itself.
 package convert

@@ -12,41 +12,47 @@ import (
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// Path is where all conversion of a program is served.
+// Path is the path of the conversion webhook, for all kinds of a program.
 const Path = "/convert"
 
-// Limits bound what the webhook takes from the network and from conversion functions.
+// Limits bounds the requests and conversion functions of the webhook.
 type Limits = review.Limits
 
-// Hooks let others count reviews; a review that fails is a denied call.
+// Hooks are callbacks for metrics. A review that fails counts as a denied call.
 type Hooks = review.Hooks
 
-// Call is one review that has been answered, for [Hooks].
+// Call describes one answered review, for [Hooks].
 type Call = review.Call
 
-// Options say how conversion is served. The zero value works. They are read by [New].
+// Options configures conversion. The zero value works. [New] reads the options once.
 type Options struct {
-	// Name in logs and hooks. Empty: [Path].
+	// Name is used in logs and hooks. Empty means [Path].
 	Name   string
 	Limits Limits
-	// Budget bounds the memory for bodies and answers together with other endpoints; see
-	// webhook.Budget. Nil: that of the manager, or one of its own. Limits.Buffered goes before it.
+	// Budget bounds the memory for bodies and answers, shared with other endpoints; see
+	// webhook.Budget. Nil means the manager's budget, or a new one without a manager. A non-zero
+	// Limits.Buffered takes precedence.
 	Budget *review.Budget
 	Hooks  Hooks
-	// Logger: nil is slog.Default().
+	// Logger receives the logs. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Endpoint converts. It may be called from any goroutine.
+// Endpoint is the handler of the conversion webhook. It is safe for concurrent use.
 type Endpoint struct {
 	http  *review.Endpoint
 	table table
 }
 
-// New makes the http.Handler that converts what the parts say, any number of kinds. The scheme says
-// which kind and version each type is. What does not fit together is an error, all of it in one:
-// a kind without a hub or with two, a version that is there twice, a spoke of another hub, a type
-// that the scheme does not have. A hub alone is fine: the other versions are still to come.
+// New returns the http.Handler that converts between the given parts, of any number of kinds. The
+// scheme maps each type to its kind and version. The error joins all inconsistencies:
+//
+//   - a kind without a hub or with two
+//   - a duplicate version
+//   - a spoke of another hub
+//   - a type that the scheme does not have
+//
+// A hub without spokes is valid.
 func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 	t, err := newTable(s, parts)
 	if err != nil {
@@ -61,11 +67,11 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 	return e, nil
 }
 
-// ServeHTTP answers one ConversionReview. It is safe against whatever comes in, and returns in
-// bounded time; see [Limits].
+// ServeHTTP answers one ConversionReview. It handles any input safely and returns in bounded time;
+// see [Limits].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
-// Converts are the kinds whose versions are converted, in no order: those with more than one.
+// Converts returns the kinds that have more than one version, in no order.
 func (e *Endpoint) Converts() []schema.GroupKind {
 	var all []schema.GroupKind
 	for kind, versions := range e.table {
@@ -76,34 +82,45 @@ func (e *Endpoint) Converts() []schema.GroupKind {
 	return all
 }
 
-// Manager is what serves webhooks: *flyball.Manager. One that also has the methods WebhookHooks() Hooks
-// and WebhookBudget() *webhook.Budget is asked for the hooks and the budget.
+// Manager is all that conversion uses of the program that serves it. *flyball.Manager implements it.
 type Manager interface {
 	Scheme() *runtime.Scheme
 	Logger() *slog.Logger
-	// Handle serves h at a path of the webhook server.
+	// Handle registers h at a path of the webhook server.
 	Handle(path string, h http.Handler) error
+	// HandleConversion serves h at a path of the webhook server, and takes note that it converts the kinds.
+	HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error
+	// WebhookHooks are the default of Options.Hooks.
+	WebhookHooks() Hooks
+	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
+	WebhookBudget() *review.Budget
 }
 
-// Serve serves conversion at [Path]. It is called once, with the parts of all kinds.
+// Serve registers conversion with the manager, at [Path]. Call it once, with the parts of all
+// kinds.
 func Serve(mgr Manager, parts ...Part) error { return ServeWith(mgr, Options{}, parts...) }
 
-// ServeWith is [Serve] with options. Logger, Hooks and Budget are the manager's where they are empty.
+// ServeWith is [Serve] with options. An empty Logger, Hooks or Budget is taken from the manager.
 func ServeWith(mgr Manager, o Options, parts ...Part) error {
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
 	}
-	if h, ok := mgr.(interface{ WebhookHooks() review.Hooks }); ok && o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
-		o.Hooks = h.WebhookHooks()
+	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
+		o.Hooks = mgr.WebhookHooks()
 	}
-	if b, ok := mgr.(interface{ WebhookBudget() *review.Budget }); ok && o.Budget == nil {
-		o.Budget = b.WebhookBudget()
+	if o.Budget == nil {
+		o.Budget = mgr.WebhookBudget()
 	}
 	e, err := New(mgr.Scheme(), o, parts...)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Handle(Path, e); err != nil {
+	if kinds := e.Converts(); len(kinds) > 0 {
+		err = mgr.HandleConversion(Path, e, kinds...)
+	} else {
+		err = mgr.Handle(Path, e)
+	}
+	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
 	return nil

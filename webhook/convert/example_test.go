@@ -8,18 +8,18 @@ import (
 	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-// How do I convert between versions? With two functions for each version that is no hub; orderV1
-// is the hub, and has a price in cents where orderV2 has it as text.
+// How do I convert between versions? Write two functions for each version that is not the hub. Here
+// orderV1 is the hub: its price is in cents, and orderV2 has it as text.
 func ExampleSpoke() {
 	spoke := convert.Spoke[orderV2, orderV1](v2ToHub, v2FromHub)
 
-	// Before it is served, every fault in the parts is reported.
+	// New reports every inconsistency of the parts before anything is served.
 	_, err := convert.New(orders(), convert.Options{}, spoke)
 	fmt.Println(err)
 	_, err = convert.New(orders(), convert.Options{}, convert.Hub[orderV1](), spoke)
 	fmt.Println(err)
 
-	// What the handler does with one object. The metadata is taken over beforehand.
+	// ToHub converts one object as the handler does. It copies the metadata first.
 	hub := &orderV1{}
 	err = spoke.ToHub(&orderV2{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: orderSpecV2{Price: "12.50"}}, hub)
 	fmt.Println(hub.Name, hub.Spec.Cents, err)

@@ -34,7 +34,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// serveOrders makes the custom resource of orders, whose versions url converts.
+// serveOrders creates the CustomResourceDefinition of orders, with conversion at url.
 func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, ca []byte) {
 	t.Helper()
 	var versions []any
@@ -81,7 +81,7 @@ func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, 
 
 func list(of map[string]any) map[string]any { return map[string]any{"type": "array", "items": of} }
 
-func TestOnAControlPlane(t *testing.T) {
+func TestAPIServerConverts(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(convert.Path, endpoint(t))
 	srv := httptest.NewTLSServer(mux)
@@ -104,7 +104,7 @@ func TestOnAControlPlane(t *testing.T) {
 		return &unstructured.Unstructured{Object: o}
 	}
 	made := must(client.Create(ctx, c, order("v2", "a", map[string]any{"spec": map[string]any{"price": "12.50", "items": []any{map[string]any{"name": "x"}}}})))(t)
-	t.Cleanup(func() { // or the kind cannot go
+	t.Cleanup(func() { // otherwise the kind cannot be deleted
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		for o, err := range client.List[unstructured.Unstructured](ctx, c, client.OfKind(kind("v1")), client.InNamespace(ns)) {
@@ -138,7 +138,7 @@ func TestOnAControlPlane(t *testing.T) {
 			t.Errorf("list as %s: %v", version, names)
 		}
 	}
-	// A write in one version is read in another.
+	// A write in one version is visible in another.
 	if _, err := client.Patch(ctx, c, order("v2", "b", nil), client.MergePatch(`{"spec":{"price":"0.09"}}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestOnAControlPlane(t *testing.T) {
 	if total, _, _ := unstructured.NestedInt64(got.Object, "total"); total != 9 {
 		t.Errorf("%v", got.Object)
 	}
-	// What cannot be converted is refused, with the reason.
+	// An object that cannot be converted is rejected, with the reason.
 	_, err := client.Create(ctx, c, order("v2", "bad", map[string]any{"spec": map[string]any{"price": "much"}}))
 	if err == nil || !strings.Contains(err.Error(), `Order `+ns+`/bad to shop.flyball.test/v1: spec.price`) {
 		t.Errorf("%v", err)

@@ -14,19 +14,19 @@ type Part struct {
 	newOwn, newHub func() object.Object
 	toHub          func(spoke, hub object.Object) error
 	fromHub        func(hub, spoke object.Object) error
-	missing        string // which function was not given
+	missing        string // the direction whose function is nil
 }
 
-// Hub is the version of a kind that all others are converted to and from. Take the one that is
-// stored, or the one that can hold most.
+// Hub declares the version of a kind that all others convert to and from. Choose the stored
+// version, or the one with the most fields.
 func Hub[H any, P object.Ptr[H]]() Part {
 	return Part{own: reflect.TypeFor[H](), newOwn: func() object.Object { return P(new(H)) }}
 }
 
-// Spoke is a version S of a kind whose hub is H, with the functions between them. A function gets
-// an object to read, and one to fill, which is empty but for kind and metadata. It must not keep
-// either, and must not change what it reads; parts of that may become parts of the other. An error
-// fails the review.
+// Spoke declares a version S of a kind whose hub is H, with the functions between them. A function
+// reads its first argument and fills its second, which has only kind and metadata. It must not keep
+// either of them, and must not change the first. The second may share memory with the first. An
+// error fails the review.
 func Spoke[S, H any, PS object.Ptr[S], PH object.Ptr[H]](to func(spoke *S, hub *H) error, from func(hub *H, spoke *S) error) Part {
 	p := Part{own: reflect.TypeFor[S](), hub: reflect.TypeFor[H](),
 		newOwn:  func() object.Object { return PS(new(S)) },
@@ -42,7 +42,7 @@ func Spoke[S, H any, PS object.Ptr[S], PH object.Ptr[H]](to func(spoke *S, hub *
 	return p
 }
 
-// Convertible is a version S that knows how to become its hub H and how to be made of it.
+// Convertible is a version S with methods that convert to and from its hub H.
 type Convertible[S, H any] interface {
 	*S
 	object.Object
@@ -50,7 +50,7 @@ type Convertible[S, H any] interface {
 	ConvertFrom(hub *H) error
 }
 
-// SpokeByMethods is a [Spoke] whose type has the functions as methods.
+// SpokeByMethods is a [Spoke] whose functions are methods of its type.
 func SpokeByMethods[S, H any, PS Convertible[S, H], PH object.Ptr[H]]() Part {
 	return Spoke[S, H, PS, PH](
 		func(spoke *S, hub *H) error { return PS(spoke).ConvertTo(hub) },
@@ -61,13 +61,13 @@ func SpokeByMethods[S, H any, PS Convertible[S, H], PH object.Ptr[H]]() Part {
 // IsHub reports whether the part is a hub.
 func (p Part) IsHub() bool { return p.own != nil && p.hub == nil }
 
-// NewSpoke and NewHub make empty objects of the two types of a spoke.
+// NewSpoke returns an empty object of the spoke's type. For a hub it is the hub's type.
 func (p Part) NewSpoke() object.Object { return p.newOwn() }
 
-// NewHub makes an empty hub of a spoke.
+// NewHub returns an empty object of the hub's type. The part must be a spoke.
 func (p Part) NewHub() object.Object { return p.newHub() }
 
-var errNotSpoke = errors.New("convert: it is no spoke")
+var errNotSpoke = errors.New("convert: the part is not a spoke")
 
 // ToHub fills a hub from a spoke, as the handler does: metadata first, then the function.
 func (p Part) ToHub(spoke, hub object.Object) error { return p.step(spoke, hub, p.toHub, p.own, p.hub) }
@@ -82,19 +82,19 @@ func (p Part) step(src, dst object.Object, convert func(src, dst object.Object) 
 		return errNotSpoke
 	}
 	if s, d := reflect.TypeOf(src), reflect.TypeOf(dst); s != reflect.PointerTo(from) || d != reflect.PointerTo(to) {
-		return fmt.Errorf("convert: %v to %v was given, want *%v to *%v", s, d, from, to)
+		return fmt.Errorf("convert: the objects are %v and %v, want *%v and *%v", s, d, from, to)
 	}
 	return step(src, dst, convert)
 }
 
-// step runs a conversion function, and checks what it must not change.
+// step runs a conversion function, and rejects changes of name, namespace and uid.
 func step(src, dst object.Object, convert func(src, dst object.Object) error) error {
 	copyMeta(src, dst)
 	kind := dst.GetObjectKind().GroupVersionKind()
 	if err := convert(src, dst); err != nil {
 		return err
 	}
-	dst.GetObjectKind().SetGroupVersionKind(kind) // whole structs are copied, kind included
+	dst.GetObjectKind().SetGroupVersionKind(kind) // functions that assign whole structs overwrite the kind
 	for _, f := range []struct{ field, was, is string }{
 		{"name", src.GetName(), dst.GetName()},
 		{"namespace", src.GetNamespace(), dst.GetNamespace()},
@@ -107,8 +107,8 @@ func step(src, dst object.Object, convert func(src, dst object.Object) error) er
 	return nil
 }
 
-// copyMeta gives dst the metadata of src. They share maps and slices, which is fine for objects
-// that are encoded next, and labels and annotations are new, since those may be changed.
+// copyMeta copies the metadata of src to dst. They share maps and slices, since dst is only encoded
+// next. Labels and annotations are new maps, since a function may change them.
 func copyMeta(src, dst object.Object) {
 	dst.SetName(src.GetName())
 	dst.SetGenerateName(src.GetGenerateName())
@@ -127,7 +127,7 @@ func copyMeta(src, dst object.Object) {
 	dst.SetManagedFields(src.GetManagedFields())
 }
 
-// cloned keeps nil and makes room for one more.
+// cloned copies m, with room for one more entry. It keeps nil.
 func cloned(m map[string]string) map[string]string {
 	if m == nil {
 		return nil

@@ -26,16 +26,16 @@ var (
 	errNoVersion = errors.New("the request has no desiredAPIVersion")
 )
 
-// job is one review in work.
+// job is one review that is being served.
 type job struct {
 	h       *Endpoint
 	version string // of the review: v1 or v1beta1
 	uid     string
 	desired string
-	objects [][]byte // parts of the body
+	objects [][]byte // point into the body
 }
 
-// Parse reads a review, for the endpoint beneath.
+// Parse implements review.Protocol.
 func (h *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{h: h}
 	var apiVersion, kind string
@@ -67,7 +67,7 @@ func (h *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 		j.uid, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
 	}
 	if err != nil {
-		return nil, review.Bad(j.uid, "the body is no ConversionReview", err)
+		return nil, review.Bad(j.uid, "the body is not a ConversionReview", err)
 	}
 	version, ours := strings.CutPrefix(apiVersion, group)
 	switch {
@@ -83,7 +83,7 @@ func (h *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
 		j.version = version
 		return j, nil
 	}
-	return nil, review.Bad(j.uid, "the body is no ConversionReview that can be answered", err)
+	return nil, review.Bad(j.uid, "the ConversionReview cannot be answered", err)
 }
 
 func clip(s string) string {
@@ -125,7 +125,7 @@ func (j *job) read(r *review.Reader) (found bool, err error) {
 
 func (j *job) UID() string { return j.uid }
 
-// Serve converts the objects in their order. Where one fails the answer is about it alone.
+// Serve converts the objects in order. If one fails, the answer has only its error.
 func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	start := len(out)
 	out = append(out, `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/`...)
@@ -158,7 +158,7 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	return append(out, `],"result":{"metadata":{},"status":"Success"}}}`...), false, nil
 }
 
-// convert appends the object in the version that is wanted. what names the object, for errors.
+// convert appends the object in the desired version. what names the object in error messages.
 func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, what string, err error) {
 	h, err := headOf(raw)
 	what = h.String()
@@ -213,7 +213,7 @@ func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, 
 	return done[:len(done)-1], what, nil // without the line feed
 }
 
-// head names an object.
+// head identifies an object.
 type head struct{ apiVersion, kind, namespace, name string }
 
 func (h head) String() string {
@@ -224,7 +224,7 @@ func (h head) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", clip(h.apiVersion), clip(h.kind), clip(name)))
 }
 
-var errNotObject = errors.New("it is no object")
+var errNotObject = errors.New("it is not a JSON object")
 
 func headOf(raw []byte) (h head, err error) {
 	if len(raw) == 0 || raw[0] != '{' {

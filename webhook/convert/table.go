@@ -11,23 +11,23 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// version is one version of a kind, ready for use. part is a hub's if it is the hub.
+// version is one version of a kind, ready for use.
 type version struct {
 	kind *wire.Kind
 	part Part
 	hub  *version // itself for the hub
 }
 
-// table knows all versions of all kinds.
+// table maps each kind and version to its conversion.
 type table map[schema.GroupKind]map[string]*version
 
-// newTable checks the parts against the scheme and each other. All that is wrong is reported.
+// newTable checks the parts against the scheme and each other. The error joins all problems.
 func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 	if len(parts) == 0 {
-		return nil, errors.New("convert: nothing to convert was given")
+		return nil, errors.New("convert: there are no parts")
 	}
 	if s == nil {
-		return nil, errors.New("convert: there is no scheme")
+		return nil, errors.New("convert: the scheme is nil")
 	}
 	var errs []error
 	t := table{}
@@ -40,7 +40,7 @@ func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 		}
 		found, _, err := s.ObjectKinds(p.newOwn())
 		if err != nil || len(found) != 1 {
-			errs = append(errs, fmt.Errorf("convert: the scheme must have %v for one kind, has it for %v", p.own, found))
+			errs = append(errs, fmt.Errorf("convert: the scheme must register %v for exactly one kind, it does for %v", p.own, found))
 			continue
 		}
 		gvk := found[0]

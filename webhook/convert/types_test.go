@@ -47,12 +47,12 @@ type itemV2 struct {
 	Name string `json:"name"`
 }
 
-// orderV3 converts itself; it has another name for the price.
+// orderV3 converts itself. It has another name for the price.
 type orderV3 struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Total             int32    `json:"total"`
-	Lines             []string `json:"lines,omitempty"` // an API server takes what has items for a list
+	Lines             []string `json:"lines,omitempty"` // an API server takes an object with a field named items for a list
 }
 
 func (o *orderV1) DeepCopyObject() runtime.Object {
@@ -74,7 +74,7 @@ func (o *orderV3) DeepCopyObject() runtime.Object {
 }
 
 func (o *orderV3) ConvertTo(hub *orderV1) error {
-	hub.ObjectMeta = o.ObjectMeta // as many do, although it has been done
+	hub.ObjectMeta = o.ObjectMeta // redundant, but common in practice
 	hub.Spec.Cents, hub.Spec.Items = o.Total, o.Lines
 	return nil
 }
@@ -141,7 +141,7 @@ func endpoint(t testing.TB) *convert.Endpoint {
 	return e
 }
 
-// price fills orders with prices that are some.
+// price fills orders with valid prices.
 func price(s *orderSpecV2, c randfill.Continue) {
 	s.Price = fmt.Sprintf("%d.%02d", c.Intn(1000), c.Intn(100))
 	for range c.Intn(3) {

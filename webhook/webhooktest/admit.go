@@ -1,5 +1,6 @@
-// Package webhooktest tests webhooks without a server: it calls an admission handler as the API
-// server would, and checks that conversion loses nothing.
+// Package webhooktest tests webhooks without a server. [Create], [Update] and [Delete] call an
+// admission handler as the API server would, and return its verdict and the patched object.
+// [RoundTrip] checks that a conversion loses nothing.
 //
 //	res, err := webhooktest.Create(ctx, handler, order)    res.Allowed, res.Object with its defaults
 //	func FuzzOrder(f *testing.F) { webhooktest.RoundTrip(f, convert.Spoke[v2.Order, v1.Order](to, from)) }
@@ -30,20 +31,20 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Result is what a webhook said.
+// Result is the verdict of a webhook.
 type Result[O object.Object] struct {
 	Allowed bool
-	// Status says why not; nil if Allowed.
+	// Status is the reason of a denial. It is nil if Allowed.
 	Status   *metav1.Status
 	Warnings []string
 	// Patch is the JSON patch, empty if the webhook changed nothing.
 	Patch []byte
-	// Object is the new object with the patch applied; that which was given stays as it is. For a
-	// deletion it is the object that was given.
+	// Object is a new object with the patch applied; the given object stays unchanged. For a
+	// deletion it is the given object.
 	Object O
 }
 
-// Fields are the paths of the fields that a denial names.
+// Fields returns the field paths that a denial names.
 func (r Result[O]) Fields() []string {
 	var out []string
 	if r.Status != nil && r.Status.Details != nil {
@@ -54,31 +55,31 @@ func (r Result[O]) Fields() []string {
 	return out
 }
 
-// Option changes the request that a handler gets.
+// Option changes the request for a handler.
 type Option func(*admissionv1.AdmissionRequest)
 
-// DryRun says that nothing would be stored.
+// DryRun marks the request as a dry run.
 func DryRun() Option {
 	return func(r *admissionv1.AdmissionRequest) { yes := true; r.DryRun = &yes }
 }
 
-// As says who asks. Without it that is the user "webhooktest".
+// As sets the user of the request. The default is the user "webhooktest".
 func As(user authenticationv1.UserInfo) Option {
 	return func(r *admissionv1.AdmissionRequest) { r.UserInfo = user }
 }
 
-// OfKind says of which kind the object is, where neither the object nor the handler does.
+// OfKind sets the kind of the object. It is needed if neither the object nor the handler names one.
 func OfKind(kind schema.GroupVersionKind) Option {
 	return func(r *admissionv1.AdmissionRequest) { r.Kind = metav1.GroupVersionKind(kind) }
 }
 
-// SubResource says that a subresource is written, such as "status".
+// SubResource sets the subresource of the request, such as "status".
 func SubResource(name string) Option {
 	return func(r *admissionv1.AdmissionRequest) { r.SubResource = name }
 }
 
-// Create asks the webhook whether obj may be created. The error is one of the webhook itself,
-// which gave no verdict: a *[NoVerdictError].
+// Create asks the webhook whether obj may be created. The error is a *[NoVerdict] if the webhook
+// failed.
 func Create[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
 	var none O
 	return ask(ctx, h, admissionv1.Create, none, obj, opts)
@@ -95,18 +96,18 @@ func Delete[O object.Object](ctx context.Context, h http.Handler, obj O, opts ..
 	return ask(ctx, h, admissionv1.Delete, obj, none, opts)
 }
 
-// NoVerdictError says that the webhook answered with something else than a verdict. The API server would
-// go by the failurePolicy.
+// NoVerdictError is the error for an answer that is not a verdict. The API server would apply the
+// failurePolicy.
 type NoVerdictError struct {
-	// Code is the status code of HTTP.
+	// Code is the HTTP status code.
 	Code int
-	// Body is what it answered.
+	// Body is the body of the answer.
 	Body string
 }
 
 func (e *NoVerdictError) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
 
-var errNoKind = errors.New("webhooktest: of which kind is the object? Neither it nor the handler says so: use OfKind")
+var errNoKind = errors.New("webhooktest: neither the object nor the handler has a kind: use OfKind")
 
 func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Operation, old, obj O, opts []Option) (res Result[O], err error) {
 	subject := obj
@@ -124,7 +125,7 @@ func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Op
 	if req.Kind.Kind == "" {
 		return res, errNoKind
 	}
-	// A plain guess at the resource, for handlers that look at it.
+	// The resource is a guess, for handlers that read it.
 	req.Resource = metav1.GroupVersionResource{Group: req.Kind.Group, Version: req.Kind.Version, Resource: strings.ToLower(req.Kind.Kind) + "s"}
 	req.RequestKind, req.RequestResource, req.RequestSubResource = &req.Kind, &req.Resource, req.SubResource
 	if op != admissionv1.Delete {
@@ -150,7 +151,7 @@ func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Op
 	return res, err
 }
 
-// kindOf is the kind that the object or the handler names.
+// kindOf returns the kind that the object or the handler names.
 func kindOf(h http.Handler, obj object.Object) schema.GroupVersionKind {
 	if k := obj.GetObjectKind().GroupVersionKind(); !k.Empty() {
 		return k
@@ -196,7 +197,7 @@ func call(ctx context.Context, h http.Handler, req *admissionv1.AdmissionRequest
 	return got.Response, nil
 }
 
-// apply makes a new object of raw and the patch, by the library that the API server uses.
+// apply returns a new object made of raw and the patch. It uses the same library as the API server.
 func apply[O object.Object](patch, raw []byte, like O) (out O, err error) {
 	p, err := jsonpatch.DecodePatch(patch)
 	if err == nil {

@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A handler of another make sees what the API server would send, and what it answers comes back.
-func TestAnyHandler(t *testing.T) {
+// A handler that is not from this package gets the request that an API server would send, and its
+// answer is returned.
+func TestAnyHandlerIsCalledAsByTheAPIServer(t *testing.T) {
 	var seen admissionv1.AdmissionRequest
 	patch := ""
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

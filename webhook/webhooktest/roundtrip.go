@@ -17,18 +17,18 @@ import (
 	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-// seeds are how many objects of each version are tried without fuzzing.
+// seeds is the number of objects of each version in a run without fuzzing.
 const seeds = 200
 
-// RoundTrip checks that conversion between a spoke and its hub loses nothing: objects that are
-// filled at random go from the spoke to the hub and back, and from the hub to the spoke and back,
-// and must be the same as before. With a *testing.F it is a fuzz test, whose kept corpus runs as a
-// plain test; with a *testing.T it tries 200 objects each way. A failure shows the difference, in
-// the names of the API.
+// RoundTrip checks that conversion between a spoke and its hub loses nothing. It fills objects at
+// random and converts them from the spoke to the hub and back, and from the hub to the spoke and
+// back. The result must equal the original. With a *testing.F it is a fuzz test, and its corpus
+// runs as a plain test. With a *testing.T it tries 200 objects each way. A failure shows the
+// difference in API field names.
 //
 // fill are functions of sigs.k8s.io/randfill for types that need values of a certain shape, such as
-// an enum: func(*Kind, randfill.Continue). What the API does not keep apart is not told apart: an
-// absent list is an empty one where the field is omitempty.
+// an enum: func(*Kind, randfill.Continue). Values with the same JSON count as equal: an absent list
+// equals an empty one if the field is omitempty.
 func RoundTrip(tb testing.TB, spoke convert.Part, fill ...any) {
 	tb.Helper()
 	switch tb := tb.(type) {
@@ -54,7 +54,7 @@ func roundTrip(tb testing.TB, spoke convert.Part, seed int64, fill []any) {
 	}
 }
 
-// lost says what a round trip changed.
+// lost returns the difference that a round trip made, or "".
 func lost(spoke convert.Part, seed int64, fill []any, fromSpoke bool) string {
 	newStart, newMiddle, there, back := spoke.NewSpoke, spoke.NewHub, spoke.ToHub, spoke.FromHub
 	if !fromSpoke {
@@ -85,8 +85,8 @@ func lost(spoke convert.Part, seed int64, fill []any, fromSpoke bool) string {
 	return cmp.Diff(before, after)
 }
 
-// wired sends an object over the wire, as it is between two conversions, and returns it as it
-// arrives and as plain JSON.
+// wired encodes and decodes an object, as happens between two conversions. It returns the decoded
+// object and its plain JSON.
 func wired(o, into object.Object) (object.Object, map[string]any, error) {
 	b, err := json.Marshal(o)
 	if err != nil {
@@ -108,7 +108,7 @@ func wired(o, into object.Object) (object.Object, map[string]any, error) {
 	return into, plain, nil
 }
 
-// usual are the types of the API machinery that only have some values.
+// usual returns fill functions for the types of the API machinery that allow only some values.
 func usual() []any {
 	return []any{
 		func(t *metav1.TypeMeta, _ randfill.Continue) { *t = metav1.TypeMeta{} },

@@ -25,11 +25,13 @@ func fromMap(m *corev1.ConfigMap, k *kept) error {
 	return nil
 }
 
-func TestRoundTrip(t *testing.T) { RoundTrip(t, convert.Spoke[kept, corev1.ConfigMap](toMap, fromMap)) }
+func TestRoundTripAcceptsALosslessConversion(t *testing.T) {
+	RoundTrip(t, convert.Spoke[kept, corev1.ConfigMap](toMap, fromMap))
+}
 
 func FuzzRoundTrip(f *testing.F) { RoundTrip(f, convert.Spoke[kept, corev1.ConfigMap](toMap, fromMap)) }
 
-// recorder is a test that fails without failing.
+// recorder is a testing.TB that records failures without failing.
 type recorder struct {
 	testing.TB
 	said []string

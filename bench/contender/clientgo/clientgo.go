@@ -28,7 +28,7 @@ type holder struct {
 }
 
 func open(o contender.Options) (contender.Contender, error) {
-	klog.SetLogger(logr.Discard()) // what it would tell of is meant to happen
+	klog.SetLogger(logr.Discard()) // its messages are expected
 	lw, err := listWatch(o)
 	if err != nil {
 		return nil, err
@@ -65,12 +65,12 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// Every is a handler that is called with every object and change.
+// Every returns a handler that calls f with every object and change.
 func Every(f func(obj any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }, DeleteFunc: f}
 }
 
-// Tell is a handler that tells of every change after the first list.
+// Tell returns a handler that reports the version of every change after the first list.
 func Tell(onEvent func(version string)) cache.ResourceEventHandler {
 	version := func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -101,7 +101,7 @@ func (c *holder) Run(ctx context.Context) error {
 	return nil
 }
 
-// work is a controller's worker, as client-go's examples have it.
+// work is a worker of the controller, as in client-go's examples.
 func (c *holder) work(ctx context.Context) {
 	if c.WaitForSync(ctx) != nil {
 		return
@@ -129,7 +129,7 @@ func (c *holder) WaitForSync(ctx context.Context) error {
 
 var errNotFound = errors.New("not found")
 
-// read is a copy of an object.
+// read returns a copy of an object.
 func (c *holder) read(key string) (corpus.Object, error) {
 	obj, ok, err := c.informer.GetStore().GetByKey(key)
 	if err != nil || !ok {
@@ -144,7 +144,7 @@ func (c *holder) Get(key object.Key) error {
 	return err
 }
 
-// Shared looks at the object that is in the cache.
+// Shared reads the object in the cache without a copy.
 func (c *holder) Shared(key object.Key) error {
 	obj, ok, err := c.informer.GetStore().GetByKey(key.String())
 	if err != nil || !ok {

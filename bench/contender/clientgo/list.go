@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
-// listWatch is what client-go's clients do: the dynamic one, the one for metadata, and those that
-// are generated for Go types.
+// listWatch returns the lists and watches of client-go's clients: the dynamic one, the metadata
+// one, and those generated for Go types.
 func listWatch(o contender.Options) (cache.ListerWatcher, error) {
 	switch o.View {
 	case contender.Unstructured:
@@ -42,7 +42,7 @@ func listWatch(o contender.Options) (cache.ListerWatcher, error) {
 	return listing(generated{c, o.Resource.GVR.Resource}), err
 }
 
-// lister is what the clients have in common; each has lists of a type of its own.
+// lister is the common part of the clients. Each has a list type of its own.
 type lister[L runtime.Object] interface {
 	List(ctx context.Context, o metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
@@ -57,7 +57,7 @@ func listing[L runtime.Object](c lister[L]) cache.ListerWatcher {
 	}
 }
 
-// generated does what generated clients do.
+// generated does the same as generated clients.
 type generated struct {
 	client   rest.Interface
 	resource string

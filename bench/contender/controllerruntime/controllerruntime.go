@@ -37,7 +37,7 @@ type holder struct {
 }
 
 func open(o contender.Options) (contender.Contender, error) {
-	klog.SetLogger(logr.Discard()) // what they would tell of is meant to happen
+	klog.SetLogger(logr.Discard()) // its messages are expected
 	log.SetLogger(logr.Discard())
 	c := &holder{o: o}
 	build := c.buildCache
@@ -54,7 +54,7 @@ func open(o contender.Options) (contender.Contender, error) {
 	return c, c.cache.IndexField(context.Background(), o.Blank(), contender.IndexPath(o.Resource), func(obj crclient.Object) []string { return []string{contender.IndexValue(obj)} })
 }
 
-// buildCache makes a cache alone.
+// buildCache makes a cache without a manager.
 func (c *holder) buildCache(co crcache.Options) (err error) {
 	c.cache, err = crcache.New(c.o.Config, co)
 	c.run = func(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (c *holder) buildCache(co crcache.Options) (err error) {
 	return err
 }
 
-// buildManager makes a whole program, with a controller that reads each object that changed.
+// buildManager makes a complete program, with a controller that reads each changed object.
 func (c *holder) buildManager(co crcache.Options) error {
 	mgr, err := manager.New(c.o.Config, manager.Options{
 		Scheme: corpus.Scheme, Cache: co, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
@@ -140,7 +140,7 @@ func (c *holder) list(opts ...crclient.ListOption) (int, error) {
 	return meta.LenList(l), nil
 }
 
-// blankList is an empty list of the kind, as it is held.
+// blankList returns an empty list of the kind, in the held form.
 func blankList(o contender.Options) crclient.ObjectList {
 	kind := o.Resource.GVK.GroupVersion().WithKind(o.Resource.GVK.Kind + "List")
 	switch o.View {

@@ -4,6 +4,9 @@ package flyball
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
@@ -53,7 +56,7 @@ func open(o contender.Options) (contender.Contender, error) {
 	return f, err
 }
 
-// buildCache makes a cache alone.
+// buildCache makes a cache without a manager.
 func (f *holder) buildCache(co cache.Options) error {
 	live, err := client.New(f.o.Config, client.Options{Scheme: corpus.Scheme, Mapper: f.o.Mapper()})
 	if err != nil {
@@ -66,22 +69,26 @@ func (f *holder) buildCache(co cache.Options) error {
 	return err
 }
 
-// buildManager makes a whole program, with a controller that reads each object that changed.
+// buildManager makes a complete program, with a controller that reads each changed object.
 func (f *holder) buildManager(co cache.Options) error {
 	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.Mapper()}})
 	if err != nil {
 		return err
 	}
 	f.cache, f.run = mgr.Cache(), mgr.Run
-	r := reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		obj := f.o.Blank()
 		if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		f.o.OnEvent(obj.GetResourceVersion())
 		return reconcile.Result{}, nil
-	})
-	_, err = controller.New(mgr, "bench", r, controller.Options{}, controller.ForObject(f.proto))
+	}
+	watched := controller.ForKind[unstructured.Unstructured](f.o.Resource.GVK) // the same watch as for a Go type
+	if f.o.View == contender.Metadata {
+		watched = controller.ForKind[metav1.PartialObjectMetadata](f.o.Resource.GVK)
+	}
+	_, err = controller.New(mgr, "bench", r, watched)
 	return err
 }
 

@@ -62,7 +62,7 @@ func (f *holder) Some(value string, few int) (n int, err error) {
 	return n, nil
 }
 
-// Header reads metadata without a copy: what identifies the object, a label and the owners.
+// Header reads metadata without a copy: the identity of the object, a label and the owners.
 func (f *holder) Header(key object.Key) error {
 	return f.handle.Informer().Look(key, func(e *store.Entry) error {
 		read := metadata{key: e.Key(), uid: e.UID(), version: e.ResourceVersion(), generation: e.Generation()}
@@ -77,7 +77,7 @@ func (f *holder) Header(key object.Key) error {
 	})
 }
 
-// metadata is what Header reads.
+// metadata is the result of Header.
 type metadata struct {
 	key        object.Key
 	uid        types.UID
@@ -93,7 +93,7 @@ func (f *holder) copied(key object.Key) error {
 	return err
 }
 
-// Shared is Header: its cheapest read is a shared one.
+// Shared is Header, since the cheapest read needs no copy.
 func (f *holder) Shared(key object.Key) error { return f.Header(key) }
 
 // podView and anyView are three fields of a Pod, and of any object.
@@ -123,7 +123,7 @@ func (f *holder) Project(key object.Key) error {
 	return f.cache.Project(context.Background(), key, f.proto, &view, client.GetOptions{})
 }
 
-// block adds the handler that blocks, of the Go type that the kind is held as.
+// block adds the blocking handler, with the Go type of the kind.
 func (f *holder) block() error {
 	inf := f.handle.Informer()
 	switch f.proto.(type) {

@@ -17,14 +17,14 @@ import (
 
 const readObjects = 100_000
 
-// BenchmarkReads is what reads of 100,000 Pods cost in Flyball's cache: of 512 of them, as package
+// BenchmarkReads measures reads of 100,000 Pods in Flyball's cache: of 512 of them, as package
 // measure reads them, and of all, in an order without neighbours.
 func BenchmarkReads(b *testing.B) {
 	spec := corpus.Spec{Kind: "pods", Objects: readObjects, Owners: 50, ManagedFields: true, Seed: 1}
 	f := synced(b, spec).(*holder)
 	var keys []object.Key
 	var values []string
-	spec.ManagedFields = false // they are slow to make
+	spec.ManagedFields = false // making them is slow
 	for n := range readObjects {
 		o := spec.At(n * 7919 % readObjects)
 		keys = append(keys, object.Key{Namespace: o.GetNamespace(), Name: o.GetName()})
@@ -66,7 +66,7 @@ func BenchmarkReads(b *testing.B) {
 	list("label", func(i int) (int, error) { return f.ByLabel(keys[0].Namespace, app) })
 }
 
-// synced is a contender that holds a corpus.
+// synced returns a contender that holds a corpus.
 func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 	dir, err := replay.Dir("")
 	if err != nil {
@@ -94,7 +94,7 @@ func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 		server.CloseClientConnections()
 		running.Wait()
 	})
-	for c.WaitForSync(ctx) != nil { // it fails until Run has begun, and nothing tells of that
+	for c.WaitForSync(ctx) != nil { // it fails until Run has begun, and no event announces that
 		time.Sleep(time.Millisecond)
 	}
 	return c

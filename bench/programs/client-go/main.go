@@ -1,4 +1,4 @@
-// Command client-go is the contender of that name: compare starts it, and tells it what to hold.
+// Command client-go is the contender of that name. Command compare starts it and sends it its job.
 package main
 
 import (

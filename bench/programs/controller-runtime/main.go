@@ -1,4 +1,5 @@
-// Command controller-runtime is the contender of that name: compare starts it, and tells it what to hold.
+// Command controller-runtime is the contender of that name. Command compare starts it and sends it
+// its job.
 package main
 
 import (

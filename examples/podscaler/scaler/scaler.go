@@ -52,7 +52,7 @@ func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) err
 	counting := func(pods labels.Selector, pod *object.Header) bool { return pods.Matches(labels.Set(pod.Labels)) }
 	all := func(labels.Selector, *object.Header) bool { return true }
 	annotated := predicate.AnnotationsChanged(Selector, PodsPerReplica, MinReplicas, MaxReplicas)
-	_, err := controller.New(mgr, "podscaler", s, o,
+	_, err := controller.NewWith(mgr, "podscaler", s.Reconcile, o,
 		controller.For[appsv1.Deployment](predicate.Or(annotated, predicate.GenerationChanged())),
 		controller.Watches[corev1.Pod](s.scaled(counting)),
 		// Whose Pods are whose bears on every count in the namespace.
@@ -64,7 +64,7 @@ func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) err
 
 // scaled requests the scaled Deployments, in the namespace of what changed, that match it.
 func (s *scaler) scaled(match func(labels.Selector, *object.Header) bool) handler.Handler[reconcile.Request] {
-	return handler.MapHeaderErr(func(ctx context.Context, h *object.Header) (out []reconcile.Request, err error) {
+	return handler.MapHeader(func(ctx context.Context, h *object.Header) (out []reconcile.Request, err error) {
 		for d, err := range cache.Headers[appsv1.Deployment](ctx, s.Cache(), client.InNamespace(h.Namespace), client.MatchingFields{optedIn: "true"}) {
 			if err != nil {
 				return nil, err // asked again

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// keep is the size above which a buffer goes to the garbage collector rather than to the next
-// request.
+// keep is the largest buffer in bytes that is reused for the next request.
 const keep = 64 << 10
 
-// check refuses a request by its header, before anything of the body has been read.
+// check refuses a request by its header, before any byte of the body is read.
 func check(r *http.Request, limit int64) *RefusalError {
 	if r.Method != http.MethodPost {
 		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
@@ -46,7 +45,7 @@ func busy(what string) *RefusalError {
 	return &RefusalError{Code: http.StatusTooManyRequests, Message: what}
 }
 
-// clip keeps what a stranger sent from filling logs and answers.
+// clip bounds text from the caller in logs and answers.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
@@ -54,8 +53,8 @@ func clip(s string) string {
 	return s
 }
 
-// read appends the body to b, which is empty. It grows as bytes arrive, whatever length the header
-// promised, and holds in h what the memory costs, also after an error.
+// read appends the body to b, which is empty. The buffer grows as bytes arrive, whatever length the
+// header announces. h holds the cost of the memory, also after an error.
 func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *RefusalError) {
 	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
 		return nil, refusal(err)
@@ -67,7 +66,7 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 			}
 			size := max(2*int64(cap(b)), 8<<10)
 			if l := r.ContentLength; l > 0 && l <= limit {
-				size = max(min(size, l+512), int64(cap(b))+512) // and the end is seen without another one
+				size = max(min(size, l+512), int64(cap(b))+512) // and the end of the body is seen without another buffer
 			}
 			if size > limit {
 				size = limit + 1
@@ -95,7 +94,7 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return b, &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:
-			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // its bound is the lower one
+			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // the server's limit is the lower one
 				return b, tooLarge(server.Limit)
 			}
 			return b, Bad("", "the body cannot be read", err)

@@ -10,21 +10,23 @@ import (
 )
 
 const (
-	// patience is how long a body may take to come in before it gives way to others that need its
-	// bytes: API servers send theirs within milliseconds.
+	// patience is the age from which an unfinished body may be evicted for other requests. API
+	// servers send their bodies within milliseconds.
 	patience = time.Second
-	// roomWait is how long a request waits for room.
+	// roomWait is the longest wait of a request for memory.
 	roomWait = 2 * time.Second
-	// small is what a request may hold of the reserve, the last quarter of a budget: most are no
-	// larger, and large ones must not keep them out.
+	// small is the most bytes that a request may hold and still use the reserve, the last quarter
+	// of a budget. Most requests are smaller. The reserve keeps large ones from blocking them.
 	small = 64 << 10
 )
 
-// Budget bounds the memory that the bodies of all requests to some webhooks hold together: those that
-// come in, those in work, and answers of conversion. Bytes count once there is memory for them, not
-// when a header promises them. Where there is no room, bodies give way that have been coming in for
-// more than a second, the oldest first, with 429; a request that finds none waits for two seconds and
-// is then refused with 429 and a Retry-After. Endpoints share a budget by having the same one.
+// Budget bounds the memory that the requests to some endpoints hold together: bodies that are
+// arriving, bodies in work, and answers of conversion. Bytes count when their memory is allocated,
+// not when a header announces them.
+//
+// When the budget is exhausted, bodies that have been arriving for more than a second are evicted
+// with 429, the oldest first. A request that finds no victim waits for two seconds, and is then
+// refused with 429 and a Retry-After. Endpoints share a budget through the same pointer.
 type Budget struct {
 	limit int64
 
@@ -32,12 +34,12 @@ type Budget struct {
 	used       int64
 	unfinished list.List // of *hold, oldest first
 	waiting    int
-	changed    chan struct{} // closed, for those who wait, when bytes were given back or somebody gives way
+	changed    chan struct{} // closed when bytes are returned or a body is evicted, for waiting requests
 }
 
-// NewBudget makes one of so many bytes. Zero: a quarter of the memory that the process may use, by
-// GOMEMLIMIT and the cgroup, whichever is less, at least 8 MiB and at most 256 MiB; 256 MiB where
-// there is no limit. Negative: no bound.
+// NewBudget returns a budget of the given size in bytes. Zero means a quarter of the memory that
+// the process may use, at least 8 MiB and at most 256 MiB. The memory limit is the lower of
+// GOMEMLIMIT and the cgroup's; without a limit the budget is 256 MiB. Negative means no bound.
 func NewBudget(bytes int64) *Budget {
 	if bytes == 0 {
 		bytes = share(memoryLimit())
@@ -45,25 +47,25 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{limit: bytes, changed: make(chan struct{})}
 }
 
-// Bytes is the size of the budget; negative: there is no bound.
+// Bytes returns the size of the budget. Negative means no bound.
 func (b *Budget) Bytes() int64 { return b.limit }
 
-// hold is what one request holds. Its fields are under the mutex of the budget.
+// hold is the share of one request. The budget's mutex guards its fields.
 type hold struct {
 	bytes  int64
 	began  time.Time
-	place  *list.Element // in unfinished; nil: the body is there
-	evict  func()        // has the body fail that comes in
+	place  *list.Element // in unfinished; nil once the body has arrived
+	evict  func()        // makes reading the body fail
 	gaveUp bool          // evict was called
 }
 
 var (
-	errGaveWay = errors.New("the body came in too slowly, and others needed the memory")
-	errNoRoom  = errors.New("too many bytes wait to be answered")
-	errNever   = errors.New("the body is larger than the memory for all bodies")
+	errGaveWay = errors.New("the body arrived too slowly, and other requests needed the memory")
+	errNoRoom  = errors.New("the memory for request bodies is exhausted")
+	errNever   = errors.New("the body is larger than the memory for all request bodies")
 )
 
-// begin says that a body comes in.
+// begin registers a body that starts to arrive.
 func (b *Budget) begin(h *hold, evict func(), now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +73,8 @@ func (b *Budget) begin(h *hold, evict func(), now time.Time) {
 	h.place = b.unfinished.PushBack(h)
 }
 
-// arrived says that the body is there: it gives way to nobody any more, unless it was told to.
+// arrived marks the body as complete: it can no longer be evicted. It fails if the body was evicted
+// before.
 func (b *Budget) arrived(h *hold) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +92,7 @@ func (b *Budget) finishLocked(h *hold) {
 	}
 }
 
-// release gives all back.
+// release returns all bytes of h.
 func (b *Budget) release(h *hold) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +100,7 @@ func (b *Budget) release(h *hold) {
 	b.giveLocked(h, h.bytes)
 }
 
-// give gives some bytes back.
+// give returns n bytes of h.
 func (b *Budget) give(h *hold, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +122,7 @@ func (b *Budget) changedLocked() {
 	}
 }
 
-// take takes n bytes, and waits for them if need be.
+// take takes n bytes, and waits for them if necessary.
 func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
 	var until time.Time
 	for {
@@ -156,15 +159,15 @@ func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
 	}
 }
 
-// step is what comes of one try to take bytes.
+// step is the outcome of one attempt to take bytes.
 type step struct {
 	done   bool
 	err    error
-	victim func()        // to be called: somebody has to give way
-	again  time.Duration // when the next may have to
+	victim func()        // evicts a body; to be called without the lock
+	again  time.Duration // the delay before the next attempt
 }
 
-// stepLocked decides. It has no clock.
+// stepLocked decides on one attempt. It reads no clock.
 func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
 	limit := b.limit
 	if limit >= 0 && h.bytes+n > small {
@@ -180,7 +183,7 @@ func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
 	case h.bytes+n > limit:
 		return step{done: true, err: errNever}
 	}
-	pending := int64(0) // what comes back from those that were told to give way
+	pending := int64(0) // bytes that evicted bodies will return
 	for e := b.unfinished.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*hold)
 		switch age := now.Sub(other.began); {
@@ -193,14 +196,14 @@ func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
 			return step{again: patience - age}
 		default:
 			other.gaveUp = true
-			b.changedLocked() // it may itself wait for room
+			b.changedLocked() // the evicted request may itself be waiting
 			return step{victim: other.evict, again: 0}
 		}
 	}
 	return step{again: roomWait}
 }
 
-// refusal is the answer to a request for which there is no room.
+// refusal returns the answer to a request that got no memory.
 func refusal(err error) *RefusalError {
 	switch err {
 	case errNever:
@@ -208,5 +211,5 @@ func refusal(err error) *RefusalError {
 	case errNoRoom, errGaveWay:
 		return busy(err.Error())
 	}
-	return &RefusalError{Code: http.StatusServiceUnavailable, Message: "the caller has gone"}
+	return &RefusalError{Code: http.StatusServiceUnavailable, Message: "the caller has disconnected"}
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// A budget decides by who came when, and who holds what.
-func TestBudgetDecides(t *testing.T) {
+// A budget decides by the age of bodies and the bytes that requests hold.
+func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	now := time.Now()
 	b := NewBudget(400 << 10) // 300 KiB for large requests
 	evicted := ""
@@ -60,7 +60,7 @@ func TestBudgetDecides(t *testing.T) {
 	if s = b.stepLocked(large, 100<<10, now); !s.done || s.err != nil {
 		t.Errorf("no room although there is: %+v", s)
 	}
-	// Young ones are waited for, and what is in work does not give way.
+	// Young bodies are not evicted, and neither are complete ones.
 	if err := b.arrived(large); err != nil {
 		t.Error(err)
 	}
@@ -74,8 +74,8 @@ func TestBudgetDecides(t *testing.T) {
 	}
 }
 
-// Whoever waits goes on when bytes come back, and not for ever.
-func TestBudgetWaits(t *testing.T) {
+// A waiting request continues when bytes are returned, and gives up after a bounded time.
+func TestWaitForMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(400 << 10)
 		var working, waits, tooLate hold
@@ -114,9 +114,9 @@ func TestBudgetWaits(t *testing.T) {
 	})
 }
 
-// Strangers who send large bodies and never end them hold no more than the budget, and keep nobody
-// out: good calls are answered meanwhile.
-func TestUnfinishedBodies(t *testing.T) {
+// Clients that send large bodies and never finish them hold no more than the budget. They block
+// nobody: good calls are answered meanwhile.
+func TestUnfinishedBodiesStayWithinTheBudget(t *testing.T) {
 	const budget, body, strangers = 16 << 20, 63 << 20, 16
 	e := NewEndpoint(echo{}, Options{Name: "test", Logger: slog.New(slog.DiscardHandler), DefaultBody: 64 << 20, Budget: NewBudget(budget), AnswersBodies: true})
 	srv := httptest.NewServer(e)
@@ -147,7 +147,7 @@ func TestUnfinishedBodies(t *testing.T) {
 	for _, size := range []int{100, 60 << 10, 1 << 20} {
 		text := `"` + strings.Repeat("x", size) + `"`
 		var code int
-		for try := 0; try < 20 && code != http.StatusOK; try++ { // it is told when to come again
+		for try := 0; try < 20 && code != http.StatusOK; try++ { // the answer says when to retry
 			r, err := http.Post(srv.URL, "application/json", strings.NewReader(text))
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +176,7 @@ func TestUnfinishedBodies(t *testing.T) {
 	}
 }
 
-func TestShareOfTheMemory(t *testing.T) {
+func TestDefaultBudgetIsAShareOfMemory(t *testing.T) {
 	for limit, want := range map[int64]int64{0: 256 << 20, 256 << 20: 64 << 20, 16 << 20: 8 << 20, 64 << 30: 256 << 20} {
 		if got := share(limit); got != want {
 			t.Errorf("of %d: %d, want %d", limit, got, want)
@@ -187,7 +187,7 @@ func TestShareOfTheMemory(t *testing.T) {
 	}
 }
 
-func TestCgroupLimit(t *testing.T) {
+func TestLowestCgroupLimitApplies(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	for _, tt := range []struct {
 		name string

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// quietFor is how long nothing more is said after a complaint: a webhook that fails does so at
-// every request.
+// quietFor is the interval between two log entries: a broken webhook fails at every request.
 const quietFor = time.Second
 
-// complaints are what a person must see, not more than one in quietFor.
+// complaints logs problems that a person must see, one in quietFor at most.
 type complaints struct {
 	mu      sync.Mutex
 	until   time.Time
 	skipped int
 }
 
-// log says it, together with how many were left out since the last.
+// log logs msg, with the number of messages suppressed since the last.
 func (c *complaints) log(l *slog.Logger, msg string, args ...any) {
 	c.mu.Lock()
 	now := time.Now()

@@ -14,32 +14,32 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Protocol reads requests of one kind of webhook.
+// Protocol parses the requests of one kind of webhook.
 type Protocol interface {
-	// Parse reads a request. The error is a *[RefusalError]. The body does not change until the Job has
-	// been served, and the Job may keep parts of it until then, not longer.
+	// Parse parses a request. The body does not change until the Job has been served. The Job may
+	// keep parts of it until then, not longer.
 	Parse(body []byte) (Job, *RefusalError)
 }
 
-// Job is one request that has been read.
+// Job is one parsed request.
 type Job interface {
-	// UID of the review.
+	// UID returns the UID of the review.
 	UID() string
-	// Serve works, within ctx, and appends the answer to out. denied says that the verdict is no.
-	// An error that is no *[RefusalError] is answered with 500.
+	// Serve handles the request within ctx and appends the answer to out. denied reports a negative
+	// verdict. An error other than a *[RefusalError] is answered with 500.
 	Serve(ctx context.Context, out []byte) (answer []byte, denied bool, err error)
 }
 
-// Options of an endpoint. Name, Logger and DefaultBody must be set.
+// Options configures an endpoint. Name, Logger and DefaultBody must be set.
 type Options struct {
 	Name        string
 	Logger      *slog.Logger
 	Limits      Limits
 	DefaultBody int64
 	Hooks       Hooks
-	// Budget is for the memory of the bodies. Nil: a new one of Limits.Buffered.
+	// Budget bounds the memory of the bodies. Nil means a new one of Limits.Buffered.
 	Budget *Budget
-	// AnswersBodies says that an answer is about as large as the body that it answers.
+	// AnswersBodies says that an answer is about as large as its request.
 	AnswersBodies bool
 }
 
@@ -55,13 +55,13 @@ type Endpoint struct {
 	budget  *Budget
 	answers bool
 
-	lostMu sync.Mutex // held over the hook, so that it sees the counts in order
+	lostMu sync.Mutex // held while the hook runs, so that it sees the counts in order
 	lost   int
 
 	complaints complaints
 }
 
-// NewEndpoint makes an endpoint. It starts nothing.
+// NewEndpoint returns an endpoint. It starts no goroutine.
 func NewEndpoint(p Protocol, o Options) *Endpoint {
 	l := o.Limits.withDefaults(o.DefaultBody)
 	if o.Budget == nil || l.Buffered != 0 {
@@ -71,14 +71,15 @@ func NewEndpoint(p Protocol, o Options) *Endpoint {
 		slots: make(chan struct{}, l.Concurrency), budget: o.Budget, answers: o.AnswersBodies}
 }
 
-// The states of an exchange: whoever moves it away from running decides who releases it.
+// These are the states of an exchange. The side that moves it on from running decides which side
+// releases it.
 const (
 	running int32 = iota
 	finished
 	abandoned
 )
 
-// exchange is one request in work, and the memory for it.
+// exchange is one request that is being served, with its buffers.
 type exchange struct {
 	e      *Endpoint
 	job    Job
@@ -86,7 +87,7 @@ type exchange struct {
 	cancel context.CancelFunc
 
 	in, out []byte
-	held    hold // for in and out
+	held    hold // memory of in and out
 	state   atomic.Int32
 	done    chan struct{}
 
@@ -96,7 +97,7 @@ type exchange struct {
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// release gives everything back. Nobody may use x afterwards.
+// release returns all resources of x to their pools. x must not be used afterwards.
 func (x *exchange) release() {
 	x.e.budget.release(&x.held)
 	if x.job != nil {
@@ -107,8 +108,8 @@ func (x *exchange) release() {
 	exchanges.Put(x)
 }
 
-// room makes room for an answer that is as large as the body, before the handler makes it piece by
-// piece.
+// room reserves memory for an answer as large as the body, so that the handler does not grow it
+// piecemeal.
 func (x *exchange) room(ctx context.Context) *RefusalError {
 	if size := len(x.in) + len(x.in)/8; x.e.answers && size > keep && size > cap(x.out) {
 		if err := x.e.budget.take(ctx, &x.held, int64(size)); err != nil {
@@ -140,8 +141,7 @@ var (
 )
 
 // ServeHTTP answers one request. It returns when the answer has been written, at the latest when
-// the time for it is over; a handler that goes on regardless keeps its place in Limits.Concurrency
-// until it ends.
+// its time is over. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	if e.hooks.Started != nil {
@@ -198,7 +198,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	} else {
 		x.ctx, x.cancel = context.WithCancel(r.Context())
 	}
-	expired := x.ctx.Done() // x may belong to others later
+	expired := x.ctx.Done() // x may be reused for another request later
 	go x.work()
 	select {
 	case <-x.done:
@@ -213,17 +213,17 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	x.release()
 }
 
-// work runs the handler, on a goroutine of its own. It ends with the handler.
+// work runs the handler. It has its own goroutine, which ends with the handler.
 func (x *exchange) work() {
 	e := x.e
-	x.err = run.ErrGoexit // unless what follows says otherwise
+	x.err = run.ErrGoexit // the error if the handler ends its goroutine
 	defer func() {
 		if x.state.CompareAndSwap(running, finished) {
 			x.done <- struct{}{}
 			return
 		}
 		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
-			e.complaints.log(e.logger, "panic in a webhook that was past its time", "error", p, "stack", string(p.Stack))
+			e.complaints.log(e.logger, "panic in a webhook after its timeout", "error", p, "stack", string(p.Stack))
 		}
 		x.release()
 		e.returned()
@@ -234,8 +234,8 @@ func (x *exchange) work() {
 	})
 }
 
-// leave leaves a handler behind that goes on past its time, unless it has just ended. The lock keeps
-// it from being counted as returned before it is counted as left.
+// leave abandons a handler whose time is over, unless the handler has just ended. The lock orders
+// the count of abandoned handlers before the count of returned ones.
 func (e *Endpoint) leave(x *exchange) bool {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
@@ -243,12 +243,12 @@ func (e *Endpoint) leave(x *exchange) bool {
 		return false
 	}
 	e.lost++
-	e.complaints.log(e.logger, "webhook does not end in its time and was left behind: it must end when its context does", "running", e.lost)
+	e.complaints.log(e.logger, "webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
 	e.tellLost()
 	return true
 }
 
-// returned says that a handler which was left behind has ended.
+// returned records that an abandoned handler has ended.
 func (e *Endpoint) returned() {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
@@ -262,7 +262,7 @@ func (e *Endpoint) tellLost() {
 	}
 }
 
-// answer writes what the handler made.
+// answer writes the result of the handler.
 func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, uid string, bound time.Duration, call *Call) {
 	if x.err == nil {
 		call.Denied = x.denied
@@ -273,7 +273,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
 		call.Panic = p
 		e.complaints.log(e.logger, "panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
-		// What it panicked with may hold what is no business of the caller.
+		// The panic's value may be confidential, so the caller does not get it.
 		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
 	} else if x.ctx.Err() != nil {
 		no = late(r, uid, bound)
@@ -288,13 +288,12 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 
 func late(r *http.Request, uid string, bound time.Duration) *RefusalError {
 	if r.Context().Err() != nil {
-		return &RefusalError{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has gone"}
+		return &RefusalError{Code: http.StatusServiceUnavailable, UID: uid, Message: "the caller has disconnected"}
 	}
 	return &RefusalError{Code: http.StatusGatewayTimeout, UID: uid, Message: "the webhook did not answer within " + bound.String()}
 }
 
-// refuse writes a refusal. shut closes the connection rather than reading what is left of the
-// body.
+// refuse writes a refusal. shut closes the connection instead of reading the rest of the body.
 func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalError, call *Call, shut bool) {
 	call.Code = no.Code
 	h := w.Header()
@@ -311,7 +310,7 @@ func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalErr
 	write(w, no.Code, no.append(make([]byte, 0, 256)))
 }
 
-// write sends an answer. That it does not arrive is found out by the caller, who waits for it.
+// write sends an answer. Write errors are ignored: the caller notices a missing answer itself.
 func write(w http.ResponseWriter, code int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
@@ -320,8 +319,8 @@ func write(w http.ResponseWriter, code int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// callerTimeout is what the API server says it waits: the parameter timeout, a Go duration. Zero
-// if there is none that makes sense.
+// callerTimeout returns the API server's own timeout: the query parameter timeout, a Go duration.
+// It returns zero if the parameter is missing or invalid.
 func callerTimeout(query string) time.Duration {
 	for query != "" {
 		var p string

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a protocol whose reviews are any JSON; its UID is "uid".
+// echo is a protocol whose reviews are any JSON. Its UID is "uid".
 type echo struct {
 	serve func(ctx context.Context, body []byte) error
 }
@@ -88,7 +88,7 @@ func (u untouched) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// endless is a body that goes on for ever; it counts what was taken.
+// endless is an infinite body. It counts the bytes read.
 type endless struct{ n int }
 
 func (e *endless) Read(b []byte) (int, error) {
@@ -136,7 +136,7 @@ func TestHeaderIsCheckedFirst(t *testing.T) {
 	}
 }
 
-func TestBody(t *testing.T) {
+func TestBodyIsReadUpToItsLimit(t *testing.T) {
 	e := endpoint(nil, Options{DefaultBody: 100_000})
 	for _, n := range []int{2, 8191, 8192, 8193, 99_999, 100_000} {
 		body := `"` + strings.Repeat("x", n-2) + `"`
@@ -171,14 +171,14 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// used is how many bytes are counted for the requests of an endpoint.
+// used returns the bytes that are counted for the requests of an endpoint.
 func used(e *Endpoint) int64 {
 	e.budget.mu.Lock()
 	defer e.budget.mu.Unlock()
 	return e.budget.used
 }
 
-func TestErrors(t *testing.T) {
+func TestHandlerErrorsBecomeStatuses(t *testing.T) {
 	secret := errors.New("secret")
 	for _, tt := range []struct {
 		name  string
@@ -215,7 +215,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
+func TestTheShorterTimeoutApplies(t *testing.T) {
 	for _, tt := range []struct {
 		query   string
 		timeout time.Duration
@@ -239,8 +239,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// A handler that ends with its context is answered for in time.
-func TestTimeout(t *testing.T) {
+// A handler that ends with its context gets its request answered in time.
+func TestHandlerThatEndsWithItsContextIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := endpoint(func(ctx context.Context, _ []byte) error {
 			<-ctx.Done()
@@ -261,8 +261,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// FAULTS 31: handlers that go on for ever do not pile up.
-func TestHandlersLeftBehind(t *testing.T) {
+// FAULTS 31: handlers that never end do not pile up.
+func TestAbandonedHandlersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		var lost []int
@@ -294,7 +294,7 @@ func TestHandlersLeftBehind(t *testing.T) {
 		if w := ask(e, post(strings.NewReader(`"x"`))); w.Code != 200 || w.Body.String() != `"x"` {
 			t.Errorf("afterwards: %d %s", w.Code, w.Body)
 		}
-		// Their memory was theirs until they ended.
+		// They owned their memory until they ended.
 		if strings.Join(bodies[:3], " ") != `"precious" "precious" "precious"` {
 			t.Errorf("the handlers saw %v", bodies)
 		}
@@ -315,7 +315,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 			t.Errorf("%d complaints at once", n)
 		}
-		time.Sleep(quietFor) // virtual
+		time.Sleep(quietFor) // virtual time
 		ask(e, post(strings.NewReader("{}")))
 		if !strings.Contains(log.String(), "skipped=99") {
 			t.Errorf("%s", log.String())
@@ -323,7 +323,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 	})
 }
 
-func TestCallerGoes(t *testing.T) {
+func TestHandlerEndsWhenTheCallerDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started, ended := make(chan struct{}), false
 		e := endpoint(func(ctx context.Context, _ []byte) error {
@@ -344,7 +344,7 @@ func TestCallerGoes(t *testing.T) {
 	})
 }
 
-func TestHooks(t *testing.T) {
+func TestHooksSeeEveryCall(t *testing.T) {
 	var started []string
 	var done []Call
 	e := endpoint(nil, Options{Hooks: Hooks{Started: func(n string) { started = append(started, n) }, Done: func(c Call) { done = append(done, c) }}})
@@ -355,8 +355,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// Many at once, of all sorts, on real goroutines: each gets the answer to its own question.
-func TestMany(t *testing.T) {
+// Many requests of all kinds run at once on real goroutines. Each gets its own answer.
+func TestConcurrentRequestsGetTheirOwnAnswers(t *testing.T) {
 	e := endpoint(func(ctx context.Context, body []byte) error {
 		switch len(body) % 7 {
 		case 0:
@@ -381,7 +381,7 @@ func TestMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for range e.limits.Concurrency { // until those left behind have ended
+	for range e.limits.Concurrency { // until the abandoned handlers have ended
 		e.slots <- struct{}{}
 	}
 	if used := used(e); used != 0 {

@@ -6,49 +6,50 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Limits bound what a webhook takes from the network and from the code it calls. The zero value is
-// the default. They are read when the endpoint is made.
+// Limits bounds the requests and handlers of an endpoint. The zero value is the default. The limits
+// are read when the endpoint is made.
 type Limits struct {
-	// Body is the most bytes that one request may have. Zero or negative: 10 MiB for admission (an
-	// API server takes objects of 3 MiB at most, and a review holds up to two of them), 64 MiB for
-	// conversion, where a whole list comes in one review.
+	// Body is the largest request body in bytes. Zero or negative means the default: 10 MiB for
+	// admission and 64 MiB for conversion. An API server takes objects of at most 3 MiB, and an
+	// admission review holds up to two. A conversion review holds a whole list.
 	Body int64
-	// Buffered is the size of a [Budget] that the endpoint has for itself: the most bytes that all its
-	// requests may hold together. Zero: it has the budget of its Options, which endpoints of a manager
-	// share, or one of the default size. Negative: there is no bound.
+	// Buffered is the size in bytes of a [Budget] for this endpoint alone: the most memory that all
+	// its requests may hold together. Zero means the budget of the options, which a manager's
+	// endpoints share, or else one of the default size. Negative means no bound.
 	Buffered int64
-	// Timeout is how long an answer may take once the request is there. The API server says how
-	// long it waits; the smaller one holds, less a tenth (at most 500 ms) for the way back. Zero:
-	// 30 s, the longest that an API server waits. Negative: none but that of the API server.
+	// Timeout is the longest time for an answer once the request has arrived. The API server states
+	// its own timeout, and the shorter one applies. A tenth of the API server's timeout, at most
+	// 500 ms, is left for the way back. Zero means 30 s, the longest timeout of an API server.
+	// Negative means only the API server's timeout applies.
 	Timeout time.Duration
-	// Concurrency is how many handlers may run at once, those included that were left behind since
-	// they went on past their time. The next request is refused with 429 and a Retry-After. Zero
-	// or negative: 256.
+	// Concurrency is the largest number of handlers that run at once. Abandoned handlers, which run
+	// past their time, count until they end. Further requests are refused with 429 and a
+	// Retry-After. Zero or negative means 256.
 	Concurrency int
 }
 
-// Hooks let others count what happens; nil ones are skipped. They are called on the goroutines of
-// the requests and must not block.
+// Hooks are callbacks for metrics; nil ones are skipped. They run on the goroutines of the requests
+// and must not block.
 type Hooks struct {
-	// Started is called when a request arrives, and Done when its answer has been given.
+	// Started is called when a request arrives, and Done when its answer has been sent.
 	Started func(webhook string)
 	Done    func(Call)
-	// Lost is called with the number of handlers that still run although their time is over,
-	// whenever that changes.
+	// Lost is called with the number of abandoned handlers that still run, whenever that number
+	// changes.
 	Lost func(webhook string, running int)
 }
 
-// Call is one request that has been answered.
+// Call describes one answered request.
 type Call struct {
 	// Webhook is the name of the endpoint.
 	Webhook string
-	// Code is the status code of HTTP. It is 200 for every verdict, also a denial.
+	// Code is the HTTP status code. Every verdict has 200, also a denial.
 	Code int
-	// Denied says that the verdict was no: an object was not admitted, or could not be converted.
+	// Denied reports a negative verdict: an object was rejected, or could not be converted.
 	Denied bool
-	// Duration is from the arrival of the header to the answer.
+	// Duration is the time from the arrival of the header to the answer.
 	Duration time.Duration
-	// Panic is what the handler panicked with, or nil.
+	// Panic is the handler's panic, or nil.
 	Panic *run.PanicError
 }
 
@@ -67,8 +68,8 @@ func (l Limits) withDefaults(body int64) Limits {
 	return l
 }
 
-// bound is how long a handler may take, given what the caller says it waits (zero: it does not
-// say). Zero is no bound.
+// bound returns the longest time for a handler, given the caller's timeout. A caller's timeout of
+// zero is unknown. A result of zero means no bound.
 func (l Limits) bound(caller time.Duration) time.Duration {
 	if caller > 0 {
 		caller -= min(caller/10, 500*time.Millisecond)

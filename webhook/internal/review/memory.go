@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// share is the default of a budget, by the memory that the process may use; zero: there is no limit.
+// share returns the default size of a budget for a memory limit of the process. A limit of zero
+// means none.
 func share(limit int64) int64 {
 	const least, most = 8 << 20, 256 << 20
 	if limit <= 0 {
@@ -21,7 +22,8 @@ func share(limit int64) int64 {
 	return min(max(limit/4, least), most)
 }
 
-// memoryLimit is how much memory the process may use, by GOMEMLIMIT and its cgroup; zero: nobody says.
+// memoryLimit returns the lower of GOMEMLIMIT and the cgroup's limit, in bytes. Zero means no
+// limit.
 func memoryLimit() int64 {
 	limit := cgroupLimit(os.DirFS("/"))
 	if soft := debug.SetMemoryLimit(-1); soft < math.MaxInt64 && (limit == 0 || soft < limit) {
@@ -30,8 +32,8 @@ func memoryLimit() int64 {
 	return limit
 }
 
-// cgroupLimit is the least of the memory limits of the cgroup and those around it, of version 2 or 1.
-// In a container the paths of the host may not be there: the root is that of the container then.
+// cgroupLimit returns the lowest memory limit of the cgroup and its ancestors, in version 2 or 1.
+// In a container the host's paths may be missing; the root is then the container's own.
 func cgroupLimit(root fs.FS) (limit int64) {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -72,8 +74,8 @@ func contains(list, name string) bool {
 	return false
 }
 
-// readLimit is the number in a file; zero where there is none: "max", or version 1's word for it, a
-// number that no machine has.
+// readLimit returns the number in a file, or zero if there is no limit. Version 2 writes "max" for
+// no limit, version 1 a number larger than any machine's memory.
 func readLimit(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

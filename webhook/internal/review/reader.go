@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader walks over one JSON value held in memory. It is strict about UTF-8; of several equal
-// names each is shown.
+// Reader walks over one JSON value in memory. It rejects invalid UTF-8. It shows each of several
+// members with the same name.
 type Reader struct {
 	d   jsontext.Decoder
 	src bytes.Buffer
@@ -19,11 +19,11 @@ type Reader struct {
 
 var readers = sync.Pool{New: func() any { return new(Reader) }}
 
-// errMore says that something follows after the value.
-var errMore = errors.New("more after the end of the object")
+// errMore says that data follows the value.
+var errMore = errors.New("data follows the end of the object")
 
-// Read calls walk with a reader of b, which must read one value, and fails if more than that is
-// there. Nothing of the reader may be kept.
+// Read calls walk with a reader of b. walk must read one value; more data after it is an error. The
+// reader must not be kept.
 func Read(b []byte, walk func(*Reader) error) error {
 	r := readers.Get().(*Reader)
 	r.b, r.src = b, *bytes.NewBuffer(b)
@@ -38,8 +38,8 @@ func Read(b []byte, walk func(*Reader) error) error {
 	return err
 }
 
-// Object calls member for each member of the object that comes next. The name is good until member
-// reads; member must read the value, all of it. A null is an object without members.
+// Object calls member for each member of the object at the current position. The name is valid
+// until member reads. member must read the whole value. A null counts as an object without members.
 func (r *Reader) Object(member func(name []byte) error) error {
 	switch t, err := r.d.ReadToken(); {
 	case err != nil:
@@ -62,8 +62,8 @@ func (r *Reader) Object(member func(name []byte) error) error {
 	return err
 }
 
-// Array calls element before each element of the array that comes next; element must read it. A
-// null is an array without elements.
+// Array calls element before each element of the array at the current position. element must read
+// it. A null counts as an array without elements.
 func (r *Reader) Array(element func() error) error {
 	switch t, err := r.d.ReadToken(); {
 	case err != nil:
@@ -82,7 +82,8 @@ func (r *Reader) Array(element func() error) error {
 	return err
 }
 
-// Text reads a string; it is a part of the input where nothing in it is escaped. A null is empty.
+// Text reads a string. The result points into the input if the string has no escapes. A null is
+// empty.
 func (r *Reader) Text() ([]byte, error) {
 	v, err := r.d.ReadValue()
 	switch {
@@ -96,7 +97,8 @@ func (r *Reader) Text() ([]byte, error) {
 	return Unquote(v), nil
 }
 
-// String reads a string into new memory, or returns the one of those known that is equal.
+// String reads a string into new memory. If the string equals one of known, it returns that one
+// without allocating.
 func (r *Reader) String(known ...string) (string, error) {
 	b, err := r.Text()
 	for _, k := range known {
@@ -122,7 +124,7 @@ func (r *Reader) Bool() (bool, error) {
 	return false, wrongKind("true or false", t.Kind())
 }
 
-// Raw reads a value and returns it as a part of the input; nil for null.
+// Raw reads a value and returns it as a slice of the input. It returns nil for null.
 func (r *Reader) Raw() ([]byte, error) {
 	v, err := r.d.ReadValue()
 	if err != nil || v.Kind() == 'n' {
@@ -132,15 +134,16 @@ func (r *Reader) Raw() ([]byte, error) {
 	return r.b[end-len(v) : end : end], nil
 }
 
-// Skip passes over a value.
+// Skip skips a value.
 func (r *Reader) Skip() error { return r.d.SkipValue() }
 
-// Unquote is the text of a valid JSON string. It is a part of v if nothing in it is escaped.
+// Unquote returns the text of a valid JSON string. The result points into v if the string has no
+// escapes.
 func Unquote(v []byte) []byte {
 	if plain := v[1 : len(v)-1]; bytes.IndexByte(plain, '\\') < 0 {
 		return plain
 	}
-	text, _ := jsontext.AppendUnquote(nil, v) // v is valid: it has been read
+	text, _ := jsontext.AppendUnquote(nil, v) // cannot fail: v was parsed before
 	return text
 }
 
@@ -163,10 +166,10 @@ func wrongKind(want string, got jsontext.Kind) error {
 	return fmt.Errorf("want %s, got %s", want, name)
 }
 
-// Twice notices names that come twice in one object: the zero value has seen none.
+// Twice detects duplicate names in one object. The zero value has seen no name.
 type Twice uint32
 
-// See notes the field with this number, 0 to 31, and fails if it was there before.
+// See records the field with this number, 0 to 31. It fails if the field was seen before.
 func (t *Twice) See(field int, name []byte) error {
 	if *t&(1<<field) != 0 {
 		return fmt.Errorf("%q is there twice", name)
@@ -175,7 +178,7 @@ func (t *Twice) See(field int, name []byte) error {
 	return nil
 }
 
-// In puts the name of a member in front of an error.
+// In prefixes an error with the name of a member.
 func In(name string, err error) error {
 	if err == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestReader(t *testing.T) {
+func TestReaderReadsOrRejects(t *testing.T) {
 	for _, tt := range []struct{ in, err string }{
 		{`{"s":"a\u0062","b":true,"r":{"x":[1]},"l":["q",null],"o":{"i":"j"},"other":[{}]}`, ""},
 		{`{"s":null,"b":null,"r":null,"l":null,"o":null}`, ""},
@@ -16,8 +16,8 @@ func TestReader(t *testing.T) {
 		{`{"l":{}}`, "want an array, got an object"},
 		{`{"o":[]}`, "want an object, got an array"},
 		{`{"o":true}`, "want an object, got a boolean"},
-		{`{} {}`, "more after the end"},
-		{`{}x`, "more after the end"},
+		{`{} {}`, "data follows the end"},
+		{`{}x`, "data follows the end"},
 		{`{`, "EOF"},
 		{``, "EOF"},
 		{`{"s":"` + "\xff" + `"}`, "UTF-8"},

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RefusalError is a request that got no verdict: it is no sound review, or the webhook itself failed.
+// RefusalError is the answer to a request that gets no verdict: the review is malformed, or the webhook
+// itself failed.
 type RefusalError struct {
-	// Code is the status code of HTTP.
+	// Code is the HTTP status code.
 	Code    int
 	Message string
-	// UID of the review, empty if it is not known.
+	// UID is the UID of the review, empty if unknown.
 	UID string
 	// Err is the cause, or nil.
 	Err error
@@ -28,7 +29,7 @@ func (r *RefusalError) Error() string {
 
 func (r *RefusalError) Unwrap() error { return r.Err }
 
-// Bad is a request that is wrong.
+// Bad returns the refusal of a malformed request.
 func Bad(uid, message string, err error) *RefusalError {
 	return &RefusalError{Code: http.StatusBadRequest, UID: uid, Message: message, Err: err}
 }
@@ -53,13 +54,13 @@ func reason(code int) metav1.StatusReason {
 	return metav1.StatusReasonInternalError
 }
 
-// AppendString appends s as a JSON string. What is not UTF-8 is replaced.
+// AppendString appends s as a JSON string. Invalid UTF-8 is replaced.
 func AppendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }
 
-// append writes the refusal as a Status.
+// append appends the refusal as a Status.
 func (r *RefusalError) append(b []byte) []byte {
 	b = append(b, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":`...)
 	b = AppendString(b, r.Error())

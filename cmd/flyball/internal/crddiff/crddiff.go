@@ -1,14 +1,14 @@
-// Package crddiff tells what changes between two sets of CustomResourceDefinitions, and which of
-// the changes break somebody: a client that sends what was valid, a client that reads what it
-// always got, or objects that are stored already.
+// Package crddiff reports the changes between two sets of CustomResourceDefinitions, and which of
+// them are breaking. A breaking change affects a client that sends formerly valid objects, a client
+// that reads formerly guaranteed fields, or stored objects.
 //
 //	OLD, NEW ──Read──► Set (by name) ──Diff──► names, scope, versions ─► schemas, field by field
 //	                                                    └──────────┬──────────┘
 //	                                                               ▼
 //	                                                           []Change
 //
-// What was allowed must stay allowed, and what was there must stay there; more of both is
-// compatible. Descriptions and examples are not compared.
+// Everything that was allowed must stay allowed, and everything that was guaranteed must stay
+// guaranteed; more of both is compatible. Descriptions and examples are not compared.
 package crddiff
 
 import (
@@ -22,11 +22,11 @@ import (
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Change is one difference.
+// Change is one difference.
 type Change struct {
 	Breaking bool   `json:"breaking"`
 	CRD      string `json:"crd"`               // its name, PLURAL.GROUP
-	Version  string `json:"version,omitempty"` // "" when it concerns all
+	Version  string `json:"version,omitempty"` // "" if it concerns all versions
 	Path     string `json:"path,omitempty"`    // of the field, such as .spec.lines[].size; "." is the object itself
 	Message  string `json:"message"`
 }
@@ -46,8 +46,8 @@ func (c Change) String() string {
 	return strings.Join(where, " ") + ": " + c.Message
 }
 
-// Diff compares two sets. The changes come by the names of the CRDs, those of a CRD as a whole
-// before those of its versions, fields by name; the order is always the same.
+// Diff compares two sets. The changes are sorted by the names of the CRDs, those of a CRD as a
+// whole before those of its versions, and fields by name. The order is deterministic.
 func Diff(older, newer Set) []Change {
 	var out []Change
 	renamed := map[string]bool{}
@@ -73,8 +73,8 @@ func Diff(older, newer Set) []Change {
 	return out
 }
 
-// renaming finds what became of a CRD that is not there under its name: one that is new and is
-// like it in all but the group or the plural.
+// renaming finds the new name of a missing CRD: a new CRD that differs from it only in the group or
+// the plural.
 func renaming(o *Definition, older, newer Set) *Definition {
 	for _, name := range slices.Sorted(maps.Keys(newer)) {
 		n := newer[name]
@@ -88,7 +88,7 @@ func renaming(o *Definition, older, newer Set) *Definition {
 	return nil
 }
 
-// differ gathers the changes of one CRD. Its methods are called for one version after the other.
+// differ collects the changes of one CRD. Its methods are called for one version after the other.
 type differ struct {
 	crd     string
 	version string
@@ -103,7 +103,7 @@ func (d *differ) add(breaking bool, format string, args ...any) {
 func (d *differ) breaking(format string, args ...any)   { d.add(true, format, args...) }
 func (d *differ) compatible(format string, args ...any) { d.add(false, format, args...) }
 
-// changed notes a value that became another one.
+// changed records a changed value.
 func (d *differ) changed(breaking bool, what string, o, n any) {
 	if !reflect.DeepEqual(o, n) {
 		d.add(breaking, "%s %v → %v", what, o, n)
@@ -134,7 +134,7 @@ func (d *differ) names(o, n *extv1.CustomResourceDefinition) {
 	d.words("category", a.Categories, b.Categories)
 }
 
-// words compares names that people type; programs do not use them.
+// words compares names for people; programs do not use them.
 func (d *differ) words(what string, o, n []string) {
 	for _, s := range missing(o, n) {
 		d.compatible("%s %s removed", what, s)
@@ -144,7 +144,7 @@ func (d *differ) words(what string, o, n []string) {
 	}
 }
 
-// missing are the elements of a that b lacks, in the order of a.
+// missing returns the elements of a that b lacks, in the order of a.
 func missing[T any](a, b []T) []T {
 	var out []T
 	for _, x := range a {
@@ -227,13 +227,13 @@ func (d *differ) oneVersion(o, n *extv1.CustomResourceDefinitionVersion) {
 		d.compatible("field selector %s added", f.JSONPath)
 	}
 	if !o.Served && !n.Served {
-		return // nobody sends or reads it
+		return // it has no clients
 	}
 	d.path = "."
 	d.schema(rootSchema(o), rootSchema(n))
 }
 
-// rootSchema is the schema of a version; none at all allows everything.
+// rootSchema returns the schema of a version. A missing one allows everything.
 func rootSchema(v *extv1.CustomResourceDefinitionVersion) *extv1.JSONSchemaProps {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		yes := true
@@ -263,7 +263,7 @@ func (d *differ) subresources(o, n *extv1.CustomResourceSubresources) {
 	}
 }
 
-// value is what p points to, or the zero value.
+// value returns the value that p points to, or the zero value.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// crdYAML is a CRD with one version whose object is as the lines say.
+// crdYAML returns a CRD with one version whose object has these lines.
 func crdYAML(object string) string {
 	return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -43,7 +43,7 @@ func lines(changes []Change) (out []string) {
 	return out
 }
 
-// TestSchemas compares a field x before and after; each pair is read in both directions.
+// TestSchemas compares a field x before and after. Each pair is compared in both directions.
 func TestSchemas(t *testing.T) {
 	for _, test := range []struct{ older, newer, there, back string }{
 		{"type: integer", "type: string", "! v1 .x: type integer → string", "! v1 .x: type string → integer"},
@@ -116,7 +116,7 @@ func TestSchemas(t *testing.T) {
 		older, newer := parse(t, object(test.older)), parse(t, object(test.newer))
 		strip := func(c []Change) string {
 			return strings.Join(slices.DeleteFunc(lines(c), func(s string) bool {
-				return test.older == "{}" && strings.Contains(s, "unknown fields are") // the price of a field without a type
+				return test.older == "{}" && strings.Contains(s, "unknown fields are") // a consequence of a field without a type
 			}), "; ")
 		}
 		if got := strip(Diff(older, newer)); got != test.there {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Definition is a CRD and where it was read.
+// Definition is a CRD and its source.
 type Definition struct {
 	CRD    extv1.CustomResourceDefinition
 	Source string // file:line
@@ -25,11 +25,11 @@ type Definition struct {
 // Set is CRDs by name.
 type Set map[string]*Definition
 
-// ErrNoCRD says that there is no CustomResourceDefinition in what was read.
+// ErrNoCRD says that the text has no CustomResourceDefinition.
 var ErrNoCRD = errors.New("no CustomResourceDefinition")
 
 // Read reads the CRDs of a file, or of all .yaml, .yml and .json files in and below a folder.
-// Objects of other kinds are passed over.
+// Objects of other kinds are skipped.
 func Read(path string) (Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s Set) readFile(path string) error {
 	return s.Add(path, data)
 }
 
-// Add reads the CRDs in YAML or JSON text of one or more documents, which may be lists. The name
-// stands for the text in errors. A CRD that the set has already is an error.
+// Add reads the CRDs in YAML or JSON text with any number of documents, which may be lists. Errors
+// have the name of the text. A CRD that is already in the set is an error.
 func (s Set) Add(name string, data []byte) error {
 	documents, err := split(name, data)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s Set) Add(name string, data []byte) error {
 	return nil
 }
 
-// object takes up one object, in JSON.
+// object adds one object, in JSON.
 func (s Set) object(source string, data []byte) error {
 	var head struct {
 		APIVersion string            `json:"apiVersion"`
@@ -130,11 +130,11 @@ func (s Set) object(source string, data []byte) error {
 
 // document is one of several, as JSON.
 type document struct {
-	line int // where it begins, from 1
+	line int // its first line, from 1
 	json []byte
 }
 
-// split takes text apart. Empty documents are dropped.
+// split splits text into documents. Empty ones are dropped.
 func split(name string, data []byte) ([]document, error) {
 	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return splitJSON(name, data)
@@ -148,7 +148,7 @@ func split(name string, data []byte) ([]document, error) {
 		if blank(text) {
 			return nil
 		}
-		// Lines in front make the parser count as a reader of the file does.
+		// Empty lines in front make the parser count lines of the whole file.
 		padded := append(bytes.Repeat([]byte("\n"), start-1), text...)
 		converted, err := yaml.YAMLToJSON(padded)
 		if err != nil {
@@ -174,7 +174,7 @@ func split(name string, data []byte) ([]document, error) {
 	return out, flush()
 }
 
-// blank reports whether YAML text has nothing but comments in it.
+// blank reports whether YAML text has only comments in it.
 func blank(text []byte) bool {
 	for l := range bytes.Lines(text) {
 		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' {

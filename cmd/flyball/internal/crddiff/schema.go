@@ -31,7 +31,7 @@ func join(path, step string) string {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
 
-// field is the step to a property.
+// field returns the step to a property.
 func field(name string) string {
 	if plainName.MatchString(name) {
 		return "." + name
@@ -39,12 +39,12 @@ func field(name string) string {
 	return "[" + strconv.Quote(name) + "]"
 }
 
-// schema compares what is allowed at one place, and then all places below.
+// schema compares two schemas, and then all schemas below them.
 func (d *differ) schema(o, n *extv1.JSONSchemaProps) {
 	if a, b := typeOf(o), typeOf(n); a != b {
 		d.add(b != "any", "type %s → %s", a, b)
 		if b != "any" {
-			return // what is below is of another kind
+			return // the fields below belong to another type
 		}
 	}
 	switch {
@@ -86,7 +86,7 @@ func itemsOf(s *extv1.JSONSchemaProps) *extv1.JSONSchemaProps {
 	return s.Items.Schema
 }
 
-// wider are formats that allow all that another one does.
+// wider maps a format to one that allows all of its values.
 var wider = map[string]string{"int32": "int64", "float": "double"}
 
 func (d *differ) format(o, n string) {
@@ -119,7 +119,7 @@ func (d *differ) enum(o, n []extv1.JSON) {
 	}
 }
 
-// canonical are values without differences of form.
+// canonical returns values without differences of notation.
 func canonical(list []extv1.JSON) []string {
 	out := make([]string, len(list))
 	for i, x := range list {
@@ -153,7 +153,7 @@ func values(list []extv1.JSON) string {
 	return b.String()
 }
 
-// bound is one end of a range; without a value it is open.
+// bound is one end of a range. Without a value it is open.
 type bound struct {
 	value     *float64
 	exclusive bool
@@ -170,7 +170,7 @@ func (b bound) String() string {
 	return s
 }
 
-// limit compares two bounds; sign is 1 for an upper one and -1 for a lower one.
+// limit compares two bounds. sign is 1 for an upper one and -1 for a lower one.
 func (d *differ) limit(what string, sign float64, o, n bound) {
 	height := func(b bound) float64 {
 		if b.value == nil {
@@ -188,7 +188,7 @@ func (d *differ) limit(what string, sign float64, o, n bound) {
 	}
 }
 
-// count is a bound that counts something; a lower one of zero is none.
+// count returns a bound of a number of things. A lower one of zero is none.
 func count(n *int64, lower bool) bound {
 	if n == nil || lower && *n == 0 {
 		return bound{}
@@ -246,7 +246,7 @@ func (d *differ) defaults(o, n *extv1.JSON) {
 	}
 }
 
-// extensions compares how the server treats a place: what it keeps, and how it merges.
+// extensions compares how the server treats a field: pruning and merging.
 func (d *differ) extensions(o, n *extv1.JSONSchemaProps) {
 	switch a, b := value(o.XPreserveUnknownFields), value(n.XPreserveUnknownFields); {
 	case a && !b:
@@ -290,7 +290,7 @@ func (d *differ) rules(o, n extv1.ValidationRules) {
 	}
 }
 
-// combined compares allOf, anyOf, oneOf and not as wholes: what is inside restricts only.
+// combined compares allOf, anyOf, oneOf and not as wholes: they only restrict.
 func (d *differ) combined(o, n *extv1.JSONSchemaProps) {
 	for range missing(n.AllOf, o.AllOf) {
 		d.breaking("allOf: a restriction added")
@@ -323,7 +323,7 @@ func (d *differ) combined(o, n *extv1.JSONSchemaProps) {
 	}
 }
 
-// open reports whether an object may have fields that are not declared, and what they are.
+// open reports whether an object may have undeclared fields, and their schema.
 func open(s *extv1.JSONSchemaProps) (below *extv1.JSONSchemaProps, yes bool) {
 	if a := s.AdditionalProperties; a != nil && (a.Allows || a.Schema != nil) {
 		return a.Schema, true
@@ -385,7 +385,7 @@ func (d *differ) properties(o, n *extv1.JSONSchemaProps) {
 	d.path = before
 }
 
-// additional compares the fields that are not declared.
+// additional compares undeclared fields.
 func (d *differ) additional(o, n *extv1.JSONSchemaProps) {
 	a, had := open(o)
 	b, has := open(n)

@@ -9,19 +9,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// board has what is known of the cluster, for the story to wait for.
+// board holds the known state of the cluster. The story waits for its changes.
 type board struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed, and another, with each change
+	changed chan struct{} // closed and replaced with each change
 	state   state
 }
 
-// state is what expectations are about. Objects in it are not changed.
+// state is the subject of expectations. Its objects are not changed.
 type state struct {
 	deployment *appsv1.Deployment // nil: there is none
 	own        map[string]bool    // the Pods of the Deployment
 	warnings   []string           // of podscaler
-	writes     int                // of podscaler, but for Kubernetes Events
+	writes     int                // of podscaler, without Kubernetes Events
 }
 
 func newBoard() *board {
@@ -36,7 +36,7 @@ func (b *board) change(f func(*state)) {
 	b.changed = make(chan struct{})
 }
 
-// await returns nil when ok says so, or the cause when ctx ended first.
+// await returns nil when ok returns true, or the cause if ctx ends first.
 func (b *board) await(ctx context.Context, ok func(*state) bool) error {
 	for {
 		b.mu.Lock()
@@ -53,7 +53,7 @@ func (b *board) await(ctx context.Context, ok func(*state) bool) error {
 	}
 }
 
-// text says where things stand, for an expectation that did not hold.
+// text describes the state, for an expectation that failed.
 func (b *board) text() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,10 +65,10 @@ func (b *board) text() string {
 		wanted(d), d.Status.ReadyReplicas, len(b.state.own), slices.Clone(b.state.warnings))
 }
 
-// wanted is how many replicas a Deployment is to have.
+// wanted returns the desired number of replicas of a Deployment.
 func wanted(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
-		return 1 // as the API has it
+		return 1 // the API's default
 	}
 	return *d.Spec.Replicas
 }

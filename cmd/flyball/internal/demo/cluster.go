@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// closing bounds the end when we were asked to stop.
+	// closing bounds the clean-up after a request to stop.
 	closing = 3 * time.Second
-	// emptying bounds how long we wait, when nobody does, for a namespace to go.
+	// emptying bounds the wait for the namespace's deletion if nobody waits for the program.
 	emptying = time.Minute
-	// admission bounds how long a new namespace may take to admit Pods.
+	// admission bounds the time until a new namespace admits Pods.
 	admission = 30 * time.Second
 )
 
-// cluster is where the story takes place: a namespace.
+// cluster is the place of the story: a namespace.
 type cluster struct {
 	config    *rest.Config
 	client    *client.Live // of the story, not of podscaler
 	namespace string
 	progress  io.Writer
 	plane     *plane.Plane // nil: the cluster is the user's
-	made      bool         // the namespace is ours
+	made      bool         // this program made the namespace
 }
 
 // open starts a control plane, or connects to the user's cluster, and makes a namespace.
@@ -65,7 +65,7 @@ func open(ctx context.Context, o Options) (c *cluster, err error) {
 	return c, c.prepare(ctx)
 }
 
-// prepare makes the namespace, and waits until Pods can be made in it.
+// prepare makes the namespace, and waits until Pods can be created in it.
 func (c *cluster) prepare(ctx context.Context) error {
 	ns, err := client.Create(ctx, c.client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "flyball-demo-"}})
 	if err != nil {
@@ -103,12 +103,13 @@ func (c *cluster) watch(ctx context.Context) error {
 	}
 }
 
-// close removes what was made: all of our control plane, or the namespace in the user's cluster.
+// close removes everything that was made: the whole control plane, or the namespace in the user's
+// cluster.
 func (c *cluster) close(ctx context.Context) error {
 	var err error
 	switch {
 	case c.plane != nil:
-		c.plane.Kill() // nobody needs what it holds
+		c.plane.Kill() // its data is not needed any more
 		err = c.plane.Close()
 	case c.made:
 		err = c.remove(ctx)
@@ -119,7 +120,7 @@ func (c *cluster) close(ctx context.Context) error {
 	return err
 }
 
-// remove deletes the namespace and waits for it to go; only a little if ctx has ended.
+// remove deletes the namespace and waits for its end, but only shortly if ctx has ended.
 func (c *cluster) remove(asked context.Context) error {
 	ctx, cancel := context.WithTimeout(context.Background(), emptying)
 	defer cancel()

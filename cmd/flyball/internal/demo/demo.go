@@ -23,30 +23,31 @@ import (
 
 const name = "podscaler"
 
-// Options say where the demonstration runs, and how it looks.
+// Options configures the demonstration.
 type Options struct {
-	// Kubeconfig of the cluster to use. Empty: one that is started for it, and ends with it.
+	// Kubeconfig is that of the cluster to use. Empty means a new control plane, which ends with
+	// the demonstration.
 	Kubeconfig string
-	// Once tells the story once. Otherwise it is told again until ctx ends.
+	// Once runs the story once. Otherwise it is repeated until ctx ends.
 	Once bool
-	// Pace is the time between two Pods; other pauses follow it. It must be positive.
+	// Pace is the time between two Pods. Other pauses are proportional to it. It must be positive.
 	Pace time.Duration
-	// Image of the Pods, in a cluster that runs them.
+	// Image is the image of the Pods, in a cluster that runs them.
 	Image string
-	// JSON prints a JSON object a line: a [Line].
+	// JSON prints a [Line] as a JSON object on each line.
 	JSON bool
 	// Colour uses colours, for a terminal.
 	Colour bool
-	// Out takes the lines, Progress what is said of the cluster that is started.
+	// Out receives the lines, and Progress the progress of the control plane's start.
 	Out, Progress io.Writer
 }
 
-// errOver says that the story has been told.
+// errOver says that the story has ended.
 var errOver = errors.New("the story is over")
 
-// Run runs the demonstration until the story is over, if it is told once, or ctx ends; what it
-// made is gone when it returns. The error is nil if all expectations held as far as the story
-// went, an *ExpectationError if one did not, or why it could not go on.
+// Run runs the demonstration until ctx ends, or with Once until the story ends. It has removed
+// everything that it made when it returns. The error is nil if all expectations so far have held,
+// and an *ExpectationError if one has failed. Any other error is a failure of the demonstration.
 func Run(ctx context.Context, o Options) (err error) {
 	c, err := open(ctx, o)
 	if err != nil {
@@ -56,7 +57,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return unlessAsked(ctx, perform(ctx, o, c))
 }
 
-// unlessAsked drops an error that is due to our being asked to stop.
+// unlessAsked drops an error that is caused by the request to stop.
 func unlessAsked(ctx context.Context, err error) error {
 	if _, failed := errors.AsType[*ExpectationError](err); ctx.Err() != nil && !failed {
 		return nil

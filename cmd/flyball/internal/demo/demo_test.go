@@ -92,7 +92,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Lines come out in order, the story waits for them, and nothing is shown after the end.
+// Lines are printed in order, the story waits for them, and nothing is printed after the end.
 func TestScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -148,7 +148,7 @@ func TestScreenCannotPrint(t *testing.T) {
 	}
 }
 
-// What does not come about within its time is an error, is shown, and ends the story.
+// A failed expectation is an error, is shown, and ends the story.
 func TestExpectationFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := newScreen(Options{Out: io.Discard}), newBoard()
@@ -166,7 +166,7 @@ func TestExpectationFails(t *testing.T) {
 		if !ok || e.Expected != "3 replicas" || !strings.Contains(e.Error(), "it has 2") || time.Since(began) != 3*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), tell.err)
 		}
-		tell.expect(t.Context(), time.Second, "4 replicas", replicas(4)) // is left out
+		tell.expect(t.Context(), time.Second, "4 replicas", replicas(4)) // is skipped
 		if got := s.waiting; len(got) != 2 || !*got[0].OK || *got[1].OK {
 			t.Errorf("shown: %+v", got)
 		}
@@ -181,7 +181,7 @@ func TestExpectationFails(t *testing.T) {
 	})
 }
 
-// A write while there should be none fails the expectation.
+// An unexpected write fails the expectation.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := newScreen(Options{Out: io.Discard}), newBoard()
@@ -257,7 +257,7 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be used is said at once, and nothing is left.
+// A cluster that cannot be used is reported at once, and nothing is left.
 func TestNoCluster(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "config")
 	text := "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"

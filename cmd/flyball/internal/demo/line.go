@@ -2,62 +2,62 @@ package demo
 
 import "time"
 
-// Kind is what a line tells of.
+// Kind is the subject of a line.
 type Kind string
 
 const (
-	// Story is what the demonstration does, or what it is about to show.
+	// Story is an action of the demonstration, or an announcement.
 	Story Kind = "story"
 	// Event is a change of an object, as podscaler's watches see it.
 	Event Kind = "event"
-	// Log is what podscaler logs: its decisions, and what goes wrong.
+	// Log is a log entry of podscaler: a decision or a problem.
 	Log Kind = "log"
 	// Write is a request of podscaler that changes something.
 	Write Kind = "write"
-	// Reconcile is a reconcile that has ended.
+	// Reconcile is a finished reconcile.
 	Reconcile Kind = "reconcile"
-	// Expect is an expectation: whether it held.
+	// Expect is the result of an expectation.
 	Expect Kind = "expect"
 	// Summary is the last line of a story.
 	Summary Kind = "summary"
 )
 
-// Line is one line of the demonstration, and one JSON object of its JSON form. Fields that have
-// no meaning for the kind are left out.
+// Line is one line of the demonstration, and one JSON object of its JSON form. Fields without a
+// meaning for the kind are omitted.
 type Line struct {
-	// Time in seconds since the story began.
+	// Time is in seconds since the story began.
 	Time float64 `json:"time"`
 	Kind Kind    `json:"kind"`
-	// Object that the line is about, as kind/name.
+	// Object is the object of the line, as kind/name.
 	Object string `json:"object,omitempty"`
-	// Action: added, updated or deleted for an event; the verb for a write; how it ended for a
-	// reconcile: success, requeue_after, error.
+	// Action is added, updated or deleted for an event, and the verb for a write. For a reconcile
+	// it is the outcome: success, requeue_after, error.
 	Action string `json:"action,omitempty"`
-	// Text for people.
+	// Text is for people.
 	Text string `json:"text"`
-	// Cause of a reconcile.
+	// Cause is the cause of a reconcile.
 	Cause *Cause `json:"cause,omitempty"`
-	// Code of the server's answer to a write; 0, and left out, if there was none.
+	// Code is that of the server's answer to a write. It is 0, and omitted, without an answer.
 	Code int `json:"code,omitempty"`
-	// Took is how long a reconcile or a write took, in milliseconds.
+	// Took is the duration of a reconcile or a write in milliseconds.
 	Took float64 `json:"took,omitempty"`
-	// Error of a reconcile or a write.
+	// Error is that of a reconcile or a write.
 	Error string `json:"error,omitempty"`
-	// OK says whether an expectation held; in the summary, whether all did.
+	// OK says whether an expectation held. In the summary it says whether all did.
 	OK *bool `json:"ok,omitempty"`
-	// Counts are the lines of each kind so far, in the summary.
+	// Counts are the numbers of lines of each kind so far, in the summary.
 	Counts map[Kind]int `json:"counts,omitempty"`
 
 	aside bool // of less interest
 }
 
-// Cause is why a reconcile ran.
+// Cause is the reason for a reconcile.
 type Cause struct {
-	// Trigger: listed, created, updated, deleted, retried or requeued.
+	// Trigger is listed, created, updated, deleted, retried or requeued.
 	Trigger string `json:"trigger"`
-	// Object whose change it was, as kind/name.
+	// Object is the changed object, as kind/name.
 	Object string `json:"object,omitempty"`
-	// Count is how many triggers this one reconcile answers.
+	// Count is the number of triggers that this one reconcile answers.
 	Count int `json:"count"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// logger makes lines of what podscaler logs: what its reconciles say, and all warnings.
+// logger turns podscaler's log into lines: the entries of its reconciles, and all warnings.
 type logger struct {
 	screen *screen
 	attrs  []slog.Attr
@@ -38,7 +38,7 @@ func (h *logger) Handle(_ context.Context, r slog.Record) error {
 	}
 	r.Attrs(add)
 	if l.Object == "" && r.Level < slog.LevelWarn {
-		return nil // of the manager, that it starts and stops
+		return nil // the manager's start and stop
 	}
 	l.Text = text.String()
 	h.screen.show(l)
@@ -50,5 +50,5 @@ func (h *logger) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &logger{h.screen, append(append([]slog.Attr(nil), h.attrs...), attrs...)}
 }
 
-// WithGroup implements slog.Handler. Nobody here groups.
+// WithGroup implements slog.Handler. Groups are not used here.
 func (h *logger) WithGroup(string) slog.Handler { return h }

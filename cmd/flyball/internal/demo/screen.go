@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// screen prints lines in the order in which they were shown. To show one never blocks, for that is
-// done where changes are applied; the story waits for the screen instead, so that what is to be
-// printed stays little.
+// screen prints lines in the order of the calls of show. show never blocks, since watches call it.
+// Instead the story waits for the screen, so that few lines are pending.
 type screen struct {
 	out    io.Writer
 	json   bool
@@ -26,7 +25,7 @@ type screen struct {
 	waiting []Line
 	counts  map[Kind]int
 	more    chan struct{} // has room for one
-	idle    chan struct{} // closed, and another, when all is printed
+	idle    chan struct{} // closed and replaced when all lines are printed
 	over    bool
 }
 
@@ -44,7 +43,7 @@ func (s *screen) begin() {
 	s.begun = time.Now()
 }
 
-// show stamps a line and has it printed soon.
+// show adds the time to a line and queues it for printing.
 func (s *screen) show(l Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,7 @@ func (s *screen) show(l Line) {
 	}
 }
 
-// printed waits until all that was shown is printed.
+// printed waits until all queued lines are printed.
 func (s *screen) printed(ctx context.Context) error {
 	s.mu.Lock()
 	done, idle := len(s.waiting) == 0, s.idle
@@ -80,7 +79,7 @@ func (s *screen) printed(ctx context.Context) error {
 	}
 }
 
-// run prints until ctx ends, and then what was shown until then.
+// run prints until ctx ends, and then the lines queued by then.
 func (s *screen) run(ctx context.Context) error {
 	for {
 		select {
@@ -124,7 +123,7 @@ func (s *screen) print() error {
 	return err
 }
 
-// ANSI colours.
+// These are ANSI colours.
 const (
 	plain   = ""
 	bold    = "1"
@@ -139,7 +138,7 @@ const (
 func (s *screen) format(b *bytes.Buffer, l Line) {
 	if s.json {
 		line, err := json.Marshal(l)
-		if err != nil { // there is nothing in a Line that has no JSON form
+		if err != nil { // every Line has a JSON form
 			panic(err)
 		}
 		b.Write(append(line, '\n'))

@@ -16,15 +16,15 @@ import (
 const (
 	deployment = "web"
 	visitors   = 12
-	roleLabel  = "flyball.dev/role" // "replica" tells the Pods of the Deployment from visitors
+	roleLabel  = "flyball.dev/role" // "replica" on the Deployment's Pods; visitors have another value
 
-	reaction = 10 * time.Second // bound of what takes milliseconds
-	starting = 2 * time.Minute  // bound of Pods that start, where they really run
+	reaction = 10 * time.Second // timeout for operations that take milliseconds
+	starting = 2 * time.Minute  // timeout for Pods that start, in a cluster that runs them
 )
 
-// ExpectationError says that something did not happen that should have.
+// ExpectationError says that an expected event did not happen.
 type ExpectationError struct {
-	// Expected is what should have happened, Instead what there is.
+	// Expected describes the expectation, and Instead the actual state.
 	Expected, Instead string
 }
 
@@ -39,10 +39,10 @@ type teller struct {
 	screen *screen
 	board  *board
 	round  int
-	err    error // the first failure; what follows is left out
+	err    error // the first failure; the rest of the story is skipped
 }
 
-// tell tells the story once, and again unless once is enough.
+// tell tells the story, and repeats it unless once is set.
 func (t *teller) tell(ctx context.Context) error {
 	for t.round = 1; ; t.round++ {
 		t.chapters(ctx)
@@ -59,7 +59,7 @@ func (t *teller) tell(ctx context.Context) error {
 	}
 }
 
-// chapters is the story, from a namespace that is empty to one that is empty again.
+// chapters is the story, from an empty namespace to an empty one.
 func (t *teller) chapters(ctx context.Context) {
 	t.say(ctx, "A Deployment asks podscaler for one replica for every 5 Pods that carry app=web. There are none.")
 	t.deploy(ctx)
@@ -119,14 +119,14 @@ func replicas(n int32) func(*state) bool {
 	return func(s *state) bool { return s.deployment != nil && wanted(s.deployment) == n }
 }
 
-// do keeps the first failure.
+// do stores the first failure.
 func (t *teller) do(err error) {
 	if t.err == nil {
 		t.err = err
 	}
 }
 
-// say shows what comes next, when all that came before is printed.
+// say shows the next line, after all earlier ones are printed.
 func (t *teller) say(ctx context.Context, format string, args ...any) {
 	if t.err != nil {
 		return
@@ -135,7 +135,7 @@ func (t *teller) say(ctx context.Context, format string, args ...any) {
 	t.screen.show(Line{Kind: Story, Text: fmt.Sprintf(format, args...)})
 }
 
-// pause waits for so many times the pace.
+// pause waits for a multiple of the pace.
 func (t *teller) pause(ctx context.Context, paces float64) {
 	if t.err != nil {
 		return
@@ -150,7 +150,7 @@ func (t *teller) pause(ctx context.Context, paces float64) {
 	}
 }
 
-// expect waits for something to become true.
+// expect waits until a condition holds.
 func (t *teller) expect(ctx context.Context, within time.Duration, what string, ok func(*state) bool) {
 	if t.err != nil {
 		return
@@ -160,8 +160,8 @@ func (t *teller) expect(ctx context.Context, within time.Duration, what string, 
 	t.judge(ctx, what, t.board.await(bound, ok) == nil)
 }
 
-// rest expects that podscaler writes nothing for so many times the pace, once the last answer to
-// it has come.
+// rest expects that podscaler writes nothing for a multiple of the pace, after its last write has
+// been answered.
 func (t *teller) rest(ctx context.Context, paces float64) {
 	if t.err != nil {
 		return
@@ -232,7 +232,7 @@ func (t *teller) remove(ctx context.Context, n int) {
 	t.do(client.Delete(ctx, t.c.client, t.visitor(n)))
 }
 
-// byHand scales, and waits until that is seen.
+// byHand scales, and waits until the change is seen.
 func (t *teller) byHand(ctx context.Context, n int32) {
 	if t.err != nil {
 		return
@@ -262,7 +262,7 @@ func (t *teller) visitor(n int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.c.namespace, Name: fmt.Sprintf("visitor-%02d", n+1)}}
 }
 
-// spec is a Pod that does nothing, goes at once, and is let in everywhere.
+// spec returns a Pod that does nothing, ends at once, and is admitted everywhere.
 func (t *teller) spec() corev1.PodSpec {
 	now, yes, no := int64(0), true, false
 	return corev1.PodSpec{

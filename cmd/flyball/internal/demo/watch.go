@@ -20,15 +20,14 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// watcher turns what happens in podscaler and in the cluster into lines, and notes it on the
-// board.
+// watcher turns events of podscaler and the cluster into lines, and records them on the board.
 type watcher struct {
 	screen *screen
 	board  *board
 	wrote  atomic.Bool // since the last reconcile; there is one worker
 }
 
-// subscribe joins the watches of the manager. What it returns ends that.
+// subscribe joins the watches of the manager. closeAll leaves them.
 func (w *watcher) subscribe(ctx context.Context, mgr *flyball.Manager) (closeAll func(), err error) {
 	var subs []controller.Subscription
 	closeAll = func() {
@@ -55,7 +54,7 @@ func (w *watcher) subscribe(ctx context.Context, mgr *flyball.Manager) (closeAll
 	return closeAll, nil
 }
 
-// action is what a change did to the object.
+// action returns the kind of a change.
 func action(c store.Change) string {
 	switch {
 	case c.New == nil:
@@ -89,7 +88,7 @@ func (w *watcher) deployment(c store.Change) {
 	w.board.change(func(s *state) { s.deployment = now })
 }
 
-// differences are those that a person would look for.
+// differences returns the differences that interest a person.
 func differences(old, now *appsv1.Deployment) (out []string) {
 	if a, b := wanted(old), wanted(now); a != b {
 		out = append(out, fmt.Sprintf("replicas %d → %d", a, b))
@@ -105,7 +104,7 @@ func differences(old, now *appsv1.Deployment) (out []string) {
 	return out
 }
 
-// replicaSet shows what podscaler looks at: that there is one, and whose it is.
+// replicaSet shows the facts that podscaler reads: the existence and the owner of a ReplicaSet.
 func (w *watcher) replicaSet(c store.Change) {
 	if c.Old == nil || c.New == nil {
 		w.screen.show(Line{Kind: Event, Object: "replicaset/" + c.Key.Name, Action: action(c), aside: true})
@@ -161,7 +160,7 @@ func (w *watcher) event(c store.Change) {
 	}
 }
 
-// reconciled shows a reconcile that has ended.
+// reconciled shows a finished reconcile.
 func (w *watcher) reconciled(r controller.Reconciled) {
 	l := Line{Kind: Reconcile, Action: r.Outcome.String(), Took: millis(r.Took)}
 	if key, ok := r.Request.(reconcile.Request); ok {
@@ -183,7 +182,7 @@ func (w *watcher) reconciled(r controller.Reconciled) {
 	w.screen.show(l)
 }
 
-// because is a cause in words.
+// because returns a cause in words.
 func because(c Cause) string {
 	text := map[string]string{
 		"listed":   c.Object + " was there",

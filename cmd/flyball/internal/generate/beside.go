@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-io/flyball/manifest"
 )
 
-// warnBeside warns of what does not fit together with what is written by hand below the folder of
-// the manifests: a second definition of a kind, and a role that nobody binds.
+// warnBeside warns of conflicts with hand-written manifests below the output folder: a second
+// definition of a kind, and a role without a binding.
 func (p *project) warnBeside(dir string, ours map[string][]byte) error {
 	byHand, err := manifestsBeside(dir, ours)
 	if err != nil {
@@ -48,14 +48,14 @@ func (p *project) warnBeside(dir string, ours map[string][]byte) error {
 	return nil
 }
 
-// isWholeCRD tells a definition from a patch of one.
+// isWholeCRD distinguishes a definition from a patch.
 func isWholeCRD(o manifest.Object) bool {
 	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
 	return manifest.IsCRD(o) && kind != ""
 }
 
-// manifestsBeside reads the YAML files below dir that are not ours, without hidden folders. What is
-// no manifest is passed over.
+// manifestsBeside reads the YAML files below dir that were not generated, without hidden folders.
+// It skips files without manifests.
 func manifestsBeside(dir string, ours map[string][]byte) (map[string][]manifest.Object, error) {
 	out := map[string][]manifest.Object{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -70,7 +70,7 @@ func manifestsBeside(dir string, ours map[string][]byte) (map[string][]manifest.
 			return nil
 		}
 		data, err := os.ReadFile(path)
-		if err != nil || bytes.HasPrefix(data, []byte(yamlMark)) { // ours of earlier: it is about to go
+		if err != nil || bytes.HasPrefix(data, []byte(yamlMark)) { // generated earlier: about to be removed
 			return nil
 		}
 		out[path] = objectsOf(path, data)

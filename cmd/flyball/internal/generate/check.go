@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
 
-// rootMarker makes a type a kind.
+// rootMarker declares a type to be a kind.
 const rootMarker = "kubebuilder:object:root"
 
-// versionForm is what the API server takes for a version that it can order by age.
+// versionForm matches the versions that the API server can order by age.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// checkMarkers refuses arguments that parse, but that the API server would not take or that have
-// no effect.
+// checkMarkers rejects arguments that parse, but that the API server would reject or that have no
+// effect.
 func (p *project) checkMarkers() Problems {
 	var problems Problems
 	for _, m := range p.marks {
@@ -38,7 +38,7 @@ func (p *project) checkMarkers() Problems {
 	return problems
 }
 
-// wrong tells what is wrong with the value of a marker.
+// wrong returns the problems of a marker's value.
 func wrong(m *mark) []string {
 	switch v := m.value.(type) {
 	case conversion:
@@ -128,7 +128,7 @@ func wrongWebhook(c webhook.Config) (out []string) {
 	return out
 }
 
-// oneOf refuses a value that is not in the list; an empty string in the list is "not given".
+// oneOf rejects a value that is not in the list. An empty string in the list means "not given".
 func oneOf(argument, value string, allowed ...string) []string {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -137,7 +137,7 @@ func oneOf(argument, value string, allowed ...string) []string {
 	return []string{fmt.Sprintf("%s=%s: must be one of %s", argument, value, strings.Join(names, ", "))}
 }
 
-// anyCase is oneOf where capitals do not matter.
+// anyCase is oneOf without regard to case.
 func anyCase(argument, value string, allowed ...string) []string {
 	if slices.ContainsFunc(allowed, func(s string) bool { return strings.EqualFold(s, value) }) {
 		return nil
@@ -145,7 +145,7 @@ func anyCase(argument, value string, allowed ...string) []string {
 	return oneOf(argument, value, allowed...)
 }
 
-// jsonPath refuses what cannot be the path of a field.
+// jsonPath rejects a value that cannot be the path of a field.
 func jsonPath(argument, value string) []string {
 	if strings.HasPrefix(value, ".") && len(value) > 1 {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// compile checks the packages that have generated code or kinds, with that code in place of what
-// is on disk, and all packages of the module that they import.
+// compile checks the packages that have generated code or kinds, and all packages of the module
+// that they import. The generated code replaces that on disk.
 func (p *project) compile(code map[string][]byte) (Problems, error) {
 	var paths []string
 	for _, r := range p.roots {
@@ -46,7 +46,7 @@ func (p *project) compile(code map[string][]byte) (Problems, error) {
 	c.outside = importer.ForCompiler(c.fset, "gc", c.exported)
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) { c.all[pkg.PkgPath] = pkg })
 	for _, pkg := range pkgs {
-		// The errors are in c.problems; a package that has some is as good as can be.
+		// The errors are in c.problems. A package with errors is returned as far as it is correct.
 		if _, err := c.Import(pkg.PkgPath); err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func (p *project) compile(code map[string][]byte) (Problems, error) {
 	return c.problems, nil
 }
 
-// compiler checks the types of the module's packages from their source. Others come from what
-// the go command keeps of them in its cache.
+// compiler checks the types of the module's packages from their source. Other packages come from
+// the go command's cache.
 type compiler struct {
 	*project
 	code     map[string][]byte
@@ -66,7 +66,7 @@ type compiler struct {
 	problems Problems
 }
 
-// exported opens what the go command keeps of a package.
+// exported opens the export data of a package in the go command's cache.
 func (c *compiler) exported(path string) (io.ReadCloser, error) {
 	pkg := c.all[path]
 	switch {
@@ -80,7 +80,7 @@ func (c *compiler) exported(path string) (io.ReadCloser, error) {
 	return os.Open(pkg.ExportFile)
 }
 
-// Import is called for the packages to check, and by the type checker for what they import.
+// Import is called for the packages to check, and by the type checker for their imports.
 func (c *compiler) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -125,7 +125,7 @@ func (c *compiler) add(at token.Position, message string) {
 	c.problems = append(c.problems, problemf(Position{File: c.rel(at.Filename), Line: at.Line, Column: at.Column}, "", "%s", message))
 }
 
-// parse reads the files of a package, the generated one as it will be.
+// parse reads the files of a package, with the new generated one.
 func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
 	names := map[string][]byte{}
 	for _, name := range pkg.CompiledGoFiles {

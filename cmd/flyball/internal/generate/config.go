@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
 
-// roles makes the ClusterRole and Roles; nil when no marker asks for any.
+// roles generates the ClusterRole and Roles, or nil if no marker asks for any.
 func (p *project) roles() ([]byte, error) {
 	objects, err := rbac.GenerateRoles(&genall.GenerationContext{Collector: p.collector, Roots: p.roots}, p.RoleName)
 	if err != nil || len(objects) == 0 {
@@ -22,7 +22,7 @@ func (p *project) roles() ([]byte, error) {
 	return document(objects...)
 }
 
-// emptyRole grants nothing.
+// emptyRole returns a role that grants nothing.
 func emptyRole(name string) ([]byte, error) {
 	return document(rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
@@ -31,7 +31,7 @@ func emptyRole(name string) ([]byte, error) {
 	})
 }
 
-// webhooks makes the webhook configurations; nil when no marker asks for any.
+// webhooks generates the webhook configurations, or nil if no marker asks for any.
 func (p *project) webhooks() ([]byte, error) {
 	var problems Problems
 	mutating := admissionv1.MutatingWebhookConfiguration{

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ApplyLimit is how many bytes all annotations of an object may have together. kubectl apply
-// keeps the object that it applied in one of them.
+// ApplyLimit is the largest size in bytes of all annotations of an object together. kubectl apply
+// stores the applied object in one of them.
 const ApplyLimit = 262144
 
-// crds makes the CustomResourceDefinitions, by path.
+// crds generates the CustomResourceDefinitions, by path.
 func (p *project) crds(dir string) (map[string][]byte, error) {
 	parser := &crd.Parser{Collector: p.collector, Checker: p.checker}
 	crd.AddKnownTypes(parser)
@@ -61,11 +61,11 @@ func (p *project) crds(dir string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// blame moves problems that the schema generator puts on a field or type to the marker that they
-// speak of: its messages name it in other words only.
+// blame moves problems that the schema generator reports for a field or type to the marker that
+// causes them. The generator's messages do not name the marker.
 func (p *project) blame(problems Problems) Problems {
 	for i, x := range problems {
-		// An option of another tool, which this one does not have: such a field is refused.
+		// The message suggests an option of another tool, which this one does not have.
 		problems[i].Message, _, _ = strings.Cut(x.Message, " If you are really sure you want to use them")
 		message := strings.ToLower(x.Message)
 		for _, m := range p.marks {
@@ -82,7 +82,7 @@ func (p *project) blame(problems Problems) Problems {
 	return problems
 }
 
-// lossy warns of versions that differ and that nothing converts.
+// lossy warns of versions that differ without a conversion.
 func (p *project) lossy(k *kind, d *extv1.CustomResourceDefinition) {
 	if d.Spec.Conversion != nil {
 		return
@@ -97,7 +97,7 @@ func (p *project) lossy(k *kind, d *extv1.CustomResourceDefinition) {
 	}
 }
 
-// document writes objects as YAML under the line that tells who made it.
+// document writes objects as YAML under the line that identifies generated files.
 func document(objects ...any) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(yamlMark + "\n")
@@ -116,7 +116,7 @@ func document(objects ...any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fieldsOf is an object without what only the server sets. Numbers stay as they are.
+// fieldsOf returns an object without the fields that only the server sets. Numbers keep their form.
 func fieldsOf(o any) (map[string]any, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -135,7 +135,7 @@ func fieldsOf(o any) (map[string]any, error) {
 	return fields, nil
 }
 
-// appliedSize is how many bytes of annotations a definition has after kubectl apply.
+// appliedSize returns the bytes of a definition's annotations after kubectl apply.
 func appliedSize(d *extv1.CustomResourceDefinition) (int, error) {
 	fields, err := fieldsOf(d)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package generate makes what a project derives from its Go types and their markers: DeepCopy
-// code, CustomResourceDefinitions, a ClusterRole and webhook configurations. The generators are
-// those of sigs.k8s.io/controller-tools; this package adds the checks that they lack, and a way
-// of writing that leaves nothing half done.
+// Package generate makes the files that a project derives from its Go types and their markers:
+// DeepCopy code, CustomResourceDefinitions, a ClusterRole and webhook configurations. The
+// generators are those of sigs.k8s.io/controller-tools. This package adds the checks that they
+// lack, and writes either all files or none.
 //
 //	Go files ──load──► packages ──markers──► every marker, parsed and placed ──┐
 //	                      │                    (unknown, wrong, misplaced: stop) │
@@ -11,8 +11,8 @@
 //	                                                   ▼
 //	                              Plan: write, leave alone, remove ──Apply──► files
 //
-// Nothing is written before everything is known to be right. A file whose content is right
-// already is not touched, and a file made earlier for something that is gone is removed.
+// Nothing is written before everything is known to be right. A file with the right content is not
+// touched. A generated file whose source is gone is removed.
 package generate
 
 import (
@@ -24,27 +24,27 @@ import (
 	"slices"
 )
 
-// Options say what to read and where to write.
+// Options configures the generators.
 type Options struct {
-	// Dir is a folder of the project's module; paths are relative to it and problems are
-	// reported relative to it. Default: the working directory.
+	// Dir is a folder of the project's module. Paths, also those in problems, are relative to it.
+	// Default: the working directory.
 	Dir string
 	// Paths are the packages to read, as the go command takes them: folders that begin with "./",
-	// or import paths, each with or without "/...". All of them belong to the module of Dir;
-	// modules inside it are not entered. Default: "./...".
+	// or import paths, each with or without "/...". All of them belong to the module of Dir.
+	// Modules inside it are not read. Default: "./...".
 	Paths []string
 	// Env is added to the environment of the go command, as KEY=VALUE.
 	Env []string
-	// HeaderFile is a file with a Go comment to put on top of generated code. Default: none.
+	// HeaderFile is a file with a Go comment for the top of generated code. Default: none.
 	HeaderFile string
-	// Year replaces the word YEAR in HeaderFile. Default: it stays.
+	// Year replaces the word YEAR in HeaderFile. Default: no replacement.
 	Year string
 	// Output is the folder of the manifests. Default: "config".
 	Output string
-	// RoleName is the name of the ClusterRole, where a marker gives none. Default: "manager-role".
+	// RoleName is the name of the ClusterRole, unless a marker gives one. Default: "manager-role".
 	RoleName string
-	// MaxDescription bounds the descriptions in CRDs, in characters; they are cut at the end of a
-	// sentence where one ends before. Zero leaves them out, nil and negative keep them whole.
+	// MaxDescription bounds the descriptions in CRDs, in characters. A longer one is cut at the end
+	// of a sentence, if there is one. Zero omits descriptions; nil and negative keep them whole.
 	MaxDescription *int
 }
 
@@ -69,7 +69,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// abs is the absolute form of a path given relative to Dir.
+// abs returns the absolute form of a path relative to Dir.
 func (o Options) abs(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -77,8 +77,8 @@ func (o Options) abs(p string) string {
 	return filepath.Join(o.Dir, p)
 }
 
-// Code plans the DeepCopy code of all packages that ask for it. It writes nothing. The error is
-// a [Problems] when the project's code or markers are at fault.
+// Code plans the DeepCopy code of all packages with the markers for it. It writes nothing. The
+// error is a [Problems] if the project's code or markers are wrong.
 func Code(ctx context.Context, o Options) (*Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
@@ -102,16 +102,16 @@ func Code(ctx context.Context, o Options) (*Plan, error) {
 	return plan, nil
 }
 
-// Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems]
-// when the project's code or markers are at fault. Files are removed only when all packages of
-// the module were read.
+// Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
+// the project's code or markers are wrong. Files are removed only if all packages of the module
+// were read.
 func Manifests(ctx context.Context, o Options) (*Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	// A schema of code that does not compile would be wrong without a word, so the code is
-	// made here too, only to see that all fits together.
+	// Code that does not compile would lead to a wrong schema without an error. So the code is
+	// generated here too, only as a check.
 	if _, err := p.code(); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	// A binding needs its role, so an empty role takes the place of none where roles are kept.
+	// A binding needs its role, so an empty role replaces none in projects with roles.
 	rbacDir := filepath.Join(dir, "rbac")
 	if role == nil && p.whole {
 		if _, err := os.Stat(rbacDir); err == nil {
@@ -193,7 +193,7 @@ func open(ctx context.Context, o Options) (*project, error) {
 
 func (p *project) newPlan() *Plan { return &Plan{Root: p.Dir, Warnings: p.warnings} }
 
-// warn notes something that is no error.
+// warn adds a warning.
 func (p *project) warn(pos Position, marker, format string, args ...any) {
 	p.warnings = append(p.warnings, Problem{Position: pos, Marker: marker, Message: fmt.Sprintf(format, args...)})
 }

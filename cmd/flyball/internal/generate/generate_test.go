@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestBeside warns of a second definition of a kind, and of roles that nobody binds.
+// TestBeside checks the warnings of a second definition of a kind, and of roles without a binding.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
@@ -104,7 +104,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestRemovedMarkers runs one project through the life of its markers.
+// TestRemovedMarkers adds and removes the markers of one project.
 func TestRemovedMarkers(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
@@ -125,7 +125,7 @@ func TestRemovedMarkers(t *testing.T) {
 	for _, step := range []struct {
 		name    string
 		changes []change
-		gone    []string // from what is written
+		gone    []string // from the written files
 		write   []string
 		remove  []string
 	}{
@@ -191,7 +191,7 @@ func difference(a, b map[string]string) (out []string) {
 	return out
 }
 
-// TestForeignFiles leaves alone what was not made here.
+// TestForeignFiles checks that files from other sources stay unchanged.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
@@ -212,7 +212,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestSomePaths does not take what it did not read for gone.
+// TestSomePaths checks that files of packages that were not read are not removed.
 func TestSomePaths(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
@@ -246,7 +246,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestApplyFails leaves everything as it was when one file cannot be written.
+// TestApplyFails checks that all files stay unchanged if one cannot be written.
 func TestApplyFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", []byte("old"))
@@ -271,7 +271,7 @@ func TestApplyFails(t *testing.T) {
 	}
 }
 
-// TestApplyThroughLink writes a file where a link leads, and keeps the link.
+// TestApplyThroughLink checks that a link is kept and its target is written.
 func TestApplyThroughLink(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "shared/role.yaml", []byte("old"))
@@ -295,7 +295,8 @@ func TestApplyThroughLink(t *testing.T) {
 	}
 }
 
-// TestDescriptions bounds them, and a definition that is too large is told.
+// TestDescriptions checks the bound of descriptions, and the report of a definition that is too
+// large.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")

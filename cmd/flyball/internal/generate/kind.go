@@ -15,18 +15,18 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// conversionMarker stands on the version that is stored, the hub: the API server asks the
-// program's webhook to convert between it and the others.
+// conversionMarker stands on the stored version, the hub. The API server then calls the program's
+// webhook to convert between it and the others.
 const conversionMarker = "flyball:conversion"
 
 // conversionWebhook is the only argument of the marker so far.
 const conversionWebhook conversion = "webhook"
 
-// conversion is the value of the marker. Like all markers of a kind it applies itself.
+// conversion is the value of the marker. It applies itself, like all markers of a kind.
 type conversion string
 
-// ApplyToCRD sets the strategy. The service's name and namespace are those of webhook
-// configurations; kustomize changes them together.
+// ApplyToCRD sets the strategy. The service has the name and namespace that webhook configurations
+// use; kustomize changes them together.
 func (c conversion) ApplyToCRD(spec *extv1.CustomResourceDefinitionSpec, _ string) error {
 	path := "/convert"
 	spec.Conversion = &extv1.CustomResourceConversion{
@@ -49,7 +49,7 @@ type version struct {
 	marks []*mark
 }
 
-// mark is the first marker of that name on the type.
+// mark returns the type's first marker with that name.
 func (v *version) mark(name string) *mark {
 	for _, m := range v.marks {
 		if m.def.Name == name {
@@ -59,7 +59,7 @@ func (v *version) mark(name string) *mark {
 	return nil
 }
 
-// kind is one kind in all its versions, oldest name first.
+// kind is one kind with all its versions, oldest name first.
 type kind struct {
 	schema.GroupKind
 	versions []*version
@@ -67,8 +67,8 @@ type kind struct {
 
 func (k *kind) String() string { return k.Kind + "." + k.Group }
 
-// kinds finds the kinds among the parser's types. Types that only look like kinds, without a
-// group and not said to be one by a marker, are passed over.
+// kinds finds the kinds among the parser's types. It skips types that only look like kinds, without
+// a group or a marker that declares them.
 func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 	metav1 := crd.FindMetav1(p.roots)
 	if metav1 == nil {
@@ -94,7 +94,7 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 				used[m] = true
 			}
 			if v.mark("kubebuilder:skipversion") != nil {
-				// The generator would let its markers meet a version that is not there.
+				// The generator would apply its markers to a version that does not exist.
 				delete(parser.Types, crd.TypeIdent{Package: pkg, Name: gk.Kind})
 				continue
 			}
@@ -120,7 +120,7 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 	return out, nil
 }
 
-// kindless refuses markers of kinds on types that are none.
+// kindless rejects markers of kinds on other types.
 func (p *project) kindless(used map[*mark]bool, parser *crd.Parser) (problems Problems) {
 	for _, m := range p.marks {
 		t, ok := m.node.(*ast.TypeSpec)
@@ -137,8 +137,8 @@ func (p *project) kindless(used map[*mark]bool, parser *crd.Parser) (problems Pr
 	return problems
 }
 
-// isKind reports whether a type embeds something called ObjectMeta; of several types of one name
-// in one group only those are versions of the kind.
+// isKind reports whether a type embeds a type named ObjectMeta. Of several types with one name in a
+// group, only those are versions of the kind.
 func isKind(info *markers.TypeInfo) bool {
 	for _, f := range info.Fields {
 		if f.Name == "" && strings.HasSuffix(types.ExprString(f.RawField.Type), "ObjectMeta") {
@@ -148,7 +148,7 @@ func isKind(info *markers.TypeInfo) bool {
 	return false
 }
 
-// checkKind refuses versions that contradict each other.
+// checkKind rejects versions that contradict each other.
 func (p *project) checkKind(k *kind) Problems {
 	var problems Problems
 	var storage, converted []*version
@@ -190,7 +190,7 @@ func (p *project) checkKind(k *kind) Problems {
 	return append(problems, agree(k)...)
 }
 
-// listed lists versions for a sentence.
+// listed returns a list of versions for a sentence.
 func listed(versions []*version) string {
 	out := make([]string, len(versions))
 	for i, v := range versions {
@@ -202,8 +202,8 @@ func listed(versions []*version) string {
 	return strings.Join(out, "")
 }
 
-// agree refuses markers about the kind as a whole that differ between versions: which one held
-// would be a matter of chance.
+// agree rejects markers about the whole kind that differ between versions: the choice between them
+// would be random.
 func agree(k *kind) Problems {
 	var problems Problems
 	var resource *mark

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// project is one module while it is read.
+// project is a module that is being read.
 type project struct {
 	Options
 	ctx       context.Context
-	module    string // its path
+	module    string // module path
 	moduleDir string
 	whole     bool // all of its packages are read
 	fset      *token.FileSet
@@ -69,7 +69,7 @@ func (p *project) load() error {
 	var problems Problems
 	for _, r := range roots {
 		if r.Module != nil && r.Module.Dir != dir {
-			continue // a module of its own whose path begins as ours
+			continue // another module whose path begins like this one's
 		}
 		r.NeedSyntax()
 		problems = append(problems, p.rootErrors(r)...)
@@ -84,10 +84,10 @@ func (p *project) load() error {
 	return problems.err()
 }
 
-// env is the environment of the go command.
+// env returns the environment of the go command.
 func (p *project) env() []string { return append(os.Environ(), p.Env...) }
 
-// nothingFound says that no packages match, and what may be the reason.
+// nothingFound returns the error for paths without packages, with a likely reason.
 func (p *project) nothingFound() error {
 	err := fmt.Errorf("no packages match %s", strings.Join(p.Paths, " "))
 	cmd := exec.CommandContext(p.ctx, "go", "env", "GOWORK")
@@ -99,20 +99,19 @@ func (p *project) nothingFound() error {
 	return err
 }
 
-// rootErrors are the errors of one package alone: files that do not parse, imports that are not
-// there.
+// rootErrors returns the errors of one package alone: files that do not parse, and missing imports.
 func (p *project) rootErrors(r *loader.Package) Problems {
 	alone := *r.Package
 	alone.Imports = nil
 	return p.packageErrors([]*packages.Package{&alone})
 }
 
-// moduleDir is the folder of the go.mod that governs dir.
+// moduleDir returns the folder of the go.mod that governs dir.
 func moduleDir(dir string) (string, error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		_, err := os.Stat(filepath.Join(d, "go.mod"))
 		if err == nil {
-			// The go command tells resolved paths.
+			// The go command prints resolved paths.
 			return filepath.EvalSymlinks(d)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +123,7 @@ func moduleDir(dir string) (string, error) {
 	}
 }
 
-// pattern turns a folder into an import path. The loader would enter nested modules from folders.
+// pattern turns a folder into an import path. With folders the loader would read nested modules.
 func (p *project) pattern(s string) (string, error) {
 	if !filepath.IsAbs(s) && s != "." && s != ".." && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") {
 		if s == p.module || strings.HasPrefix(s, p.module+"/") {
@@ -152,7 +151,7 @@ func (p *project) pattern(s string) (string, error) {
 	return s, nil
 }
 
-// folder splits "/..." off.
+// folder splits off "/...".
 func folder(s string) (dir string, all bool) {
 	if s == "..." {
 		return ".", true
@@ -160,8 +159,8 @@ func folder(s string) (dir string, all bool) {
 	return strings.CutSuffix(s, "/...")
 }
 
-// folders calls f for each folder of the module that Paths name, nested modules and folders that
-// the go command passes over excepted.
+// folders calls f for each folder of the module that Paths name. It skips nested modules and
+// folders that the go command ignores.
 func (p *project) folders(f func(dir string) error) error {
 	for _, s := range p.Paths {
 		dir, all := folder(s)

@@ -18,14 +18,14 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) {
-	// The projects of these tests lie outside of the workspace.
+	// The projects of these tests are outside of the workspace.
 	if err := os.Setenv("GOWORK", "off"); err != nil {
 		panic(err)
 	}
 	planetest.Main(m)
 }
 
-// newProject writes archives out as a module with the dependencies of this one.
+// newProject writes archives as a module with the dependencies of this one.
 func newProject(t *testing.T, archives ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func write(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-// edit replaces text in a file, which must be there.
+// edit replaces text in a file. The text must be there.
 func edit(t *testing.T, dir, name, old, replacement string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
@@ -86,7 +86,7 @@ func edit(t *testing.T, dir, name, old, replacement string) {
 	write(t, dir, name, bytes.ReplaceAll(data, []byte(old), []byte(replacement)))
 }
 
-// state is every file of a folder, with content and time of change.
+// state returns every file of a folder, with content and time of change.
 func state(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

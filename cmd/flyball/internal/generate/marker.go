@@ -20,16 +20,17 @@ import (
 type mark struct {
 	pkg   *loader.Package
 	at    Position // of the plus sign
-	text  string   // with the plus sign, and all of its arguments
+	text  string   // with the plus sign and all arguments
 	def   *markers.Definition
-	node  ast.Node // what it describes: a file (for its package), a type or a field
-	value any      // what controller-tools makes of it
+	node  ast.Node // the described node: a file (for its package), a type or a field
+	value any      // the value from controller-tools
 }
 
-// name is the marker without its arguments, as problems show it.
+// name returns the marker without its arguments, as problems show it.
 func (m *mark) name() string { return "+" + m.def.Name }
 
-// newRegistry knows all markers: those of the generators of controller-tools, and ours.
+// newRegistry returns a registry of all markers: those of controller-tools' generators, and
+// Flyball's own.
 func newRegistry() (*markers.Registry, error) {
 	r := &markers.Registry{}
 	for _, register := range []func(*markers.Registry) error{
@@ -45,14 +46,14 @@ func newRegistry() (*markers.Registry, error) {
 	return r, r.Define(conversionMarker, markers.DescribesType, conversion(""))
 }
 
-// others are prefixes of markers that other tools read.
+// others are prefixes of markers for other tools.
 var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "kubebuilder:ac", "flyball:scaffold"}
 
 var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
-// readMarkers finds and parses every marker, into p.marks those that are right. Markers that nobody knows, whose arguments are
-// wrong or that stand where they have no effect are problems: the generators pass over the first
-// and the last in silence.
+// readMarkers finds and parses every marker, and stores the valid ones in p.marks. It reports a
+// marker that is unknown, has wrong arguments or stands where it has no effect. The generators
+// ignore the first and the last silently.
 func (p *project) readMarkers() (Problems, error) {
 	registry, err := newRegistry()
 	if err != nil {
@@ -92,10 +93,10 @@ func targetOf(n ast.Node) markers.TargetType {
 	return markers.DescribesType
 }
 
-// place tells what each marker of a package describes, by the very code that the generators use:
-// it lets their collector run over comments that carry a number in place of their arguments,
-// with definitions that hand the number back. Which comment describes what depends on the name
-// alone. Markers that the collector passed over are unsure.
+// place returns the node that each marker of a package describes, with the generators' own code. It
+// runs their collector over comments whose arguments are replaced by a number, with definitions
+// that return the number. Only the name decides which comment describes which node. Markers that
+// the collector ignores are unsure.
 func (p *project) place(registry *markers.Registry, pkg *loader.Package) (found, unsure []*mark, err error) {
 	probes := &markers.Registry{}
 	for _, d := range registry.AllDefinitions() {
@@ -154,27 +155,27 @@ func (p *project) place(registry *markers.Registry, pkg *loader.Package) (found,
 // probe is the number of a marker.
 type probe int
 
-// ParseMarker is called by [markers.Definition.Parse] in place of its own parser.
+// ParseMarker is called by [markers.Definition.Parse] instead of its own parser.
 func (p *probe) ParseMarker(_, _, arguments string) error {
 	n, err := strconv.Atoi(arguments)
 	*p = probe(n)
 	return err
 }
 
-// markerText is the marker in a comment, from its plus sign.
+// markerText returns the marker in a comment, from its plus sign on.
 func markerText(c *ast.Comment) (string, bool) {
 	text, ok := strings.CutPrefix(c.Text, "//")
 	text = strings.TrimSpace(text)
 	return text, ok && len(text) > 1 && text[0] == '+'
 }
 
-// isExample reports whether a comment is set in, as code inside documentation is.
+// isExample reports whether a comment is indented, like code inside documentation.
 func isExample(comment string) bool {
 	return strings.HasPrefix(comment, "//\t") || strings.HasPrefix(comment, "//  ")
 }
 
-// complaint says why a marker has no effect, under the name that it would have; "" when that is
-// in order because it is not ours.
+// complaint returns the reason why a marker has no effect, and the name that it would have. The
+// reason is "" for markers of other tools.
 func complaint(registry *markers.Registry, text string) (marker, why string) {
 	name, _, _ := strings.Cut(text[1:], "=")
 	marker = "+" + name
@@ -204,8 +205,8 @@ func complaint(registry *markers.Registry, text string) (marker, why string) {
 	return marker, ""
 }
 
-// nearest is the known marker that is most like name and by how many letters they differ,
-// capitals aside; "" when none is near.
+// nearest returns the known marker most similar to name, and the number of differing letters
+// without regard to case. It returns "" if none is similar.
 func nearest(registry *markers.Registry, name string) (best string, edits int) {
 	forms := []string{name}
 	for s := name; strings.Contains(s, ":"); {
@@ -216,7 +217,7 @@ func nearest(registry *markers.Registry, name string) (best string, edits int) {
 	for _, d := range registry.AllDefinitions() {
 		for i, form := range forms {
 			if i > 0 && (d.AnonymousField() || d.Empty()) {
-				break // it takes no named arguments that could be the rest
+				break // it takes no named arguments that could follow
 			}
 			n := distance(strings.ToLower(form), strings.ToLower(d.Name))
 			if n < edits || n == edits && best != "" && d.Name < best {
@@ -227,7 +228,7 @@ func nearest(registry *markers.Registry, name string) (best string, edits int) {
 	return best, edits
 }
 
-// distance is the least number of letters to add, drop or change.
+// distance returns the smallest number of letters to add, drop or change.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

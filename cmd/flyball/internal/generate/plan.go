@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// A File is one that is to be written.
+// File is a file to be written.
 type File struct {
-	Path string // relative to the plan's root where it lies inside
+	Path string // relative to the plan's root if it is inside
 	Data []byte
 }
 
-// A Plan is what there is to do, so that the files are as the code says.
+// Plan lists the changes that make the files match the code.
 type Plan struct {
 	Root      string   // an absolute folder
-	Write     []File   // new, or with other content than on disk
-	Unchanged []string // right already
-	Remove    []string // made earlier by us for something that is gone
+	Write     []File   // new, or different from the file on disk
+	Unchanged []string // with the right content
+	Remove    []string // generated earlier, from a source that is gone
 	Warnings  []Problem
 }
 
 // UpToDate reports whether there is nothing to do.
 func (p *Plan) UpToDate() bool { return len(p.Write)+len(p.Remove) == 0 }
 
-// Paths are the files that are to be written or removed.
+// Paths returns the files to be written or removed.
 func (p *Plan) Paths() []string {
 	paths := slices.Clone(p.Remove)
 	for _, f := range p.Write {
@@ -38,7 +38,7 @@ func (p *Plan) Paths() []string {
 	return paths
 }
 
-// add takes up a file, by its absolute path.
+// add adds a file, by its absolute path.
 func (p *Plan) add(path string, data []byte) error {
 	rel := relative(p.Root, path)
 	old, err := os.ReadFile(path)
@@ -59,7 +59,7 @@ func (p *Plan) removeAll(paths []string) {
 	}
 }
 
-// removeOurs removes a YAML file if it was made here.
+// removeOurs removes a YAML file if it was generated.
 func (p *Plan) removeOurs(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (p *Plan) removeOurs(path string) error {
 	return nil
 }
 
-// removeStale removes all YAML files of a folder that were made here and are not kept.
+// removeStale removes all generated YAML files of a folder that are not in keep.
 func (p *Plan) removeStale(dir string, keep map[string][]byte) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (p *Plan) sort() {
 	slices.Sort(p.Remove)
 }
 
-// abs is the absolute form of a path of the plan.
+// abs returns the absolute form of a path of the plan.
 func (p *Plan) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -106,7 +106,7 @@ func (p *Plan) abs(path string) string {
 	return filepath.Join(p.Root, filepath.FromSlash(path))
 }
 
-// target is the file that a path of the plan leads to.
+// target returns the file that a path of the plan leads to.
 func (p *Plan) target(path string) string {
 	abs := p.abs(path)
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
@@ -115,14 +115,15 @@ func (p *Plan) target(path string) string {
 	return abs
 }
 
-// Apply writes and removes. All contents are on disk under other names before the first file
-// changes; each file is replaced as a whole, one behind a symbolic link where the link leads. On an error, what was not yet replaced stays as it
-// was, and no other file is left behind.
+// Apply writes and removes the files. All contents are on disk under temporary names before the
+// first file changes. Each file is replaced atomically; for a symbolic link its target is replaced.
+// After an error, the files that were not yet replaced are unchanged, and no temporary file is
+// left.
 func (p *Plan) Apply() (err error) {
 	temporary := make([]string, 0, len(p.Write))
 	defer func() {
 		for _, t := range temporary {
-			_ = os.Remove(t) // those that were renamed are no longer there
+			_ = os.Remove(t) // renamed files are no longer there
 		}
 	}()
 	for _, f := range p.Write {
@@ -145,7 +146,7 @@ func (p *Plan) Apply() (err error) {
 	return nil
 }
 
-// stage writes a new file beside path, with the permissions of the one that it will replace.
+// stage writes a new file beside path, with the permissions of the file that it will replace.
 func stage(path string, data []byte) (name string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err

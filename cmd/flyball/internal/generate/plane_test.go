@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// TestAccepted gives all that is generated to a real API server: it takes every object, and
-// serves the kinds.
+// TestAccepted applies all generated objects to a real API server. The server accepts every object,
+// and serves the kinds.
 func TestAccepted(t *testing.T) {
 	p := planetest.Shared(t)
 	c, err := client.New(p.RESTConfig(), client.Options{})
@@ -36,7 +36,7 @@ func TestAccepted(t *testing.T) {
 			}
 			var opts []client.WriteOption
 			if strings.HasPrefix(f.Path, "config/webhook") {
-				opts = append(opts, client.DryRun{}) // nobody serves them here
+				opts = append(opts, client.DryRun{}) // they have no server here
 			}
 			got, err := client.Create(t.Context(), c, &u, opts...)
 			if err != nil {

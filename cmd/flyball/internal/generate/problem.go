@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Position is a place in a file. The zero Position is no place in particular.
+// Position is a place in a file. The zero Position means no particular place.
 type Position struct {
-	File         string // relative to the project where it lies inside
+	File         string // relative to the project if it is inside
 	Line, Column int    // from 1; 0 when not known
 }
 
@@ -35,14 +35,14 @@ func (p Position) String() string {
 	return s
 }
 
-// A Problem is one thing that is wrong with a project.
+// Problem is one mistake in a project.
 type Problem struct {
 	Position
-	Marker  string // the marker at fault, with its plus sign; "" if it is not one
+	Marker  string // the wrong marker, with its plus sign; "" if the problem is not a marker
 	Message string
 }
 
-// String returns "file:line:column: +marker: why", without the parts that are not known.
+// String returns "file:line:column: +marker: why", without unknown parts.
 func (p Problem) String() string {
 	parts := make([]string, 0, 3)
 	for _, s := range []string{p.Position.String(), p.Marker, p.Message} {
@@ -53,8 +53,7 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Problems are all that is wrong with a project, in the order of files and lines. Nothing was
-// generated.
+// Problems are all mistakes in a project, sorted by file and line. Nothing was generated.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -65,7 +64,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns nil when there is none; otherwise the problems, sorted and each once.
+// err returns nil if there is none, and otherwise the problems, sorted and without duplicates.
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -77,7 +76,7 @@ func (p Problems) err() error {
 	return slices.Compact(p)
 }
 
-// position is where pos lies.
+// position returns the place of pos.
 func (p *project) position(pos token.Pos) Position {
 	at := p.fset.Position(pos)
 	return Position{File: p.rel(at.Filename), Line: at.Line, Column: at.Column}
@@ -93,7 +92,7 @@ func relative(dir, file string) string {
 	return file
 }
 
-// parsePosition reads "file:line:col", of which all but the file may be missing.
+// parsePosition parses "file:line:col". All parts except the file are optional.
 func (p *project) parsePosition(s string) Position {
 	if s == "" || s == "-" || strings.HasSuffix(s, ":-") {
 		return Position{}
@@ -117,12 +116,12 @@ func (p *project) parsePosition(s string) Position {
 	return at
 }
 
-// packageErrors are the errors of the packages and of all that they import, except those that
-// skip names.
+// packageErrors returns the errors of the packages and of all their imports, except errors of the
+// kinds in skip.
 func (p *project) packageErrors(pkgs []*packages.Package, skip ...packages.ErrorKind) Problems {
 	var out Problems
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		// What the go command says of code that was parsed and checked here says nothing more.
+		// The go command's errors repeat those of code that was parsed and checked here.
 		checked := slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool {
 			return e.Kind == packages.TypeError || e.Kind == packages.ParseError
 		})
@@ -140,7 +139,7 @@ func (p *project) packageErrors(pkgs []*packages.Package, skip ...packages.Error
 	return out
 }
 
-// output reads what the go command printed about a package, where lines may have positions.
+// output parses the go command's output about a package. Lines may have positions.
 func (p *project) output(pkg, text string) (out Problems) {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.TrimSpace(line)
@@ -157,13 +156,13 @@ func (p *project) output(pkg, text string) (out Problems) {
 	return out
 }
 
-// reason is what is wrong with the arguments of a marker, without the positions inside it that
-// its parser tells.
+// reason returns the error about the arguments of a marker, without the positions inside it that
+// its parser adds.
 func reason(err error) string {
 	list := reasons(err)
-	slices.Sort(list) // those that are missing come in any order
+	slices.Sort(list) // missing arguments come in random order
 	if len(list) > 1 {
-		// The parser stops at the first argument that it does not know.
+		// The parser stops at the first unknown argument.
 		list = slices.DeleteFunc(list, func(s string) bool { return strings.HasPrefix(s, "extra arguments provided") })
 	}
 	return strings.Join(list, "; ")
@@ -188,7 +187,7 @@ func reasons(err error) []string {
 	return []string{err.Error()}
 }
 
-// problemf makes a problem at a place.
+// problemf returns a problem at a place.
 func problemf(at Position, marker, format string, args ...any) Problem {
 	return Problem{Position: at, Marker: marker, Message: fmt.Sprintf(format, args...)}
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestProblems runs projects that are wrong. Every problem is told, and no file is touched.
+// TestProblems runs wrong projects. Every problem is reported, and no file is touched.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "problems", "*.txtar"))

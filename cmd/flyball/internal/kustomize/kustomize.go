@@ -1,4 +1,4 @@
-// Package kustomize renders kustomizations to objects, as "kubectl kustomize" would.
+// Package kustomize renders kustomizations to objects, like "kubectl kustomize".
 package kustomize
 
 import (
@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Build renders the kustomization in dir. Files outside dir are read where it names them. Nothing
-// is fetched from anywhere, and no plugin runs that is not part of kustomize: what would need that
-// is a *NotLocalError. The objects come in the order in which they can be
-// applied: namespaces and CRDs first, webhook configurations last.
+// Build renders the kustomization in dir. It reads files outside dir if the kustomization names
+// them. It fetches nothing, and runs no plugin that is not part of kustomize: a kustomization that
+// needs that is a *NotLocalError. The objects are in an order in which they can be applied:
+// namespaces and CRDs first, webhook configurations last.
 func Build(dir string) ([]*unstructured.Unstructured, error) {
 	o := krusty.MakeDefaultOptions()
 	o.Reorder = krusty.ReorderOptionLegacy
@@ -33,7 +33,7 @@ func Build(dir string) ([]*unstructured.Unstructured, error) {
 	}
 	out := make([]*unstructured.Unstructured, 0, m.Size())
 	for _, r := range m.Resources() {
-		// Through JSON, for numbers as unstructured objects have them.
+		// The detour over JSON gives numbers the types of unstructured objects.
 		text, err := r.MarshalJSON()
 		o := &unstructured.Unstructured{}
 		if err == nil {

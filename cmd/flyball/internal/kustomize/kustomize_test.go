@@ -20,7 +20,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// Objects can be copied, and so have numbers as the API machinery wants them.
+// The objects can be copied, so their numbers have the types of the API machinery.
 func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

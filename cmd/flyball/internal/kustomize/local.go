@@ -20,7 +20,7 @@ import (
 type NotLocalError struct {
 	// File is the kustomization, or the configuration of a generator or transformer.
 	File string
-	// Field of it, and what it names.
+	// Field is the field in the file, and Name its value.
 	Field, Name string
 	// Reason says what is wrong with the name, and what to do.
 	Reason string
@@ -38,15 +38,15 @@ const (
 	maxName = 80
 )
 
-// local is a file system in which no kustomization names anything that is elsewhere. It looks at
-// each file as it is read, and so before kustomize can follow what stands in it. Kustomize drops
-// errors of reading a kustomization, so the first one is kept.
+// local is a file system that rejects kustomizations with remote references. It checks each file as
+// it is read, before kustomize can follow its contents. Kustomize drops errors of reading a
+// kustomization, so local stores the first one.
 type local struct {
 	filesys.FileSystem
 	err error
 }
 
-// ReadFile refuses a file that names what is not local.
+// ReadFile rejects a file with a remote reference.
 func (l *local) ReadFile(file string) ([]byte, error) {
 	data, err := l.FileSystem.ReadFile(file)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *local) ReadFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// kustomization looks at every field that kustomize loads something by.
+// kustomization checks every field by which kustomize loads something.
 func (l *local) kustomization(file string, data []byte) error {
 	k := &types.Kustomization{}
 	if err := k.Unmarshal(data); err != nil {
@@ -95,7 +95,7 @@ func (l *local) kustomization(file string, data []byte) error {
 				c.fail(plugins(file, []byte(entry)))
 				continue
 			}
-			// What a kustomization makes of configurations could not be looked at.
+			// The configurations in a kustomization's output could not be checked.
 			c.root(l, x.field, entry)
 			if l.IsDir(l.at(file, entry)) {
 				c.refuse(x.field, entry, folder)
@@ -131,7 +131,7 @@ func (l *local) kustomization(file string, data []byte) error {
 	return c.err
 }
 
-// at is where a kustomization finds what it names.
+// at returns the path of a name in a kustomization.
 func (l *local) at(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -139,11 +139,11 @@ func (l *local) at(file, name string) string {
 	return filepath.Join(filepath.Dir(file), name)
 }
 
-// check is what was found in one file: the first thing to refuse.
+// check checks one file. It stores the first problem.
 type check struct {
 	file string
 	err  error
-	seen map[*yaml.Node]bool // by walk
+	seen map[*yaml.Node]bool // visited by walk
 }
 
 func (c *check) fail(err error) {
@@ -159,8 +159,8 @@ func (c *check) refuse(field, name, reason string) {
 	c.fail(&NotLocalError{File: c.file, Field: field, Name: name, Reason: reason})
 }
 
-// root is a file, or a folder with a kustomization: kustomize would clone it if it looks like a
-// repository, whether it is there or not.
+// root checks a file, or a folder with a kustomization. kustomize clones a name that looks like a
+// repository, whether the folder exists or not.
 func (c *check) root(l *local, field, name string) {
 	switch {
 	case isURL(name) || isRepository(name):
@@ -170,7 +170,7 @@ func (c *check) root(l *local, field, name string) {
 	}
 }
 
-// files are named by fields that are about files only. Empty names are none.
+// files checks fields that only name files. Empty names are ignored.
 func (c *check) files(field string, names ...string) {
 	for _, name := range names {
 		if isURL(name) {
@@ -179,7 +179,7 @@ func (c *check) files(field string, names ...string) {
 	}
 }
 
-// sources are the files of a generator of ConfigMaps or Secrets: FILE, or KEY=FILE.
+// sources checks the files of a generator of ConfigMaps or Secrets: FILE, or KEY=FILE.
 func (c *check) sources(field string, s types.KvPairSources) {
 	c.files(field, s.EnvSource)
 	c.files(field, s.EnvSources...)
@@ -196,19 +196,19 @@ func isURL(name string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// repository is all that kustomize may take for a Git repository, and a bit more.
+// repository matches every name that kustomize may take for a Git repository, and a few more.
 var repository = regexp.MustCompile(`(?i)^(git::|[a-z][a-z0-9+.-]*://|[a-z][a-z0-9-]*@.*[:/]|github\.com[:/])`)
 
 func isRepository(name string) bool { return repository.MatchString(name) }
 
-// isMapping reports whether an entry is a configuration itself and not the name of one.
+// isMapping reports whether an entry is a configuration itself and not its name.
 func isMapping(entry string) bool {
 	var n yaml.Node
 	return yaml.Unmarshal([]byte(entry), &n) == nil && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode
 }
 
-// plugins looks at the configurations of kustomize's own generators and transformers in a file,
-// which may be one of anything. What cannot be parsed is left to kustomize, which cannot use it.
+// plugins checks the configurations of kustomize's own generators and transformers in a file of any
+// kind. It ignores text that does not parse, since kustomize cannot use it either.
 func plugins(file string, data []byte) error {
 	if !bytes.Contains(data, []byte(konfig.BuiltinPluginApiVersion)) {
 		return nil
@@ -224,15 +224,15 @@ func plugins(file string, data []byte) error {
 	}
 }
 
-// loading are the fields of such configurations that files are loaded by, and free those that users
-// put anything into.
+// loading are the fields of such configurations that name files. free are fields whose contents the
+// user defines.
 var (
 	loading = []string{"path", "paths", "files", "env", "envs", "targetFilePath", "valuesFile", "additionalValuesFiles"}
 	free    = []string{"metadata", "labels", "annotations", "literals"}
 )
 
-// walk looks for configurations in a node, which may be a list of them, or is part of one of this
-// kind. It visits every node once, however many aliases of it there are.
+// walk finds configurations in a node. The node may be a list of them, or a part of one of this
+// kind. It visits every node once, however many aliases the node has.
 func (c *check) walk(n *yaml.Node, kind string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -265,7 +265,7 @@ func (c *check) walk(n *yaml.Node, kind string) {
 	}
 }
 
-// value is the text of a field.
+// value returns the text of a field.
 func value(mapping *yaml.Node, key string) string {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if v := names(mapping.Content[i+1]); mapping.Content[i].Value == key && len(v) > 0 {
@@ -275,7 +275,7 @@ func value(mapping *yaml.Node, key string) string {
 	return ""
 }
 
-// names are the text of a field, or those of a list.
+// names returns the text of a field, or the texts of a list.
 func names(n *yaml.Node) (out []string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

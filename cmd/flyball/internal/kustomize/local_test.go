@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// elsewhere counts what is fetched: requests to a server, and runs of git and helm.
+// elsewhere counts remote accesses: requests to a server, and runs of git and helm.
 type elsewhere struct {
 	url     string
 	fetched atomic.Int32
@@ -116,7 +116,7 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 }
 
-// What only looks as if it were elsewhere is used.
+// A local name that only looks remote is used.
 func TestLocalIsUsed(t *testing.T) {
 	dir, e := t.TempDir(), newElsewhere(t)
 	write(t, dir, map[string]string{

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// NotEmptyError says that a project cannot be made in a folder, since something is there.
+// NotEmptyError says that a folder for a new project is not empty.
 type NotEmptyError struct {
 	Dir string
-	// Entries are some of what is there.
+	// Entries are some of the folder's entries.
 	Entries []string
 }
 
@@ -20,7 +20,7 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it has %s; a project is made in an empty folder", e.Dir, strings.Join(e.Entries, ", "))
 }
 
-// empty checks that there is nothing in dir but hidden files. It need not be there.
+// empty checks that dir has only hidden files. dir need not exist.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -46,20 +46,20 @@ func empty(dir string) error {
 	return nil
 }
 
-// NewAPI says which API is made.
+// NewAPI configures a new API.
 type NewAPI struct {
 	Group, Version, Kind string
-	// Plural is the name of the resource. Empty: that of the kind's other versions, or else the
-	// English plural of the kind.
+	// Plural is the name of the resource. Empty means the plural of the kind's other versions, or
+	// else the English plural.
 	Plural string
-	// Namespaced says whether objects live in namespaces. Nil: as those of the kind's other
-	// versions, or else they do.
+	// Namespaced says whether objects live in namespaces. Nil means the same as for the kind's
+	// other versions, or else true.
 	Namespaced *bool
-	// Resource says whether the type is made, Controller whether the controller is.
+	// Resource says whether to make the type, and Controller whether to make the controller.
 	Resource, Controller bool
 }
 
-// ErrNothing says that a command was told to make nothing.
+// ErrNothing says that the flags of a command exclude everything.
 var ErrNothing = errors.New("nothing is to be made: neither --resource nor --controller")
 
 // NoAPIError says that the project does not have an API.
@@ -69,7 +69,7 @@ func (e *NoAPIError) Error() string {
 	return fmt.Sprintf("the project has no %s in %s/%s: \"flyball create api\" makes one", e.Kind, e.Group, e.Version)
 }
 
-// NoKindError says that the project does not have a kind that it is to control.
+// NoKindError says that the project does not have the kind to be controlled.
 type NoKindError struct{ Group, Kind string }
 
 func (e *NoKindError) Error() string {
@@ -83,7 +83,7 @@ func (e *APIExistsError) Error() string {
 	return fmt.Sprintf("the project has %s of %s in %s/%s already", e.What, e.Kind, e.Group, e.Version)
 }
 
-// Check says what is wrong with the names, whatever the project is.
+// Check rejects invalid names, independently of the project.
 func (n *NewAPI) Check() error {
 	if !n.Resource && !n.Controller {
 		return ErrNothing
@@ -95,7 +95,7 @@ func (n *NewAPI) Check() error {
 	return err
 }
 
-// CreateAPI adds a kind to the project, or a version to a kind, or a controller.
+// CreateAPI adds a kind to the project, a version to a kind, or a controller.
 func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	return s.finish(ctx)
 }
 
-// complete sets what was left open, for a kind that may be there already.
+// complete fills in the defaults, for a kind that may exist.
 func (n *NewAPI) complete(a *API) {
 	if a == nil {
 		a = &API{Plural: pluralOf(n.Kind), Namespaced: true}
@@ -172,7 +172,7 @@ func (s *step) newKind(p *Project, a *API) error {
 
 func typesFile(a *API, version string) string { return apiFile(a, version, "types.go") }
 
-// apiFile names a file of a kind in one version.
+// apiFile returns the file name of a kind in one version.
 func apiFile(a *API, version, suffix string) string {
 	return path.Join("api", a.Group, version, strings.ToLower(a.Kind)+"_"+suffix)
 }

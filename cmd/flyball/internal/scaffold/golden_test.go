@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// unbuilt are options with which nothing is generated, tidied or built.
+// unbuilt returns options without generating, tidying and building.
 func unbuilt(dir string) Options {
 	return Options{
 		Dir:      dir,
@@ -62,7 +62,7 @@ func contents(a *txtar.Archive) map[string]string {
 	return out
 }
 
-// TestGolden makes a project step by step; what each step writes is in testdata.
+// TestGolden makes a project step by step. testdata has the output of each step.
 func TestGolden(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
 	o := unbuilt(dir)
@@ -94,7 +94,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What the user took over, by removing the first line, stays as it is, and he is told.
+// A user takes over a file by removing its first line. The file then stays unchanged, and a note
+// says so.
 func TestTakenOver(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
 	o := unbuilt(dir)
@@ -117,7 +118,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// A step that fails at its very end leaves everything as it was.
+// A step that fails at its very end leaves everything unchanged.
 func TestFailureLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
 	good := unbuilt(dir)
@@ -151,7 +152,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
-// Somebody edits a file while a step is being made: he wins, and nothing else is written either.
+// A file that the user edits during a step is kept, and the step writes no other file either.
 func TestEditedMeanwhile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
 	o := unbuilt(dir)

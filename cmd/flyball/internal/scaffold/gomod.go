@@ -11,8 +11,8 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// absolute has the go.mod of the copy name replaced modules by absolute paths: relative ones are
-// right in the project only.
+// absolute makes the paths of replaced modules in the copy's go.mod absolute: relative ones are
+// valid in the project only.
 func (s *stage) absolute() error {
 	file := filepath.Join(s.dir, "go.mod")
 	data, err := os.ReadFile(file)
@@ -26,8 +26,8 @@ func (s *stage) absolute() error {
 	return os.WriteFile(file, data, 0o666)
 }
 
-// relative puts back in the files of the copy what absolute changed. A go.mod that says the same as
-// before is the same.
+// relative reverts the changes of absolute in the files of the copy. A go.mod with the same meaning
+// as before gets its old text.
 func (s *stage) relative(files map[string][]byte) {
 	if data, ok := files["go.mod"]; ok {
 		data = relativeReplaces(data, s.local)
@@ -38,9 +38,9 @@ func (s *stage) relative(files map[string][]byte) {
 	}
 }
 
-// absoluteReplaces returns a go.mod in which relative paths of replaced modules, as seen from dir,
-// are absolute, and the paths that it changed, by the modules. What does not parse stays as it is, for
-// the go command to say what is wrong.
+// absoluteReplaces returns a go.mod with absolute paths of replaced modules; relative ones are
+// relative to dir. It also returns the changed paths by module. A go.mod that does not parse is
+// returned unchanged, for the go command to report.
 func absoluteReplaces(data []byte, dir string) ([]byte, map[module.Version]string) {
 	changed := map[module.Version]string{}
 	mod, err := modfile.Parse("go.mod", data, nil)
@@ -63,7 +63,7 @@ func absoluteReplaces(data []byte, dir string) ([]byte, map[module.Version]strin
 	return formatted(mod, data), changed
 }
 
-// relativeReplaces undoes absoluteReplaces, and formats the file.
+// relativeReplaces reverts absoluteReplaces, and formats the file.
 func relativeReplaces(data []byte, changed map[module.Version]string) []byte {
 	mod, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func relativeReplaces(data []byte, changed map[module.Version]string) []byte {
 	return formatted(mod, data)
 }
 
-// formatted is the text of a go.mod, or else as it was before.
+// formatted returns the text of a go.mod, or before if it cannot be formatted.
 func formatted(mod *modfile.File, before []byte) []byte {
 	data, err := mod.Format()
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 // links are the symbolic links of a project, by their names with slashes.
 type links map[string]link
 
-// link is where one leads, when all links on the way are followed.
+// link is the target of a symbolic link, after all links on the way.
 type link struct {
-	to     string // with slashes and relative if inside, an absolute path if not, "" if nothing is there
-	inside bool   // it leads to a file or folder of the project that is copied
+	to     string // with slashes and relative if inside, absolute if not, "" if nothing is there
+	inside bool   // the target is a file or folder of the project that is copied
 }
 
-// LinkError says that a file that a step makes or changes lies behind a link that leads out of the
-// project. Nothing was written.
+// LinkError says that a file of a step is behind a link that leads out of the project. Nothing was
+// written.
 type LinkError struct {
-	// File in the project, and the link on the way to it.
+	// File is the file in the project, and Link the link on the way to it.
 	File, Link string
-	// To is where the link leads: empty if nothing is there.
+	// To is the target of the link. It is empty if nothing is there.
 	To string
 }
 
@@ -35,8 +35,8 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("%s: %s is a link that leads out of the project, to %s: only files of the project are written; put a folder or a file in place of the link", e.File, e.Link, to)
 }
 
-// Inside checks that no link leads from the folder of a project to one of these files elsewhere. They
-// are named by paths that are absolute or relative to dir, and need not be there. The error is a
+// Inside checks that no link leads from the folder of a project to one of these files elsewhere.
+// The names are absolute or relative to dir, and the files need not exist. The error is a
 // *LinkError.
 func Inside(dir string, files ...string) error {
 	root, err := filepath.EvalSymlinks(dir)
@@ -54,7 +54,7 @@ func Inside(dir string, files ...string) error {
 		real, err := filepath.EvalSymlinks(at)
 		for errors.Is(err, fs.ErrNotExist) {
 			if _, err := os.Lstat(at); err == nil {
-				return &LinkError{File: file, Link: at} // which leads nowhere
+				return &LinkError{File: file, Link: at} // a link without a target
 			}
 			at = filepath.Dir(at)
 			real, err = filepath.EvalSymlinks(at)
@@ -81,7 +81,7 @@ func readLink(dir, name string, known func(string) bool) link {
 	return link{to: real}
 }
 
-// real is the name of a file without links in it. The error is a *LinkError.
+// real returns the name of a file without links in it. The error is a *LinkError.
 func (l links) real(name string) (string, error) {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -93,7 +93,7 @@ func (l links) real(name string) (string, error) {
 		if !to.inside {
 			return "", &LinkError{File: name, Link: at, To: to.to}
 		}
-		// The target has no links in it, but what follows may be one.
+		// The target has no links in it, but the rest of the name may have one.
 		rest := parts[i+1:]
 		if len(rest) == 0 {
 			return to.to, nil
@@ -106,8 +106,8 @@ func (l links) real(name string) (string, error) {
 	return name, nil
 }
 
-// copy makes the links in a copy of the project. Those to what is not copied lead to the original,
-// so that it can be read.
+// copy makes the links in a copy of the project. Links to files that are not copied lead to the
+// originals, so that they can be read.
 func (l links) copy(dir string) error {
 	for name, to := range l {
 		if to.to == "" {
@@ -116,7 +116,7 @@ func (l links) copy(dir string) error {
 		file, target := filepath.Join(dir, filepath.FromSlash(name)), to.to
 		if to.inside {
 			target = filepath.Join(dir, filepath.FromSlash(to.to))
-			if _, err := os.Stat(target); err != nil { // files are there already: it is an empty folder
+			if _, err := os.Stat(target); err != nil { // files are copied already, so a missing target is an empty folder
 				if err := os.MkdirAll(target, 0o777); err != nil {
 					return err
 				}

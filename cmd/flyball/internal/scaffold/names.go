@@ -18,7 +18,7 @@ var (
 	majorVersion   = regexp.MustCompile(`^v[0-9]+$`)
 )
 
-// nameLimit leaves room for what Kubernetes objects have after the project's name.
+// nameLimit leaves room for the suffixes that Kubernetes objects add to the project's name.
 const nameLimit = 40
 
 func checkName(name string) error {
@@ -67,8 +67,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// reservedKinds are names that the generated API packages have already, or that the meta API puts
-// into every group.
+// reservedKinds are names that the generated API packages use, or that the meta API puts into every
+// group.
 var reservedKinds = map[string]bool{
 	"GroupVersion": true, "AddToScheme": true,
 	"WatchEvent": true, "Status": true, "APIVersions": true, "APIGroup": true, "APIResourceList": true,
@@ -96,11 +96,11 @@ func checkPlural(plural string) error {
 	return nil
 }
 
-// pluralOf is the plural that a kind has unless another is given.
+// pluralOf returns the default plural of a kind.
 func pluralOf(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
 
-// nameOf is the name that a project has unless another is given: the last word of its module path
-// that is no version.
+// nameOf returns the default name of a project: the last part of its module path that is not a
+// version.
 func nameOf(mod string) string {
 	base := path.Base(mod)
 	if majorVersion.MatchString(base) && path.Dir(mod) != "." {
@@ -115,5 +115,5 @@ func nameOf(mod string) string {
 	return strings.Trim(name, "-")
 }
 
-// alias is a group as part of a Go name.
+// alias returns a group as part of a Go name.
 func alias(group string) string { return strings.ReplaceAll(group, "-", "") }

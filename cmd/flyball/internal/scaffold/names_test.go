@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// The second kind of a name has its group before it in Go; the first keeps what it has.
+// The second kind with a name gets its group as a prefix in Go. The first keeps its name.
 func TestControllerNames(t *testing.T) {
 	p := &Project{APIs: []API{{Group: "shop", Kind: "Order"}, {Group: "back-office", Kind: "Order"}, {Group: "x", Kind: "Item"}}}
 	var got []string

@@ -14,35 +14,35 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ProjectFile is the file at the root of a project that says what it consists of.
+// ProjectFile is the name of the file at the root of a project that lists its parts.
 const ProjectFile = "PROJECT"
 
 // projectVersion is the version of that file's format.
 const projectVersion = 1
 
-// Project is what a project consists of, as its file PROJECT says.
+// Project is the content of a project, as its file PROJECT says.
 type Project struct {
 	Version int `yaml:"version"`
-	// Name of the program, and the prefix of all that it makes in a cluster.
+	// Name is the name of the program, and the prefix of all its objects in a cluster.
 	Name string `yaml:"name"`
-	// Domain that every API group ends with.
+	// Domain is the suffix of every API group.
 	Domain string `yaml:"domain"`
-	// Module path of the Go module.
+	// Module is the path of the Go module.
 	Module string `yaml:"module"`
-	// APIs in the order in which they were made.
+	// APIs are in the order of their creation.
 	APIs []API `yaml:"apis,omitempty"`
 }
 
-// API is one kind, in all its versions.
+// API is one kind with all its versions.
 type API struct {
-	// Group without the domain.
+	// Group is the group without the domain.
 	Group      string `yaml:"group"`
 	Kind       string `yaml:"kind"`
 	Plural     string `yaml:"plural"`
 	Namespaced bool   `yaml:"namespaced"`
-	// Controller says whether the project has one for the kind.
+	// Controller says whether the project has a controller for the kind.
 	Controller bool `yaml:"controller,omitempty"`
-	// Hub is the version that is stored, and that the others are converted through.
+	// Hub is the stored version. The others convert through it.
 	Hub string `yaml:"hub"`
 	// Conversion says whether a webhook converts between the versions.
 	Conversion bool      `yaml:"conversion,omitempty"`
@@ -56,15 +56,15 @@ type Version struct {
 	Validation bool   `yaml:"validation,omitempty"`
 }
 
-// NoProjectError says that a command that works on a project was given none.
+// NoProjectError says that a folder is not in a project.
 type NoProjectError struct{ Dir string }
 
 func (e *NoProjectError) Error() string {
 	return fmt.Sprintf("%s: no project here (there is no file %s, nor in a folder above): \"flyball init\" makes one", e.Dir, ProjectFile)
 }
 
-// Find returns the folder of the project that dir is in, which may be dir. The error is a
-// *NoProjectError, or says what cannot be read.
+// Find returns the folder of the project that contains dir, which may be dir. The error is a
+// *NoProjectError, or the reason why a file cannot be read.
 func Find(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,8 +85,8 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Load reads the project in dir. The error is a *NoProjectError, or names the file, the line, and
-// what is wrong there.
+// Load reads the project in dir. The error is a *NoProjectError, or names the file, the line and
+// the mistake.
 func Load(dir string) (*Project, error) {
 	file := filepath.Join(dir, ProjectFile)
 	data, err := os.ReadFile(file)
@@ -103,7 +103,7 @@ func Load(dir string) (*Project, error) {
 	return p, nil
 }
 
-// lineError is what is wrong with a line of the project file.
+// lineError is a mistake in a line of the project file.
 type lineError struct {
 	line int
 	err  error
@@ -112,7 +112,8 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
 func (e *lineError) Unwrap() error { return e.err }
 
-// parse reads a project file, which must be as flyball writes it in all but order and comments.
+// parse parses a project file. The file must be as flyball writes it, except for order and
+// comments.
 func parse(data []byte) (*Project, error) {
 	p := &Project{}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -147,7 +148,7 @@ func parse(data []byte) (*Project, error) {
 	return p, nil
 }
 
-// checkAPI says what is wrong with an API that is to follow those of the project.
+// checkAPI returns the error of an API that is to follow those of the project.
 func (p *Project) checkAPI(a *API) error {
 	if err := errors.Join(checkGroup(a.Group, p.Domain), checkKind(a.Kind), checkPlural(a.Plural)); err != nil {
 		return err
@@ -187,12 +188,12 @@ func (p *Project) checkAPI(a *API) error {
 	return nil
 }
 
-// identifiers are the Go names that a kind takes in its API package.
+// identifiers returns the Go names that a kind uses in its API package.
 func identifiers(kind string) []string {
 	return []string{kind, kind + "List", kind + "Spec", kind + "Status", kind + "Webhook", "Add" + kind + "Webhooks", "Add" + kind + "Conversion"}
 }
 
-// value returns the value of a key of a mapping: an empty node if there is none.
+// value returns the value of a key of a mapping, or an empty node.
 func value(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
@@ -204,7 +205,7 @@ func value(mapping *yaml.Node, key string) *yaml.Node {
 
 func lineOf(mapping *yaml.Node, key string) int { return value(mapping, key).Line }
 
-// encode is the text of the project file.
+// encode returns the text of the project file.
 func (p *Project) encode() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("# What this project consists of. Written by flyball, which reads it at every step.\n")
@@ -216,7 +217,7 @@ func (p *Project) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// find returns the API of this group and kind, nil if there is none.
+// find returns the API with this group and kind, or nil.
 func (p *Project) find(group, kind string) *API {
 	for i := range p.APIs {
 		if a := &p.APIs[i]; a.Group == group && a.Kind == kind {
@@ -226,7 +227,7 @@ func (p *Project) find(group, kind string) *API {
 	return nil
 }
 
-// clone returns a copy that can be changed without changing p.
+// clone returns a deep copy.
 func (p *Project) clone() *Project {
 	c := *p
 	c.APIs = slices.Clone(p.APIs)
@@ -236,7 +237,7 @@ func (p *Project) clone() *Project {
 	return &c
 }
 
-// find returns this version, nil if there is none.
+// find returns this version, or nil.
 func (a *API) find(version string) *Version {
 	for i := range a.Versions {
 		if a.Versions[i].Name == version {
@@ -246,8 +247,8 @@ func (a *API) find(version string) *Version {
 	return nil
 }
 
-// ControllerName names the controller of a kind in Go: the kind, with the group before it where
-// an earlier API has a controller of that name.
+// ControllerName returns the Go name of a kind's controller: the kind, prefixed by the group if an
+// earlier API has a controller with that name.
 func (p *Project) ControllerName(a *API) string {
 	for i := range p.APIs {
 		b := &p.APIs[i]
@@ -266,11 +267,11 @@ func (p *Project) ControllerName(a *API) string {
 // Package is one API package of the project.
 type Package struct {
 	Group, Version string
-	// Kinds of the package, in the order of the project.
+	// Kinds are the kinds of the package, in the order of the project.
 	Kinds []string
 }
 
-// Packages are the API packages, in the order in which they were made.
+// Packages returns the API packages in the order of their creation.
 func (p *Project) Packages() []Package {
 	var out []Package
 	for _, a := range p.APIs {

@@ -12,14 +12,14 @@ import (
 
 const flyballModule = "github.com/flyball-io/flyball"
 
-// source is the checkout of Flyball that a project is made from, and points at while no version of
-// Flyball is published.
+// source is the checkout of Flyball that a project is made from. The project refers to it while no
+// version of Flyball is published.
 type source struct {
 	dir string
 	mod *modfile.File
 }
 
-// findSource takes the checkout in dir. An empty dir means the one that this program was compiled
+// findSource uses the checkout in dir. An empty dir means the one that this program was compiled
 // from.
 func findSource(dir string) (*source, error) {
 	given := dir != ""
@@ -47,8 +47,8 @@ func findSource(dir string) (*source, error) {
 	return nil, fmt.Errorf("the checkout of %s that this program was built from is not at %s any more: name one by --flyball-dir", flyballModule, dir)
 }
 
-// goMod is the go.mod of a new project in dir: Flyball from the checkout, and the versions of
-// Kubernetes libraries that it has.
+// goMod returns the go.mod of a new project in dir: Flyball from the checkout, with its versions of
+// the Kubernetes libraries.
 func (s *source) goMod(module, dir string) ([]byte, error) {
 	mod := &modfile.File{}
 	if err := mod.AddModuleStmt(module); err != nil {
@@ -76,8 +76,8 @@ func (s *source) goMod(module, dir string) ([]byte, error) {
 	return mod.Format()
 }
 
-// from is the checkout as a project in dir names it: by a relative path if it lies within the
-// checkout, by an absolute one elsewhere.
+// from returns the path of the checkout for a project in dir: relative if dir is within the
+// checkout, absolute elsewhere.
 func (s *source) from(dir string) string {
 	rel, err := filepath.Rel(s.dir, dir)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {

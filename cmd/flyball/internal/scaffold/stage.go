@@ -14,21 +14,22 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// stage is a copy of a project in the folder for temporary files, in which a step is made as a whole
-// before anything of it is put into the project: a step that fails leaves no trace. The folder that
-// the project is in is neither read nor written, and the project may be a mount, or have mounts in it.
+// stage is a copy of a project in the folder for temporary files. A step works on the copy, and the
+// project changes only after the whole step has succeeded: a step that fails leaves no trace. The
+// parent folder of the project is neither read nor written. The project may be a mount, or contain
+// mounts.
 type stage struct {
 	dir     string // of the copy
-	project string // where it goes, without links
+	project string // the destination, without links
 	made    []string
 	before  map[string][]byte
 	links   links
 	local   map[module.Version]string // relative paths of replaced modules, as the project has them
 }
 
-// newStage copies the project, except what is hidden or built. A folder that is not there is made,
-// so that one that cannot be written is found out before the work. Drop removes it again, unless
-// something was put into it.
+// newStage copies the project, except hidden and built files. It creates a missing folder, so that
+// a folder that cannot be written is detected before the work. drop removes the folder again if it
+// is still empty.
 func newStage(project string) (_ *stage, err error) {
 	s := &stage{}
 	if project, err = filepath.Abs(project); err != nil {
@@ -45,7 +46,7 @@ func newStage(project string) (_ *stage, err error) {
 	}
 	if err == nil {
 		if s.dir, err = os.MkdirTemp("", "flyball-project-"); err == nil {
-			// The go command names folders without links.
+			// The go command prints folders without links.
 			s.dir, err = filepath.EvalSymlinks(s.dir)
 		}
 	}
@@ -59,7 +60,7 @@ func newStage(project string) (_ *stage, err error) {
 	return s, nil
 }
 
-// writable tries whether files can be made in a folder.
+// writable reports whether files can be made in a folder.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".flyball-*")
 	if err != nil {
@@ -68,7 +69,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// copy fills the copy: with the files, and with links to what is beside the project.
+// copy fills the copy with the files, and with links to the files beside the project.
 func (s *stage) copy() error {
 	for name, data := range s.before {
 		if err := s.write(name, data); err != nil {
@@ -78,7 +79,7 @@ func (s *stage) copy() error {
 	return s.links.copy(s.dir)
 }
 
-// drop removes the copy. It is to be called in any case.
+// drop removes the copy. It must be called in any case.
 func (s *stage) drop() {
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
@@ -98,8 +99,8 @@ func (s *stage) had(name string) (data []byte, ok bool) {
 	return data, ok
 }
 
-// write puts a file into the copy. The name has slashes and is relative. The error is a *LinkError
-// if it leads out of the project.
+// write writes a file into the copy. The name has slashes and is relative. The error is a
+// *LinkError if it leads out of the project.
 func (s *stage) write(name string, data []byte) error {
 	real, err := s.links.real(name)
 	if err != nil {
@@ -112,8 +113,8 @@ func (s *stage) write(name string, data []byte) error {
 	return os.WriteFile(file, data, 0o666)
 }
 
-// commit puts what changed into the project and returns the names of the files, sorted. Where that
-// fails halfway, what it did is undone.
+// commit copies the changed files to the project and returns their names, sorted. If that fails
+// halfway, it reverts its changes.
 func (s *stage) commit() (changed []string, err error) {
 	after, _, err := readTree(s.dir)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *stage) commit() (changed []string, err error) {
 	return changed, nil
 }
 
-// unchanged checks that nobody has touched meanwhile what is to be replaced.
+// unchanged checks that the files to be replaced have not changed meanwhile.
 func (s *stage) unchanged(names []string) error {
 	for _, name := range names {
 		now, err := os.ReadFile(filepath.Join(s.project, filepath.FromSlash(name)))
@@ -183,10 +184,10 @@ func (s *stage) unchanged(names []string) error {
 	return nil
 }
 
-// replace writes a file as a whole or not at all: beside it first, and so on the same file system.
-// One that is there keeps its permissions.
+// replace writes a file atomically: first beside it, and so on the same file system. An existing
+// file keeps its permissions.
 func replace(file string, data []byte) (err error) {
-	mode := fs.FileMode(0o666) // less what the user's mask takes
+	mode := fs.FileMode(0o666) // less the user's umask
 	info, err := os.Stat(file)
 	if err == nil {
 		mode = info.Mode().Perm()
@@ -208,7 +209,7 @@ func replace(file string, data []byte) (err error) {
 	return os.Rename(beside, file)
 }
 
-// mkdirs makes a folder and those that it is in, and returns the ones that were not there.
+// mkdirs makes a folder and its parents, and returns the new ones.
 func mkdirs(dir string) (made []string, err error) {
 	if _, err := os.Stat(dir); err == nil {
 		return nil, nil
@@ -235,8 +236,8 @@ func removeAll(names []string) error {
 	return all
 }
 
-// readTree reads the regular files below dir, by their names with slashes, and the links, except
-// those in hidden folders, in bin and in nested modules. No folder is an empty one.
+// readTree reads the regular files below dir, by their names with slashes, and the links. It skips
+// hidden folders, bin and nested modules. A missing folder counts as empty.
 func readTree(dir string) (map[string][]byte, links, error) {
 	out, folders, found := map[string][]byte{}, map[string]bool{}, []string{}
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {

@@ -18,7 +18,7 @@ var (
 	order = NewAPI{Group: "shop", Version: "v1", Kind: "Order", Resource: true}
 )
 
-// newShop makes a project, which is then changed by hand.
+// newShop makes a project, which the test changes by hand.
 func newShop(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
@@ -28,7 +28,7 @@ func newShop(t *testing.T) string {
 	return dir
 }
 
-// snapshot is all that is in a folder, links as what they say.
+// snapshot returns the contents of a folder, with links as their targets.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -70,13 +70,14 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// The folder that a project is in may be read-only, and of another file system: nothing is made in it.
+// The parent folder of a project may be read-only, and on another file system: nothing is made in
+// it.
 func TestParentIsLeftAlone(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "shop")
 	must(t, os.Mkdir(dir, 0o777))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm") // another file system, where there is one
+		t.Setenv("TMPDIR", "/dev/shm") // another file system, if there is one
 	}
 	o := unbuilt(dir)
 	var copied string
@@ -104,7 +105,7 @@ func TestParentIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written is found out before the work, and nothing is made on the way.
+// A folder that cannot be written is detected before the work, and nothing is made on the way.
 func TestUnwritable(t *testing.T) {
 	parent := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(parent, "file"), nil, 0o666))
@@ -126,7 +127,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// What a step writes has the permissions of what was there.
+// Files that a step writes keep their permissions.
 func TestPermissions(t *testing.T) {
 	dir := newShop(t)
 	file := filepath.Join(dir, ProjectFile)
@@ -139,7 +140,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// Relative paths of replaced modules are right in the copy too, and stay as they are in the project.
+// Relative paths of replaced modules are valid in the copy too, and stay unchanged in the project.
 func TestRelativeReplace(t *testing.T) {
 	dir := newShop(t)
 	const text = `module example.com/shop
@@ -178,7 +179,7 @@ replace (
 	}
 }
 
-// A go.mod that a step has nothing to change in stays as it is, however it is written.
+// A go.mod without changes by the step keeps its text, however it is formatted.
 func TestUnformattedGoMod(t *testing.T) {
 	dir := newShop(t)
 	const text = "module   \"example.com/shop\"\ngo 1.26\nreplace example.com/a   => ../a\n"
@@ -192,7 +193,7 @@ func TestUnformattedGoMod(t *testing.T) {
 	}
 }
 
-// Links within the project are followed, and stay.
+// Links within the project are followed, and kept.
 func TestLinksInside(t *testing.T) {
 	for name, link := range map[string]struct{ at, to, moved string }{
 		"folder":                  {"config/samples", "../deploy/samples", "deploy/samples"},
@@ -230,7 +231,7 @@ func TestLinksInside(t *testing.T) {
 	}
 }
 
-// Links out of the project are left alone, and nothing is written where they lead.
+// Links out of the project are kept, and nothing is written to their targets.
 func TestLinksOutside(t *testing.T) {
 	for name, link := range map[string]struct {
 		at      string

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// conversionMarker, at the stored version of a kind, has the API server convert by webhook.
+// conversionMarker, at the stored version of a kind, makes the API server convert by webhook.
 const conversionMarker = "+flyball:conversion=webhook"
 
 // typesSource is the file of a kind's Go types in its hub version.
@@ -28,7 +28,7 @@ type typesSource struct {
 	local map[string]ast.Expr
 }
 
-// parseTypes reads a file of types. The error names file and line.
+// parseTypes parses a file of types. The error names file and line.
 func parseTypes(name string, text []byte) (*typesSource, error) {
 	t := &typesSource{name: name, text: text, fset: token.NewFileSet(), local: map[string]ast.Expr{}}
 	var err error
@@ -47,7 +47,7 @@ func parseTypes(name string, text []byte) (*typesSource, error) {
 	return t, nil
 }
 
-// foreign are the names that the file uses and other files of its package declare.
+// foreign returns the names that the file uses and other files of its package declare.
 func (t *typesSource) foreign() []string {
 	imported := map[string]bool{}
 	for _, i := range t.file.Imports {
@@ -69,7 +69,7 @@ func (t *typesSource) foreign() []string {
 
 var hubMarkers = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+(kubebuilder:storageversion|flyball:conversion=webhook)[ \t]*\n`)
 
-// copyTo is the file as that of another version, which is not the stored one.
+// copyTo returns the file for another version, which is not the stored one.
 func (t *typesSource) copyTo(version string) ([]byte, error) {
 	if f := t.foreign(); len(f) > 0 {
 		return nil, fmt.Errorf("%s uses %s of other files: version %s is made as a copy of this one file, so put them into it", t.name, strings.Join(f, ", "), version)
@@ -82,7 +82,7 @@ func (t *typesSource) copyTo(version string) ([]byte, error) {
 	return format.Source(hubMarkers.ReplaceAll(out.Bytes(), nil))
 }
 
-// flat reports whether a type has the same shape in every package: no type of the file is in it.
+// flat reports whether a type has the same shape in every package: it contains no type of the file.
 func (t *typesSource) flat(x ast.Expr) bool {
 	flat := true
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -103,7 +103,7 @@ func (t *typesSource) flat(x ast.Expr) bool {
 // copier writes the code that copies values of the file's types from one version to another.
 type copier struct {
 	*typesSource
-	from, to string // "" or "hub.": what stands before the names of the types
+	from, to string // "" or "hub.": the qualifier of the types
 	suffix   string // of the names of functions
 	made     map[string]bool
 	funcs    bytes.Buffer
@@ -116,7 +116,7 @@ func (c *copier) text(x ast.Expr) string {
 	return out.String()
 }
 
-// typed is a type expression with its local names qualified.
+// typed returns a type expression with its local names qualified.
 func (c *copier) typed(x ast.Expr, qualifier string) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -208,7 +208,7 @@ func fieldNames(f *ast.Field) []string {
 	return nil
 }
 
-// copyKind returns the statements that copy all of a kind but its type and metadata, and the
+// copyKind returns the statements that copy all of a kind except its type and metadata, and the
 // functions that they call.
 func (t *typesSource) copyKind(kind, in, from, out, to, suffix string) (body, funcs string, err error) {
 	s, ok := t.local[kind].(*ast.StructType)
@@ -219,7 +219,7 @@ func (t *typesSource) copyKind(kind, in, from, out, to, suffix string) (body, fu
 	var text strings.Builder
 	for _, f := range s.Fields.List {
 		for _, name := range fieldNames(f) {
-			if name != "TypeMeta" && name != "ObjectMeta" { // both are done before
+			if name != "TypeMeta" && name != "ObjectMeta" { // both are copied before
 				text.WriteString(c.assign(out+"."+name, in+"."+name, f.Type, 0))
 			}
 		}
@@ -227,7 +227,7 @@ func (t *typesSource) copyKind(kind, in, from, out, to, suffix string) (body, fu
 	return strings.TrimSpace(text.String()), c.funcs.String(), c.err
 }
 
-// withConversion is the file with the marker for the conversion webhook at its kind.
+// withConversion returns the file with the marker for the conversion webhook at its kind.
 func (t *typesSource) withConversion(kind string) ([]byte, error) {
 	for _, d := range t.file.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -243,8 +243,8 @@ func (t *typesSource) withConversion(kind string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: there is no declaration of type %s alone, to which the marker %s would go", t.name, kind, conversionMarker)
 }
 
-// conversion makes the functions between a spoke and the hub: while both have the same fields,
-// they copy.
+// conversion makes the functions between a spoke and the hub. They copy, while both have the same
+// fields.
 func (s *step) conversion(sc scene, t *typesSource) error {
 	kind := sc.API.Kind
 	var funcs [2]string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// nested has all that types of an API are made of.
+// nested has all elements of API types.
 const nested = `package v1
 
 import (
@@ -55,8 +55,7 @@ type Thing struct {
 }
 `
 
-// The functions that are written for nested types build, in a module of their own, and lose
-// nothing.
+// The generated functions for nested types compile in a module of their own, and lose nothing.
 func TestNestedConversion(t *testing.T) {
 	types, err := parseTypes("thing_types.go", []byte(nested))
 	if err != nil {
@@ -84,7 +83,7 @@ func TestNestedConversion(t *testing.T) {
 		t.Error("the copy is stored too")
 	}
 	dir := t.TempDir()
-	strip := func(s []byte) string { // the meta API is not what this is about
+	strip := func(s []byte) string { // the meta API is not the subject of this test
 		s2 := strings.NewReplacer("metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"", "metav1 \"example.com/x/meta\"").Replace(string(s))
 		return s2
 	}
@@ -155,7 +154,7 @@ func TestUnconvertible(t *testing.T) {
 	}
 }
 
-// The marker goes to the comment of the kind, once.
+// The marker is added to the comment of the kind, once.
 func TestConversionMarker(t *testing.T) {
 	text := []byte(nested)
 	for range 2 {

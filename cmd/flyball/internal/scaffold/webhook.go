@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// NewWebhook says which webhooks of an API are made.
+// NewWebhook configures the new webhooks of an API.
 type NewWebhook struct {
 	Group, Version, Kind               string
 	Defaulting, Validation, Conversion bool
@@ -15,10 +15,10 @@ type NewWebhook struct {
 	Spokes []string
 }
 
-// ErrNoWebhook says that a command was told to make none.
+// ErrNoWebhook says that the flags of a command exclude every webhook.
 var ErrNoWebhook = errors.New("nothing is to be made: give --defaulting, --validation or --conversion")
 
-// Check says what is wrong with the names, whatever the project is.
+// Check rejects invalid names, independently of the project.
 func (n *NewWebhook) Check() error {
 	if !n.Defaulting && !n.Validation && !n.Conversion {
 		return ErrNoWebhook
@@ -70,7 +70,7 @@ func CreateWebhook(ctx context.Context, o Options, n NewWebhook) (*Result, error
 	return s.finish(ctx)
 }
 
-// admission makes the webhooks that are asked about objects.
+// admission makes the admission webhooks.
 func (s *step) admission(p *Project, a *API, v *Version, n NewWebhook) error {
 	if !n.Defaulting && !n.Validation {
 		return nil
@@ -102,7 +102,7 @@ func (s *step) admission(p *Project, a *API, v *Version, n NewWebhook) error {
 	return err
 }
 
-// converting makes the conversion webhook of a kind: between all the versions that it has.
+// converting makes the conversion webhook of a kind, between all its versions.
 func (s *step) converting(p *Project, a *API, n NewWebhook) error {
 	if a.Conversion {
 		return &APIExistsError{n.Group, n.Version, n.Kind, "the conversion webhook"}

@@ -139,7 +139,7 @@ func AddGuestbook(mgr *flyball.Manager) error {
 	if err := mgr.Metrics().Register(r.Writes); err != nil {
 		return fmt.Errorf("metrics of the guestbook: %w", err)
 	}
-	_, err := controller.New(mgr, "guestbook", r, controller.Options{},
+	_, err := controller.New(mgr, "guestbook", r.Reconcile,
 		controller.For[webappv1.Guestbook](),
 		controller.Owns[appsv1.Deployment](),
 		controller.Owns[corev1.Service](),

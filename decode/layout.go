@@ -7,10 +7,10 @@ import (
 
 const wordSize = unsafe.Sizeof(uintptr(0))
 
-// kinOf is the type to allocate values of t as: another one that is the same to the garbage
-// collector, where many types are. That is uint64 for types without pointers, string and
-// unsafe.Pointer for those that consist of nothing else.
-func kinOf(t reflect.Type) reflect.Type {
+// layoutType returns the type to allocate values of t as: one with the same pointer layout, shared by
+// many types. It is uint64 for types without pointers. It is string and unsafe.Pointer for types
+// that consist of nothing else.
+func layoutType(t reflect.Type) reflect.Type {
 	words := make([]bool, t.Size()/wordSize)
 	pointers(words, t, 0)
 	n, strings := 0, len(words)%2 == 0
@@ -33,7 +33,7 @@ func kinOf(t reflect.Type) reflect.Type {
 
 var pointerType = reflect.TypeFor[unsafe.Pointer]()
 
-// pointers notes which words of a value of t, which begins at a word, hold pointers.
+// pointers marks the words of a value of t that hold pointers. The value begins at the given word.
 func pointers(words []bool, t reflect.Type, word uintptr) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.UnsafePointer, reflect.Map, reflect.Chan, reflect.Func, reflect.String, reflect.Slice:
@@ -48,7 +48,7 @@ func pointers(words []bool, t reflect.Type, word uintptr) {
 		}
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if f.Offset%wordSize == 0 { // pointers stand nowhere else
+			if f.Offset%wordSize == 0 { // pointers are aligned
 				pointers(words, f.Type, word+f.Offset/wordSize)
 			}
 		}
