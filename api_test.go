@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// api is as much of an API server as a manager needs: discovery, and Pods, Deployments and
-// Secrets that can be read and watched. The test puts objects there by hand.
+// api is an API server with discovery, and with Pods, Deployments and Secrets to read and watch. The test makes
+// the objects.
 type api struct {
 	*httptest.Server
 
@@ -74,7 +74,7 @@ func (a *api) Close() {
 	a.Server.Close()
 }
 
-// manager makes a manager for this server.
+// manager makes a manager of this server.
 func (a *api) manager(t testing.TB, o Options) *Manager {
 	t.Helper()
 	o.Config = &rest.Config{Host: a.URL}
@@ -124,7 +124,7 @@ func (a *api) deny(name string, denied bool) {
 	a.resources[name].denied = denied
 }
 
-// count is how many requests began with this method and path.
+// count is the number of requests that began with this method and path.
 func (a *api) count(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

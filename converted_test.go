@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// What may wait for the conversion of this program keeps it from being ready for a while at most.
+// A kind that may wait for the conversion of this program delays readiness for ten seconds at most.
 func TestWaitsForConversion(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/webhook"
 )
 
-// From when the manager is told to stop it is not ready, but calls are answered, from the cache too,
-// until those who call have heard of it. Controllers do not wait for that.
+// A manager that was told to stop is not ready. Its webhooks answer until the drain ends, also from the cache.
+// Controllers end before.
 func TestWebhooksAreDrained(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
@@ -78,15 +78,14 @@ func TestWebhooksAreDrained(t *testing.T) {
 	}
 }
 
-// addRunner adds something that acts.
+// addRunner adds a function to the phase Lead.
 func (m *Manager) addRunner(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
 	_, err := m.Add(Lead, "acts", f)
 	return err
 }
 
-// Answers given after the stop close their connection: the next request of its client finds another
-// replica.
+// Answers after the stop close their connection, so that the next request reaches another replica.
 func TestDrainClosesConnections(t *testing.T) {
 	m := newAPI(t).manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
 	if err := m.Handle("/hello", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })); err != nil {
@@ -146,7 +145,7 @@ func TestDrainFor(t *testing.T) {
 	}
 }
 
-// What failed before anybody could call holds nothing up.
+// There is no drain if the port could not be opened.
 func TestNoDrainWithoutAPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

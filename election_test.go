@@ -25,10 +25,10 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// replica is one of several managers of a program on the real control plane.
+// replica is a manager of a program with several replicas, on a real control plane.
 type replica struct {
 	*Manager
-	leads, always chan string // what was reconciled
+	leads, always chan string // names of reconciled objects
 	stop          func() error
 }
 
@@ -61,8 +61,8 @@ func configMap(ns, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 }
 
-// The standby has all in its cache, does what every replica does, may write nothing but for that,
-// and takes over as soon as the leader has ended.
+// The standby has all kinds in its cache, and runs the controllers of every replica. Its other writes are
+// refused. It takes over as soon as the leader has ended.
 func TestTakeOver(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
@@ -106,8 +106,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// FAULT 17: somebody edits the lease in the middle of a reconcile. Its ctx ends with that cause,
-// nothing more is written, and Run returns the cause.
+// Fault 17 of docs/faults.md: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
+// further writes are refused, and Run returns the cause.
 func TestLeaseEditedByHand(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -163,7 +163,7 @@ func TestLeaseEditedByHand(t *testing.T) {
 	}
 }
 
-// Metrics beyond loopback are for those whom the API server allows /metrics.
+// Metrics beyond loopback are served to users whom the API server allows /metrics.
 func TestMetricsAreAuthorized(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -207,7 +207,7 @@ func tokenOf(t *testing.T, m *Manager, account object.Key) string {
 	return r.Status.Token
 }
 
-// asks is the status code that whoever has the token gets.
+// asks is the status code of a request with this token.
 func asks(t *testing.T, url, token string) int {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

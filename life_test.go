@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// runner is a member that the test looks into.
+// runner is a member that records its start and end.
 type runner struct {
 	name string
 	log  *journal
-	// work is what Run does beside writing its begin and end; nil: wait for ctx.
+	// work is called by Run between the two; nil: wait for ctx.
 	work func(ctx context.Context) error
 }
 
@@ -63,7 +63,7 @@ func (l *life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
 	return c
 }
 
-// begun runs l in the bubble; stop ends it with a cause and returns what run returned.
+// begun runs l in the bubble. stop ends it with a cause, and returns the error of run.
 func begun(l *life) (stop func(cause error) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
@@ -88,7 +88,7 @@ func TestPhasesStartInOrderAndStopInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		l.settled = func(_ context.Context, p Phase) {
-			time.Sleep(time.Millisecond) // the members of the phase get going
+			time.Sleep(time.Millisecond) // the members of the phase start
 			log.add(p.String())
 		}
 		slow := func(ctx context.Context) error {
@@ -153,7 +153,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 	}
 }
 
-// The failure of one phase stops those after it first, too.
+// The failure of a member stops the later phases first, too.
 func TestFailureStopsInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -282,7 +282,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// Many members come and go beside each other, while the whole starts and stops.
+// Many members are added and closed at once, while the manager starts and stops.
 func TestMembersUnderLoad(t *testing.T) {
 	l := newLife()
 	for range 200 {

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// stuck is a member that does not end before the test lets it.
+// stuck is a member that ends when the test releases it.
 func stuck(let <-chan struct{}) func(context.Context) error {
 	return func(context.Context) error {
 		<-let
@@ -21,8 +21,8 @@ func stuck(let <-chan struct{}) func(context.Context) error {
 	}
 }
 
-// What has not ended when the time of its phase is over is named, and Run returns; nothing runs
-// again before it has ended.
+// Run returns when the bound of a phase has passed, and names the members that have not ended. It does not run
+// again before they have.
 func TestBoundOfAPhase(t *testing.T) {
 	for p := range Phase(phaseCount) {
 		t.Run(p.String(), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestBoundOfAPhase(t *testing.T) {
 	}
 }
 
-// polls is an election that the test decides.
+// polls is an election whose result the test sets.
 type polls struct {
 	log     *journal
 	win     chan struct{}
@@ -186,7 +186,7 @@ func TestTheLeaseIsLost(t *testing.T) {
 	}
 }
 
-// The lease is kept while something works that should have ended, and released once it has.
+// The lease is held until the last member of Lead has ended, also beyond its bound.
 func TestTheLeaseOutlivesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -269,7 +269,7 @@ func TestBoundsAreResolved(t *testing.T) {
 	}
 }
 
-// The lease is lost, and something does not end for it: Run returns with both.
+// The lease is lost and a member does not end: the error of Run has both.
 func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -299,7 +299,7 @@ func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
 	})
 }
 
-// An election that cannot even begin ends the manager.
+// An election that cannot begin stops the manager.
 func TestTheElectionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()

@@ -14,13 +14,13 @@ import (
 	"github.com/flyball-io/flyball/leader"
 )
 
-// plan is one run of a life as the model draws it. Times are from its begin; zero: never.
+// plan is one run of a life, drawn at random. Times are from its begin; zero: never.
 type plan struct {
 	members []part
 	elects  bool
 	win     time.Duration
 	lose    time.Duration // after it has won
-	settle  time.Duration // how long each phase holds up the next
+	settle  time.Duration // how long each phase delays the next one
 	stop    time.Duration
 }
 
@@ -28,8 +28,8 @@ type part struct {
 	phase Phase
 	added time.Duration // zero: before
 	ends  time.Duration // by itself, after it was started
-	fails bool          // as it does
-	drain time.Duration // how long it takes to end once told
+	fails bool          // when it ends by itself
+	drain time.Duration // how long it takes to end after it was told to stop
 	close time.Duration
 }
 
@@ -51,7 +51,7 @@ func draw(t *rapid.T) plan {
 	return p
 }
 
-// trace is what happened, in order, and what is wrong about it.
+// trace records the events of a run, in order, and the violations.
 type trace struct {
 	mu      sync.Mutex
 	settled [phaseCount]bool
@@ -131,7 +131,7 @@ func (p plan) join(t *testing.T, l *life, tr *trace, i int, m part, wait *sync.W
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.close > 0 && !m.fails { // the error of what is closed is that of Close
+	if m.close > 0 && !m.fails { // Close returns the error of a closed member
 		wait.Go(func() {
 			time.Sleep(m.close)
 			c.Close()
@@ -219,9 +219,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Whatever members do, and whenever it stops: phases start in order and stop in reverse, the lease
-// is held for as long as anything works that needs it, nothing runs after Run, and every failure is
-// in its error.
+// For random members and stops: phases start in order and stop in reverse, the lease is held while a member of Lead
+// runs, no member runs after Run, and every failure is in its error.
 func TestLifeModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		if faults := draw(rt).live(t); len(faults) > 0 {

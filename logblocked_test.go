@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/leader"
 )
 
-// leaseServer is an API server with one Lease, which cannot be watched, and its version.
+// leaseServer is an API server with a version and one Lease, which cannot be watched.
 type leaseServer struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -37,14 +37,14 @@ func newLeaseServer(t *testing.T) *leaseServer {
 	return s
 }
 
-// client has the options of one that knows of Leases.
+// client has options of a client whose mapper knows Leases.
 func (s *leaseServer) client() client.Options {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	return client.Options{Mapper: m}
 }
 
-// take gives the lease to another.
+// take gives the lease to another holder.
 func (s *leaseServer) take() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, out)
 }
 
-// pipe is a log that takes nothing once it is full.
+// pipe is a log that blocks when it is full.
 type pipe struct{ full, over chan struct{} }
 
 func (p *pipe) Write(b []byte) (int, error) {
@@ -105,7 +105,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A log that takes nothing holds up neither the loss of leadership nor the stop of the manager.
+// A log that blocks delays neither the loss of the lease nor the stop of the manager.
 func TestLogTakesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(s *leaseServer, cancel func())
@@ -159,7 +159,7 @@ func TestLogTakesNothing(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 			told := (<-cut).Sub(began)
-			if told > 10*time.Second || took > 20*time.Second { // it was for ever
+			if told > 10*time.Second || took > 20*time.Second { // once it was for ever
 				t.Errorf("the work was told after %v, Run returned after %v", told, took)
 			}
 			t.Logf("the work was told after %v, Run returned after %v", told, took)

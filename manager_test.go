@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// ran runs a manager; stop ends it and returns what Run returned.
+// ran runs a manager. stop ends it, and returns the error of Run.
 func ran(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,7 +46,7 @@ func ran(t *testing.T, m *Manager) (stop func() error) {
 	return stop
 }
 
-// calls is a reconciler that tells the test of each of its calls.
+// calls is a reconciler that sends the value of each successful call of f.
 func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error)) (reconcile.Reconciler[reconcile.Request], <-chan T) {
 	ch := make(chan T, 10_000)
 	return func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -58,7 +58,7 @@ func calls[T any](f func(ctx context.Context, req reconcile.Request) (T, error))
 	}, ch
 }
 
-// until takes from ch until a value is as wanted.
+// until receives from ch until is reports true for a value.
 func until[T any](t *testing.T, ch <-chan T, what string, is func(T) bool) {
 	t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -79,8 +79,8 @@ func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
 
-// The whole of it: watches, reads from the cache that show what caused the reconcile, and reads
-// from the server of what nobody watches.
+// A controller on watches: its reads from the cache show the change that caused the reconcile, and the server
+// answers its reads of a kind that is not watched.
 func TestManagerRunsAController(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -161,7 +161,7 @@ func TestManagerRunsAgain(t *testing.T) {
 	}
 }
 
-// lines is what was logged, line by line.
+// lines receives the log, line by line.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -172,8 +172,8 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// One kind may not be read: its controller says so within seconds, naming verb and resource, and
-// waits; the other one runs.
+// One kind is forbidden. Its controller names the verb and the resource within seconds, and waits. The other
+// controller runs.
 func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -214,11 +214,11 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// Somebody opens a kind that must not be listed: those who get single objects of it still can.
+// A kind is opened in the cache that may not be listed. The server answers reads of single objects.
 func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 	for name, test := range map[string]struct {
 		cache cache.Options
-		list  bool // all of it is a question for the server, too
+		list  bool // the server answers a list of all namespaces, too
 	}{
 		"all namespaces":  {cache.Options{}, true},
 		"some namespaces": {cache.Options{Namespaces: []string{"web", "shop"}}, false},
@@ -239,7 +239,7 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 			}
 			defer h.Close()
 			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the kind is known to be kept
+			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the error of the kind is known
 				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
 				read <- err
 				return nil
@@ -286,7 +286,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	}
 }
 
-// Two managers of one process do not know of each other.
+// Two managers of one process are independent.
 func TestTwoManagers(t *testing.T) {
 	a, b := newAPI(t), newAPI(t)
 	a.put("deployments", deployment("in-a"))
@@ -319,7 +319,7 @@ func TestDuplicateNames(t *testing.T) {
 	}
 }
 
-// Kinds that were opened before Run are there when runners start, unless something keeps them.
+// Kinds that were opened before Run have synced when runners start, unless their error is known.
 func TestRunnersStartOnAFilledCache(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
@@ -434,7 +434,7 @@ func TestThousandCycles(t *testing.T) {
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
-		if i%2 == 0 { // every second one is stopped on its way
+		if i%2 == 0 { // every second one is stopped while it starts
 			<-seen
 		}
 		cancel()

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// While 500 writes wait for their turn under the client's limit, the lease is renewed, a kind that is
-// opened syncs, and events are sent.
+// While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
+// events are sent.
 func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)

@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// eventually looks until it is as wanted.
+// eventually waits until is reports true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// FAULTS 11 and 26: what keeps one kind shows in readyz, check by check; the rest is in order.
+// Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyTellsWhatIsNot(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -87,7 +87,7 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 		t.Error("not live")
 	}
 
-	// Staleness shows, and reads keep answering.
+	// readyz shows that the watch is stale. Reads are answered.
 	a.mu.Lock()
 	a.down = true
 	a.mu.Unlock()
@@ -101,7 +101,7 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 	}
 }
 
-// While it stops, and what is running is waited for, it is not ready.
+// The manager is not ready while it stops and waits for running reconciles.
 func TestNotReadyWhileItStops(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
@@ -159,7 +159,7 @@ func TestNamesOfWatches(t *testing.T) {
 	}
 }
 
-// The check of a watch that was closed meanwhile says nothing bad of it.
+// The check of a watch that was closed meanwhile passes.
 func TestChecksOfWhatIsClosed(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, client.Selection{})
@@ -176,8 +176,8 @@ func TestChecksOfWhatIsClosed(t *testing.T) {
 	}
 }
 
-// A standby keeps the kinds of the leader's controllers in its cache until they are closed. This
-// server has no leases, so it stays one, and says so.
+// A standby keeps the kinds of the leader's controllers in its cache until the controllers are closed. This server
+// has no leases: the manager stays a standby, and readyz shows the lease.
 func TestStandbyKeepsTheKinds(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
@@ -215,8 +215,8 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 	}
 }
 
-// A controller that works and whose source fails is not ready: but where the program serves webhooks
-// it is excused, and the verbose answer says so.
+// The check of a working controller whose source fails, fails. In a program that serves webhooks it is excused, and
+// the verbose answer says so.
 func TestSourcesThatFail(t *testing.T) {
 	for _, webhooks := range []bool{false, true} {
 		o := Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
@@ -238,7 +238,7 @@ func TestSourcesThatFail(t *testing.T) {
 	}
 }
 
-// failingController has a name and a state, as much as readiness asks for.
+// failingController has a name and a state, which is all that readiness uses.
 type failingController struct{ controller.Interface }
 
 func (failingController) Name() string { return "orders" }

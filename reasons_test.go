@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/option"
 )
 
-// Strangers who reach the probes are told which check fails, and not why, unless an option says so.
+// Beyond loopback the probes show which check fails, and not why, unless an option says so.
 func TestReasonsOfProbes(t *testing.T) {
 	for _, tt := range []struct {
 		addr    string
@@ -50,7 +50,7 @@ func TestReasonsOfProbes(t *testing.T) {
 	}
 }
 
-// A probe looks at each watch once, however many there are.
+// A probe reads each watch once.
 func BenchmarkReadyz(b *testing.B) {
 	for _, watches := range []int{30, 300} {
 		b.Run(fmt.Sprint(watches), func(b *testing.B) {
@@ -78,7 +78,7 @@ func manyWatches(t testing.TB, n int) *Manager {
 	return m
 }
 
-// Whoever asks often costs one look a second.
+// Frequent probes run the checks once a second.
 func TestProbesRepeatTheirAnswer(t *testing.T) {
 	m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	asked := 0

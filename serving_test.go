@@ -52,7 +52,7 @@ func up(t *testing.T, m *Manager) (stop func() error) {
 	return stop
 }
 
-// get asks for a page; whatever certificate there is will do.
+// get requests a page, and accepts any certificate.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -88,7 +88,7 @@ func pair(t *testing.T) (dir string) {
 	return dir
 }
 
-// Contract 34.
+// Contract 34: the zero Options listen on no port.
 func TestListensNowhereByDefault(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	if err := m.Handle("/validate", http.NotFoundHandler()); err != nil {
@@ -155,7 +155,7 @@ func TestServesOnLoopback(t *testing.T) {
 	}
 }
 
-// closeTest takes out what up has added.
+// closeTest closes the member that up has added.
 func closeTest(t *testing.T, m *Manager) {
 	t.Helper()
 	m.life.mu.Lock()
@@ -166,7 +166,7 @@ func closeTest(t *testing.T, m *Manager) {
 	}
 }
 
-// Beyond loopback the metrics are for those whom the API server allows them.
+// Beyond loopback the metrics are served to users whom the API server allows them.
 func TestExposedMetricsAskWho(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e      Endpoint
@@ -250,7 +250,7 @@ func TestHandleRefuses(t *testing.T) {
 	}
 }
 
-// The webhooks answer before the first list: it may need a conversion.
+// The webhooks answer before the first list, which may need a conversion.
 func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 	a := newAPI(t)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})

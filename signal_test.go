@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// signalled makes the test binary a program that waits for signals.
+// signalled is the environment variable that makes the test binary a program that waits for signals.
 const signalled = "FLYBALL_TEST_SIGNALLED"
 
 func TestMain(m *testing.M) {

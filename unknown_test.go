@@ -81,8 +81,8 @@ spec:
               phase: {type: string}
 `
 
-// On a real server: a controller reads from the cache, changes what it knows and writes all of it. What
-// it does not know stays, and nothing is asked of the server beyond the updates.
+// On a real server: a controller reads an object from the cache, changes the fields of its Go type, and updates the
+// object. The other fields stay, and no request but the updates is sent.
 func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)

@@ -17,12 +17,12 @@ import (
 
 const configMapReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"name":"a","namespace":"ns","operation":"CREATE","userInfo":{},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"}},"oldObject":null}}`
 
-// insecure is a client that takes every certificate.
+// insecure is a client that accepts any certificate.
 func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// post sends a review to a webhook of a manager.
+// post sends a review to a webhook of m.
 func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	t.Helper()
 	c := insecure()
@@ -39,8 +39,7 @@ func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	return r.StatusCode, string(b)
 }
 
-// A validator whose cache has not synced has no verdict: the API server does what the failurePolicy
-// says.
+// A validator whose cache has not synced has no verdict. The failurePolicy decides.
 func TestUnsyncedCacheIsNoVerdict(t *testing.T) {
 	a := newAPI(t)
 	a.deny("pods", true)

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// Views come from where whole objects are read: the cache, or the server for what nobody watches.
+// The cache and the server answer views of the same kinds as reads of whole objects.
 func TestViewsFromWhereObjectsAreRead(t *testing.T) {
 	type named struct {
 		Name string `field:"metadata.name"`
@@ -53,7 +53,7 @@ func TestViewsFromWhereObjectsAreRead(t *testing.T) {
 				return 0, errors.Join(err, errors.New("no list of secrets"))
 			}
 		}
-		// A version that must have been reached is asked of the server.
+		// The server answers a read at or after a version.
 		if _, err := client.Project[corev1.Pod, named](ctx, c, object.Key{Namespace: "web", Name: "p1"}, client.AtVersion("1")); err != nil {
 			return 0, err
 		}

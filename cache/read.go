@@ -17,8 +17,7 @@ import (
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live
 // read or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError,
-// *informer.TypeMismatchError,
-// *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
+// *informer.TypeMismatchError, *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
@@ -62,7 +61,7 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	return in, h, in.Fits(proto)
 }
 
-// explainMissing replaces a NotFound by an InvalidKey if no object can have that key.
+// explainMissing replaces a NotFoundError by an InvalidKeyError if no object can have that key.
 func (h *openKind) explainMissing(key object.Key, err error) error {
 	if _, absent := errors.AsType[*client.NotFoundError](err); absent {
 		if problem := h.problem(key); problem != "" {

@@ -68,9 +68,9 @@ func serving(t testing.TB, s Source) []byte {
 	return out
 }
 
-// TestReplaced is fault 28 of docs/faults. However the files change, the old pair serves until the
-// new one parses. Ten seconds later the new one serves.
-func TestReplaced(t *testing.T) {
+// TestOldPairServesUntilTheNewOneParses is fault 28 of docs/faults.md. However the files change, the
+// old pair serves until the new one parses. Ten seconds later the new one serves.
+func TestOldPairServesUntilTheNewOneParses(t *testing.T) {
 	const life = 1000 * time.Hour
 	type move struct {
 		do func(t *testing.T, dir string, next pemPair)

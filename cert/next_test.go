@@ -254,8 +254,9 @@ func TestForcedRotation(t *testing.T) {
 	s.later(5 * time.Second).want(promote)
 }
 
-// TestDamage: a damaged Secret is repaired from its usable parts, with no further loss of trust.
-func TestDamage(t *testing.T) {
+// TestDamagedSecretIsRepaired: a damaged Secret is repaired from its usable parts, with no further
+// loss of trust.
+func TestDamagedSecretIsRepaired(t *testing.T) {
 	key := func(name string, with []byte) func(*corev1.Secret) {
 		return func(s *corev1.Secret) {
 			if with == nil {

@@ -37,15 +37,15 @@ func TestSetMovesTheTransitionTimeWithTheStatus(t *testing.T) {
 		want    []metav1.Condition
 		changed bool
 	}{
-		"the first":               {nil, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{at(had, 200)}, true},
-		"another":                 {[]metav1.Condition{other}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{other, at(had, 200)}, true},
-		"the same":                {[]metav1.Condition{had, other}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{had, other}, false},
-		"the same, its time said": {[]metav1.Condition{had}, at(had, 1), []metav1.Condition{had}, false},
-		"the status flips":        {[]metav1.Condition{had, other}, cond("A", metav1.ConditionFalse, "R", "m"), []metav1.Condition{at(cond("A", metav1.ConditionFalse, "R", "m"), 200), other}, true},
-		"the reason changes":      {[]metav1.Condition{had}, cond("A", metav1.ConditionTrue, "S", "m"), []metav1.Condition{at(cond("A", metav1.ConditionTrue, "S", "m"), 100)}, true},
-		"the message changes":     {[]metav1.Condition{had}, cond("A", metav1.ConditionTrue, "R", "n"), []metav1.Condition{at(cond("A", metav1.ConditionTrue, "R", "n"), 100)}, true},
-		"the generation changes":  {[]metav1.Condition{had}, generation, []metav1.Condition{generation}, true},
-		"it had no time":          {[]metav1.Condition{cond("A", metav1.ConditionTrue, "R", "m")}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{at(had, 200)}, true},
+		"the first":                 {nil, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{at(had, 200)}, true},
+		"another":                   {[]metav1.Condition{other}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{other, at(had, 200)}, true},
+		"the same":                  {[]metav1.Condition{had, other}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{had, other}, false},
+		"the same, its time said":   {[]metav1.Condition{had}, at(had, 1), []metav1.Condition{had}, false},
+		"the status flips":          {[]metav1.Condition{had, other}, cond("A", metav1.ConditionFalse, "R", "m"), []metav1.Condition{at(cond("A", metav1.ConditionFalse, "R", "m"), 200), other}, true},
+		"the reason changes":        {[]metav1.Condition{had}, cond("A", metav1.ConditionTrue, "S", "m"), []metav1.Condition{at(cond("A", metav1.ConditionTrue, "S", "m"), 100)}, true},
+		"the message changes":       {[]metav1.Condition{had}, cond("A", metav1.ConditionTrue, "R", "n"), []metav1.Condition{at(cond("A", metav1.ConditionTrue, "R", "n"), 100)}, true},
+		"the generation changes":    {[]metav1.Condition{had}, generation, []metav1.Condition{generation}, true},
+		"without a transition time": {[]metav1.Condition{cond("A", metav1.ConditionTrue, "R", "m")}, cond("A", metav1.ConditionTrue, "R", "m"), []metav1.Condition{at(had, 200)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := append([]metav1.Condition(nil), tc.list...)

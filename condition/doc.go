@@ -2,8 +2,8 @@
 // patch. It sends nothing if nothing has changed.
 //
 // [Begin] records the object as it was read. [Status.True], [Status.False] and [Status.Summarize]
-// set conditions. [Status.Patch] sends the changes and returns nil, or a *client.ConflictError if the
-// object has changed on the server:
+// set conditions. [Status.Patch] sends the changes and returns nil, or a *client.ConflictError if
+// the object has changed on the server:
 //
 //	st := condition.Begin(g, &g.Status.Conditions)          keeps how g was read
 //	g.Status.ReadyReplicas = d.Status.ReadyReplicas         any field of the status

@@ -94,9 +94,9 @@ func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, condi
 // changed and patched again. Changes outside its status are not sent, and are lost.
 //
 // Patch writes nothing if the object has changed on the server since it was read. The error is then
-// a *client.ConflictError: return it from the reconcile, which is called again. NotFound says that the
-// object was deleted. A condition that the API would reject is an *InvalidError, and nothing is
-// sent.
+// a *client.ConflictError: return it from the reconcile, which is called again. A NotFoundError
+// says that the object was deleted. A condition that the API would reject is an *InvalidError, and
+// nothing is sent.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
 	if s.obj == nil {
 		return errors.New("status: the object is nil")

@@ -60,7 +60,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// instrumented is a manager that asks for what its controllers do.
+// instrumented is a manager whose hooks record their calls.
 type instrumented struct {
 	*manager
 	mu    sync.Mutex
@@ -86,7 +86,7 @@ type observer struct{ f func(string) }
 func (o observer) ObserveWait(time.Duration) { o.f("wait") }
 func (o observer) ObserveWork(time.Duration) { o.f("work") }
 
-// The hooks of the manager are called beside those of the options.
+// The hooks of the manager are called in addition to those of the options.
 func TestHooksOfTheManager(t *testing.T) {
 	for name, own := range map[string]bool{"alone": false, "beside others": true} {
 		t.Run(name, func(t *testing.T) {

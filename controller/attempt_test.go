@@ -13,12 +13,11 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// A reconcile that went well is a line for who wants to debug, by the level of the logger that is
-// its own.
+// A successful reconcile is logged at level debug. The level is that of the logger of the reconcile.
 func TestReconciledIsLogged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		base   slog.Level
-		own    slog.Leveler // of what LogConstructor makes; nil: there is none
+		own    slog.Leveler // of the logger of LogConstructor; nil: there is no LogConstructor
 		silent bool
 	}{
 		"base":          {base: slog.LevelDebug},
@@ -52,7 +51,7 @@ func TestReconciledIsLogged(t *testing.T) {
 	}
 }
 
-// Several goroutines of a reconcile may ask for its logger, and get the same.
+// All goroutines of a reconcile get the same logger.
 func TestLoggerOfManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()

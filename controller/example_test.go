@@ -26,7 +26,7 @@ var (
 	reconciler reconcile.Reconciler[reconcile.Request]
 )
 
-// How does a controller say what it is about, and what else it looks at?
+// How does a controller name its kind, and the other kinds that it watches?
 func ExampleNew() {
 	ofApp := func(_ context.Context, pod *corev1.Pod) ([]reconcile.Request, error) {
 		return []reconcile.Request{{Namespace: pod.Namespace, Name: pod.Labels["app"]}}, nil
@@ -76,7 +76,7 @@ func ExampleForKind() {
 
 // How do events from outside the cluster come in?
 func ExampleChannel() {
-	pushed := make(chan *appsv1.Deployment) // by a webhook of a registry, say
+	pushed := make(chan *appsv1.Deployment) // for example by a webhook of an image registry
 	_, err := controller.New(mgr, "images", reconciler,
 		controller.For[appsv1.Deployment](),
 		controller.Channel(pushed, handler.Self()))
@@ -90,7 +90,7 @@ type tenantKey struct {
 	Tenant, Name string
 }
 
-// How can a request be something else than the name of an object?
+// How can a request be of another type than the name of an object?
 func ExampleWatches() {
 	bill := func(ctx context.Context, req tenantKey) (reconcile.Result, error) {
 		reconcile.Logger(ctx).Info("billing", "tenant", req.Tenant)
@@ -105,11 +105,11 @@ func ExampleWatches() {
 	}
 }
 
-// How does a controller come and go while the program runs?
+// How is a controller added and removed while the program runs?
 func ExampleController_Close() {
 	c, err := controller.New(mgr, "for-a-while", reconciler, controller.For[corev1.Pod]())
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer c.Close() // its reconciles have ended, and its watches, unless others use them
+	defer c.Close() // when it returns, its reconciles have ended, and so have its watches, unless others use them
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestSourceFails: a handler that fails on everything for five minutes is in the state of its
-// controller; one that fails on single objects is not, as reconciles that fail are not. Both are counted.
+// A handler that fails on every object for five minutes is in the state of its controller. One that fails
+// on single objects is not. The failures of both are counted.
 func TestSourceFails(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		bad   []string // on which the handler fails; all others are fine
-		first string   // an object that is there at the start; "": none
+		bad   []string // objects on which the handler fails
+		first string   // an object that exists at the start; "": none
 		calls int      // updates of the object "fine", one a minute
 		fails bool
 	}{
@@ -97,7 +97,7 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// What waits no more, since its object changed meanwhile, is not counted.
+// A failed event that a later change of its object replaced is not counted.
 func TestFailureThatAChangeEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -123,7 +123,7 @@ func TestFailureThatAChangeEnds(t *testing.T) {
 	})
 }
 
-// A function that does not return is in the state, too, and so is one of Requests that keeps failing.
+// A handler that does not return is in the state, and so is a function of Requests that keeps failing.
 func TestSourceHangsOrEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}

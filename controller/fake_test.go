@@ -37,7 +37,7 @@ var (
 	theScheme = scheme.New()
 )
 
-// manager is a controller.Manager whose watches are played by the test.
+// manager is a controller.Manager. The test makes the changes of its watches.
 type manager struct {
 	grace  time.Duration
 	logger *slog.Logger
@@ -95,7 +95,7 @@ func (m *manager) Subscribe(_ context.Context, proto object.Object, _ string, fn
 	return w, nil
 }
 
-// watch is what the controller opened, or is to open, on a kind.
+// watch is the watch of a kind, which the controller may open later.
 func (m *manager) watch(kind string) *watch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *manager) watchLocked(kind string) *watch {
 	return m.watches[kind]
 }
 
-// watch hands over changes as a test says, each with the state that the last one left.
+// watch hands over the changes that a test makes. Old is the state after the change before.
 type watch struct {
 	kind   string
 	fn     func(store.Change)
@@ -145,18 +145,18 @@ func (w *watch) Close() {
 	w.closed = true
 }
 
-// set hands over an object that came or changed; initially if it was there at the start.
+// set hands over an object that was created or changed, or, if initially, existed at the start.
 func (w *watch) set(o object.Object, initially bool) {
 	e := entry(o)
 	w.change(object.KeyOf(o), func(c *store.Change) { c.New, c.Initial = e, initially })
 }
 
-// apply hands over an entry that came or changed.
+// apply hands over an entry that was created or changed.
 func (w *watch) apply(key object.Key, e *store.Entry) {
 	w.change(key, func(c *store.Change) { c.New = e })
 }
 
-// remove hands over an object that went.
+// remove hands over the deletion of an object.
 func (w *watch) remove(key object.Key) {
 	w.change(key, func(c *store.Change) { c.Last = c.Old })
 }
@@ -223,7 +223,7 @@ func pod(name string, version int, owner string) *corev1.Pod {
 
 func key(name string) reconcile.Request { return reconcile.Request{Namespace: "web", Name: name} }
 
-// recorder is a reconciler that writes down its calls and answers as the test says.
+// recorder is a reconciler that records its calls. answer, if not nil, makes its result.
 type recorder struct {
 	mu      sync.Mutex
 	begun   []string // "name trigger×count"
@@ -300,7 +300,7 @@ var (
 	nodeGVK = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 )
 
-// pass lets virtual time pass, and what is due happen.
+// pass lets virtual time pass, and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

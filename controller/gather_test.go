@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// What was there at the start is reconciled when all has synced, none of it lost however many there
-// are, and what changed before that once.
+// Each object that exists at the start is reconciled once when all sources have synced, however many there
+// are, also if it changed before that.
 func TestFirstList(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 1000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFirstList(t *testing.T) {
 			if len(got) != n+1 || got[0] != "d0000 updated×2" || !slices.Contains(got, "p listed×1") {
 				t.Errorf("%d calls, want %d; the first is %q", len(got), n+1, got[0])
 			}
-			// A late one waits for nobody.
+			// A later object is reconciled at once.
 			w.set(deployment("late", 1), true)
 			synctest.Wait()
 			if got := r.calls(); len(got) != n+2 {
@@ -53,7 +53,7 @@ func TestFirstList(t *testing.T) {
 	}
 }
 
-// An object of the first list on which the handler failed comes before all has synced or after it.
+// An object of the first list on which the handler failed is reconciled before or after the sync.
 func TestFirstListWithAFailure(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestFirstListWithAFailure(t *testing.T) {
 	}
 }
 
-// asking requests what it is told for each object.
+// asking requests the given requests for each object.
 type asking map[object.Key][]any
 
 func (h asking) Handle(_ context.Context, c store.Change, add func(any)) error {
@@ -93,8 +93,7 @@ func (h asking) Handle(_ context.Context, c store.Change, add func(any)) error {
 
 func (h asking) HandleGeneric(context.Context, object.Object, func(any)) error { return nil }
 
-// A request that cannot be compared is the fault of the handler that made it, and takes no other
-// one with it.
+// A request that cannot be compared is an error of its handler. Other requests are queued.
 func TestRequestThatCannotBeCompared(t *testing.T) {
 	for _, initially := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

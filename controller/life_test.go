@@ -44,7 +44,7 @@ func TestWorkersWaitForEverySource(t *testing.T) {
 	})
 }
 
-// A kind that may not be read is known within seconds, said once, and waited for.
+// A forbidden kind is in the state within seconds, is logged once, and the controller waits for it.
 func TestForbiddenKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -99,7 +99,7 @@ func TestRequireSync(t *testing.T) {
 	})
 }
 
-// A watch that cannot be opened, as the kind is not there yet, is tried again.
+// Opening a watch is tried again until the kind exists.
 func TestSubscribeLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -191,7 +191,7 @@ func TestGraceEnds(t *testing.T) {
 	})
 }
 
-// Without a grace period reconciles are cancelled at once, and where none is running nothing is.
+// Without a grace period running reconciles are cancelled at once.
 func TestNoGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
@@ -311,7 +311,7 @@ func TestEnqueueAndStats(t *testing.T) {
 	})
 }
 
-// What the controller calls, under locks of its own or not, may ask the controller.
+// The functions that a controller calls may call its methods.
 func TestCallbacksMayAskTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *controller.Controller[reconcile.Request]
@@ -343,7 +343,7 @@ func TestCallbacksMayAskTheController(t *testing.T) {
 	})
 }
 
-// stuckLog is a log that takes nothing.
+// stuckLog is a log handler that blocks.
 type stuckLog struct {
 	slog.Handler
 	hold chan struct{}
@@ -352,7 +352,7 @@ type stuckLog struct {
 func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.hold; return nil }
 func (s stuckLog) WithAttrs([]slog.Attr) slog.Handler        { return s }
 
-// A logger of a controller's own that takes nothing keeps no reconcile waiting.
+// A logger of a controller that blocks delays no reconcile.
 func TestLogTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}

@@ -29,7 +29,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// live is a manager of one namespace of a real cluster, which runs from run until the test ends.
+// live is a manager of one namespace of a real cluster. It runs from run to the end of the test.
 type live struct {
 	*flyball.Manager
 	t  *testing.T
@@ -66,7 +66,7 @@ func (l *live) configMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// write has writers change ConfigMaps at random, and notes what the server answers.
+// write starts writers that change ConfigMaps at random, and records the answers of the server.
 func (l *live) write(ctx context.Context, book *ledger.Ledger, writers, changes int) {
 	var wait sync.WaitGroup
 	for w := range writers {
@@ -108,7 +108,7 @@ func (l *live) writeOne(ctx context.Context, book *ledger.Ledger, name, value st
 	return err
 }
 
-// witness notes what its reconciles read from the cache, and fails now and then.
+// witness is a reconciler that records its reads from the cache. Some of its reconciles fail.
 type witness struct {
 	client client.Client
 	view   *ledger.View
@@ -137,7 +137,7 @@ func quick() workqueue.RateLimiter[any] {
 	return workqueue.ExponentialLimiter[any](time.Millisecond, 100*time.Millisecond)
 }
 
-// After the last change of each key a reconcile starts that sees it, whatever fails meanwhile.
+// After the last change of each key a reconcile starts that sees it, also if earlier reconciles failed.
 func TestLiveNothingIsLost(t *testing.T) {
 	p := planetest.Shared(t)
 	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
@@ -150,7 +150,7 @@ func TestLiveNothingIsLost(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	l.write(ctx, book, 4, 25) // what is there at the start
+	l.write(ctx, book, 4, 25) // existing objects
 	l.run()
 	l.write(ctx, book, 4, 100)
 	if err := book.Wait(ctx); err != nil {
@@ -187,7 +187,7 @@ func TestLiveServerIsKilled(t *testing.T) {
 	}
 }
 
-// What a Deployment owns brings the Deployment back, created by another controller.
+// An object owned by a Deployment causes a reconcile of the Deployment, also if another controller made it.
 func TestLiveOwns(t *testing.T) {
 	p := planetest.Shared(t)
 	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
@@ -218,8 +218,8 @@ func TestLiveOwns(t *testing.T) {
 	if _, err := client.Create(t.Context(), l.Live(), d); err != nil {
 		t.Fatal(err)
 	}
-	// While the Deployment itself changes, its causes may take the place of the ReplicaSet's. So a
-	// change of the ReplicaSet alone, when the controller works and all has come to rest.
+	// Changes of the Deployment itself may replace the causes of the ReplicaSet. So the test changes the
+	// ReplicaSet alone when nothing else changes any more.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	select {
@@ -261,8 +261,8 @@ func TestLiveOwns(t *testing.T) {
 	}
 }
 
-// A user may read ConfigMaps and not Secrets: the controller of the one runs, that of the other
-// names what is missing within seconds, and runs once it is granted.
+// A user may read ConfigMaps and not Secrets. The controller of ConfigMaps runs. The controller of Secrets names
+// the missing permission within seconds, and runs when it is granted.
 func TestLiveForbidden(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)

@@ -117,9 +117,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A failing key is woken by an event every 100 ms. Its backoff grows by its own deadlines only,
-// so the number of failures that are counted is that of a key which nobody wakes; and each of
-// those events, the one that mends the cause too, is looked at without delay.
+// A failing key has an event every 100 ms. Its backoff grows at its own deadlines only: the number of counted
+// failures is that of a key without events. Each event is reconciled without delay, also the one that mends
+// the cause.
 func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, mended := newManager(), false
@@ -198,8 +198,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// A conflict is how a reconcile learns that it decided on an old view: it is told of only if it
-// does not end.
+// A conflict shows that a reconcile read an old version. Only repeated conflicts are logged as warnings.
 func TestConflictsAreQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -293,8 +292,8 @@ func TestChildLeavesItsOwner(t *testing.T) {
 	})
 }
 
-// The owner was deleted while the program was down: what it owned is there at the start, and
-// brings it back to be looked at.
+// The owner was deleted while the program did not run. A child that exists at the start causes a reconcile of
+// the owner.
 func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -310,7 +309,7 @@ func TestChildOfAnOwnerThatIsGone(t *testing.T) {
 	})
 }
 
-// What did not change is reconciled after what does.
+// Objects of the first list are reconciled after objects that change.
 func TestInitialListYieldsToLiveChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -349,8 +348,7 @@ func TestPriorityIsAnOption(t *testing.T) {
 	})
 }
 
-// What is given as an option or hook may panic, or make no logger: it is reported, and the work
-// goes on by the defaults.
+// An option or hook that panics, or makes no logger, is reported. The defaults stand.
 func TestOptionsThatPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// resyncing is a manager with a period of its own.
+// resyncing is a manager with a resync period.
 type resyncing struct {
 	cached
 	period time.Duration
@@ -26,8 +26,8 @@ type resyncing struct {
 
 func (m resyncing) ResyncPeriod() time.Duration { return m.period }
 
-// TestResync: each object is reconciled again once in each period, spread over it, whatever predicates
-// say; with For and without one; by the period of the controller or that of the manager.
+// Each object is reconciled again once in each period, spread over it, whatever the predicates report, with For
+// and without it. The period is that of the controller, or else that of the manager.
 func TestResync(t *testing.T) {
 	no := predicate.Func(func(c store.Change) bool { return c.Initial })
 	withFor := []controller.Source[reconcile.Request]{controller.For[corev1.ConfigMap](predicate.ResourceVersionChanged(), no)}
@@ -102,7 +102,7 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// A resync takes the place of no change that waits.
+// A resync replaces no waiting change.
 func TestResyncBesideChanges(t *testing.T) {
 	change := reconcile.Cause{Trigger: reconcile.Updated, Count: 2}
 	resync := reconcile.Cause{Trigger: reconcile.Resynced, Count: 1}
@@ -120,8 +120,7 @@ func TestResyncBesideChanges(t *testing.T) {
 	}
 }
 
-// TestResyncInOrder: objects that change, come and go while a resync goes through them are reconciled
-// for that.
+// Objects that are created, changed or deleted during a resync are reconciled for that.
 func TestResyncInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
@@ -138,8 +137,8 @@ func TestResyncInOrder(t *testing.T) {
 		defer start(c)()
 		pass(30 * time.Minute)
 		s.Delete(key("c15"))
-		s.Put(configMap("b"))   // before the place that it has reached
-		s.Put(configMap("c99")) // behind
+		s.Put(configMap("b"))   // before the present position of the resync
+		s.Put(configMap("c99")) // after it
 		synctest.Wait()
 		n := len(r.calls())
 		pass(31 * time.Minute)

@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-io/flyball/wire"
 )
 
-// problemList collects what a controller reports.
+// problemList collects the problems that a controller reports.
 type problemList struct {
 	mu   sync.Mutex
 	list []controller.Problem
@@ -50,7 +50,7 @@ func (l *problemList) all() []controller.Problem {
 	return slices.Clone(l.list)
 }
 
-// cached is a manager whose watches of ConfigMaps are those of an informer over a scripted server.
+// cached is a manager that watches ConfigMaps by an informer of a scripted server.
 type cached struct {
 	*manager
 	in *informer.Informer
@@ -66,7 +66,7 @@ type registration struct{ *informer.Registration }
 func (registration) Err() error { return nil }
 func (r registration) Close()   { _ = r.RemoveAndWait(context.Background()) }
 
-// newCached runs an informer until stop.
+// newCached runs an informer until the returned function is called.
 func newCached(t *testing.T, log io.Writer) (cached, *feedtest.Server, func()) {
 	t.Helper()
 	kind := wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Scheme: theScheme}
@@ -93,8 +93,8 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
 }
 
-// TestSlowFunction: a function that sleeps for five minutes delays its own controller, and is named
-// after a second. Everything else of the kind goes on: reads, other controllers, the watch.
+// A function that sleeps for five minutes delays its own controller, and is named after a second. Reads of the
+// kind, other controllers and the watch go on.
 func TestSlowFunction(t *testing.T) {
 	slowly := func(name string) {
 		if name == "slow" {
@@ -195,8 +195,7 @@ func TestSlowFunction(t *testing.T) {
 	}
 }
 
-// TestSlowAtTheStart: workers start when the handler was called for all that was there, and what keeps
-// the controller is known.
+// Workers start when the handler was called for all existing objects. Until then the state names the slow call.
 func TestSlowAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
@@ -228,9 +227,8 @@ func TestSlowAtTheStart(t *testing.T) {
 	})
 }
 
-// TestMapFails: an error of a mapping function, such as that of an index that has not synced, is
-// returned, and the function is called again until it does not fail; other objects go on, and what
-// an object said between is not forgotten.
+// A mapping function that fails, for example on an index that has not synced, is called again until it succeeds.
+// Other objects do not wait for it. It is called for every state of the object in between.
 func TestMapFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -276,7 +274,7 @@ func TestMapFails(t *testing.T) {
 	})
 }
 
-// A mapping function that fails on one state where the other one is set aside is called again.
+// A mapping function is called again if it fails on one state while the other one is set aside.
 func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -302,7 +300,7 @@ func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
 	})
 }
 
-// An object from outside on which the handler fails is not lost.
+// The handler is called again for an object from outside on which it failed.
 func TestGenericHandlerIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -327,7 +325,7 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 	})
 }
 
-// TestSlowCostsAKeyEach: a function that never returns costs a slot for each key, however much happens.
+// A function that never returns costs one slot for each key, whatever the number of events.
 func TestSlowCostsAKeyEach(t *testing.T) {
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})

@@ -80,8 +80,8 @@ func TestPredicateFails(t *testing.T) {
 	})
 }
 
-// A handler that fails is called again with backoff, with what happened since merged in; the
-// other sources and objects go on.
+// A handler that fails is called again with backoff, also for the events since. Other sources and objects do not
+// wait for it.
 func TestHandlerFails(t *testing.T) {
 	for name, fail := range map[string]func(){
 		"panic": func() { panic("oops") },
@@ -127,7 +127,7 @@ func TestHandlerFails(t *testing.T) {
 	}
 }
 
-// What a child said between two failures of the handler still reaches the owner it had then.
+// The owner that a child had between two failures of the handler is reconciled, too.
 func TestHandlerFailsTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -163,7 +163,7 @@ func TestHandlerFailsTwice(t *testing.T) {
 	})
 }
 
-// mapping is a handler that may fail before it does anything.
+// mapping is a handler that may fail before it adds anything.
 type mapping struct {
 	handler.Handler[reconcile.Request]
 	fails func() error
@@ -176,7 +176,7 @@ func (m mapping) Handle(ctx context.Context, c store.Change, add func(reconcile.
 	return m.Handler.Handle(ctx, c, add)
 }
 
-// A handler that fails is called again for as long as that lasts, every five minutes at last.
+// A handler that fails is called again until it succeeds, with five minutes between calls in the end.
 func TestHandlerIsNotGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -220,7 +220,7 @@ func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 	return errors.New("not for this")
 }
 
-// What cannot be decoded is for the informer to report; a mapping function gets the other state.
+// The informer reports an object that cannot be decoded. A mapping function is called for its other state.
 func TestHandlerOfWhatIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -244,8 +244,8 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 	})
 }
 
-// An object whose header can be read, and nothing else, is reported once for each of its versions:
-// calling the handler again would not help.
+// An object of which only the header can be read is reported once for each version. The handler is not called
+// again for it.
 func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
@@ -322,13 +322,13 @@ func TestGenericHandlerFails(t *testing.T) {
 	})
 }
 
-// shard is a request of a program's own.
+// shard is a request of another type.
 type shard struct {
 	Tenant string
 	Number int
 }
 
-// Requests may be anything comparable, and come from a function that is called again if it fails.
+// Requests may be of any comparable type. Their function is called again if it fails.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
@@ -369,8 +369,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// One change counts once for a request, whatever the handler says of its two states, and for each
-// request that it leads to.
+// One change counts once for each request that it causes, also if both of its states cause the request.
 func TestOneChangeCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}

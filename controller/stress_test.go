@@ -18,9 +18,8 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// Writers change objects at random while workers fail, panic, ask to come back and succeed. No
-// key may ever be with two workers, and after its last change each key must be reconciled once
-// more, seeing that change.
+// Writers change objects at random. Reconciles fail, panic, requeue and succeed at random. No two workers have one
+// key at once. After its last change each key is reconciled, and that reconcile sees the change.
 func TestNothingIsLostUnderLoad(t *testing.T) {
 	const keys, writers, changes = 40, 4, 500
 	m := newManager()
@@ -109,8 +108,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	}
 }
 
-// One controller is started and stopped many times, at every stage of its life. TestMain sees
-// what stays behind.
+// One controller is started and stopped many times, in every phase. TestMain finds goroutines that leak.
 func TestManyStartsAndStops(t *testing.T) {
 	m := newManager()
 	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// An error is logged once for each source. A server that is busy for a moment is none.
+// An error is logged once for each source. A server that is busy for a moment is not logged.
 func TestReportsDue(t *testing.T) {
 	busy, down := fmt.Errorf("list: %w", apierrors.NewTooManyRequests("storage is (re)initializing", 1)), errors.New("connection refused")
 	check := func(name string, r reports, err error, checks int, want int) {

@@ -147,8 +147,8 @@ func (r *run[T, P]) cleanUp(ctx context.Context, steps []Step[P]) error {
 }
 
 // changed reports whether the server rejected the patch because the object is not as it was read. A
-// failed test is an Invalid without a field. A new finalizer on an object under deletion is an
-// Invalid of metadata.finalizers.
+// failed test is an InvalidError without a field. A new finalizer on an object under deletion is an
+// InvalidError of metadata.finalizers.
 func changed(err error) bool {
 	if _, ok := errors.AsType[*client.ConflictError](err); ok {
 		return true

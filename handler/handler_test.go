@@ -63,7 +63,7 @@ func requests(t *testing.T, h handler.Handler[reconcile.Request], c store.Change
 	return got
 }
 
-// byApp stands for a mapping function: the request is named after a label of the object.
+// byApp is a mapping function that names the request after a label of the object.
 func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 	return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 }
@@ -114,7 +114,7 @@ func TestMapOfWhatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// A function that panics on the old state must not cost the new one.
+// A function that panics on the old state is called for the new one.
 func TestMapPanicsOnOneState(t *testing.T) {
 	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("bad")), New: entry(t, pod("shop"))}
 	for name, h := range map[string]handler.Handler[reconcile.Request]{
@@ -199,7 +199,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// A Node that says it is owned by a Deployment: there is no namespace to look for it in.
+// A cluster-scoped object names a namespaced owner, which cannot be: it causes no request.
 func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
 	p := pod("shop", owner("apps/v1", "Deployment", "p1", true))
 	p.Namespace = ""
@@ -241,7 +241,7 @@ func (hanging) Mapping(ctx context.Context, _ schema.GroupVersionKind) (*meta.RE
 	return nil, context.Cause(ctx)
 }
 
-// A controller that stops does not wait for a mapper.
+// Bind returns when its ctx ends, also if the mapper hangs.
 func TestBindEndsWithItsContext(t *testing.T) {
 	stopping := errors.New("stopping")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -274,7 +274,7 @@ func TestGeneric(t *testing.T) {
 	}
 }
 
-// A Pod changes hands: both the Service that selected it and the one that does now are looked at.
+// The labels of a Pod change. The Service that selected it and the Service that selects it now are requested.
 func ExampleMap() {
 	servicesOf := func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 		return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil

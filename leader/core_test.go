@@ -135,7 +135,7 @@ func TestCoreWaitsForOthers(t *testing.T) {
 		expiry string
 		odd    string // expected problem
 	}{
-		"as it should be":     {held("7", "b", 15), "16s", ""},
+		"valid":               {held("7", "b", 15), "16s", ""},
 		"asks for longer":     {held("7", "b", 60), "1m1s", ""},
 		"asks for less":       {held("7", "b", 1), "16s", ""},
 		"asks for nothing":    {stranger, "16s", "missing or not positive"},
@@ -258,7 +258,7 @@ func TestCoreRenewsEveryRetryPeriod(t *testing.T) {
 
 // The answer to a write is lost. The write was done, was not done, or is done later.
 func TestCoreSurvivesLostAnswers(t *testing.T) {
-	t.Run("done, told by a read", func(t *testing.T) {
+	t.Run("done, seen by a read", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		first := step(t, c, at(2), "update")
 		c.Answer(at(4), Answer{Result: Failed, Err: errTest})
@@ -274,7 +274,7 @@ func TestCoreSurvivesLostAnswers(t *testing.T) {
 			t.Errorf("version %v", a.Lease.ResourceVersion)
 		}
 	})
-	t.Run("done, told by the watch", func(t *testing.T) {
+	t.Run("done, seen by the watch", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		first := step(t, c, at(2), "update")
 		c.Observe(at(3), stored(first.Lease, "2"), false)
@@ -314,7 +314,7 @@ func TestCoreSurvivesLostAnswers(t *testing.T) {
 			t.Errorf("our time ends at %v", c.Until())
 		}
 	})
-	t.Run("told too late to lead by it", func(t *testing.T) {
+	t.Run("seen too late to lead", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
 		c.Answer(at(0), Answer{Result: Absent})
@@ -340,11 +340,11 @@ func TestCoreLosesTheLease(t *testing.T) {
 		"released": {func(c *Core) { c.Observe(at(1), held("2", "", 1), false) }, Edited, "another client has released it"},
 		"edited":   {func(c *Core) { c.Observe(at(1), held("2", "a", 15), false) }, Edited, `another process with the identity "a"`},
 		"deleted":  {func(c *Core) { c.Observe(at(1), held("2", "a", 15), true) }, Deleted, "deleted"},
-		"deleted, told by a renewal": {func(c *Core) {
+		"deleted, seen by a renewal": {func(c *Core) {
 			c.Next(at(2), 0)
 			c.Answer(at(2), Answer{Result: Absent})
 		}, Deleted, "deleted"},
-		"taken, told by a renewal": {func(c *Core) {
+		"taken, seen by a renewal": {func(c *Core) {
 			c.Next(at(2), 0)
 			c.Answer(at(2), Answer{Result: Conflict})
 			c.Next(at(2), 0)
@@ -454,7 +454,7 @@ func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 		c.Answer(at(1), Answer{Result: Absent})
 		step(t, c, at(1), "finish")
 	})
-	t.Run("while it takes the lease", func(t *testing.T) {
+	t.Run("while a claim is open", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
 		c.Answer(at(0), Answer{Result: Absent})
@@ -470,7 +470,7 @@ func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 		c.Answer(at(1), Answer{Lease: stored(a.Lease, "2")})
 		step(t, c, at(1), "finish")
 	})
-	t.Run("while it takes the lease, which is another's", func(t *testing.T) {
+	t.Run("while a claim is open that another wins", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
 		c.Answer(at(0), Answer{Result: Absent})
@@ -502,7 +502,7 @@ func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 			t.Error(c.Lost())
 		}
 	})
-	t.Run("leading, to be kept", func(t *testing.T) {
+	t.Run("leading, KeepOnStop", func(t *testing.T) {
 		o := testConfig("a")
 		o.KeepOnStop = true
 		c := leading(t, o)
@@ -527,14 +527,14 @@ func TestCoreReleasesTheLeaseWhenStopped(t *testing.T) {
 		c.Answer(at(6), Answer{Lease: stored(a.Lease, "3")})
 		step(t, c, at(6), "finish")
 	})
-	t.Run("leading, and the server is gone", func(t *testing.T) {
+	t.Run("leading, without a server", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		c.Ended(at(1))
 		step(t, c, at(1), "update")
 		step(t, c, at(10.9), "wait 11s")
 		step(t, c, at(11), "finish")
 	})
-	t.Run("lost for the server was gone", func(t *testing.T) {
+	t.Run("lost without a server", func(t *testing.T) {
 		c := leading(t, testConfig("a"))
 		c.Next(at(10), 0)
 		phase(t, c, Lost)

@@ -25,13 +25,13 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 	}{
 		"deleted":                  {func(c *Core) { c.Observe(at(3), renewed("8", "b", 15), true) }, "wait 15s"},
 		"deleted, an unseen state": {func(c *Core) { c.Observe(at(3), renewed("9", "c", 15), true) }, "wait 18s"},
-		"deleted, told by a read": {func(c *Core) {
+		"deleted, seen by a read": {func(c *Core) {
 			c.Watching(at(3), false)
 			c.Watching(at(3), true)
 			c.Next(at(3), 0)
 			c.Answer(at(4), Answer{Result: Absent})
 		}, "wait 19s"},
-		"without a holder, told as a watch begins": {func(c *Core) {
+		"without a holder, seen as a watch begins": {func(c *Core) {
 			c.Watching(at(3), false)
 			c.Watching(at(3), true)
 			c.Observe(at(4), renewed("9", "", 15), false)
@@ -44,7 +44,7 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 		}, "wait 15s"},
 		"released":               {func(c *Core) { c.Observe(at(3), held("9", "", 1), false) }, "update"},
 		"released, then deleted": {func(c *Core) { c.Observe(at(3), held("9", "", 1), false); c.Observe(at(4), held("10", "", 1), true) }, "create"},
-		"made again by a newcomer": {func(c *Core) {
+		"created again by a newcomer": {func(c *Core) {
 			c.Observe(at(3), renewed("8", "b", 15), true)
 			c.Observe(at(4), held("9", "c", 15), false)
 		}, "wait 19s"},
@@ -80,7 +80,7 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 		step(t, c, at(16.5), "wait 17s")
 		step(t, c, at(17), "create")
 	})
-	t.Run("deaf", func(t *testing.T) { // the watch has reported no renewal
+	t.Run("silent watch", func(t *testing.T) { // the watch has reported no renewal
 		c := NewCore(testConfig("a"))
 		c.Watching(at(0), true)
 		step(t, c, at(0), "read")
@@ -89,7 +89,7 @@ func TestCoreWaitsForTheHolderOfALeaseThatIsGone(t *testing.T) {
 		c.Answer(at(15), Answer{Result: Absent})
 		step(t, c, at(15), "wait 30s")
 	})
-	t.Run("made again, unseen", func(t *testing.T) {
+	t.Run("created again, unseen", func(t *testing.T) {
 		c := NewCore(testConfig("a"))
 		step(t, c, at(0), "read")
 		c.Answer(at(0), Answer{Lease: renewed("7", "b", 60)})

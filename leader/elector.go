@@ -44,8 +44,8 @@ type State struct {
 	// of another leader that we saw. Zero means never.
 	Renewed time.Time
 	// Err is the current problem. Once the lease was lost, it is the [LostError]. Otherwise it is
-	// the failure of the last request for the Lease, for example a client.ForbiddenError that names verb
-	// and resource, or an [OddLeaseError]. nil means none.
+	// the failure of the last request for the Lease, for example a client.ForbiddenError that names
+	// verb and resource, or an [OddLeaseError]. nil means none.
 	Err error
 }
 

@@ -47,7 +47,7 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h H
 		}
 		kinds = append(kinds, o)
 		if i+1 == len(sorted) || !IsCRD(sorted[i+1]) {
-			if err := established(ctx, c, kinds); err != nil {
+			if err := awaitEstablished(ctx, c, kinds); err != nil {
 				return err
 			}
 		}
@@ -55,18 +55,19 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, h H
 	return nil
 }
 
-// established returns when the kinds of these CRDs are served, and the client has discovered them.
-func established(ctx context.Context, c *client.Live, crds []Object) error {
+// awaitEstablished returns when the kinds of these CRDs are served, and the client has discovered
+// them.
+func awaitEstablished(ctx context.Context, c *client.Live, crds []Object) error {
 	for _, crd := range crds {
 		for done := false; !done; {
 			var err error
-			if done, err = follow(ctx, c, crdKind, crd.GetName(), "", isEstablished); err != nil {
+			if done, err = watchUntil(ctx, c, crdKind, crd.GetName(), "", isEstablished); err != nil {
 				return fmt.Errorf("%s: not established: %w", Name(crd), err)
 			}
 		}
 	}
 	for _, crd := range crds {
-		if err := discovered(ctx, c, crd); err != nil {
+		if err := awaitDiscovered(ctx, c, crd); err != nil {
 			return fmt.Errorf("%s: established, but not served: %w", Name(crd), err)
 		}
 	}
@@ -98,9 +99,9 @@ func conditions(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// discovered returns when the server lists all versions of a kind. That is some time after the kind
-// is established, and no event announces it.
-func discovered(ctx context.Context, c *client.Live, crd Object) error {
+// awaitDiscovered returns when the server lists all versions of a kind. That is some time after the
+// kind is established, and no event announces it.
+func awaitDiscovered(ctx context.Context, c *client.Live, crd Object) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -116,21 +117,21 @@ func discovered(ctx context.Context, c *client.Live, crd Object) error {
 			if run.Sleep(ctx, wait.Fail(time.Now())) != nil {
 				return err
 			}
-			reset(c)
+			resetMapper(c)
 		}
 	}
 	return nil
 }
 
-// reset makes the client discover the kinds again.
-func reset(c *client.Live) { meta.MaybeResetRESTMapper(c.Mapper()) }
+// resetMapper makes the client discover the kinds again.
+func resetMapper(c *client.Live) { meta.MaybeResetRESTMapper(c.Mapper()) }
 
-// errGone says that an object was deleted.
-var errGone = errors.New("it was deleted")
+// errDeleted says that an object was deleted.
+var errDeleted = errors.New("it was deleted")
 
-// follow watches one object until ok returns true. It starts from a version, or from the current
-// state. done is false without an error if the server ends the watch.
-func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
+// watchUntil watches one object until ok returns true. It starts from a version, or from the
+// current state. done is false without an error if the server ends the watch.
+func watchUntil(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
 	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(kind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
 	if err != nil {
 		return false, err
@@ -143,7 +144,7 @@ func follow(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, n
 		case err != nil:
 			return false, err
 		case e.Type == wire.Deleted:
-			return false, errGone
+			return false, errDeleted
 		case e.Object == nil:
 			continue
 		}
@@ -179,9 +180,9 @@ func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 		}
 		switch kind := o.GroupVersionKind(); {
 		case IsCRD(o):
-			err = gone(ctx, c, crdKind, o.GetName(), "objects of its kind are")
+			err = awaitDeleted(ctx, c, crdKind, o.GetName(), "objects of its kind are")
 		case kind == namespaceKind:
-			err = gone(ctx, c, kind, o.GetName(), "what is in it is")
+			err = awaitDeleted(ctx, c, kind, o.GetName(), "what is in it is")
 		}
 		if err != nil {
 			return err
@@ -190,7 +191,7 @@ func Delete(ctx context.Context, c *client.Live, objs []Object, h Hooks) error {
 			h.Deleted(o)
 		}
 	}
-	reset(c)
+	resetMapper(c)
 	return nil
 }
 
@@ -201,9 +202,9 @@ func isAbsent(err error) bool {
 	return err != nil && client.IgnoreNotFound(err) == nil
 }
 
-// gone waits until an object, and everything in it, is deleted. If that takes too long, the error
-// has the server's reason.
-func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
+// awaitDeleted waits until an object, and everything in it, is deleted. If that takes too long, the
+// error has the server's reason.
+func awaitDeleted(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
 	var waits string
 	look := func(o *unstructured.Unstructured) (bool, error) { waits = terminating(o); return false, nil }
 	for {
@@ -215,9 +216,9 @@ func gone(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, nam
 		}
 		if err == nil {
 			_, _ = look(o)
-			_, err = follow(ctx, c, kind, name, o.GetResourceVersion(), look)
+			_, err = watchUntil(ctx, c, kind, name, o.GetResourceVersion(), look)
 		}
-		if errors.Is(err, errGone) {
+		if errors.Is(err, errDeleted) {
 			return nil
 		}
 		if err != nil {

@@ -26,16 +26,16 @@ type collector struct {
 	events       map[*func() event.Stats]struct{}
 	servers      map[string]Server
 
-	scrape sync.Mutex // held during a scrape, since steadies are updated in it
-	steady map[*prometheus.Desc]steadies
-	shown  map[string][]int // the priorities with a label of their own, by controller
+	scrape   sync.Mutex // held during a scrape, since steadies are updated in it
+	steady   map[*prometheus.Desc]steadies
+	labelled map[string][]int // the priorities with a label of their own, by controller
 }
 
 func newCollector() *collector {
 	return &collector{
 		controllers: map[string]controller.Interface{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
 		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
-		steady: map[*prometheus.Desc]steadies{}, shown: map[string][]int{},
+		steady: map[*prometheus.Desc]steadies{}, labelled: map[string][]int{},
 	}
 }
 
@@ -43,7 +43,7 @@ func newCollector() *collector {
 func (c *collector) forget(controller string) {
 	c.scrape.Lock()
 	defer c.scrape.Unlock()
-	delete(c.shown, controller)
+	delete(c.labelled, controller)
 }
 
 // add adds a source under a name to one of the collector's maps. end removes it, and reports
@@ -136,7 +136,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 	c.scrape.Lock()
 	defer c.scrape.Unlock()
-	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}, shown: c.shown}
+	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}, labelled: c.labelled}
 	for name, x := range controllers {
 		s.ask(workingDesc, func() { s.controller(name, x) })
 	}
@@ -148,7 +148,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		s.caches(all)
 	})
 	for name, leads := range leaders {
-		s.ask(leaderDesc, func() { s.gauge(leaderDesc, truth(leads()), name) })
+		s.ask(leaderDesc, func() { s.gauge(leaderDesc, boolean(leads()), name) })
 	}
 	s.ask(expiryDesc, func() { s.certificates(certificates) })
 	s.ask(recordedDesc, func() { s.events(events) })
@@ -160,10 +160,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 // scrape is one run of Collect.
 type scrape struct {
-	ch      chan<- prometheus.Metric
-	now     time.Time
-	was, is map[*prometheus.Desc]steadies
-	shown   map[string][]int
+	ch       chan<- prometheus.Metric
+	now      time.Time
+	was, is  map[*prometheus.Desc]steadies
+	labelled map[string][]int
 }
 
 // ask calls f, and reports a panic as an error of the scrape.
@@ -184,9 +184,9 @@ func (s *scrape) counter(d *prometheus.Desc, v float64, labels ...string) {
 		s.is[d] = steadies{}
 	}
 	key := labelKey(labels)
-	shown := s.was[d][key].next(v)
-	s.is[d][key] = shown
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, shown.base+shown.last, labels...)
+	next := s.was[d][key].next(v)
+	s.is[d][key] = next
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, next.base+next.last, labels...)
 }
 
 // steadies are the counters of one name, by their labels.
@@ -208,7 +208,7 @@ func (s steady) next(v float64) steady {
 	return s
 }
 
-func truth(b bool) float64 {
+func boolean(b bool) float64 {
 	if b {
 		return 1
 	}

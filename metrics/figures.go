@@ -46,7 +46,7 @@ var (
 	offHeapDesc   = desc("flyball_cache_off_heap_bytes", "The part of flyball_cache_held_bytes that is outside the heap of the Go runtime, which GOMEMLIMIT does not count.", byKind)
 	templatesDesc = desc("flyball_cache_templates", "Objects in the cache that serve as templates: others are stored as differences from them.", byKind)
 	overDesc      = desc("flyball_cache_over_budget", "1 while the kind uses more memory than its budget; 0 otherwise, or without a budget.", byKind)
-	asideDesc     = desc("flyball_set_aside_objects", "Objects in the cache that are set aside because they cannot be used.", byKind)
+	setAsideDesc  = desc("flyball_set_aside_objects", "Objects in the cache that are set aside because they cannot be used.", byKind)
 	syncedDesc    = desc("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
 	healthyDesc   = desc("flyball_watch_healthy", "1 while every watch of the kind can list and watch, 0 while one cannot.", byKind)
 	unavailDesc   = desc("flyball_cache_unavailable", "1 while reads of the kind fail because the server says that it does not serve the kind, and discovery has not confirmed that; else 0.", byKind)
@@ -69,7 +69,7 @@ var (
 	certLoadsDesc  = desc("flyball_certificate_loads_total", "Certificates that were loaded and served.", byName)
 
 	recordedDesc = desc("flyball_events_recorded_total", "Recorded events.")
-	toldDesc     = desc("flyball_events_told_total", "Events that were sent to the server, alone or in a series.")
+	sentDesc     = desc("flyball_events_told_total", "Events that were sent to the server, alone or in a series.")
 	droppedDesc  = desc("flyball_events_dropped_total", "Events that were dropped.")
 	waitingDesc  = desc("flyball_events_waiting", "Events that wait to be sent.")
 
@@ -87,7 +87,7 @@ const (
 
 func (s *scrape) controller(name string, c controller.Interface) {
 	state, q := c.State(), c.QueueStats()
-	s.gauge(workingDesc, truth(state.Phase == controller.Working), name)
+	s.gauge(workingDesc, boolean(state.Phase == controller.Working), name)
 	s.gauge(activeDesc, float64(q.InFlight), name)
 	s.sources(name, c)
 	s.depths(name, c)
@@ -114,46 +114,46 @@ func (s *scrape) sources(name string, c controller.Interface) {
 // maxPriorities is the number of priorities of a controller that have a label of their own.
 const maxPriorities = 16
 
-// depths shows how many requests wait for a worker, by priority. A label that was shown once
-// is shown from then on.
+// depths writes the number of requests that wait for a worker, by priority. A label that was
+// written once is written at every later scrape.
 func (s *scrape) depths(name string, c controller.Interface) {
-	shown := s.shown[name]
-	if len(shown) == 0 {
-		shown = []int{0}
+	labelled := s.labelled[name]
+	if len(labelled) == 0 {
+		labelled = []int{0}
 	}
 	keys, others := map[int]int{}, 0
 	for _, d := range c.QueueDepths() {
 		switch {
-		case slices.Contains(shown, d.Priority):
-		case len(shown) < maxPriorities:
-			shown = append(shown, d.Priority)
+		case slices.Contains(labelled, d.Priority):
+		case len(labelled) < maxPriorities:
+			labelled = append(labelled, d.Priority)
 		default:
 			others += d.Keys
 			continue
 		}
 		keys[d.Priority] = d.Keys
 	}
-	s.shown[name] = shown
-	for _, p := range shown {
+	s.labelled[name] = labelled
+	for _, p := range labelled {
 		s.gauge(depthDesc, float64(keys[p]), name, name, strconv.Itoa(p))
 	}
-	if len(shown) == maxPriorities {
+	if len(labelled) == maxPriorities {
 		s.gauge(depthDesc, float64(others), name, name, "other")
 	}
 }
 
 // kind adds up the figures of all watches of a kind.
 type kind struct {
-	objects, aside, queued, backlog    int
-	templates                          int
-	wire, held, offHeap                int64
-	synced, healthy, over, unavailable bool
-	heard                              time.Time // the oldest time over the watches; zero: one of them heard nothing
-	silent                             bool      // one of the watches has heard nothing yet
-	behind                             time.Duration
-	panics, mergedStore, mergedHandler uint64
-	relists, restarts                  map[reflector.Reason]int
-	audits                             informer.AuditStats
+	objects, setAside, queued, backlog       int
+	templates                                int
+	wire, held, offHeap                      int64
+	synced, healthy, overBudget, unavailable bool
+	lastHeard                                time.Time // the oldest time over the watches; zero: one of them heard nothing
+	neverHeard                               bool      // one of the watches has heard nothing yet
+	behind                                   time.Duration
+	panics, mergedStore, mergedHandler       uint64
+	relists, restarts                        map[reflector.Reason]int
+	audits                                   informer.AuditStats
 }
 
 func (s *scrape) caches(all []cache.Watch) {
@@ -179,16 +179,16 @@ func (k *kind) add(w cache.Watch) {
 	k.held += f.Store.Held
 	k.offHeap += f.Store.OffHeap
 	k.templates += f.Store.Templates
-	k.over = k.over || f.Budget.Over
-	k.aside += w.State.SetAside
+	k.overBudget = k.overBudget || f.Budget.Over
+	k.setAside += w.State.SetAside
 	k.queued += f.Queue.Depth
 	k.synced = k.synced && w.State.Synced
 	k.healthy = k.healthy && state.Phase.Good()
 	k.unavailable = k.unavailable || w.State.Unavailable != nil
 	if at := state.LastEvent; at.IsZero() {
-		k.silent = true
-	} else if k.heard.IsZero() || at.Before(k.heard) {
-		k.heard = at
+		k.neverHeard = true
+	} else if k.lastHeard.IsZero() || at.Before(k.lastHeard) {
+		k.lastHeard = at
 	}
 	k.backlog += f.Handlers.Pending
 	k.behind = max(k.behind, f.Handlers.Oldest)
@@ -213,13 +213,13 @@ func (s *scrape) kind(name string, k *kind) {
 	s.gauge(heldDesc, float64(k.held), name)
 	s.gauge(offHeapDesc, float64(k.offHeap), name)
 	s.gauge(templatesDesc, float64(k.templates), name)
-	s.gauge(overDesc, truth(k.over), name)
-	s.gauge(asideDesc, float64(k.aside), name)
-	s.gauge(syncedDesc, truth(k.synced), name)
-	s.gauge(healthyDesc, truth(k.healthy), name)
-	s.gauge(unavailDesc, truth(k.unavailable), name)
-	if !k.silent {
-		s.gauge(lagDesc, max(s.now.Sub(k.heard), 0).Seconds(), name)
+	s.gauge(overDesc, boolean(k.overBudget), name)
+	s.gauge(setAsideDesc, float64(k.setAside), name)
+	s.gauge(syncedDesc, boolean(k.synced), name)
+	s.gauge(healthyDesc, boolean(k.healthy), name)
+	s.gauge(unavailDesc, boolean(k.unavailable), name)
+	if !k.neverHeard {
+		s.gauge(lagDesc, max(s.now.Sub(k.lastHeard), 0).Seconds(), name)
 	}
 	s.gauge(queuedDesc, float64(k.queued), name)
 	s.gauge(backlogDesc, float64(k.backlog), name)
@@ -234,10 +234,10 @@ func (s *scrape) kind(name string, k *kind) {
 	s.counter(repairsDesc, float64(k.audits.Repairs), name)
 	delete(k.relists, reflector.First)
 	for _, reason := range relistReasons {
-		s.counter(relistsDesc, float64(k.relists[reason]), name, word(reason))
+		s.counter(relistsDesc, float64(k.relists[reason]), name, reasonLabel(reason))
 	}
 	for _, reason := range restartReasons {
-		s.counter(restartsDesc, float64(k.restarts[reason]), name, word(reason))
+		s.counter(restartsDesc, float64(k.restarts[reason]), name, reasonLabel(reason))
 	}
 }
 
@@ -248,8 +248,8 @@ var (
 	restartReasons = []reflector.Reason{reflector.Ended, reflector.Silent, reflector.Broken, reflector.Busy, reflector.Failed, reflector.Mangled}
 )
 
-// word returns a reason as a label, such as "list_expired".
-func word(r reflector.Reason) string { return strings.ReplaceAll(string(r), " ", "_") }
+// reasonLabel returns a reason as a label, such as "list_expired".
+func reasonLabel(r reflector.Reason) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func (s *scrape) certificates(all map[string]Certificate) {
 	if len(all) == 0 {
@@ -284,7 +284,7 @@ func (s *scrape) events(all []*func() event.Stats) {
 		sum.Untold += st.Untold
 	}
 	s.counter(recordedDesc, float64(sum.Recorded))
-	s.counter(toldDesc, float64(sum.Told))
+	s.counter(sentDesc, float64(sum.Told))
 	s.counter(droppedDesc, float64(sum.Dropped))
 	s.gauge(waitingDesc, float64(sum.Untold))
 }

@@ -11,19 +11,19 @@ const logLines = 20_000
 // Log holds the last 20,000 lines of a control plane's logs. It is safe for concurrent use. The
 // zero value is empty and ready.
 type Log struct {
-	mu    sync.Mutex
-	lines []string // ring buffer of the last logLines
-	total int      // number of lines ever written
-	rest  []byte   // an incomplete line
+	mu      sync.Mutex
+	lines   []string // ring buffer of the last logLines
+	total   int      // number of lines ever written
+	partial []byte   // an incomplete line
 }
 
 // Write adds text. It does not retain b and never fails.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rest = append(l.rest, b...)
+	l.partial = append(l.partial, b...)
 	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		line, rest, ok := bytes.Cut(l.partial, []byte("\n"))
 		if !ok {
 			return len(b), nil
 		}
@@ -33,7 +33,7 @@ func (l *Log) Write(b []byte) (int, error) {
 			l.lines[l.total%logLines] = string(line)
 		}
 		l.total++
-		l.rest = rest
+		l.partial = rest
 	}
 }
 

@@ -164,7 +164,7 @@ func (p *Plane) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("plane: start %s: %w", p.binary, err)
 	}
-	proc.mark = mark
+	proc.logStart = mark
 	p.mu.Lock()
 	p.proc = proc
 	p.mu.Unlock()
@@ -176,11 +176,12 @@ func (p *Plane) start(ctx context.Context) error {
 		proc.kill()
 		return fmt.Errorf("plane: start: %w", context.Cause(ctx))
 	}
-	return p.learn(proc.url)
+	return p.setAddress(proc.url)
 }
 
-// learn stores the address and client configuration, which stay the same for all later processes.
-func (p *Plane) learn(address string) error {
+// setAddress stores the address and client configuration, which stay the same for all later
+// processes.
+func (p *Plane) setAddress(address string) error {
 	if p.config != nil {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (p *Plane) Err() error {
 }
 
 func (p *Plane) exitError(proc *process) error {
-	return &ExitError{Err: proc.err, Log: p.log.Tail(proc.mark, exitLines)}
+	return &ExitError{Err: proc.err, Log: p.log.Tail(proc.logStart, exitLines)}
 }
 
 func (p *Plane) current() *process {

@@ -37,13 +37,13 @@ func (e *ExitError) Unwrap() error { return e.Err }
 
 // process is one run of the program.
 type process struct {
-	cmd   *exec.Cmd
-	mark  int // the first line of its log
-	stdin io.WriteCloser
-	ready chan struct{} // closed when url is set
-	url   string
-	done  chan struct{} // closed when err is set
-	err   error
+	cmd      *exec.Cmd
+	logStart int // the first line of its log
+	stdin    io.WriteCloser
+	ready    chan struct{} // closed when url is set
+	url      string
+	done     chan struct{} // closed when err is set
+	err      error
 
 	mu      sync.Mutex
 	waiting []chan string // pending answers, in the order of the commands
@@ -195,18 +195,18 @@ func (p *process) isPaused() bool {
 
 // lineWriter calls a function with each complete line.
 type lineWriter struct {
-	line func(string)
-	rest []byte
+	line    func(string)
+	partial []byte
 }
 
 func (w *lineWriter) Write(b []byte) (int, error) {
-	w.rest = append(w.rest, b...)
+	w.partial = append(w.partial, b...)
 	for {
-		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		line, rest, ok := bytes.Cut(w.partial, []byte("\n"))
 		if !ok {
 			return len(b), nil
 		}
 		w.line(string(line))
-		w.rest = rest
+		w.partial = rest
 	}
 }

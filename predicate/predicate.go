@@ -30,7 +30,7 @@ import (
 
 // Predicate decides whether an event reaches the handler. It must not change the objects that it
 // sees. A controller calls it for one change after another of a watch, but one predicate may serve
-// several watches. A slow predicate delays only its controller, and is logged after a second; see
+// several watches. A slow predicate delays only its controller, and is reported after a second; see
 // [NeverBlocks].
 type Predicate interface {
 	// Match reports whether the change of an object passes. With an error it passes.

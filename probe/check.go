@@ -17,10 +17,10 @@ type check struct {
 	f     func(ctx context.Context) ([]Result, error)
 	o     Options
 
-	mu     sync.Mutex
-	now    *call               // nil: it does not run
-	last   *call               // the last one that returned in time; nil: none, or Forget dropped it
-	failed map[string]standing // checks that are not in order, as of the last log message
+	mu      sync.Mutex
+	current *call               // nil: it does not run
+	last    *call               // the last one that returned in time; nil: none, or Forget dropped it
+	failed  map[string]standing // checks that are not in order, as of the last log message
 }
 
 // call is one call of a check. All concurrent callers share it.
@@ -30,7 +30,7 @@ type call struct {
 	done   chan struct{} // closed when it has returned
 
 	// The mutex of the check guards these.
-	asking    int
+	callers   int
 	forgotten bool // Forget was called after it began
 
 	// These may be read once done is closed.
@@ -58,7 +58,7 @@ func (c *check) ask(ctx context.Context) []Result {
 		if mine {
 			c.leave(k)
 		}
-		results := c.told(k, err)
+		results := c.resultsOf(k, err)
 		if answered || ctx.Err() == nil {
 			c.log(results)
 		}
@@ -66,8 +66,8 @@ func (c *check) ask(ctx context.Context) []Result {
 	}
 }
 
-// told returns the results of a call, or its error as the only result.
-func (c *check) told(k *call, err error) []Result {
+// resultsOf returns the results of a call, or its error as the only result.
+func (c *check) resultsOf(k *call, err error) []Result {
 	if err == nil {
 		if err = k.err; err == nil {
 			return k.results
@@ -99,22 +99,22 @@ func (k *call) await(ctx context.Context, timeout time.Duration) bool {
 func (c *check) join() (k *call, joined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil {
+	if c.current == nil {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		c.now = &call{began: time.Now(), cancel: cancel, done: make(chan struct{})}
-		go c.run(ctx, c.now)
-	} else if c.now.asking == 0 {
-		return c.now, false
+		c.current = &call{began: time.Now(), cancel: cancel, done: make(chan struct{})}
+		go c.run(ctx, c.current)
+	} else if c.current.callers == 0 {
+		return c.current, false
 	}
-	c.now.asking++
-	return c.now, true
+	c.current.callers++
+	return c.current, true
 }
 
 // leave cancels the call if its last caller leaves.
 func (c *check) leave(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.asking--; k.asking == 0 {
+	if k.callers--; k.callers == 0 {
 		k.cancel(ErrNotAsked)
 	}
 }
@@ -129,8 +129,8 @@ func (c *check) run(ctx context.Context, k *call) {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.now == k {
-			c.now = nil
+		if c.current == k {
+			c.current = nil
 		}
 		if ctx.Err() == nil && !k.forgotten {
 			c.last = k
@@ -147,8 +147,8 @@ func (c *check) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = nil
-	if c.now != nil {
-		c.now.forgotten = true
+	if c.current != nil {
+		c.current.forgotten = true
 	}
 }
 
@@ -215,7 +215,7 @@ func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Result 
 	var all sync.WaitGroup
 	for i, c := range checks {
 		if k, ok := c.recent(age); ok {
-			out[i] = c.told(k, nil)
+			out[i] = c.resultsOf(k, nil)
 			continue
 		}
 		all.Go(func() { out[i] = c.ask(ctx) })

@@ -61,7 +61,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	leaveOut := nameSet(query["exclude"])
 	results := s.results(r.Context(), s.o.MaxAge, leaveOut)
-	without, unknown := s.known(r.Context(), leaveOut)
+	without, unknown := s.partition(r.Context(), leaveOut)
 	bad := slices.ContainsFunc(results, func(r Result) bool { return r.Err != nil })
 	if _, verbose := query["verbose"]; !bad && !verbose && len(unknown) == 0 {
 		reply(w, http.StatusOK, "ok")
@@ -69,7 +69,7 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	}
 	var b strings.Builder
 	for _, r := range results {
-		s.line(&b, r)
+		s.writeLine(&b, r)
 	}
 	for _, name := range without {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
@@ -86,9 +86,9 @@ func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, b.String())
 }
 
-// known separates the names of existing checks from others. The names in groups are those of their
-// last answers.
-func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown []string) {
+// partition separates the names of existing checks from others. The names in groups are those of
+// their last answers.
+func (s *Set) partition(ctx context.Context, names map[string]bool) (known, unknown []string) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (s *Set) known(ctx context.Context, names map[string]bool) (known, unknown 
 }
 
 func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
-	result, ok := s.one(r.Context(), name)
+	result, ok := s.find(r.Context(), name)
 	if !ok {
 		reply(w, http.StatusNotFound, fmt.Sprintf("there is no check %s\n", quoted([]string{name})))
 		return
@@ -127,7 +127,7 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	var b strings.Builder
-	s.line(&b, result)
+	s.writeLine(&b, result)
 	code := http.StatusOK
 	if result.Err != nil {
 		code = http.StatusServiceUnavailable
@@ -135,8 +135,8 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 	reply(w, code, b.String())
 }
 
-// one runs one check, or the groups if no check has the name.
-func (s *Set) one(ctx context.Context, name string) (Result, bool) {
+// find runs one check, or the groups if no check has the name.
+func (s *Set) find(ctx context.Context, name string) (Result, bool) {
 	asked := s.all()
 	if i := slices.IndexFunc(asked, func(c *check) bool { return !c.group && c.name == name }); i >= 0 {
 		asked = asked[i : i+1]
@@ -153,7 +153,7 @@ func (s *Set) one(ctx context.Context, name string) (Result, bool) {
 	return Result{}, false
 }
 
-func (s *Set) line(b *strings.Builder, r Result) {
+func (s *Set) writeLine(b *strings.Builder, r Result) {
 	switch {
 	case r.Excused != nil && s.o.Withhold:
 		fmt.Fprintf(b, "[+]%s excused: reason withheld\n", r.Name)
@@ -174,12 +174,12 @@ func reply(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-const longest = 512
+const maxReason = 512
 
 // secret is a pattern, and its replacement.
 type secret struct {
-	what *regexp.Regexp
-	with string
+	pattern     *regexp.Regexp
+	replacement string
 }
 
 // secrets match confidential data that errors contain by accident: credentials and queries in URLs,
@@ -203,15 +203,15 @@ func Reason(err error) string {
 		return "panicked"
 	}
 	text := err.Error()
-	if len(text) > 16*longest {
-		text = text[:16*longest]
+	if len(text) > 16*maxReason {
+		text = text[:16*maxReason]
 	}
 	for _, s := range secrets() {
-		text = s.what.ReplaceAllString(text, s.with)
+		text = s.pattern.ReplaceAllString(text, s.replacement)
 	}
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}
 	return text
 }

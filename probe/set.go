@@ -71,8 +71,8 @@ type Group func(ctx context.Context) map[string]error
 
 // Options configures a Set. New reads the options once.
 type Options struct {
-	// Timeout is the longest time for a check; one that takes longer fails. Zero or negative means
-	// 5 s.
+	// Timeout is the longest time for a check; one that takes longer fails. Zero or negative
+	// means 5 s.
 	Timeout time.Duration
 	// MaxAge is how long the Handler reuses the answer of a check, counted from the start of the
 	// check. It bounds the cost of requests from unknown callers. Check and Err always run the

@@ -36,8 +36,8 @@ func LoadBound(paths ...string) (Rules, error) {
 	return f.rules(f.bound)
 }
 
-// found holds the RBAC objects of the files.
-type found struct {
+// contents holds the RBAC objects of the files.
+type contents struct {
 	roles []role
 	bound []string // names of roles, with their kind, in bindings to a ServiceAccount
 }
@@ -47,10 +47,10 @@ type role struct {
 	rules Rules
 }
 
-func load(paths []string) (*found, error) {
-	f := &found{}
+func load(paths []string) (*contents, error) {
+	f := &contents{}
 	for _, path := range paths {
-		files, err := within(path)
+		files, err := ruleFiles(path)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +71,8 @@ func load(paths []string) (*found, error) {
 	return f, nil
 }
 
-// within returns the files of a folder that may have rules, or the file itself.
-func within(path string) ([]string, error) {
+// ruleFiles returns the files of a folder that may have rules, or the file itself.
+func ruleFiles(path string) ([]string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return []string{path}, nil // reading it returns the error
 	}
@@ -94,7 +94,7 @@ func within(path string) ([]string, error) {
 
 // rules returns the rules of the named roles, and all rules without a role. No names means all
 // roles.
-func (f *found) rules(names []string) (Rules, error) {
+func (f *contents) rules(names []string) (Rules, error) {
 	if len(f.roles) == 0 {
 		return Rules{}, ErrNoRules
 	}
@@ -108,7 +108,7 @@ func (f *found) rules(names []string) (Rules, error) {
 }
 
 // read adds the objects of a text.
-func (f *found) read(text []byte) error {
+func (f *contents) read(text []byte) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for n := 1; ; n++ {
 		var raw json.RawMessage
@@ -127,7 +127,7 @@ func (f *found) read(text []byte) error {
 	}
 }
 
-func (f *found) document(where string, raw json.RawMessage) error {
+func (f *contents) document(where string, raw json.RawMessage) error {
 	var head struct {
 		Kind     string `json:"kind"`
 		Metadata struct {

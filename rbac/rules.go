@@ -175,7 +175,7 @@ func (r Rules) PolicyRules() []rbacv1.PolicyRule {
 		if p.Name != "" {
 			one.ResourceNames = []string{p.Name}
 		}
-		if n := len(out) - 1; n >= 0 && same(out[n], one, "verbs") {
+		if n := len(out) - 1; n >= 0 && equalExcept(out[n], one, "verbs") {
 			out[n].Verbs = append(out[n].Verbs, p.Verb)
 			continue
 		}
@@ -215,11 +215,11 @@ func merge(rules []rbacv1.PolicyRule, field string) []rbacv1.PolicyRule {
 // mergeable reports whether two rules can be merged in one field. A rule without names covers all
 // objects and is never merged by name. A rule for URLs has no other lists.
 func mergeable(a, b rbacv1.PolicyRule, field string) bool {
-	return same(a, b, field) && len(*list(&a, field)) > 0 && len(*list(&b, field)) > 0
+	return equalExcept(a, b, field) && len(*list(&a, field)) > 0 && len(*list(&b, field)) > 0
 }
 
-// same reports whether two rules agree in all lists except one.
-func same(a, b rbacv1.PolicyRule, but string) bool {
+// equalExcept reports whether two rules agree in all lists except one.
+func equalExcept(a, b rbacv1.PolicyRule, but string) bool {
 	for _, f := range []string{"verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"} {
 		if f != but && !slices.Equal(*list(&a, f), *list(&b, f)) {
 			return false

@@ -15,7 +15,7 @@ var ErrNoRules = errors.New("it has no rules")
 // or without a kind, as a [Recorder] saves them. Other documents, such as bindings, are skipped. A
 // role with an aggregationRule is an error, since the cluster makes its rules.
 func Parse(text []byte) (Rules, error) {
-	var f found
+	var f contents
 	if err := f.read(text); err != nil {
 		return Rules{}, err
 	}

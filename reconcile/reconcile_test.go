@@ -76,7 +76,7 @@ func TestOutsideAReconcile(t *testing.T) {
 	}
 }
 
-// answers are what a reconcile is told of itself, and how often it asked for its logger.
+// answers is an Info that counts the calls of Logger.
 type answers struct {
 	cause  reconcile.Cause
 	logger *slog.Logger

@@ -18,8 +18,8 @@ import (
 // ErrGoexit is the cause when a function of a Group left by runtime.Goexit, as t.FailNow does.
 var ErrGoexit = errors.New("goroutine left by runtime.Goexit")
 
-// ErrRunning is the error of a Run that was called too often: the component runs already, or it can
-// run only once and has. Every component of this module wraps ErrRunning with its own name.
+// ErrRunning is the error of a Run that must not start: the component runs already, or it can run
+// only once and has run. Every component of this module wraps ErrRunning with its own name.
 var ErrRunning = errors.New("already running")
 
 // Group owns goroutines. Make one with New; the zero value is not usable. Any goroutine may call

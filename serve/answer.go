@@ -76,7 +76,7 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 	}
 	if v != http.ErrAbortHandler {
 		s.panics.Add(1)
-		s.toldOfPanic(r, v)
+		s.logPanic(r, v)
 		if !a.begun {
 			h := a.Header()
 			for name := range h {

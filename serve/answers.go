@@ -15,14 +15,14 @@ type digest [sha256.Size]byte
 // question share one answer. Positive and negative answers have separate caches, so that many bad
 // tokens do not evict good ones.
 type answers[V any] struct {
-	o     AuthOptions
-	turns chan struct{}
-	isYes func(V) bool
+	o          AuthOptions
+	slots      chan struct{}
+	isPositive func(V) bool
 
-	mu    sync.Mutex
-	yes   map[digest]answered[V]
-	no    map[digest]answered[V]
-	asked map[digest]*question[V]
+	mu       sync.Mutex
+	positive map[digest]answered[V]
+	negative map[digest]answered[V]
+	pending  map[digest]*question[V]
 }
 
 type answered[V any] struct {
@@ -37,10 +37,10 @@ type question[V any] struct {
 	err   error
 }
 
-func newAnswers[V any](o AuthOptions, turns chan struct{}, isYes func(V) bool) *answers[V] {
+func newAnswers[V any](o AuthOptions, slots chan struct{}, isPositive func(V) bool) *answers[V] {
 	return &answers[V]{
-		o: o, turns: turns, isYes: isYes,
-		yes: map[digest]answered[V]{}, no: map[digest]answered[V]{}, asked: map[digest]*question[V]{},
+		o: o, slots: slots, isPositive: isPositive,
+		positive: map[digest]answered[V]{}, negative: map[digest]answered[V]{}, pending: map[digest]*question[V]{},
 	}
 }
 
@@ -48,15 +48,15 @@ func newAnswers[V any](o AuthOptions, turns chan struct{}, isYes func(V) bool) *
 // ends, it continues for the other callers until the timeout.
 func (a *answers[V]) get(ctx context.Context, key digest, ask func(context.Context) (V, error)) (V, error) {
 	a.mu.Lock()
-	if v, ok := a.knownLocked(key); ok {
+	if v, ok := a.cachedLocked(key); ok {
 		a.mu.Unlock()
 		return v, nil
 	}
-	q := a.asked[key]
+	q := a.pending[key]
 	first := q == nil
 	if first {
 		q = &question[V]{done: make(chan struct{})}
-		a.asked[key] = q
+		a.pending[key] = q
 	}
 	a.mu.Unlock()
 	if first {
@@ -72,8 +72,8 @@ func (a *answers[V]) get(ctx context.Context, key digest, ask func(context.Conte
 	}
 }
 
-func (a *answers[V]) knownLocked(key digest) (V, bool) {
-	for _, m := range []map[digest]answered[V]{a.yes, a.no} {
+func (a *answers[V]) cachedLocked(key digest) (V, bool) {
+	for _, m := range []map[digest]answered[V]{a.positive, a.negative} {
 		if known, ok := m[key]; ok {
 			if time.Now().Before(known.until) {
 				return known.value, true
@@ -91,8 +91,8 @@ func (a *answers[V]) ask(ctx context.Context, key digest, q *question[V], ask fu
 	began := time.Now()
 	q.err = run.Safely("review", func() (err error) {
 		select {
-		case a.turns <- struct{}{}:
-			defer func() { <-a.turns }()
+		case a.slots <- struct{}{}:
+			defer func() { <-a.slots }()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -101,30 +101,30 @@ func (a *answers[V]) ask(ctx context.Context, key digest, q *question[V], ask fu
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.asked, key)
+	delete(a.pending, key)
 	close(q.done)
 	if q.err == nil {
-		a.rememberLocked(key, q.value, began)
+		a.storeLocked(key, q.value, began)
 	}
 }
 
-// rememberLocked caches an answer. Its age counts from the time of the question.
-func (a *answers[V]) rememberLocked(key digest, v V, began time.Time) {
-	m, keep := a.no, a.o.DenyFor
-	if a.isYes(v) {
-		m, keep = a.yes, a.o.AllowFor
+// storeLocked caches an answer. Its age counts from the time of the question.
+func (a *answers[V]) storeLocked(key digest, v V, began time.Time) {
+	m, keep := a.negative, a.o.DenyFor
+	if a.isPositive(v) {
+		m, keep = a.positive, a.o.AllowFor
 	}
 	if keep <= 0 {
 		return
 	}
 	if len(m) >= a.o.MaxAnswers {
-		makeRoom(m, time.Now())
+		evict(m, time.Now())
 	}
 	m[key] = answered[V]{value: v, until: began.Add(keep)}
 }
 
-// makeRoom evicts expired entries, or an arbitrary one if none has expired.
-func makeRoom[V any](m map[digest]answered[V], now time.Time) {
+// evict removes expired entries, or an arbitrary one if none has expired.
+func evict[V any](m map[digest]answered[V], now time.Time) {
 	full := len(m)
 	for key, known := range m {
 		if !now.Before(known.until) {

@@ -56,8 +56,8 @@ const maxToken = 16 << 10
 // Concurrent requests with the same token share a review. Tokens are not stored, only their
 // SHA-256. h does not see the token.
 func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
-	def(&o.AllowFor, time.Minute)
-	def(&o.DenyFor, 10*time.Second)
+	setDefault(&o.AllowFor, time.Minute)
+	setDefault(&o.DenyFor, 10*time.Second)
 	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Second
 	}
@@ -68,11 +68,11 @@ func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
 		o.MaxReviews = 8
 	}
 	o.Logger = logguard.Logger(o.Logger)
-	turns := make(chan struct{}, o.MaxReviews)
+	slots := make(chan struct{}, o.MaxReviews)
 	return &guard{
-		c: c, o: o, next: h, failures: quietly{every: 10 * time.Second},
-		users: newAnswers[*authenticationv1.UserInfo](o, turns, func(u *authenticationv1.UserInfo) bool { return u != nil }),
-		may:   newAnswers[bool](o, turns, func(yes bool) bool { return yes }),
+		c: c, o: o, next: h, failures: throttledLog{interval: 10 * time.Second},
+		users: newAnswers[*authenticationv1.UserInfo](o, slots, func(u *authenticationv1.UserInfo) bool { return u != nil }),
+		may:   newAnswers[bool](o, slots, func(yes bool) bool { return yes }),
 	}
 }
 
@@ -83,12 +83,12 @@ type guard struct {
 
 	users    *answers[*authenticationv1.UserInfo] // by token; nil for an invalid token
 	may      *answers[bool]                       // by token, verb and path
-	failures quietly
+	failures throttledLog
 }
 
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !clean(r.URL.Path) {
+	if !isClean(r.URL.Path) {
 		http.Error(w, "the path is not clean", http.StatusBadRequest)
 		return
 	}
@@ -127,9 +127,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, &without)
 }
 
-// clean reports whether a path is in its canonical form. A path that is allowed below /debug/ must
-// not lead elsewhere.
-func clean(p string) bool {
+// isClean reports whether a path is in its canonical form. A path that is allowed below /debug/
+// must not lead elsewhere.
+func isClean(p string) bool {
 	return p == "/" || strings.HasPrefix(p, "/") && path.Clean(p) == strings.TrimSuffix(p, "/")
 }
 

@@ -87,7 +87,7 @@ var (
 )
 
 func (p Page) mount(mux *http.ServeMux) error {
-	if !strings.HasPrefix(p.Path, "/debug/") || p.Path == "/debug/" || !clean(p.Path) || strings.ContainsAny(p.Path, "{} \t") {
+	if !strings.HasPrefix(p.Path, "/debug/") || p.Path == "/debug/" || !isClean(p.Path) || strings.ContainsAny(p.Path, "{} \t") {
 		return errPagePath
 	}
 	if p.Handler == nil {
@@ -147,8 +147,8 @@ func download(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }
 
-// over runs a profile for as long as the request asks.
-func over(w http.ResponseWriter, r *http.Request, name string, usual time.Duration, start func() error, stop func()) {
+// runFor runs a profile for as long as the request asks.
+func runFor(w http.ResponseWriter, r *http.Request, name string, usual time.Duration, start func() error, stop func()) {
 	took, err := duration(r, usual, time.Now())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -191,11 +191,11 @@ func duration(r *http.Request, usual time.Duration, now time.Time) (time.Duratio
 }
 
 func cpuProfile(w http.ResponseWriter, r *http.Request) {
-	over(w, r, "profile", 30*time.Second, func() error { return pprof.StartCPUProfile(w) }, pprof.StopCPUProfile)
+	runFor(w, r, "profile", 30*time.Second, func() error { return pprof.StartCPUProfile(w) }, pprof.StopCPUProfile)
 }
 
 func execTrace(w http.ResponseWriter, r *http.Request) {
-	over(w, r, "trace", time.Second, func() error { return trace.Start(w) }, trace.Stop)
+	runFor(w, r, "trace", time.Second, func() error { return trace.Start(w) }, trace.Stop)
 }
 
 func cmdline(w http.ResponseWriter, _ *http.Request) {

@@ -23,11 +23,11 @@ type gate struct {
 	turned  func()
 	problem func(error)
 
-	mu    sync.Mutex
-	quiet sync.Cond // signalled when live and handlers are both zero
-	fresh list.List // of *conn that are not busy and never were
-	idle  list.List // of *conn that are not busy
-	held  int       // number of open connections
+	mu     sync.Mutex
+	ended  sync.Cond // signalled when live and handlers are both zero
+	fresh  list.List // of *conn that are not busy and never were
+	idle   list.List // of *conn that are not busy
+	opened int       // number of open connections
 
 	live     int // number of connections that net/http serves
 	handlers int // number of running handlers
@@ -36,16 +36,16 @@ type gate struct {
 // conn is a connection of a gate. The gate's mutex guards its fields.
 type conn struct {
 	net.Conn
-	gate  *gate
-	in    *list.List // the list that it waits in; nil if it is busy or closed
-	place *list.Element
-	busy  int
-	gone  bool
+	gate    *gate
+	list    *list.List // the list that it waits in; nil if it is busy or closed
+	element *list.Element
+	busy    int
+	closed  bool
 }
 
 func newGate(l net.Listener, max int, turned func(), problem func(error)) *gate {
 	g := &gate{Listener: l, max: max, turned: turned, problem: problem}
-	g.quiet.L = &g.mu
+	g.ended.L = &g.mu
 	return g
 }
 
@@ -69,16 +69,16 @@ func (g *gate) admit(raw net.Conn) *conn {
 	c := &conn{Conn: raw, gate: g}
 	var victim *conn
 	g.mu.Lock()
-	if g.held >= g.max {
+	if g.opened >= g.max {
 		if victim = g.oldestLocked(); victim == nil {
 			g.mu.Unlock()
 			_ = raw.Close()
 			g.turned()
 			return nil
 		}
-		victim.leaveLocked()
+		victim.removeLocked()
 	}
-	g.held++
+	g.opened++
 	c.waitLocked(&g.fresh)
 	g.mu.Unlock()
 	if victim != nil {
@@ -97,19 +97,19 @@ func (g *gate) oldestLocked() *conn {
 	return nil
 }
 
-func (c *conn) waitLocked(in *list.List) { c.in, c.place = in, in.PushBack(c) }
+func (c *conn) waitLocked(in *list.List) { c.list, c.element = in, in.PushBack(c) }
 
 func (c *conn) stopWaitLocked() {
-	if c.in != nil {
-		c.in.Remove(c.place)
-		c.in, c.place = nil, nil
+	if c.list != nil {
+		c.list.Remove(c.element)
+		c.list, c.element = nil, nil
 	}
 }
 
-func (c *conn) leaveLocked() {
-	if !c.gone {
-		c.gone = true
-		c.gate.held--
+func (c *conn) removeLocked() {
+	if !c.closed {
+		c.closed = true
+		c.gate.opened--
 		c.stopWaitLocked()
 	}
 }
@@ -117,7 +117,7 @@ func (c *conn) leaveLocked() {
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.gate.mu.Lock()
-	c.leaveLocked()
+	c.removeLocked()
 	c.gate.mu.Unlock()
 	return c.Conn.Close()
 }
@@ -146,12 +146,12 @@ func (g *gate) begin(ctx context.Context) (end func()) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if c != nil {
-			if c.busy--; c.busy == 0 && !c.gone {
+			if c.busy--; c.busy == 0 && !c.closed {
 				c.waitLocked(&g.idle)
 			}
 		}
 		g.handlers--
-		g.quietLocked()
+		g.signalLocked()
 	}
 }
 
@@ -164,13 +164,13 @@ func (g *gate) state(_ net.Conn, s http.ConnState) {
 		g.live++
 	case http.StateClosed:
 		g.live--
-		g.quietLocked()
+		g.signalLocked()
 	}
 }
 
-func (g *gate) quietLocked() {
+func (g *gate) signalLocked() {
 	if g.live == 0 && g.handlers == 0 {
-		g.quiet.Broadcast()
+		g.ended.Broadcast()
 	}
 }
 
@@ -179,17 +179,17 @@ func (g *gate) wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.live != 0 || g.handlers != 0 {
-		g.quiet.Wait()
+		g.ended.Wait()
 	}
 }
 
-// drop closes the connections that never had a request.
-func (g *gate) drop() {
+// closeFresh closes the connections that never had a request.
+func (g *gate) closeFresh() {
 	g.mu.Lock()
 	var all []*conn
 	for g.fresh.Len() > 0 {
 		c := g.fresh.Front().Value.(*conn)
-		c.leaveLocked()
+		c.removeLocked()
 		all = append(all, c)
 	}
 	g.mu.Unlock()
@@ -201,5 +201,5 @@ func (g *gate) drop() {
 func (g *gate) open() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.held
+	return g.opened
 }

@@ -11,35 +11,36 @@ import (
 	"time"
 )
 
-// quietly logs one kind of message at most once in an interval, with the number of suppressed ones.
-type quietly struct {
-	every time.Duration
+// throttledLog logs one kind of message at most once in an interval, with the number of suppressed
+// ones.
+type throttledLog struct {
+	interval time.Duration
 
-	mu   sync.Mutex
-	next time.Time
-	left int
+	mu         sync.Mutex
+	next       time.Time
+	suppressed int
 }
 
 // log writes the message, or counts it as suppressed.
-func (q *quietly) log(l *slog.Logger, level slog.Level, msg string, attrs func() []any) {
+func (q *throttledLog) log(l *slog.Logger, level slog.Level, msg string, attrs func() []any) {
 	now := time.Now()
 	q.mu.Lock()
 	if now.Before(q.next) {
-		q.left++
+		q.suppressed++
 		q.mu.Unlock()
 		return
 	}
-	left := q.left
-	q.next, q.left = now.Add(q.every), 0
+	suppressed := q.suppressed
+	q.next, q.suppressed = now.Add(q.interval), 0
 	q.mu.Unlock()
 	args := attrs()
-	if left > 0 {
-		args = append(args, "more", left)
+	if suppressed > 0 {
+		args = append(args, "more", suppressed)
 	}
 	l.Log(context.Background(), level, msg, args...)
 }
 
-func (s *Server) toldOfPanic(r *http.Request, v any) {
+func (s *Server) logPanic(r *http.Request, v any) {
 	s.panicLog.log(s.o.Logger, slog.LevelError, "handler panicked", func() []any {
 		return []any{"method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack())}
 	})

@@ -137,14 +137,14 @@ func (o Options) checked() (Options, error) {
 		return bad("Addr", fmt.Errorf("%s: %w", o.Addr, ErrPlain))
 	}
 
-	def(&o.HeaderTimeout, 10*time.Second)
-	def(&o.ReadTimeout, 30*time.Second)
-	def(&o.HandlerTimeout, 30*time.Second)
+	setDefault(&o.HeaderTimeout, 10*time.Second)
+	setDefault(&o.ReadTimeout, 30*time.Second)
+	setDefault(&o.HandlerTimeout, 30*time.Second)
 	if o.HandlerTimeout > 0 {
-		def(&o.WriteTimeout, o.HandlerTimeout+30*time.Second)
+		setDefault(&o.WriteTimeout, o.HandlerTimeout+30*time.Second)
 	}
-	def(&o.IdleTimeout, 90*time.Second)
-	def(&o.StopTimeout, 10*time.Second)
+	setDefault(&o.IdleTimeout, 90*time.Second)
+	setDefault(&o.StopTimeout, 10*time.Second)
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 64 << 10
 	}
@@ -159,8 +159,8 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// def replaces zero by a default.
-func def(d *time.Duration, to time.Duration) {
+// setDefault replaces zero by a default.
+func setDefault(d *time.Duration, to time.Duration) {
 	if *d == 0 {
 		*d = to
 	}

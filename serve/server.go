@@ -25,7 +25,7 @@ type Server struct {
 	listening chan struct{} // of this run or the next one
 
 	requests, panics, timeouts, turned atomic.Uint64
-	panicLog, netLog, acceptLog        quietly
+	panicLog, netLog, acceptLog        throttledLog
 }
 
 // Stats holds counters of a server since New, over all runs.
@@ -48,7 +48,7 @@ func New(o Options) (*Server, error) {
 	}
 	return &Server{
 		o: o, listening: make(chan struct{}),
-		panicLog: quietly{every: time.Minute}, netLog: quietly{every: time.Second}, acceptLog: quietly{every: 10 * time.Second},
+		panicLog: throttledLog{interval: time.Minute}, netLog: throttledLog{interval: time.Second}, acceptLog: throttledLog{interval: 10 * time.Second},
 	}, nil
 }
 
@@ -175,15 +175,15 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("server %q: %w", s.o.Name, err)
 }
 
-// unasked is how long a stopping server waits for the first request of a connection. Clients keep
-// unused connections in their pools. net/http would wait 5 s for them.
-const unasked = 500 * time.Millisecond
+// freshTimeout is how long a stopping server waits for the first request of a connection. Clients
+// keep unused connections in their pools. net/http would wait 5 s for them.
+const freshTimeout = 500 * time.Millisecond
 
 // stop ends the intake, waits for running requests, and then ends the remaining ones.
 func (s *Server) stop(h *http.Server, g *gate, drop context.CancelCauseFunc) {
 	if s.o.StopTimeout > 0 {
 		bound, cancel := context.WithTimeout(context.Background(), s.o.StopTimeout)
-		late := time.AfterFunc(unasked, g.drop)
+		late := time.AfterFunc(freshTimeout, g.closeFresh)
 		err := h.Shutdown(bound)
 		late.Stop()
 		cancel()

@@ -340,7 +340,7 @@ func TestWebhooksRegisterWithAManager(t *testing.T) {
 	}
 }
 
-// FAULTS 30.
+// Fault 30 of docs/faults.md.
 func TestMalformedReviewsAreRefused(t *testing.T) {
 	e := must(NewValidator[thing](things(), ValidatorFuncs[thing]{Create: func(context.Context, *thing) ([]string, error) { return nil, nil }}, quiet()))(t)
 	head := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`

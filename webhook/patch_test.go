@@ -126,59 +126,59 @@ func text(t interface{ Fatalf(string, ...any) }, v any) string {
 	return string(b)
 }
 
-// marks collects the unknown members of an object by their location. All of them are named "?".
+// unknowns collects the unknown members of an object by their location. All of them are named "?".
 // Elements with a name are located by it.
-func marks(at string, v any, into map[string]string) map[string]string {
+func unknowns(at string, v any, into map[string]string) map[string]string {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, m := range v {
 			if k == "?" {
 				into[at] = fmt.Sprint(m)
 			} else {
-				marks(at+"/"+k, m, into)
+				unknowns(at+"/"+k, m, into)
 			}
 		}
 	case []any:
 		for _, m := range v {
 			if m, ok := m.(map[string]any); ok {
-				marks(at+"/"+fmt.Sprint(m["name"]), m, into)
+				unknowns(at+"/"+fmt.Sprint(m["name"]), m, into)
 			}
 		}
 	}
 	return into
 }
 
-// places collects the locations that can hold a member.
-func places(at string, v any, into map[string]bool) map[string]bool {
+// locations collects the locations that can hold a member.
+func locations(at string, v any, into map[string]bool) map[string]bool {
 	switch v := v.(type) {
 	case map[string]any:
 		into[at] = true
 		for k, m := range v {
-			places(at+"/"+k, m, into)
+			locations(at+"/"+k, m, into)
 		}
 	case []any:
 		for _, m := range v {
 			if m, ok := m.(map[string]any); ok {
-				places(at+"/"+fmt.Sprint(m["name"]), m, into)
+				locations(at+"/"+fmt.Sprint(m["name"]), m, into)
 			}
 		}
 	}
 	return into
 }
 
-// mark puts an unknown member into some of the objects inside v.
-func mark(t *rapid.T, v any) any {
+// addUnknown puts an unknown member into some of the objects inside v.
+func addUnknown(t *rapid.T, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			v[k] = mark(t, v[k])
+			v[k] = addUnknown(t, v[k])
 		}
 		if _, values := v["labels"]; !values && rapid.IntRange(0, 2).Draw(t, "unknown") == 0 {
 			v["?"] = rapid.StringMatching("[a-z]{3}").Draw(t, "mark")
 		}
 	case []any:
 		for i := range v {
-			v[i] = mark(t, v[i])
+			v[i] = addUnknown(t, v[i])
 		}
 	}
 	return v
@@ -217,7 +217,7 @@ func TestPatchKeepsUnknownFields(t *testing.T) {
 			delete(raw, "status")
 		}
 		for _, k := range []string{"spec", "metadata"} {
-			raw[k] = mark(t, raw[k])
+			raw[k] = addUnknown(t, raw[k])
 		}
 		if ann, ok := raw["metadata"].(map[string]any)["annotations"].(map[string]any); ok {
 			delete(ann, "?") // a map knows every member
@@ -236,8 +236,8 @@ func TestPatchKeepsUnknownFields(t *testing.T) {
 			t.Fatalf("patch %s of %s (-want +got):\n%s", patch, b, d)
 		}
 		after := plain(t, result)
-		is, possible := marks("", after, map[string]string{}), places("", after, map[string]bool{})
-		for at, was := range marks("", any(raw), map[string]string{}) {
+		is, possible := unknowns("", after, map[string]string{}), locations("", after, map[string]bool{})
+		for at, was := range unknowns("", any(raw), map[string]string{}) {
 			if possible[at] && is[at] != was && sameElement(from, want, at) {
 				t.Fatalf("patch %s of %s: %s of %q became %q", patch, b, was, at, is[at])
 			}

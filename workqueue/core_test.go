@@ -128,7 +128,7 @@ func TestCoreOrdersMergesAndDelays(t *testing.T) {
 			s.done("a")
 			s.expect()
 		}},
-		{"ready again as of Done, behind what came before", func(s *script) {
+		{"added in flight: ready as of Done, behind earlier items", func(s *script) {
 			s.add("a")
 			s.expect("a")
 			s.add("a")
@@ -252,7 +252,7 @@ func TestCoreOrdersMergesAndDelays(t *testing.T) {
 			s.pass(2 * time.Hour)
 			s.expect()
 		}},
-		{"a delay adds nothing to what is ready", func(s *script) {
+		{"a delayed add of a ready key changes nothing", func(s *script) {
 			s.add("a")
 			s.add("a", after(time.Hour))
 			s.expect("a")
@@ -385,7 +385,7 @@ func TestAgeingHandsOutTheOldestAtEverySecondGet(t *testing.T) {
 		s.add("high", high)
 		s.expect("high(1)", "low")
 	})
-	t.Run("no turn is lost to it within one priority", func(t *testing.T) {
+	t.Run("no effect within one priority", func(t *testing.T) {
 		s := newScript(t, maxWait(time.Second))
 		s.add("a")
 		s.add("b")
@@ -404,7 +404,7 @@ func TestAgeingHandsOutTheOldestAtEverySecondGet(t *testing.T) {
 		s.add("x", high)
 		s.expect("x(1)", "h1(1)")
 	})
-	t.Run("a delay is no waiting", func(t *testing.T) {
+	t.Run("a delay does not count as waiting", func(t *testing.T) {
 		s := newScript(t, maxWait(time.Second))
 		s.add("low", addOptions{After: time.Minute})
 		s.pass(time.Minute)

@@ -88,7 +88,7 @@ func TestGetWaitsForDelays(t *testing.T) {
 			at(t, start, time.Second, get, "a")
 			at(t, start, time.Minute, parkGet(t.Context(), q), "b")
 		}},
-		{"an add now cuts it", func(t *testing.T, q *workqueue.Queue[string, string], start time.Time) {
+		{"an immediate add cuts the delay", func(t *testing.T, q *workqueue.Queue[string, string], start time.Time) {
 			q.AddWith("a", addOptions{After: time.Hour})
 			q.AddWith("b", addOptions{After: time.Minute})
 			get := parkGet(t.Context(), q)
@@ -145,7 +145,7 @@ func TestGetWaitsForDelays(t *testing.T) {
 			at(t, start, time.Second/2, leaving, "-")
 			at(t, start, time.Second, staying, "a")
 		}},
-		{"due while nobody waits", func(t *testing.T, q *workqueue.Queue[string, string], start time.Time) {
+		{"due while no Get is parked", func(t *testing.T, q *workqueue.Queue[string, string], start time.Time) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			get := parkGet(ctx, q)
@@ -318,7 +318,7 @@ func TestShutDownWithDrainWaitsForReadyAndInFlight(t *testing.T) {
 			}
 		})
 	})
-	t.Run("what is in flight, and what that re-queues", func(t *testing.T) {
+	t.Run("items in flight, and those that they re-queue", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newStrings(t, workqueue.Options[string, string]{})
 			q.Add("a")

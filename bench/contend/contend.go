@@ -1,5 +1,6 @@
-// Package contend is a contender's process: it holds what it is told, and answers commands about it
-// and about what it takes. Package measure starts it, a program for each library (../programs).
+// Package contend is the process of a contender: it holds objects as its job says, and answers
+// commands about them and about its use of resources. Package measure starts it, with a program for
+// each library (../programs).
 //
 //	measure ── Job, then commands: sync, settled, retained, reads, … ──► Main ── HTTP ──► replay server
 //	   ▲                                                                  │

@@ -45,5 +45,5 @@ func used() Usage {
 
 func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
 
-// resetPeak has the peak of RSS begin anew.
+// resetPeak restarts the measurement of the largest RSS.
 func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -71,7 +71,7 @@ func newRun() *cobra.Command {
 	return cmd
 }
 
-// run does what the command says.
+// run executes the command.
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string) (err error) {
 	dir, err := scaffold.Find(f.dir)
 	if err != nil {

@@ -13,12 +13,9 @@ import (
 	"github.com/flyball-io/flyball/plane/planetest"
 )
 
-// TestFaultNN tests fault NN of docs/faults. Each test runs a whole program, a manager with a
+// TestFaultNN tests fault NN of docs/faults.md. Each test runs a whole program, a manager with a
 // controller, against a server with a fault, and ends with rig.nothingLost. Simpler faults have
-// their test nearer to the code:
-//
-//	17  lease edited by hand      TestLeaseEditedByHand, package flyball
-//	34  1,000 starts and stops    TestThousandCycles, package flyball
+// their test nearer to the code; docs/faults.md names it.
 //
 // FLYBALL_LONG=1 sets the full times and sizes. Without it they are shortened so that each test
 // takes seconds.

@@ -13,14 +13,12 @@ import (
 	"testing"
 )
 
-// TestFaultsAreDocumented compares docs/faults.md with the fault tests. Each test that the document
-// names exists, in whatever module; each TestFaultNN is in a row of its number; and the rows are
-// numbered from 1 on.
+// TestFaultsAreDocumented compares docs/faults.md with the fault tests: each TestFaultNN is in a row of
+// its number, and the rows are numbered from 1 on. TestGuidesNameTestsThatExist does the reverse.
 func TestFaultsAreDocumented(t *testing.T) {
-	exists := testNames(t)
 	named := map[string]string{} // by test: the rows
 	last := 0
-	for line := range strings.Lines(guide(t, "faults.md")) {
+	for line := range strings.Lines(document(t, "docs/faults.md")) {
 		row := ""
 		if m := faultRow.FindStringSubmatch(line); m != nil {
 			row = m[1]
@@ -32,20 +30,17 @@ func TestFaultsAreDocumented(t *testing.T) {
 		}
 		for _, test := range testName.FindAllString(line, -1) {
 			named[test] += " " + row
-			if !exists[test] {
-				t.Errorf("row %s names %s, which does not exist", row, test)
-			}
 		}
 	}
 	if last < 50 {
 		t.Errorf("docs/faults.md has %d rows: the search is broken", last)
 	}
-	for test := range exists {
-		numbers, ok := strings.CutPrefix(test, "TestFault")
-		if !ok || !faultTest.MatchString(test) {
+	for test := range testNames(t) {
+		m := faultTest.FindStringSubmatch(test)
+		if m == nil {
 			continue
 		}
-		for _, n := range faultNumber.FindAllString(numbers, -1) {
+		for n := range strings.SplitSeq(m[1], "And") {
 			if !strings.Contains(named[test]+" ", " "+strings.TrimPrefix(n, "0")+" ") {
 				t.Errorf("row %s of docs/faults.md does not name %s", n, test)
 			}
@@ -53,14 +48,26 @@ func TestFaultsAreDocumented(t *testing.T) {
 	}
 }
 
+// TestGuidesNameTestsThatExist looks up each test and benchmark that a document names, in all modules.
+func TestGuidesNameTestsThatExist(t *testing.T) {
+	exists := testNames(t)
+	for _, d := range append(documents(t), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md") {
+		for _, test := range testName.FindAllString(document(t, d), -1) {
+			if !exists[test] {
+				t.Errorf("%s names %s, which does not exist", d, test)
+			}
+		}
+	}
+}
+
 var (
-	faultRow    = regexp.MustCompile(`^\| (\d+) \|`)
-	faultTest   = regexp.MustCompile(`^TestFault\d\d`)
-	faultNumber = regexp.MustCompile(`\d\d`)
-	testName    = regexp.MustCompile(`\bTest[A-Z]\w*`)
+	faultRow = regexp.MustCompile(`^\| (\d+) \|`)
+	// faultTest matches TestFault07LargeObjects, and TestFault22And31WebhookPanicsAndIsLate.
+	faultTest = regexp.MustCompile(`^TestFault(\d\d(?:And\d\d)*)`)
+	testName  = regexp.MustCompile(`\b(?:Test|Benchmark)[A-Z]\w*`)
 )
 
-// testNames returns the tests of all modules of the tree.
+// testNames returns the tests and benchmarks of all modules of the tree.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -83,7 +90,7 @@ func testNames(t *testing.T) map[string]bool {
 			return err
 		}
 		for _, d := range f.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && testName.MatchString(f.Name.Name) {
 				out[f.Name.Name] = true
 			}
 		}

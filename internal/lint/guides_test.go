@@ -14,20 +14,20 @@ import (
 	"testing"
 )
 
-// guide returns the text of a file below docs.
-func guide(t *testing.T, name string) string {
+// document returns the text of a file of the tree.
+func document(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(name)))
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// documents returns the Markdown files below docs.
+// documents returns the Markdown files below docs, by their paths in the tree.
 func documents(t *testing.T) (names []string) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS(filepath.Join("..", "..", "docs")), ".", func(p string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(filepath.Join("..", "..")), "docs", func(p string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(p, ".md") {
 			names = append(names, p)
 		}

@@ -53,7 +53,7 @@ func registered(t *testing.T) map[string][]string {
 // TestMetricsAreDocumented compares the table of metrics with what a manager registers, labels included.
 func TestMetricsAreDocumented(t *testing.T) {
 	known, names, documented := registered(t), map[string]bool{}, []string(nil)
-	for _, row := range metricRow.FindAllStringSubmatch(guide(t, "operations/README.md"), -1) {
+	for _, row := range metricRow.FindAllStringSubmatch(document(t, "docs/operations/README.md"), -1) {
 		documented = append(documented, row[1])
 		labels := strings.FieldsFunc(row[2], func(r rune) bool { return !(r >= 'a' && r <= 'z') && r != '_' })
 		slices.Sort(labels)
@@ -71,9 +71,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 func TestMetricsInTexts(t *testing.T) {
 	known := registered(t)
 	for _, name := range documents(t) {
-		for _, m := range metricName.FindAllStringSubmatch(guide(t, name), -1) {
+		for _, m := range metricName.FindAllStringSubmatch(document(t, name), -1) {
 			if _, ok := known[m[1]]; !ok {
-				t.Errorf("docs/%s: there is no metric %s", name, m[1])
+				t.Errorf("%s: there is no metric %s", name, m[1])
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestFlagsAreDocumented(t *testing.T) {
 	new(flyball.Options).Bind(flags)
 	flags.VisitAll(func(f *flag.Flag) { known[f.Name] = true })
 	var documented []string
-	for _, row := range flagRow.FindAllStringSubmatch(guide(t, "operations/README.md"), -1) {
+	for _, row := range flagRow.FindAllStringSubmatch(document(t, "docs/operations/README.md"), -1) {
 		documented = append(documented, row[1])
 	}
 	compare(t, "docs/operations/README.md", documented, known)
@@ -106,7 +106,7 @@ func TestAlerts(t *testing.T) {
 			} `json:"rules"`
 		} `json:"groups"`
 	}
-	if err := sigsyaml.UnmarshalStrict([]byte(guide(t, "operations/alerts.yaml")), &rules); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(document(t, "docs/operations/alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
 	known, alerts := registered(t), map[string]bool{}
@@ -123,7 +123,7 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("%d alerts, want at least 3", len(alerts))
 	}
 	var documented []string
-	for _, row := range alertRow.FindAllStringSubmatch(guide(t, "operations/README.md"), -1) {
+	for _, row := range alertRow.FindAllStringSubmatch(document(t, "docs/operations/README.md"), -1) {
 		documented = append(documented, row[1])
 	}
 	compare(t, "docs/operations/README.md", documented, alerts)
@@ -150,7 +150,7 @@ func TestDashboard(t *testing.T) {
 		Title  string  `json:"title"`
 		Panels []panel `json:"panels"`
 	}
-	if err := json.Unmarshal([]byte(guide(t, "operations/dashboard.json")), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(document(t, "docs/operations/dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	known, shown, ids := registered(t), map[string]bool{}, map[int]bool{}

@@ -19,7 +19,7 @@ var passedOn = []string{"token review failed", "subject access review failed"} /
 // commas between share one.
 func TestErrorsAreDocumented(t *testing.T) {
 	var documented []string
-	for section, all := range headings(guide(t, "troubleshooting.md")) {
+	for section, all := range headings(document(t, "docs/troubleshooting.md")) {
 		if section == logSection {
 			continue
 		}
@@ -130,7 +130,7 @@ func TestLogMessagesAreDocumented(t *testing.T) {
 	if len(known) < 30 {
 		t.Fatalf("found %d messages: the search is broken", len(known))
 	}
-	compare(t, "docs/troubleshooting.md", headings(guide(t, "troubleshooting.md"))[logSection], known)
+	compare(t, "docs/troubleshooting.md", headings(document(t, "docs/troubleshooting.md"))[logSection], known)
 }
 
 // logMessages returns the constant messages of the calls in a function that log at WARN or ERROR. Calls

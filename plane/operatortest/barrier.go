@@ -30,7 +30,7 @@ func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error 
 	for _, o := range calls {
 		kind := o.GetKind()
 		if manifest.IsCRD(o) {
-			if err := op.converted(ctx, o); err != nil {
+			if err := op.awaitConversion(ctx, o); err != nil {
 				return fmt.Errorf("%s: the API server cannot convert: %w", manifest.Name(o), err)
 			}
 			continue
@@ -39,17 +39,17 @@ func (op *Operator) barrier(ctx context.Context, calls []manifest.Object) error 
 			continue
 		}
 		seen[kind] = true
-		if err := op.seen(ctx, kind); err != nil {
+		if err := op.awaitSeen(ctx, kind); err != nil {
 			return fmt.Errorf("%s: the API server does not see it: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-// converted returns when the API server has seen a CRD with its CA. It tries objects in the
+// awaitConversion returns when the API server has seen a CRD with its CA. It tries objects in the
 // versions that are not stored, samples if there are any, until none causes an internal error.
 // Other errors of these objects are ignored.
-func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
+func (op *Operator) awaitConversion(ctx context.Context, crd manifest.Object) error {
 	samples, err := op.read("samples")
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 		}
 		probe.SetGroupVersionKind(gvk)
 		probe.SetName("operatortest-" + op.Namespace)
-		op.place(probe)
+		op.setNamespace(probe)
 		err := until(ctx, func() error {
 			_, err := client.Create(ctx, op.Client, probe, client.DryRun{})
 			if broken := (*client.InternalError)(nil); errors.As(err, &broken) {
@@ -87,8 +87,8 @@ func (op *Operator) converted(ctx context.Context, crd manifest.Object) error {
 
 var errAllowed = errors.New("the webhook allows an object that it must reject")
 
-// seen adds a further configuration of a kind, and returns when it is in force.
-func (op *Operator) seen(ctx context.Context, kind string) error {
+// awaitSeen adds a further configuration of a kind, and returns when it is in force.
+func (op *Operator) awaitSeen(ctx context.Context, kind string) error {
 	name := "operatortest-" + op.Namespace
 	url, fail, none, scope := nowhere, admissionv1.Fail, admissionv1.SideEffectClassNone, admissionv1.NamespacedScope
 	call := admissionv1.WebhookClientConfig{URL: &url}

@@ -79,7 +79,7 @@ type Operator struct {
 
 	program Program
 	config  *rest.Config // of the operator's user
-	calls   []manifest.Object
+	callers []manifest.Object
 	service *service       // nil: nothing calls the operator
 	record  client.Options // its hook records the requests
 	stop    func() error
@@ -147,16 +147,16 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	}
 	renamed := map[string]string{}
 	for _, obj := range objs {
-		if called(obj) {
+		if isCaller(obj) {
 			if name := obj.GetName(); !manifest.IsCRD(obj) {
 				renamed[name] = o.Name + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
 			}
-			op.calls = append(op.calls, obj)
+			op.callers = append(op.callers, obj)
 		}
 	}
 	grantNames(objs, renamed)
-	if len(op.calls) > 0 {
+	if len(op.callers) > 0 {
 		if op.service, err = newService(objs); err != nil {
 			return err
 		}
@@ -190,10 +190,10 @@ func (op *Operator) replicas() error {
 		} else {
 			o.Client.Hook = func(c client.Done) { record(c); own(c) }
 		}
-		if len(op.calls) > 0 {
+		if len(op.callers) > 0 {
 			m := &o.Webhooks.Managed
 			o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
-			for _, call := range op.calls {
+			for _, call := range op.callers {
 				trusts(m, call)
 			}
 		}
@@ -226,24 +226,24 @@ func crds(objs []manifest.Object) []manifest.Object {
 	return slices.DeleteFunc(manifest.WithoutCalls(objs), func(o manifest.Object) bool { return !manifest.IsCRD(o) })
 }
 
-// called reports whether an object makes the API server call the operator.
-func called(o manifest.Object) bool {
+// isCaller reports whether an object makes the API server call the operator.
+func isCaller(o manifest.Object) bool {
 	return len(manifest.WithoutCalls([]manifest.Object{o})) == 0 || manifest.IsCRD(o) && manifest.Converts(o)
 }
 
 // connect makes the API server call the operator. It returns when all replicas are ready and the
 // calls arrive.
 func (op *Operator) connect(ctx context.Context, t testing.TB) error {
-	if len(op.calls) > 0 {
-		t.Cleanup(func() { op.withdraw(t, op.calls) })
-		if err := op.apply(ctx, manifest.ByURL(op.calls, op.service.url())); err != nil {
+	if len(op.callers) > 0 {
+		t.Cleanup(func() { op.removeCallers(t, op.callers) })
+		if err := op.apply(ctx, manifest.ByURL(op.callers, op.service.url())); err != nil {
 			return err
 		}
 	}
 	if err := op.ready(ctx); err != nil {
 		return err
 	}
-	return op.barrier(ctx, op.calls)
+	return op.barrier(ctx, op.callers)
 }
 
 // ready returns when all replicas are ready.
@@ -257,8 +257,9 @@ func (op *Operator) ready(ctx context.Context) error {
 	})
 }
 
-// withdraw removes the objects that make the API server call the operator, since the operator ends.
-func (op *Operator) withdraw(t testing.TB, calls []manifest.Object) {
+// removeCallers removes the objects that make the API server call the operator, since the operator
+// ends.
+func (op *Operator) removeCallers(t testing.TB, calls []manifest.Object) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Bound)
 	defer cancel()
 	for _, o := range calls {
@@ -289,7 +290,7 @@ func until(ctx context.Context, ok func() error) error {
 // run runs the replicas until end is called.
 func (op *Operator) run(t testing.TB) {
 	if op.service != nil {
-		op.service.lead(op.Replicas)
+		op.service.setReplicas(op.Replicas)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, len(op.Replicas))
@@ -342,7 +343,7 @@ func (op *Operator) Samples(t testing.TB) {
 	ctx, cancel := context.WithTimeout(t.Context(), Bound)
 	defer cancel()
 	for _, o := range objs {
-		op.place(o)
+		op.setNamespace(o)
 		made, err := client.Create(ctx, op.Client, o)
 		if err != nil {
 			t.Errorf("sample %s: %v", manifest.Name(o), err)
@@ -361,8 +362,9 @@ func (op *Operator) Samples(t testing.TB) {
 	}
 }
 
-// place puts an object of a namespaced kind into the test's namespace, unless it has a namespace.
-func (op *Operator) place(o manifest.Object) {
+// setNamespace puts an object of a namespaced kind into the test's namespace, unless it has a
+// namespace.
+func (op *Operator) setNamespace(o manifest.Object) {
 	if o.GetNamespace() != "" {
 		return
 	}

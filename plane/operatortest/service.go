@@ -46,8 +46,8 @@ func newService(objs []manifest.Object) (*service, error) {
 
 func (s *service) url() string { return "https://" + s.listener.Addr().String() }
 
-// lead sets the replicas of the service.
-func (s *service) lead(to []*flyball.Manager) {
+// setReplicas sets the replicas of the service.
+func (s *service) setReplicas(to []*flyball.Manager) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replicas = to
@@ -90,13 +90,13 @@ func (s *service) serve(c *net.TCPConn) {
 	}
 	defer s.track(r)()
 	var both sync.WaitGroup
-	both.Go(func() { carry(r.(*net.TCPConn), c) })
-	both.Go(func() { carry(c, r.(*net.TCPConn)) })
+	both.Go(func() { copyUntilEOF(r.(*net.TCPConn), c) })
+	both.Go(func() { copyUntilEOF(c, r.(*net.TCPConn)) })
 	both.Wait()
 }
 
-// carry copies until the end of from, and then ends to.
-func carry(to, from *net.TCPConn) {
+// copyUntilEOF copies until the end of from, and then ends to.
+func copyUntilEOF(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()
 	}

@@ -92,10 +92,10 @@ func TestLateStartFailsTheTestWithAdvice(t *testing.T) {
 	}
 	deadline := time.Now().Add(time.Second)
 	_, err := start(t.Context(), hurried{t, deadline}, plane.Options{Binary: never})
-	if !errors.Is(err, errNoTime) || !strings.Contains(err.Error(), "--build-only") {
+	if !errors.Is(err, errDeadline) || !strings.Contains(err.Error(), "--build-only") {
 		t.Errorf("%v", err)
 	}
-	ctx, cancel := inTime(t.Context(), hurried{t, deadline.Add(time.Hour)})
+	ctx, cancel := beforeDeadline(t.Context(), hurried{t, deadline.Add(time.Hour)})
 	defer cancel()
 	if left, ok := ctx.Deadline(); !ok || !left.Before(deadline.Add(time.Hour-19*time.Second)) || ctx.Err() != nil {
 		t.Errorf("%v until %v", ctx.Err(), left)

@@ -78,28 +78,28 @@ func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	return p
 }
 
-// errNoTime is the cause if the timeout of "go test" is too short for the build of the control
+// errDeadline is the cause if the timeout of "go test" is too short for the build of the control
 // plane. A later build does not compile finished packages again.
-var errNoTime = errors.New(`the time of the test is over: build the control plane before, by "flyball controlplane --build-only", or give "go test" more time by -timeout`)
+var errDeadline = errors.New(`the time of the test is over: build the control plane before, by "flyball controlplane --build-only", or give "go test" more time by -timeout`)
 
 // start starts a control plane within the test's deadline. Without this bound "go test" would end
 // the process at its timeout, without the reason.
 func start(ctx context.Context, t testing.TB, o plane.Options) (*plane.Plane, error) {
-	ctx, cancel := inTime(ctx, t)
+	ctx, cancel := beforeDeadline(ctx, t)
 	defer cancel()
 	p, err := plane.Start(ctx, o)
-	if err != nil && context.Cause(ctx) == errNoTime {
-		err = fmt.Errorf("%w; %w", errNoTime, err)
+	if err != nil && context.Cause(ctx) == errDeadline {
+		err = fmt.Errorf("%w; %w", errDeadline, err)
 	}
 	return p, err
 }
 
-// inTime returns a context that ends shortly before the test's deadline.
-func inTime(ctx context.Context, t testing.TB) (context.Context, context.CancelFunc) {
+// beforeDeadline returns a context that ends shortly before the test's deadline.
+func beforeDeadline(ctx context.Context, t testing.TB) (context.Context, context.CancelFunc) {
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, bounded := d.Deadline(); bounded {
 			reserve := min(20*time.Second, time.Until(deadline)/10)
-			return context.WithDeadlineCause(ctx, deadline.Add(-reserve), errNoTime)
+			return context.WithDeadlineCause(ctx, deadline.Add(-reserve), errDeadline)
 		}
 	}
 	return context.WithCancel(ctx)

@@ -104,7 +104,7 @@ func TestFailureNamesTheObject(t *testing.T) {
 	}
 }
 
-// FAULTS 30.
+// Fault 30 of docs/faults.md.
 func TestMalformedReviewsAreRefused(t *testing.T) {
 	e := endpoint(t)
 	head := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":`

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// keep is the largest buffer in bytes that is reused for the next request.
-const keep = 64 << 10
+// maxReuse is the largest buffer in bytes that is reused for the next request.
+const maxReuse = 64 << 10
 
 // check refuses a request by its header, before any byte of the body is read.
 func check(r *http.Request, limit int64) *RefusalError {
@@ -55,7 +55,7 @@ func clip(s string) string {
 
 // read appends the body to b, which is empty. The buffer grows as bytes arrive, whatever length the
 // header announces. h holds the cost of the memory, also after an error.
-func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte, *RefusalError) {
+func read(r *http.Request, b []byte, limit int64, all *Budget, h *reservation) ([]byte, *RefusalError) {
 	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
 		return nil, refusal(err)
 	}
@@ -90,7 +90,7 @@ func read(r *http.Request, b []byte, limit int64, all *Budget, h *hold) ([]byte,
 			}
 			return b, nil
 		case err != nil && all.arrived(h) != nil:
-			return b, refusal(errGaveWay)
+			return b, refusal(errEvicted)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return b, &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
 		case err != nil:

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// patience is the age from which an unfinished body may be evicted for other requests. API
+	// minEvictAge is the age from which an unfinished body may be evicted for other requests. API
 	// servers send their bodies within milliseconds.
-	patience = time.Second
-	// roomWait is the longest wait of a request for memory.
-	roomWait = 2 * time.Second
-	// small is the most bytes that a request may hold and still use the reserve, the last quarter
-	// of a budget. Most requests are smaller. The reserve keeps large ones from blocking them.
-	small = 64 << 10
+	minEvictAge = time.Second
+	// maxWait is the longest wait of a request for memory.
+	maxWait = 2 * time.Second
+	// smallRequest is the most bytes that a request may hold and still use the reserve, the last
+	// quarter of a budget. Most requests are smaller. The reserve keeps large ones from blocking
+	// them.
+	smallRequest = 64 << 10
 )
 
 // Budget bounds the memory that the requests to some endpoints hold together: bodies that are
@@ -32,7 +33,7 @@ type Budget struct {
 
 	mu         sync.Mutex
 	used       int64
-	unfinished list.List // of *hold, oldest first
+	unfinished list.List // of *reservation, oldest first
 	waiting    int
 	changed    chan struct{} // closed when bytes are returned or a body is evicted, for waiting requests
 }
@@ -50,50 +51,50 @@ func NewBudget(bytes int64) *Budget {
 // Bytes returns the size of the budget. Negative means no bound.
 func (b *Budget) Bytes() int64 { return b.limit }
 
-// hold is the share of one request. The budget's mutex guards its fields.
-type hold struct {
-	bytes  int64
-	began  time.Time
-	place  *list.Element // in unfinished; nil once the body has arrived
-	evict  func()        // makes reading the body fail
-	gaveUp bool          // evict was called
+// reservation is the share of one request. The budget's mutex guards its fields.
+type reservation struct {
+	bytes   int64
+	began   time.Time
+	element *list.Element // in unfinished; nil once the body has arrived
+	evict   func()        // makes reading the body fail
+	evicted bool          // evict was called
 }
 
 var (
-	errGaveWay = errors.New("the body arrived too slowly, and other requests needed the memory")
-	errNoRoom  = errors.New("the memory for request bodies is exhausted")
-	errNever   = errors.New("the body is larger than the memory for all request bodies")
+	errEvicted   = errors.New("the body arrived too slowly, and other requests needed the memory")
+	errExhausted = errors.New("the memory for request bodies is exhausted")
+	errTooLarge  = errors.New("the body is larger than the memory for all request bodies")
 )
 
 // begin registers a body that starts to arrive.
-func (b *Budget) begin(h *hold, evict func(), now time.Time) {
+func (b *Budget) begin(h *reservation, evict func(), now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	*h = hold{began: now, evict: evict}
-	h.place = b.unfinished.PushBack(h)
+	*h = reservation{began: now, evict: evict}
+	h.element = b.unfinished.PushBack(h)
 }
 
 // arrived marks the body as complete: it can no longer be evicted. It fails if the body was evicted
 // before.
-func (b *Budget) arrived(h *hold) error {
+func (b *Budget) arrived(h *reservation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.finishLocked(h)
-	if h.gaveUp {
-		return errGaveWay
+	if h.evicted {
+		return errEvicted
 	}
 	return nil
 }
 
-func (b *Budget) finishLocked(h *hold) {
-	if h.place != nil {
-		b.unfinished.Remove(h.place)
-		h.place = nil
+func (b *Budget) finishLocked(h *reservation) {
+	if h.element != nil {
+		b.unfinished.Remove(h.element)
+		h.element = nil
 	}
 }
 
 // release returns all bytes of h.
-func (b *Budget) release(h *hold) {
+func (b *Budget) release(h *reservation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.finishLocked(h)
@@ -101,13 +102,13 @@ func (b *Budget) release(h *hold) {
 }
 
 // give returns n bytes of h.
-func (b *Budget) give(h *hold, n int64) {
+func (b *Budget) give(h *reservation, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.giveLocked(h, n)
 }
 
-func (b *Budget) giveLocked(h *hold, n int64) {
+func (b *Budget) giveLocked(h *reservation, n int64) {
 	if n != 0 {
 		h.bytes -= n
 		b.used -= n
@@ -123,7 +124,7 @@ func (b *Budget) changedLocked() {
 }
 
 // take takes n bytes, and waits for them if necessary.
-func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
+func (b *Budget) take(ctx context.Context, h *reservation, n int64) error {
 	var until time.Time
 	for {
 		now := time.Now()
@@ -141,12 +142,12 @@ func (b *Budget) take(ctx context.Context, h *hold, n int64) error {
 			return s.err
 		}
 		if until.IsZero() {
-			until = now.Add(roomWait)
+			until = now.Add(maxWait)
 		}
 		if !now.Before(until) {
-			return errNoRoom
+			return errExhausted
 		}
-		wait := min(until.Sub(now), max(s.again, time.Millisecond))
+		wait := min(until.Sub(now), max(s.wait, time.Millisecond))
 		t := time.NewTimer(wait)
 		select {
 		case <-changed:
@@ -164,51 +165,51 @@ type step struct {
 	done   bool
 	err    error
 	victim func()        // evicts a body; to be called without the lock
-	again  time.Duration // the delay before the next attempt
+	wait   time.Duration // the delay before the next attempt
 }
 
 // stepLocked decides on one attempt. It reads no clock.
-func (b *Budget) stepLocked(h *hold, n int64, now time.Time) step {
+func (b *Budget) stepLocked(h *reservation, n int64, now time.Time) step {
 	limit := b.limit
-	if limit >= 0 && h.bytes+n > small {
+	if limit >= 0 && h.bytes+n > smallRequest {
 		limit -= limit / 4
 	}
 	switch {
-	case h.gaveUp && h.place != nil:
-		return step{done: true, err: errGaveWay}
+	case h.evicted && h.element != nil:
+		return step{done: true, err: errEvicted}
 	case limit < 0 || b.used+n <= limit:
 		b.used += n
 		h.bytes += n
 		return step{done: true}
 	case h.bytes+n > limit:
-		return step{done: true, err: errNever}
+		return step{done: true, err: errTooLarge}
 	}
 	pending := int64(0) // bytes that evicted bodies will return
 	for e := b.unfinished.Front(); e != nil; e = e.Next() {
-		other := e.Value.(*hold)
+		other := e.Value.(*reservation)
 		switch age := now.Sub(other.began); {
 		case other == h:
-		case other.gaveUp:
+		case other.evicted:
 			pending += other.bytes
 		case b.used-pending+n <= limit:
-			return step{again: roomWait}
-		case age < patience:
-			return step{again: patience - age}
+			return step{wait: maxWait}
+		case age < minEvictAge:
+			return step{wait: minEvictAge - age}
 		default:
-			other.gaveUp = true
+			other.evicted = true
 			b.changedLocked() // the evicted request may itself be waiting
-			return step{victim: other.evict, again: 0}
+			return step{victim: other.evict, wait: 0}
 		}
 	}
-	return step{again: roomWait}
+	return step{wait: maxWait}
 }
 
 // refusal returns the answer to a request that got no memory.
 func refusal(err error) *RefusalError {
 	switch err {
-	case errNever:
+	case errTooLarge:
 		return &RefusalError{Code: http.StatusRequestEntityTooLarge, Message: err.Error()}
-	case errNoRoom, errGaveWay:
+	case errExhausted, errEvicted:
 		return busy(err.Error())
 	}
 	return &RefusalError{Code: http.StatusServiceUnavailable, Message: "the caller has disconnected"}

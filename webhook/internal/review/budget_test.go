@@ -22,8 +22,8 @@ func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	now := time.Now()
 	b := NewBudget(400 << 10) // 300 KiB for large requests
 	evicted := ""
-	begin := func(name string, age time.Duration, bytes int64) *hold {
-		h := &hold{}
+	begin := func(name string, age time.Duration, bytes int64) *reservation {
+		h := &reservation{}
 		b.begin(h, func() { evicted += name }, now.Add(-age))
 		if bytes > 0 {
 			if s := b.stepLocked(h, bytes, now); !s.done || s.err != nil {
@@ -37,7 +37,7 @@ func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	if s := b.stepLocked(smallOne, 64<<10, now); !s.done || s.err != nil {
 		t.Errorf("a small one has no room beside large ones: %+v", s)
 	}
-	if s := b.stepLocked(large, 301<<10, now); s.err != errNever {
+	if s := b.stepLocked(large, 301<<10, now); s.err != errTooLarge {
 		t.Errorf("what never fits: %+v", s)
 	}
 	s := b.stepLocked(large, 100<<10, now)
@@ -52,7 +52,7 @@ func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	if s = b.stepLocked(large, 100<<10, now); s.done || s.victim != nil || evicted != "first second " {
 		t.Errorf("too many give way: %+v, %s", s, evicted)
 	}
-	if err := b.arrived(first); err != errGaveWay {
+	if err := b.arrived(first); err != errEvicted {
 		t.Errorf("the first arrived: %v", err)
 	}
 	b.release(first)
@@ -66,7 +66,7 @@ func TestBudgetEvictsTheOldestBody(t *testing.T) {
 	}
 	begin("young ", 100*time.Millisecond, 60<<10)
 	last := begin("last ", 0, 0)
-	if s = b.stepLocked(last, 200<<10, now); s.done || s.victim != nil || s.again <= 0 || s.again > patience {
+	if s = b.stepLocked(last, 200<<10, now); s.done || s.victim != nil || s.wait <= 0 || s.wait > minEvictAge {
 		t.Errorf("who is young gives way: %+v", s)
 	}
 	if s = NewBudget(-1).stepLocked(last, 1<<40, now); !s.done || s.err != nil {
@@ -78,7 +78,7 @@ func TestBudgetEvictsTheOldestBody(t *testing.T) {
 func TestWaitForMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(400 << 10)
-		var working, waits, tooLate hold
+		var working, waits, tooLate reservation
 		b.begin(&working, func() {}, time.Now())
 		b.begin(&tooLate, func() {}, time.Now())
 		ctx := t.Context()
@@ -89,7 +89,7 @@ func TestWaitForMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if err := b.take(ctx, &tooLate, 100<<10); err != errNoRoom || time.Since(start) != roomWait {
+		if err := b.take(ctx, &tooLate, 100<<10); err != errExhausted || time.Since(start) != maxWait {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		b.release(&tooLate)

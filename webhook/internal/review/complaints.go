@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// quietFor is the interval between two log entries: a broken webhook fails at every request.
-const quietFor = time.Second
+// logInterval is the interval between two log entries: a broken webhook fails at every request.
+const logInterval = time.Second
 
-// complaints logs problems that a person must see, one in quietFor at most.
+// complaints logs problems that a person must see, one in logInterval at most.
 type complaints struct {
 	mu      sync.Mutex
 	until   time.Time
@@ -25,7 +25,7 @@ func (c *complaints) log(l *slog.Logger, msg string, args ...any) {
 		c.mu.Unlock()
 		return
 	}
-	c.until = now.Add(quietFor)
+	c.until = now.Add(logInterval)
 	skipped := c.skipped
 	c.skipped = 0
 	c.mu.Unlock()

@@ -87,7 +87,7 @@ type exchange struct {
 	cancel context.CancelFunc
 
 	in, out []byte
-	held    hold // memory of in and out
+	held    reservation // memory of in and out
 	state   atomic.Int32
 	done    chan struct{}
 
@@ -104,14 +104,14 @@ func (x *exchange) release() {
 		x.cancel()
 		<-x.e.slots
 	}
-	x.forget()
+	x.reset()
 	exchanges.Put(x)
 }
 
-// room reserves memory for an answer as large as the body, so that the handler does not grow it
-// piecemeal.
-func (x *exchange) room(ctx context.Context) *RefusalError {
-	if size := len(x.in) + len(x.in)/8; x.e.answers && size > keep && size > cap(x.out) {
+// reserveAnswer reserves memory for an answer as large as the body, so that the handler does not
+// grow it piecemeal.
+func (x *exchange) reserveAnswer(ctx context.Context) *RefusalError {
+	if size := len(x.in) + len(x.in)/8; x.e.answers && size > maxReuse && size > cap(x.out) {
 		if err := x.e.budget.take(ctx, &x.held, int64(size)); err != nil {
 			return refusal(err)
 		}
@@ -120,14 +120,14 @@ func (x *exchange) room(ctx context.Context) *RefusalError {
 	return nil
 }
 
-func (x *exchange) forget() {
+func (x *exchange) reset() {
 	x.e, x.job, x.ctx, x.cancel, x.done, x.denied, x.err = nil, nil, nil, nil, nil, false, nil
-	x.held = hold{}
+	x.held = reservation{}
 	x.in, x.out = x.in[:0], x.out[:0]
-	if cap(x.in) > keep {
+	if cap(x.in) > maxReuse {
 		x.in = nil
 	}
-	if cap(x.out) > keep {
+	if cap(x.out) > maxReuse {
 		x.out = nil
 	}
 	x.state.Store(running)
@@ -169,7 +169,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	var no *RefusalError
 	e.budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
 	if x.in, no = read(r, x.in, e.limits.Body, e.budget, &x.held); no == nil {
-		no = x.room(r.Context())
+		no = x.reserveAnswer(r.Context())
 	}
 	if no != nil {
 		x.release()
@@ -203,7 +203,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	select {
 	case <-x.done:
 	case <-expired:
-		if e.leave(x) {
+		if e.abandon(x) {
 			e.refuse(w, r, late(r, uid, bound), call, false)
 			return
 		}
@@ -234,9 +234,9 @@ func (x *exchange) work() {
 	})
 }
 
-// leave abandons a handler whose time is over, unless the handler has just ended. The lock orders
+// abandon gives up a handler whose time is over, unless the handler has just ended. The lock orders
 // the count of abandoned handlers before the count of returned ones.
-func (e *Endpoint) leave(x *exchange) bool {
+func (e *Endpoint) abandon(x *exchange) bool {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
 	if !x.state.CompareAndSwap(running, abandoned) {
@@ -244,7 +244,7 @@ func (e *Endpoint) leave(x *exchange) bool {
 	}
 	e.lost++
 	e.complaints.log(e.logger, "webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
-	e.tellLost()
+	e.reportLost()
 	return true
 }
 
@@ -253,10 +253,10 @@ func (e *Endpoint) returned() {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
 	e.lost--
-	e.tellLost()
+	e.reportLost()
 }
 
-func (e *Endpoint) tellLost() {
+func (e *Endpoint) reportLost() {
 	if e.hooks.Lost != nil {
 		e.hooks.Lost(e.name, e.lost)
 	}

@@ -261,7 +261,7 @@ func TestHandlerThatEndsWithItsContextIsAnswered(t *testing.T) {
 	})
 }
 
-// FAULTS 31: handlers that never end do not pile up.
+// Fault 31 of docs/faults.md: handlers that never end do not pile up.
 func TestAbandonedHandlersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -315,7 +315,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 		if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 			t.Errorf("%d complaints at once", n)
 		}
-		time.Sleep(quietFor) // virtual time
+		time.Sleep(logInterval) // virtual time
 		ask(e, post(strings.NewReader("{}")))
 		if !strings.Contains(log.String(), "skipped=99") {
 			t.Errorf("%s", log.String())
