@@ -27,7 +27,7 @@ func ExampleElector_Run() {
 		if err != nil {
 			return err
 		}
-		fenced := c.Fenced(elector.Fence())
+		fenced := elector.Fenced(c)
 		return elector.Run(ctx, func(ctx context.Context) error { return work(ctx, fenced) })
 	}
 	_ = operate // needs a cluster

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -160,10 +161,14 @@ func TestUnfinishedBodiesStayWithinTheBudget(t *testing.T) {
 			t.Errorf("a good call of %d bytes: %d", size, code)
 		}
 	}
-	var now runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&now)
-	live := int64(now.HeapAlloc) - int64(before.HeapAlloc)
+	// A body that grows, or whose call was just evicted, holds a second buffer for a moment.
+	live := int64(math.MaxInt64)
+	for end := time.Now().Add(time.Minute); live > budget+(8<<20) && time.Now().Before(end); {
+		var now runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&now)
+		live = int64(now.HeapAlloc) - int64(before.HeapAlloc)
+	}
 	t.Logf("live: %d MiB of a budget of %d MiB, %d bytes counted", live>>20, budget>>20, used(e))
 	if live > budget+(8<<20) {
 		t.Errorf("%d MiB are live, the budget is %d MiB", live>>20, budget>>20)
