@@ -13,7 +13,7 @@ import (
 )
 
 // A kind that may wait for the conversion of this program delays readiness for ten seconds at most.
-func TestWaitsForConversion(t *testing.T) {
+func TestConversionExcusesLists(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		err   error

@@ -18,7 +18,7 @@ import (
 
 // A manager that was told to stop is not ready. Its webhooks answer until the drain ends, also from the cache.
 // Controllers end before.
-func TestWebhooksAreDrained(t *testing.T) {
+func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 	a := newAPI(t)
 	a.put("pods", pod("p", "shop"))
 	m := a.manager(t, Options{
@@ -121,7 +121,7 @@ func TestDrainClosesConnections(t *testing.T) {
 	}
 }
 
-func TestDrainFor(t *testing.T) {
+func TestDrainByAddressAndOption(t *testing.T) {
 	for _, tt := range []struct {
 		addr  string
 		drain time.Duration

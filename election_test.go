@@ -63,7 +63,7 @@ func configMap(ns, name string) *corev1.ConfigMap {
 
 // The standby has all kinds in its cache, and runs the controllers of every replica. Its other writes are
 // refused. It takes over as soon as the leader has ended.
-func TestTakeOver(t *testing.T) {
+func TestStandbyTakesOver(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
 	first := newReplica(t, ns, "first")
@@ -108,7 +108,7 @@ func TestTakeOver(t *testing.T) {
 
 // Fault 17 of docs/faults.md: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
 // further writes are refused, and Run returns the cause.
-func TestLeaseEditedByHand(t *testing.T) {
+func TestEditedLeaseStopsTheLeader(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	m, err := New(Options{

@@ -128,7 +128,7 @@ func (m *Manager) connect() (err error) {
 	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
 	err = m.metrics.Registerer().Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "flyball_log_dropped_total", Help: "Lines that were not logged, since the log took nothing.",
+		Name: "flyball_log_dropped_total", Help: "Log lines that were dropped while the log was blocked.",
 	}, func() float64 { return float64(logguard.Dropped(m.logger)) }))
 	if err != nil {
 		return err

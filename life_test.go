@@ -222,7 +222,7 @@ func TestMembersComeAndGoWhileItRuns(t *testing.T) {
 	})
 }
 
-func TestCloseOfWhatNeverRan(t *testing.T) {
+func TestCloseBeforeRun(t *testing.T) {
 	l := newLife()
 	c := l.mustAdd(t, Lead, &runner{name: "a"})
 	if err := c.Close(); err != nil || len(l.order) != 0 || len(l.members) != 0 {
@@ -257,7 +257,7 @@ func TestRunsOnceAtATime(t *testing.T) {
 	})
 }
 
-func TestAddRefuses(t *testing.T) {
+func TestAddNamesWhatIsWrong(t *testing.T) {
 	l := newLife()
 	for name, tc := range map[string]struct {
 		phase Phase
@@ -283,7 +283,7 @@ func TestAddRefuses(t *testing.T) {
 }
 
 // Many members are added and closed at once, while the manager starts and stops.
-func TestMembersUnderLoad(t *testing.T) {
+func TestMembersMayComeAndGoAtOnce(t *testing.T) {
 	l := newLife()
 	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -23,7 +23,7 @@ func stuck(let <-chan struct{}) func(context.Context) error {
 
 // Run returns when the bound of a phase has passed, and names the members that have not ended. It does not run
 // again before they have.
-func TestBoundOfAPhase(t *testing.T) {
+func TestRunNamesMembersThatDoNotEnd(t *testing.T) {
 	for p := range Phase(phaseCount) {
 		t.Run(p.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestLeadRunsOnTheLeader(t *testing.T) {
 	})
 }
 
-func TestTheLeaseIsLost(t *testing.T) {
+func TestLostLeaseCancelsTheWork(t *testing.T) {
 	lost := &leader.LostError{Reason: leader.Expired}
 	for name, stopped := range map[string]bool{"in the middle": false, "while it stops": true} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 	})
 }
 
-func TestReadyOfTheManager(t *testing.T) {
+func TestReadyWhenAllPhasesHaveStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife()
 		var seen []string
@@ -270,7 +270,7 @@ func TestBoundsAreResolved(t *testing.T) {
 }
 
 // The lease is lost and a member does not end: the error of Run has both.
-func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
+func TestLostLeaseAndHangingWorkAreBothInTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		polls := newPolls(l, log)
@@ -300,7 +300,7 @@ func TestTheLeaseIsLostAndTheWorkHangs(t *testing.T) {
 }
 
 // An election that cannot begin stops the manager.
-func TestTheElectionFails(t *testing.T) {
+func TestFailedElectionStopsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		broken := errors.New("broken")

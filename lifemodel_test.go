@@ -221,7 +221,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // For random members and stops: phases start in order and stop in reverse, the lease is held while a member of Lead
 // runs, no member runs after Run, and every failure is in its error.
-func TestLifeModel(t *testing.T) {
+func TestRandomLivesKeepTheOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		if faults := draw(rt).live(t); len(faults) > 0 {
 			rt.Fatalf("%q", faults)

@@ -106,7 +106,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 }
 
 // A log that blocks delays neither the loss of the lease nor the stop of the manager.
-func TestLogTakesNothing(t *testing.T) {
+func TestBlockedLogDelaysNeitherLossNorStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(s *leaseServer, cancel func())
 		lost bool

@@ -287,7 +287,7 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 }
 
 // Two managers of one process are independent.
-func TestTwoManagers(t *testing.T) {
+func TestTwoManagersAreIndependent(t *testing.T) {
 	a, b := newAPI(t), newAPI(t)
 	a.put("deployments", deployment("in-a"))
 	b.put("deployments", deployment("in-b"))
@@ -307,7 +307,7 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-func TestDuplicateNames(t *testing.T) {
+func TestDuplicateNamesAreRefused(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	r, _ := calls(func(context.Context, reconcile.Request) (int, error) { return 0, nil })
 	for _, want := range []bool{true, false} {
@@ -357,7 +357,7 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 	stop()
 }
 
-func TestIndexes(t *testing.T) {
+func TestIndexesAnswerFieldSelectors(t *testing.T) {
 	a := newAPI(t)
 	for i := range 10 {
 		a.put("pods", pod(fmt.Sprint("p", i), []string{"shop", "bar"}[i%2]))
@@ -388,7 +388,7 @@ func TestIndexes(t *testing.T) {
 	until(t, found, "5 pods", func(n int) bool { return n == 5 })
 }
 
-func TestBadStart(t *testing.T) {
+func TestBadStartIsAnError(t *testing.T) {
 	a := newAPI(t)
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -421,7 +421,7 @@ func TestBadStart(t *testing.T) {
 }
 
 // 1,000 starts and stops leave no goroutine and no memory behind.
-func TestThousandCycles(t *testing.T) {
+func TestThousandRunsLeakNothing(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter

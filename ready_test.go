@@ -39,7 +39,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
-func TestReadyTellsWhatIsNot(t *testing.T) {
+func TestReadyNamesTheFailingKind(t *testing.T) {
 	a := newAPI(t)
 	a.put("deployments", deployment("shop"))
 	a.deny("secrets", true)
@@ -135,7 +135,7 @@ func TestNotReadyWhileItStops(t *testing.T) {
 	}
 }
 
-func TestNamesOfWatches(t *testing.T) {
+func TestNamesOfWatchesAreDistinct(t *testing.T) {
 	watch := func(group, resource, ns string, metadata bool) cache.Watch {
 		return cache.Watch{
 			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
@@ -160,7 +160,7 @@ func TestNamesOfWatches(t *testing.T) {
 }
 
 // The check of a watch that was closed meanwhile passes.
-func TestChecksOfWhatIsClosed(t *testing.T) {
+func TestChecksOfClosedWatchesPass(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	h, err := m.Cache().Open(t.Context(), &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}, client.Selection{})
 	if err != nil {
@@ -217,7 +217,7 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 
 // The check of a working controller whose source fails, fails. In a program that serves webhooks it is excused, and
 // the verbose answer says so.
-func TestSourcesThatFail(t *testing.T) {
+func TestFailingSourcesFailReadiness(t *testing.T) {
 	for _, webhooks := range []bool{false, true} {
 		o := Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
 		if webhooks {

@@ -18,7 +18,7 @@ import (
 )
 
 // Beyond loopback the probes show which check fails, and not why, unless an option says so.
-func TestReasonsOfProbes(t *testing.T) {
+func TestProbesWithholdReasons(t *testing.T) {
 	for _, tt := range []struct {
 		addr    string
 		reasons Reasons

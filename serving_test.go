@@ -167,7 +167,7 @@ func closeTest(t *testing.T, m *Manager) {
 }
 
 // Beyond loopback the metrics are served to users whom the API server allows them.
-func TestExposedMetricsAskWho(t *testing.T) {
+func TestExposedMetricsNeedAuthorization(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e      Endpoint
 		scheme string
@@ -194,7 +194,7 @@ func TestExposedMetricsAskWho(t *testing.T) {
 	}
 }
 
-func TestBadOptions(t *testing.T) {
+func TestBadOptionsAreNamed(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-func TestHandleRefuses(t *testing.T) {
+func TestHandleNamesWhatIsWrong(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
 	if err := m.Handle("/convert", http.NotFoundHandler()); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestWebhooksListenBeforeTheCachesList(t *testing.T) {
 	}
 }
 
-func TestBind(t *testing.T) {
+func TestBindMakesFlags(t *testing.T) {
 	parse := func(o Options, args ...string) Options {
 		t.Helper()
 		flags := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -324,7 +324,7 @@ func TestBind(t *testing.T) {
 	})
 }
 
-func TestObjectNames(t *testing.T) {
+func TestObjectNamesAreValid(t *testing.T) {
 	for program, want := range map[string]string{"shop": "shop", "example.org/podscaler": "podscaler.example.org", "My_Shop": "my-shop"} {
 		if got := objectName(program); got != want {
 			t.Errorf("%s: %s, want %s", program, got, want)
@@ -332,7 +332,7 @@ func TestObjectNames(t *testing.T) {
 	}
 }
 
-func TestSelfSignedIsMadeAnew(t *testing.T) {
+func TestSelfSignedIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSelfSigned()
 		first, err := s.get(nil)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(planetest.Wrap(m))
 }
 
-func TestSignals(t *testing.T) {
+func TestSignalsStopTheProgram(t *testing.T) {
 	for name, tc := range map[string]struct {
 		program string
 		signals []syscall.Signal

@@ -40,7 +40,7 @@ func post(t *testing.T, m *Manager, path, body string) (int, string) {
 }
 
 // A validator whose cache has not synced has no verdict. The failurePolicy decides.
-func TestUnsyncedCacheIsNoVerdict(t *testing.T) {
+func TestUnsyncedCacheGivesNoVerdict(t *testing.T) {
 	a := newAPI(t)
 	a.deny("pods", true)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})

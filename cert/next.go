@@ -73,8 +73,8 @@ func (s targetState) lacks(trust []byte) bool {
 // core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
 type core struct {
 	policy
-	// trusted is the bundle that all targets had at the last call, and since the time since which
-	// they have it.
+	// trusted is the bundle that all targets had at the last call. They have had it since the time
+	// since.
 	trusted []byte
 	since   time.Time
 }
@@ -106,7 +106,7 @@ func (c *core) next(v view) action {
 		return action{do: repair}
 	}
 	trust := st.trust()
-	settled := c.settled(v, trust) // before an inject repairs it: settled records a target without the bundle
+	settled := c.settled(v, trust) // must precede inject: it notices a target that has lost the bundle
 	for i, t := range v.targets {
 		if t.lacks(trust) {
 			return action{do: inject, target: i}

@@ -16,7 +16,7 @@ import (
 var errLost = errors.New("the lease is lost")
 
 // An abort cancels running reconciles at once with its cause, whenever it comes.
-func TestAbort(t *testing.T) {
+func TestAbortCancelsReconcilesAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stop, abort time.Duration // after the start of the reconcile; the earlier one first
 	}{
@@ -87,7 +87,7 @@ func (o observer) ObserveWait(time.Duration) { o.f("wait") }
 func (o observer) ObserveWork(time.Duration) { o.f("work") }
 
 // The hooks of the manager are called in addition to those of the options.
-func TestHooksOfTheManager(t *testing.T) {
+func TestHooksOfTheManagerAreCalledToo(t *testing.T) {
 	for name, own := range map[string]bool{"alone": false, "beside others": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestHooksOfTheManager(t *testing.T) {
 	}
 }
 
-func TestEveryReplica(t *testing.T) {
+func TestEveryReplicaIsTheOption(t *testing.T) {
 	for _, every := range []bool{false, true} {
 		c := newController(t, newManager(), new(recorder).Reconcile, controller.Options{EveryReplica: every}, one(forDeployments())...)
 		if c.EveryReplica() != every {

@@ -14,7 +14,7 @@ import (
 )
 
 // A successful reconcile is logged at level debug. The level is that of the logger of the reconcile.
-func TestReconciledIsLogged(t *testing.T) {
+func TestSuccessIsLoggedAtDebug(t *testing.T) {
 	for name, tc := range map[string]struct {
 		base   slog.Level
 		own    slog.Leveler // of the logger of LogConstructor; nil: there is no LogConstructor
@@ -52,7 +52,7 @@ func TestReconciledIsLogged(t *testing.T) {
 }
 
 // All goroutines of a reconcile get the same logger.
-func TestLoggerOfManyGoroutines(t *testing.T) {
+func TestGoroutinesOfAReconcileShareItsLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, _ int) (reconcile.Result, error) {

@@ -106,8 +106,8 @@ func (f *failures) fail(now time.Time, err error) {
 	}
 }
 
-// wait records that an event waits for another call of the handler.
-func (f *failures) wait(key object.Key, number uint64) {
+// pending records that an event waits for another call of the handler.
+func (f *failures) pending(key object.Key, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.keys == nil {
@@ -116,8 +116,8 @@ func (f *failures) wait(key object.Key, number uint64) {
 	f.keys[key] = max(f.keys[key], number)
 }
 
-// dealt records that no event of an object up to this number waits any more.
-func (f *failures) dealt(key object.Key, number uint64) {
+// resolved records that no event of an object up to this number waits any more.
+func (f *failures) resolved(key object.Key, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if last, ok := f.keys[key]; !ok || last > number {

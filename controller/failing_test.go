@@ -22,7 +22,7 @@ import (
 
 // A handler that fails on every object for five minutes is in the state of its controller. One that fails
 // on single objects is not. The failures of both are counted.
-func TestSourceFails(t *testing.T) {
+func TestFailingSourceIsInTheState(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		bad   []string // objects on which the handler fails
@@ -98,7 +98,7 @@ func TestSourceFails(t *testing.T) {
 }
 
 // A failed event that a later change of its object replaced is not counted.
-func TestFailureThatAChangeEnds(t *testing.T) {
+func TestFailureEndsWithAChangeOfTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		h := failing{func(c store.Change) error {
@@ -124,7 +124,7 @@ func TestFailureThatAChangeEnds(t *testing.T) {
 }
 
 // A handler that does not return is in the state, and so is a function of Requests that keeps failing.
-func TestSourceHangsOrEnds(t *testing.T) {
+func TestHangingOrEndingSourceIsInTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		hold := make(chan struct{})

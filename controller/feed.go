@@ -46,7 +46,7 @@ type feed[R comparable] struct {
 	gather      gather[R]  // guarded by calls
 	add         func(R)    // is caused
 	watch       *overdue.Watch[call]
-	seen        delivery
+	initial     initialEvents
 	failures    failures
 	outage      outage
 
@@ -104,24 +104,24 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 	return nil
 }
 
-// work deals with the waiting events, one key after another, until ctx ends.
+// work processes the waiting events, one key after another, until ctx ends.
 func (f *feed[R]) work(ctx context.Context) {
 	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
 		last, failed := item.Value[len(item.Value)-1].number, item.Value[:0]
 		for _, w := range item.Value {
-			if !f.deal(w) {
+			if !f.process(w) {
 				w.failed = true
 				failed = append(failed, w)
 			}
 		}
 		f.retry(item.Key, last, failed)
-		f.seen.took(item.Key)
+		f.initial.handled(item.Key)
 	}
 }
 
-// deal asks the predicates that may block, and calls the handler. It reports false if the event must be dealt
-// with again later.
-func (f *feed[R]) deal(w waiting) bool {
+// process asks the predicates that may block, and calls the handler. It reports false if the event must be processed
+// again later.
+func (f *feed[R]) process(w waiting) bool {
 	switch {
 	case w.object != nil:
 		return f.generic(w.object)
@@ -145,16 +145,16 @@ func (f *feed[R]) matchSlowly(c store.Change) bool {
 // failed ones it resets the delay.
 func (f *feed[R]) retry(key object.Key, last uint64, failed []waiting) {
 	if len(failed) == 0 {
-		f.failures.dealt(key, last)
+		f.failures.resolved(key, last)
 		f.waiting.Forget(key)
 		return
 	}
-	f.failures.wait(key, last)
+	f.failures.pending(key, last)
 	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{RateLimited: true, Value: failed})
 }
 
-// enlist queues an event for the handler, behind the waiting ones.
-func (f *feed[R]) enlist(key object.Key, w waiting) {
+// queueEvent queues an event for the handler, behind the waiting ones.
+func (f *feed[R]) queueEvent(key object.Key, w waiting) {
 	f.mu.Lock()
 	f.last++
 	w.number = f.last
@@ -163,7 +163,7 @@ func (f *feed[R]) enlist(key object.Key, w waiting) {
 		f.retry(key, w.number, []waiting{w})
 		return
 	}
-	f.seen.came(key)
+	f.initial.queued(key)
 	f.waiting.AddWith(key, workqueue.AddOptions[[]waiting]{Value: []waiting{w}})
 }
 
@@ -239,7 +239,7 @@ func (f *feed[R]) wait() <-chan struct{} {
 	}
 	select {
 	case <-f.sub.Synced():
-		return f.seen.all()
+		return f.initial.complete()
 	default:
 		return f.sub.Synced()
 	}
@@ -268,9 +268,9 @@ func (f *feed[R]) changed(c store.Change) {
 	switch {
 	case !c.Resync && !f.matchAll(f.first, c):
 	case !f.inline:
-		f.enlist(c.Key, waiting{change: compact(c)})
+		f.queueEvent(c.Key, waiting{change: compact(c)})
 	case !f.handle(c):
-		f.enlist(c.Key, waiting{change: compact(c), failed: true})
+		f.queueEvent(c.Key, waiting{change: compact(c), failed: true})
 	}
 }
 
@@ -287,7 +287,7 @@ func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
 // outside takes every object from outside the cluster.
 func (f *feed[R]) outside(o object.Object) {
 	if f.matchGeneric(o) && !f.generic(o) {
-		f.enlist(object.KeyOf(o), waiting{object: o, failed: true})
+		f.queueEvent(object.KeyOf(o), waiting{object: o, failed: true})
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 // Each object that exists at the start is reconciled once when all sources have synced, however many there
 // are, also if it changed before that.
-func TestFirstList(t *testing.T) {
+func TestFirstListIsReconciledOnceAfterTheSync(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			m, r := newManager(), &recorder{}
@@ -54,7 +54,7 @@ func TestFirstList(t *testing.T) {
 }
 
 // An object of the first list on which the handler failed is reconciled before or after the sync.
-func TestFirstListWithAFailure(t *testing.T) {
+func TestFirstListIsCompleteDespiteAFailure(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m, r := newManager(), &recorder{}
@@ -94,7 +94,7 @@ func (h asking) Handle(_ context.Context, c store.Change, add func(any)) error {
 func (h asking) HandleGeneric(context.Context, object.Object, func(any)) error { return nil }
 
 // A request that cannot be compared is an error of its handler. Other requests are queued.
-func TestRequestThatCannotBeCompared(t *testing.T) {
+func TestIncomparableRequestHarmsNoOther(t *testing.T) {
 	for _, initially := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newManager()

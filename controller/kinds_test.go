@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-func TestKinds(t *testing.T) {
+func TestKindsAreGivenOnceInOrder(t *testing.T) {
 	const pods = "*v1.Pod v1 Pod"
 	for name, tc := range map[string]struct {
 		sources []controller.Source[reconcile.Request]

@@ -45,7 +45,7 @@ func TestWorkersWaitForEverySource(t *testing.T) {
 }
 
 // A forbidden kind is in the state within seconds, is logged once, and the controller waits for it.
-func TestForbiddenKind(t *testing.T) {
+func TestForbiddenKindIsNamedAndWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		m, r := newManager(), &recorder{}
@@ -78,7 +78,7 @@ func TestForbiddenKind(t *testing.T) {
 	})
 }
 
-func TestRequireSync(t *testing.T) {
+func TestRequireSyncFailsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		c := newController(t, m, r.Reconcile, controller.Options{RequireSync: true}, forDeployments(), controller.Owns[corev1.Pod]())
@@ -100,7 +100,7 @@ func TestRequireSync(t *testing.T) {
 }
 
 // Opening a watch is tried again until the kind exists.
-func TestSubscribeLater(t *testing.T) {
+func TestSubscribeIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		tries := 0
@@ -125,7 +125,7 @@ func TestSubscribeLater(t *testing.T) {
 	})
 }
 
-func TestStopDrains(t *testing.T) {
+func TestStopLetsReconcilesFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		r := &recorder{answer: func(ctx context.Context, _ reconcile.Request, _ int) (reconcile.Result, error) {
@@ -168,7 +168,7 @@ func TestStopDrains(t *testing.T) {
 	})
 }
 
-func TestGraceEnds(t *testing.T) {
+func TestGracePeriodCancelsReconciles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var cause error
@@ -192,7 +192,7 @@ func TestGraceEnds(t *testing.T) {
 }
 
 // Without a grace period running reconciles are cancelled at once.
-func TestNoGrace(t *testing.T) {
+func TestNoGracePeriodCancelsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		m.grace = 0
@@ -257,7 +257,7 @@ func TestRunsAgainButNotTwice(t *testing.T) {
 	})
 }
 
-func TestStopOnPanic(t *testing.T) {
+func TestStopOnPanicFailsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		r := &recorder{answer: func(_ context.Context, req reconcile.Request, _ int) (reconcile.Result, error) {
@@ -283,7 +283,7 @@ func TestStopOnPanic(t *testing.T) {
 	})
 }
 
-func TestEnqueueAndStats(t *testing.T) {
+func TestEnqueueCountsInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		r := &recorder{answer: func(context.Context, reconcile.Request, int) (reconcile.Result, error) {
@@ -312,7 +312,7 @@ func TestEnqueueAndStats(t *testing.T) {
 }
 
 // The functions that a controller calls may call its methods.
-func TestCallbacksMayAskTheController(t *testing.T) {
+func TestCallbacksMayCallTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *controller.Controller[reconcile.Request]
 		m := newManager()
@@ -353,7 +353,7 @@ func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.hold; return 
 func (s stuckLog) WithAttrs([]slog.Attr) slog.Handler        { return s }
 
 // A logger of a controller that blocks delays no reconcile.
-func TestLogTakesNothing(t *testing.T) {
+func TestBlockedLogDelaysNoReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		log := stuckLog{slog.NewTextHandler(io.Discard, nil), make(chan struct{})}

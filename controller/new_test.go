@@ -24,7 +24,7 @@ import (
 
 type unregistered struct{ corev1.Pod }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewNamesWhatIsWrong(t *testing.T) {
 	nothing := func(context.Context, *corev1.Pod) ([]reconcile.Request, error) { return nil, nil }
 	pods := controller.Watches[corev1.Pod](handler.Self())
 	works := new(recorder).Reconcile

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-func TestNext(t *testing.T) {
+func TestNextIsTheRetryPolicy(t *testing.T) {
 	failure := errors.New("conflict")
 	for _, tc := range []struct {
 		name   string

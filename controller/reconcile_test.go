@@ -33,7 +33,7 @@ func answer(result reconcile.Result, err error) func(context.Context, reconcile.
 
 const ms = time.Millisecond
 
-func TestRetries(t *testing.T) {
+func TestRetriesFollowTheRateLimiter(t *testing.T) {
 	failure := errors.New("conflict")
 	for name, tc := range map[string]struct {
 		answer func(ctx context.Context, req reconcile.Request, n int) (reconcile.Result, error)
@@ -171,7 +171,7 @@ func TestEventsNeitherStretchNorWaitForABackoff(t *testing.T) {
 }
 
 // A burst of changes costs one reconcile while one is running, and that one sees the last state.
-func TestBurst(t *testing.T) {
+func TestBurstCostsOneReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var saw []string
@@ -199,7 +199,7 @@ func TestBurst(t *testing.T) {
 }
 
 // A conflict shows that a reconcile read an old version. Only repeated conflicts are logged as warnings.
-func TestConflictsAreQuiet(t *testing.T) {
+func TestConflictsAreLoggedWhenTheyRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		m := newManager()
@@ -222,7 +222,7 @@ func TestConflictsAreQuiet(t *testing.T) {
 	})
 }
 
-func TestAttemptAndLogger(t *testing.T) {
+func TestLoggerHasObjectAndAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		m := newManager()
@@ -251,7 +251,7 @@ func TestAttemptAndLogger(t *testing.T) {
 	})
 }
 
-func TestCauses(t *testing.T) {
+func TestCauseNamesTheChangedObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
@@ -273,7 +273,7 @@ func TestCauses(t *testing.T) {
 }
 
 // A child drops its reference to P1, or takes another one: P1 is reconciled.
-func TestChildLeavesItsOwner(t *testing.T) {
+func TestFormerOwnerIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
@@ -294,7 +294,7 @@ func TestChildLeavesItsOwner(t *testing.T) {
 
 // The owner was deleted while the program did not run. A child that exists at the start causes a reconcile of
 // the owner.
-func TestChildOfAnOwnerThatIsGone(t *testing.T) {
+func TestDeletedOwnerIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		stop := start(newController(t, m, r.Reconcile, controller.Options{}, forDeployments(), controller.Owns[corev1.Pod]()))
@@ -330,7 +330,7 @@ func TestInitialListYieldsToLiveChanges(t *testing.T) {
 	})
 }
 
-func TestPriorityIsAnOption(t *testing.T) {
+func TestPriorityOrdersRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		o := controller.Options{Priority: func(c reconcile.Cause) int { return len(c.Key.Name) }}
@@ -349,7 +349,7 @@ func TestPriorityIsAnOption(t *testing.T) {
 }
 
 // An option or hook that panics, or makes no logger, is reported. The defaults stand.
-func TestOptionsThatPanic(t *testing.T) {
+func TestPanicsOfOptionsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var mu sync.Mutex
@@ -391,7 +391,7 @@ func TestOptionsThatPanic(t *testing.T) {
 	})
 }
 
-func TestHooks(t *testing.T) {
+func TestHooksSeeEveryReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var got []controller.Reconciled

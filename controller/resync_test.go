@@ -28,7 +28,7 @@ func (m resyncing) ResyncPeriod() time.Duration { return m.period }
 
 // Each object is reconciled again once in each period, spread over it, whatever the predicates report, with For
 // and without it. The period is that of the controller, or else that of the manager.
-func TestResync(t *testing.T) {
+func TestResyncReconcilesEachObjectOncePerPeriod(t *testing.T) {
 	no := predicate.Func(func(c store.Change) bool { return c.Initial })
 	withFor := []controller.Source[reconcile.Request]{controller.For[corev1.ConfigMap](predicate.ResourceVersionChanged(), no)}
 	without := []controller.Source[reconcile.Request]{controller.WithoutFor(), controller.Watches[corev1.ConfigMap](handler.Self(), no)}
@@ -103,7 +103,7 @@ func TestResync(t *testing.T) {
 }
 
 // A resync replaces no waiting change.
-func TestResyncBesideChanges(t *testing.T) {
+func TestResyncReplacesNoChange(t *testing.T) {
 	change := reconcile.Cause{Trigger: reconcile.Updated, Count: 2}
 	resync := reconcile.Cause{Trigger: reconcile.Resynced, Count: 1}
 	retry := reconcile.Cause{Trigger: reconcile.Retried, Count: 1}
@@ -121,7 +121,7 @@ func TestResyncBesideChanges(t *testing.T) {
 }
 
 // Objects that are created, changed or deleted during a resync are reconciled for that.
-func TestResyncInOrder(t *testing.T) {
+func TestChangesDuringAResyncAreReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
 		defer end()

@@ -95,7 +95,7 @@ func configMap(name string) *corev1.ConfigMap {
 
 // A function that sleeps for five minutes delays its own controller, and is named after a second. Reads of the
 // kind, other controllers and the watch go on.
-func TestSlowFunction(t *testing.T) {
+func TestSlowFunctionDelaysItsControllerOnly(t *testing.T) {
 	slowly := func(name string) {
 		if name == "slow" {
 			time.Sleep(5 * time.Minute)
@@ -196,7 +196,7 @@ func TestSlowFunction(t *testing.T) {
 }
 
 // Workers start when the handler was called for all existing objects. Until then the state names the slow call.
-func TestSlowAtTheStart(t *testing.T) {
+func TestWorkersWaitForSlowHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
 		defer end()
@@ -229,7 +229,7 @@ func TestSlowAtTheStart(t *testing.T) {
 
 // A mapping function that fails, for example on an index that has not synced, is called again until it succeeds.
 // Other objects do not wait for it. It is called for every state of the object in between.
-func TestMapFails(t *testing.T) {
+func TestFailingMapIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var told problemList
@@ -275,7 +275,7 @@ func TestMapFails(t *testing.T) {
 }
 
 // A mapping function is called again if it fails on one state while the other one is set aside.
-func TestMapFailsBesideWhatIsSetAside(t *testing.T) {
+func TestFailingMapIsCalledAgainBesideASetAsideState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var works atomic.Bool
@@ -326,7 +326,7 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 }
 
 // A function that never returns costs one slot for each key, whatever the number of events.
-func TestSlowCostsAKeyEach(t *testing.T) {
+func TestHangingFunctionCostsOneSlotPerKey(t *testing.T) {
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})
 	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) ([]reconcile.Request, error) {

@@ -31,7 +31,7 @@ func problems(got *[]controller.Problem) controller.Hooks {
 	}}
 }
 
-func TestPredicatesFilter(t *testing.T) {
+func TestPredicatesFilterChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		even := predicate.New(predicate.Funcs[*corev1.Pod]{
@@ -52,7 +52,7 @@ func TestPredicatesFilter(t *testing.T) {
 }
 
 // A predicate that panics or cannot decode lets the event pass, and is reported.
-func TestPredicateFails(t *testing.T) {
+func TestFailingPredicatePassesTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
@@ -82,7 +82,7 @@ func TestPredicateFails(t *testing.T) {
 
 // A handler that fails is called again with backoff, also for the events since. Other sources and objects do not
 // wait for it.
-func TestHandlerFails(t *testing.T) {
+func TestFailingHandlerIsCalledAgain(t *testing.T) {
 	for name, fail := range map[string]func(){
 		"panic": func() { panic("oops") },
 		"error": func() {},
@@ -128,7 +128,7 @@ func TestHandlerFails(t *testing.T) {
 }
 
 // The owner that a child had between two failures of the handler is reconciled, too.
-func TestHandlerFailsTwice(t *testing.T) {
+func TestOwnersBetweenTwoFailuresAreReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var broken atomic.Bool
@@ -221,7 +221,7 @@ func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 }
 
 // The informer reports an object that cannot be decoded. A mapping function is called for its other state.
-func TestHandlerOfWhatIsSetAside(t *testing.T) {
+func TestSetAsideObjectIsMappedByItsOtherState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
@@ -246,7 +246,7 @@ func TestHandlerOfWhatIsSetAside(t *testing.T) {
 
 // An object of which only the header can be read is reported once for each version. The handler is not called
 // again for it.
-func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
+func TestUndecodableObjectIsReportedOncePerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
@@ -277,7 +277,7 @@ func TestHandlerOfWhatCannotBeDecoded(t *testing.T) {
 	})
 }
 
-func TestChannel(t *testing.T) {
+func TestChannelRequestsWhatItReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
@@ -305,7 +305,7 @@ func TestChannel(t *testing.T) {
 	})
 }
 
-func TestGenericHandlerFails(t *testing.T) {
+func TestFailureOnAnOutsideObjectIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		ch := make(chan *corev1.Pod)
@@ -322,6 +322,31 @@ func TestGenericHandlerFails(t *testing.T) {
 	})
 }
 
+// A handler of changes takes no object from outside: that is reported, and the handler is not called again.
+func TestFuncTakesNoOutsideObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		ch := make(chan *corev1.Pod)
+		var got []controller.Problem
+		h := handler.Func(func(_ context.Context, c store.Change) ([]reconcile.Request, error) {
+			return []reconcile.Request{c.Key}, nil
+		})
+		c := newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, controller.Watches[corev1.Pod](h), controller.WithoutFor(), controller.Channel(ch, h))
+		stop := start(c)
+		close(m.watch("Pod").synced)
+		ch <- pod("outside", 1, "")
+		m.watch("Pod").set(pod("a", 2, ""), false)
+		pass(time.Hour)
+		if len(got) != 1 || !errors.Is(got[0].Err, handler.ErrNoGeneric) || c.State().Err != nil {
+			t.Errorf("problems %+v, state %v", got, c.State().Err)
+		}
+		if calls := r.calls(); !slices.Equal(calls, []string{"a created×1"}) {
+			t.Errorf("calls %q", calls)
+		}
+		stop()
+	})
+}
+
 // shard is a request of another type.
 type shard struct {
 	Tenant string
@@ -329,7 +354,7 @@ type shard struct {
 }
 
 // Requests may be of any comparable type. Their function is called again if it fails.
-func TestRequests(t *testing.T) {
+func TestRequestsOfAnyComparableType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager()
 		var got []controller.Problem

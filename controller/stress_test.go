@@ -109,7 +109,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 }
 
 // One controller is started and stopped many times, in every phase. TestMain finds goroutines that leak.
-func TestManyStartsAndStops(t *testing.T) {
+func TestManyStartsAndStopsLeakNothing(t *testing.T) {
 	m := newManager()
 	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: time.Microsecond}, nil

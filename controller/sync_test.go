@@ -9,7 +9,7 @@ import (
 )
 
 // An error is logged once for each source. A server that is busy for a moment is not logged.
-func TestReportsDue(t *testing.T) {
+func TestErrorsOfSourcesAreLoggedOnce(t *testing.T) {
 	busy, down := fmt.Errorf("list: %w", apierrors.NewTooManyRequests("storage is (re)initializing", 1)), errors.New("connection refused")
 	check := func(name string, r reports, err error, checks int, want int) {
 		t.Helper()

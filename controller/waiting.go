@@ -78,15 +78,15 @@ func compact(c store.Change) store.Change {
 	return c
 }
 
-// delivery tells when the handler was called for all objects that a source had at the start.
-type delivery struct {
+// initialEvents tells when the handler was called for all objects that a source had at the start.
+type initialEvents struct {
 	mu   sync.Mutex
 	keys map[object.Key]struct{} // keys with events that wait for their first call
 	done chan struct{}           // nil: the first list is not complete; closed: the handler was called for all of it
 }
 
-// came records an event of the first list that waits.
-func (d *delivery) came(key object.Key) {
+// queued records an event of the first list that waits.
+func (d *initialEvents) queued(key object.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done != nil {
@@ -98,8 +98,8 @@ func (d *delivery) came(key object.Key) {
 	d.keys[key] = struct{}{}
 }
 
-// took records that the handler was called for the waiting events of a key.
-func (d *delivery) took(key object.Key) {
+// handled records that the handler was called for the waiting events of a key.
+func (d *initialEvents) handled(key object.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.keys[key]; !ok {
@@ -111,9 +111,9 @@ func (d *delivery) took(key object.Key) {
 	}
 }
 
-// all records that the first list is complete. It returns a channel that is closed when the handler was called for
+// complete records that the first list is complete. It returns a channel that is closed when the handler was called for
 // all of it, nil if it was.
-func (d *delivery) all() <-chan struct{} {
+func (d *initialEvents) complete() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done == nil {

@@ -53,8 +53,8 @@ func same(t testing.TB, typ reflect.Type, doc []byte) {
 	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 	err, want := JSON(doc, ours), json.UnmarshalCaseSensitivePreserveInts(doc, stock)
 	owner := reflect.New(typ).Interface()
-	if again := JSONOwned(doc, owner); fmt.Sprint(again) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
-		t.Fatalf("%v: a buffer that is owned makes a difference: %v\n%s\n%q", typ, again, cmp.Diff(ours, owner), doc)
+	if ownedErr := JSONOwned(doc, owner); fmt.Sprint(ownedErr) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
+		t.Fatalf("%v: an owned buffer makes a difference: %v\n%s\n%q", typ, ownedErr, cmp.Diff(ours, owner), doc)
 	}
 	if fmt.Sprint(err) != fmt.Sprint(want) {
 		t.Fatalf("%v: error %v, stock %v\n%q", typ, err, want, doc)

@@ -25,8 +25,8 @@ func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
 	err, want := Protobuf(doc, ours), stock.(stockMessage).Unmarshal(doc)
 	owner := reflect.New(typ).Interface()
-	if again := ProtobufOwned(doc, owner); fmt.Sprint(again) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
-		t.Fatalf("%v: a buffer that is owned makes a difference: %v\n%s\n%x", typ, again, cmp.Diff(ours, owner), doc)
+	if ownedErr := ProtobufOwned(doc, owner); fmt.Sprint(ownedErr) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
+		t.Fatalf("%v: an owned buffer makes a difference: %v\n%s\n%x", typ, ownedErr, cmp.Diff(ours, owner), doc)
 	}
 	if fmt.Sprint(err) != fmt.Sprint(want) {
 		t.Fatalf("%v: error %v, stock %v\n%x", typ, err, want, doc)

@@ -333,9 +333,9 @@ func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var again appsv1.Deployment
-			if err := Protobuf(got, &again); err != nil || !reflect.DeepEqual(obj, again) {
-				t.Errorf("%v %s", err, cmp.Diff(obj, again))
+			var decoded appsv1.Deployment
+			if err := Protobuf(got, &decoded); err != nil || !reflect.DeepEqual(obj, decoded) {
+				t.Errorf("%v %s", err, cmp.Diff(obj, decoded))
 			}
 			back, err := parseProto(got, protoForm.outlines.of(typ))
 			if err != nil {

@@ -63,9 +63,9 @@ func change(r *rand.Rand, doc map[string]any) (undo func(), what string) {
 func twin(list []any, i int) bool {
 	known := func(v any) string {
 		text, _ := gojson.Marshal(v)
-		var again any
-		_ = gojson.Unmarshal(text, &again)
-		text, _ = gojson.Marshal(strip(again))
+		var value any
+		_ = gojson.Unmarshal(text, &value)
+		text, _ = gojson.Marshal(strip(value))
 		return string(text)
 	}
 	for n, x := range list {

@@ -72,7 +72,7 @@ func byAppOf(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 	return []reconcile.Request{{Namespace: h.Namespace, Name: h.Labels["app"]}}, nil
 }
 
-func TestMapsOldAndNew(t *testing.T) {
+func TestMapsOldAndNewState(t *testing.T) {
 	a, b := entry(t, pod("shop")), entry(t, pod("bar"))
 	key := object.Key{Namespace: "web", Name: "a"}
 	for name, tc := range map[string]struct {
@@ -98,7 +98,7 @@ func TestMapsOldAndNew(t *testing.T) {
 	}
 }
 
-func TestMapOfWhatCannotBeDecoded(t *testing.T) {
+func TestMapOfAnUndecodableState(t *testing.T) {
 	garbage := errors.New("garbage")
 	c := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("shop")),
@@ -115,7 +115,7 @@ func TestMapOfWhatCannotBeDecoded(t *testing.T) {
 }
 
 // A function that panics on the old state is called for the new one.
-func TestMapPanicsOnOneState(t *testing.T) {
+func TestPanicOnOneStateKeepsTheOther(t *testing.T) {
 	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("bad")), New: entry(t, pod("shop"))}
 	for name, h := range map[string]handler.Handler[reconcile.Request]{
 		"Map": handler.Map(func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
@@ -163,7 +163,7 @@ func bind(t *testing.T, h handler.Handler[reconcile.Request]) handler.Handler[re
 	return bound
 }
 
-func TestOwner(t *testing.T) {
+func TestOwnerRequestsOwnersOfBothStates(t *testing.T) {
 	controlling := bind(t, handler.Owner[appsv1.Deployment](handler.Controlling))
 	every := bind(t, handler.Owner[appsv1.Deployment](handler.Any))
 	node := bind(t, handler.Owner[corev1.Node](handler.Any))
@@ -200,7 +200,7 @@ func TestOwner(t *testing.T) {
 }
 
 // A cluster-scoped object names a namespaced owner, which cannot be: it causes no request.
-func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
+func TestClusterScopedObjectHasNoNamespacedOwner(t *testing.T) {
 	p := pod("shop", owner("apps/v1", "Deployment", "p1", true))
 	p.Namespace = ""
 	c := store.Change{Key: object.Key{Name: "a"}, New: entry(t, p)}
@@ -209,7 +209,7 @@ func TestOwnerOfWhatHasNoNamespace(t *testing.T) {
 	}
 }
 
-func TestOwnerThatCannotBeBound(t *testing.T) {
+func TestUnknownOwnerCannotBeBound(t *testing.T) {
 	unknown := handler.OwnerKind[metav1.PartialObjectMetadata](schema.GroupVersionKind{}, handler.Any).(handler.Binder[reconcile.Request])
 	err := unknown.Check(runtime.NewScheme())
 	if _, ok := errors.AsType[*object.UnknownKindError](err); !ok {
@@ -252,7 +252,7 @@ func TestBindEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestGeneric(t *testing.T) {
+func TestGenericEventsAreMapped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		h    handler.Handler[reconcile.Request]
 		want string

@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// TestIncarnationsNameTheLatestAndCountAll: in any combination the latest are named and all are counted, and earlier values
-// do not change.
+// TestIncarnationsNameTheLatestAndCountAll: in any combination the latest are named and all are
+// counted, and earlier values do not change.
 func TestIncarnationsNameTheLatestAndCountAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type pair struct {
@@ -35,7 +35,7 @@ func TestIncarnationsNameTheLatestAndCountAll(t *testing.T) {
 				next++
 				p = pair{a.in.Then(uid), slices.Concat(a.all, []types.UID{uid})}
 				if p.in.Then(uid) != p.in || p.in.Then("") != p.in {
-					t.Fatal("the same one again, and none, are not added")
+					t.Fatal("a repeated uid, or an empty one, was added")
 				}
 			} else {
 				b := made[rapid.IntRange(0, len(made)-1).Draw(t, "b")]

@@ -125,8 +125,8 @@ func (p *Packer) pack() {
 // aligned returns the template position aligned with i, given that both are equal up to p.lit.
 func (p *Packer) aligned(i int) int { return p.cursor + p.n + i - p.lit }
 
-// copyAligned copies the bytes at i that equal those at the aligned position of the template. It returns
-// where they end.
+// copyAligned copies the bytes at i that equal those at the aligned position of the template. It
+// returns where they end.
 func (p *Packer) copyAligned(i int) int {
 	f := p.aligned(i)
 	if f >= len(p.t) {
@@ -243,8 +243,8 @@ func (p *Packer) search(i int) int {
 	return len(p.obj)
 }
 
-// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a little, and
-// in the object itself. 0 means none.
+// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a
+// little, and in the object itself. 0 means none.
 func (p *Packer) nearby(i int) int {
 	f := p.aligned(i)
 	if p.missed > maxMissed {

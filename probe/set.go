@@ -17,7 +17,7 @@ import (
 var (
 	// ErrName says that a name has other characters than letters, digits and "-_.:", or a length
 	// outside of 1 to 128.
-	ErrName = errors.New("a name must have 1 to 128 letters, digits or -_.:")
+	ErrName = errors.New("a name must have 1 to 128 letters, digits or any of -_.: in it")
 	// ErrTaken says that another check has the name.
 	ErrTaken = errors.New("name is taken")
 	// ErrNoCheck says that a check is nil.

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-func TestTerminal(t *testing.T) {
+func TestTerminalIsFoundInWrappedErrors(t *testing.T) {
 	cause := errors.New("no such thing")
 	for _, tc := range []struct {
 		name     string
@@ -42,7 +42,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-func TestCauseMerge(t *testing.T) {
+func TestMergeKeepsTheLatestChange(t *testing.T) {
 	pod := object.Key{Namespace: "web", Name: "a"}
 	created := reconcile.Cause{Trigger: reconcile.Created, Key: pod, ResourceVersion: "1", Count: 1}
 	updated := reconcile.Cause{Trigger: reconcile.Updated, Key: pod, ResourceVersion: "2", Count: 2}
@@ -67,7 +67,7 @@ func TestCauseMerge(t *testing.T) {
 	}
 }
 
-func TestOutsideAReconcile(t *testing.T) {
+func TestNoInfoOutsideAReconcile(t *testing.T) {
 	if c := reconcile.CauseFrom(context.Background()); c != (reconcile.Cause{}) {
 		t.Errorf("CauseFrom = %+v", c)
 	}
@@ -90,7 +90,7 @@ func (a *answers) Logger() *slog.Logger {
 	return a.logger
 }
 
-func TestWithInfo(t *testing.T) {
+func TestWithInfoAsksOnDemand(t *testing.T) {
 	type other struct{}
 	a := &answers{cause: reconcile.Cause{Trigger: reconcile.Created, Count: 2}, logger: slog.Default()}
 	base, cancel := context.WithCancel(context.WithValue(context.Background(), other{}, 7))

@@ -180,10 +180,10 @@ func BenchmarkAddIndex(b *testing.B) {
 	s := benchStore(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.AddIndex("again", ByLabel("app")); err != nil {
+		if err := s.AddIndex("second", ByLabel("app")); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.RemoveIndex("again"); err != nil {
+		if err := s.RemoveIndex("second"); err != nil {
 			b.Fatal(err)
 		}
 	}

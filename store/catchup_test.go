@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// TestCatchUpEndsWithTheRunningCall: after Close or RemoveIndex only the running call is finished, however many are
-// missing. Answers given in the meantime are stored.
+// TestCatchUpEndsWithTheRunningCall: after Close or RemoveIndex only the running call is finished,
+// however many are missing. Answers given in the meantime are stored.
 func TestCatchUpEndsWithTheRunningCall(t *testing.T) {
 	for _, end := range []string{"close", "remove"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestCatchUpEndsWithTheRunningCall(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionThatExitsRejectsTheObject: a function that ends its goroutine has failed on that object, also beside the
-// writer and in AddIndex. It is still asked about the others.
+// TestIndexFunctionThatExitsRejectsTheObject: a function that ends its goroutine has failed on that
+// object, also beside the writer and in AddIndex. It is still asked about the others.
 func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -86,7 +86,8 @@ func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 	})
 }
 
-// TestIndexCatchesUpWithAFastWriter: an index catches up with a writer that is faster than its function.
+// TestIndexCatchesUpWithAFastWriter: an index catches up with a writer that is faster than its
+// function.
 func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 	for begin, pause := range map[string]time.Duration{"overrun": 500 * time.Microsecond, "added": 10 * time.Microsecond} {
 		t.Run(begin, func(t *testing.T) {
@@ -131,12 +132,13 @@ func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 	}
 }
 
-// TestSlowIndexFunctionDelaysTheWriterBriefly: a function that is slow on each object delays the writer for a second once. Later
-// it costs a tenth of a second each time its index has caught up, until it is quick.
+// TestSlowIndexFunctionDelaysTheWriterBriefly: a function that is slow on each object delays the
+// writer for a second once. Later it costs a tenth of a second each time its index has caught up,
+// until it is quick.
 func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := overdueCalls{begin: time.Now()}
-		s := New(Options{Check: true, OnOverdue: told.add})
+		overdue := overdueCalls{begin: time.Now()}
+		s := New(Options{Check: true, OnOverdue: overdue.add})
 		slow := &sleeper{sleep: map[string]time.Duration{"p": 1500 * time.Millisecond}}
 		mustIndexFunc(t, s, "slow", slow.index)
 		version := 0
@@ -161,8 +163,8 @@ func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 				t.Errorf("write %d waited for %v", i, took)
 			}
 		}
-		if len(told.lines) != 10 || told.lines[1] != "slow p 4s at 5s" {
-			t.Errorf("told %q", told.lines)
+		if len(overdue.lines) != 10 || overdue.lines[1] != "slow p 4s at 5s" {
+			t.Errorf("overdue %q", overdue.lines)
 		}
 		slow.set("p", 50*time.Millisecond)
 		for range 100 {
@@ -174,8 +176,8 @@ func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 		if took := write(); took != 500*time.Millisecond {
 			t.Errorf("one that takes half a second, after many that were quick, waited for %v", took)
 		}
-		if len(told.lines) != 10 {
-			t.Errorf("told %q", told.lines)
+		if len(overdue.lines) != 10 {
+			t.Errorf("overdue %q", overdue.lines)
 		}
 		s.Close()
 	})

@@ -127,7 +127,7 @@ func TestRebuildChangesOnlyMemory(t *testing.T) {
 		t.Errorf("%d keys are not guessed", len(model))
 	}
 	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.rejectedCount != 1 {
-		t.Errorf("version %d, %d bytes, %d aside; before: %d, %d, %d", is.Version(), is.bytes, is.rejectedCount, sparse.Version(), sparse.bytes, sparse.rejectedCount)
+		t.Errorf("version %d, %d bytes, %d rejected; before: %d, %d, %d", is.Version(), is.bytes, is.rejectedCount, sparse.Version(), sparse.bytes, sparse.rejectedCount)
 	}
 	for range 2 {
 		holds(t, is, model)
@@ -244,7 +244,7 @@ func TestAWriteDuringRebuildWins(t *testing.T) {
 	}
 	holds(t, s.Snapshot(), model)
 	if !s.Rebuild() {
-		t.Error("it is quiet again")
+		t.Error("Rebuild did nothing, though nothing is written")
 	}
 	holds(t, s.Snapshot(), model)
 }

@@ -133,10 +133,10 @@ func TestReadersBesideAWriter(t *testing.T) {
 		switch i % 20 { // adding or removing an index publishes a new state of the same objects
 		case 5:
 			models.Store(s.Snapshot().Version()+1, want)
-			mustIndex(t, s, "again", ByNamespace())
+			mustIndex(t, s, "second", ByNamespace())
 		case 15:
 			models.Store(s.Snapshot().Version()+1, want)
-			if err := s.RemoveIndex("again"); err != nil {
+			if err := s.RemoveIndex("second"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -248,12 +248,12 @@ func TestReplacedObjectsAreCollected(t *testing.T) {
 	s := New(Options{Check: true})
 	mustIndex(t, s, "app", ByLabel("app"))
 	const n = 3000
-	var gone []weak.Pointer[Entry]
+	var replaced []weak.Pointer[Entry]
 	func() {
 		txn := s.Begin()
 		for i := range n {
 			e := at(fmt.Sprintf("p%d u%d@%d app=%d", i, i, i+1, i%7))
-			gone = append(gone, weak.Make(e))
+			replaced = append(replaced, weak.Make(e))
 			txn.Put(e)
 		}
 		txn.Commit()
@@ -268,7 +268,7 @@ func TestReplacedObjectsAreCollected(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	held := 0
-	for _, p := range gone {
+	for _, p := range replaced {
 		if p.Value() != nil {
 			held++
 		}

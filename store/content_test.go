@@ -28,7 +28,7 @@ func TestOtherContentAtOneVersionIsStored(t *testing.T) {
 		if err := s.AddIndex("on", ByLabel("on")); err != nil {
 			t.Fatal(err)
 		}
-		put := func(entries ...*Entry) (told []Change) {
+		put := func(entries ...*Entry) (reported []Change) {
 			txn := s.Begin()
 			if relist {
 				txn.Replace()
@@ -40,38 +40,38 @@ func TestOtherContentAtOneVersionIsStored(t *testing.T) {
 				txn.Sweep()
 			}
 			for c := range txn.Commit().All() {
-				told = append(told, c)
+				reported = append(reported, c)
 			}
-			return told
+			return reported
 		}
 		put(shown(t, "a", 5, `,"spec":{"n":1}`), shown(t, "b", 6, ""))
-		told := put(shown(t, "a", 5, `,"spec":{"n":1,"default":true}`), shown(t, "b", 6, ""))
-		if len(told) != 1 || told[0].Key.Name != "a" || told[0].Resync || told[0].Old == nil || told[0].New == nil ||
-			told[0].Old.ResourceVersion() != "5" || told[0].New.ResourceVersion() != "5" || told[0].Old.Same(told[0].New) {
-			t.Errorf("relist %v: told %+v", relist, told)
+		reported := put(shown(t, "a", 5, `,"spec":{"n":1,"default":true}`), shown(t, "b", 6, ""))
+		if len(reported) != 1 || reported[0].Key.Name != "a" || reported[0].Resync || reported[0].Old == nil || reported[0].New == nil ||
+			reported[0].Old.ResourceVersion() != "5" || reported[0].New.ResourceVersion() != "5" || reported[0].Old.Same(reported[0].New) {
+			t.Errorf("relist %v: reported %+v", relist, reported)
 		}
 		e, _ := s.Snapshot().Get(object.Key{Name: "a"})
 		if got := string(e.Raw().Bytes); got != string(shown(t, "a", 5, `,"spec":{"n":1,"default":true}`).Raw().Bytes) {
 			t.Errorf("relist %v: holds %s", relist, got)
 		}
-		if told := put(shown(t, "a", 5, `, "spec": {"default": true, "n": 1}`), shown(t, "b", 6, `,"kind":"","apiVersion":""`)); len(told) != 0 {
-			t.Errorf("relist %v: written in another way: told %+v", relist, told)
+		if reported := put(shown(t, "a", 5, `, "spec": {"default": true, "n": 1}`), shown(t, "b", 6, `,"kind":"","apiVersion":""`)); len(reported) != 0 {
+			t.Errorf("relist %v: written in another way: reported %+v", relist, reported)
 		}
-		if told := put(e, shown(t, "b", 6, "")); len(told) != 0 {
-			t.Errorf("relist %v: its own entry: told %+v", relist, told)
+		if reported := put(e, shown(t, "b", 6, "")); len(reported) != 0 {
+			t.Errorf("relist %v: its own entry: reported %+v", relist, reported)
 		}
 		extra := func(value string) *Entry { return shown(t, "a", 5, `,"spec":{"n":1},"extra":"`+value+`"`) }
 		put(extra("x"), shown(t, "b", 6, ""))
-		if told := put(extra("y"), shown(t, "b", 6, "")); len(told) != 1 {
-			t.Errorf("relist %v: beside the spec: told %+v", relist, told)
+		if reported := put(extra("y"), shown(t, "b", 6, "")); len(reported) != 1 {
+			t.Errorf("relist %v: beside the spec: reported %+v", relist, reported)
 		}
 		labeled := `{"metadata":{"name":"a","uid":"u-a","resourceVersion":"5","labels":{"on":"x"}}}`
 		other, err := NewEntry(wire.Raw{Kind: &wire.Kind{}, Encoding: wire.JSON, Bytes: []byte(labeled)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := put(other, shown(t, "b", 6, "")); len(told) != 1 {
-			t.Errorf("relist %v: a label: told %+v", relist, told)
+		if reported := put(other, shown(t, "b", 6, "")); len(reported) != 1 {
+			t.Errorf("relist %v: a label: reported %+v", relist, reported)
 		}
 		found, err := s.Snapshot().Index("on", "x")
 		if n := len(slices.Collect(found)); err != nil || n != 1 {

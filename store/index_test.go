@@ -198,9 +198,9 @@ func TestFailingIndexRejectsTheObject(t *testing.T) {
 				t.Errorf("indexes: %s", got)
 			}
 			_, err := snap.Get(object.Key{Name: "a"})
-			var aside *SetAsideError
+			var rejected *SetAsideError
 			var index *IndexError
-			if !errors.As(err, &aside) || !errors.As(err, &index) || index.Index != "app" {
+			if !errors.As(err, &rejected) || !errors.As(err, &index) || index.Index != "app" {
 				t.Fatalf("Get: %v", err)
 			}
 			var panicked *run.PanicError
@@ -226,7 +226,7 @@ func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	if e, _ := s.Snapshot().Lookup(object.Key{Name: "a"}); e.Err() == nil {
-		t.Error("not set aside at once")
+		t.Error("not rejected at once")
 	}
 	if got := under(t, s.Snapshot(), "name"); got != "b: b" {
 		t.Errorf("still in another index: %s", got)
@@ -235,7 +235,7 @@ func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := s.Stats().SetAside; got != 1 {
-		t.Errorf("%d set aside", got)
+		t.Errorf("%d rejected", got)
 	}
 }
 
@@ -377,7 +377,8 @@ func (c counted) Values(e *Entry) ([]string, error) {
 	return c.Indexer.Values(e)
 }
 
-// TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and keeps its values.
+// TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and
+// keeps its values.
 func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
 	s := New(Options{Check: true})
 	var labels, both, any int

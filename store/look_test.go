@@ -35,9 +35,9 @@ func TestLookLendsTheEntry(t *testing.T) {
 		raw = bytes.Clone(e.Compact().Raw().Bytes)
 		replace()
 		if err := e.Read(func(r wire.Raw) error {
-			return e.Read(func(again wire.Raw) error { // each call has memory of its own
-				if !bytes.Equal(again.Bytes, raw) || !bytes.Equal(r.Bytes, raw) {
-					t.Errorf("read %q within %q", again.Bytes, r.Bytes)
+			return e.Read(func(inner wire.Raw) error { // each call has memory of its own
+				if !bytes.Equal(inner.Bytes, raw) || !bytes.Equal(r.Bytes, raw) {
+					t.Errorf("read %q within %q", inner.Bytes, r.Bytes)
 				}
 				return nil
 			})
@@ -56,9 +56,9 @@ func TestLookLendsTheEntry(t *testing.T) {
 		t.Errorf("what was kept has become %s, %q", id(kept), kept.Raw().Bytes)
 	}
 
-	var aside error
-	if !s.Look(object.Key{Namespace: "a", Name: "z"}, func(e *Entry) { aside = e.Err() }) || aside != errTest {
-		t.Errorf("set aside: %v", aside)
+	var cause error
+	if !s.Look(object.Key{Namespace: "a", Name: "z"}, func(e *Entry) { cause = e.Err() }) || cause != errTest {
+		t.Errorf("rejected: %v", cause)
 	}
 	if s.Look(object.Key{Namespace: "a", Name: "y"}, func(e *Entry) { t.Errorf("lent %s", id(e)) }) {
 		t.Error("found nothing")
@@ -81,11 +81,11 @@ func TestMatchFiltersASelection(t *testing.T) {
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
 	for i := range 1000 {
-		aside := ""
+		suffix := ""
 		if i%97 == 0 {
-			aside = " !"
+			suffix = " !"
 		}
-		txn.Put(at(fmt.Sprintf("n%d/p%04d u%d@%d app=%d tier=%d%s", i%3, i, i, i+1, i%7, i%11, aside)))
+		txn.Put(at(fmt.Sprintf("n%d/p%04d u%d@%d app=%d tier=%d%s", i%3, i, i, i+1, i%7, i%11, suffix)))
 	}
 	txn.Commit()
 	snap := s.Snapshot()
@@ -94,11 +94,11 @@ func TestMatchFiltersASelection(t *testing.T) {
 		{After: object.Key{Namespace: "n1", Name: "p0500"}}, {Namespace: "n1", After: object.Key{Namespace: "n1", Name: "p0500"}},
 	} {
 		for name, match := range map[string]func(*Entry) bool{
-			"none":  func(*Entry) bool { return false },
-			"all":   func(*Entry) bool { return true },
-			"few":   func(e *Entry) bool { return e.Labels()["tier"] == "4" && e.Header().Labels["app"] == "3" },
-			"name":  func(e *Entry) bool { return e.Key().Name > "p0800" },
-			"aside": func(e *Entry) bool { return e.Err() != nil },
+			"none":     func(*Entry) bool { return false },
+			"all":      func(*Entry) bool { return true },
+			"few":      func(e *Entry) bool { return e.Labels()["tier"] == "4" && e.Header().Labels["app"] == "3" },
+			"name":     func(e *Entry) bool { return e.Key().Name > "p0800" },
+			"rejected": func(e *Entry) bool { return e.Err() != nil },
 		} {
 			var want []string
 			every, err := snap.Select(q)
@@ -215,12 +215,12 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 		t.Errorf("%d of %d keys are known", known, n)
 	}
 	if size := len(*g.buckets.Load()) * bucketSize; size < n || size > 3*n {
-		t.Errorf("room for %d guesses of %d keys", size, n)
+		t.Errorf("room for %d entries of %d keys", size, n)
 	}
 	if g.fit(n / 2); g.buckets.Load() == nil {
-		t.Error("half of the keys have gone, and all is forgotten")
+		t.Error("half of the keys were deleted, and the table was dropped")
 	}
 	if g.fit(n / 100); g.buckets.Load() != nil {
-		t.Error("most keys have gone, and the memory stays")
+		t.Error("most keys were deleted, and the table was not dropped")
 	}
 }

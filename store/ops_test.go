@@ -141,7 +141,7 @@ func TestStoreAgreesWithAMap(t *testing.T) {
 		}
 		for c := range txn.Commit().All() {
 			if c.New != nil && !bytes.Equal(c.New.Raw().Bytes, next[c.Key]) {
-				t.Fatalf("%s is told as\n%s, want\n%s", c.Key, c.New.Raw().Bytes, next[c.Key])
+				t.Fatalf("%s is reported as\n%s, want\n%s", c.Key, c.New.Raw().Bytes, next[c.Key])
 			}
 		}
 		model = next

@@ -56,15 +56,15 @@ func (o *overdueCalls) add(index string, key object.Key, began time.Time) {
 	o.lines = append(o.lines, fmt.Sprintf("%s %s %s at %s", index, key.Name, began.Sub(o.begin), time.Since(o.begin)))
 }
 
-// TestSleepingIndexFunctionDelaysTheWriterOneSecond: a call that takes five minutes delays the writer for one second, and its
-// index until it returns. It is reported once.
+// TestSleepingIndexFunctionDelaysTheWriterOneSecond: a call that takes five minutes delays the
+// writer for one second, and its index until it returns. It is reported once.
 func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 	for _, kind := range []string{"may keep", "transient"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				told := overdueCalls{begin: time.Now()}
+				overdue := overdueCalls{begin: time.Now()}
 				var reused [][]byte
-				s := New(Options{Check: true, OnOverdue: told.add, Recycle: func(b []byte) { reused = append(reused, b) }})
+				s := New(Options{Check: true, OnOverdue: overdue.add, Recycle: func(b []byte) { reused = append(reused, b) }})
 				slow := &sleeper{sleep: map[string]time.Duration{"slow": 5 * time.Minute}}
 				by := Indexer(IndexFunc(slow.index))
 				if kind == "transient" {
@@ -90,7 +90,7 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 				}
 				for _, b := range reused {
 					if &b[0] == &entry.Raw().Bytes[0] {
-						t.Error("the bytes are used again while the function looks at them")
+						t.Error("the bytes are reused while the function looks at them")
 					}
 				}
 				began = time.Now()
@@ -115,7 +115,7 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 				if !errors.As(err, &late) || !errors.Is(err, object.ErrNoAnswer) {
 					t.Fatalf("a read of the index: %v", err)
 				}
-				if late.Index != "slow" || late.Key.Name != "slow" || late.Missing != 4 || !late.Asked.Equal(told.begin) || !late.Since.Equal(told.begin.Add(time.Second)) {
+				if late.Index != "slow" || late.Key.Name != "slow" || late.Missing != 4 || !late.Asked.Equal(overdue.begin) || !late.Since.Equal(overdue.begin.Add(time.Second)) {
 					t.Errorf("the error is %+v", late)
 				}
 				if _, err := snap.IndexValues("slow"); !errors.As(err, &late) {
@@ -138,8 +138,8 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 				if slow.most != 1 || slow.calls != 6 {
 					t.Errorf("%d calls, %d at once", slow.calls, slow.most)
 				}
-				if len(told.lines) != 1 || told.lines[0] != "slow slow 0s at 1s" {
-					t.Errorf("told %q", told.lines)
+				if len(overdue.lines) != 1 || overdue.lines[0] != "slow slow 0s at 1s" {
+					t.Errorf("overdue %q", overdue.lines)
 				}
 				s.Close()
 			})
@@ -147,8 +147,8 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 	}
 }
 
-// TestSleepingIndexFunctionDelaysARelistOneSecond: the writer also stops waiting for the calls of a relist. The
-// index is not asked about discarded objects.
+// TestSleepingIndexFunctionDelaysARelistOneSecond: the writer also stops waiting for the calls of a
+// relist. The index is not asked about discarded objects.
 func TestSleepingIndexFunctionDelaysARelistOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -227,7 +227,7 @@ func TestAddIndexBlocksNothing(t *testing.T) {
 			t.Errorf("the index holds %q after the commit", got)
 		}
 		if e, _ := s.Snapshot().Lookup(object.Key{Name: "p2"}); e.Err() == nil {
-			t.Error("the object on which it fails is not set aside")
+			t.Error("the object on which it fails is not rejected")
 		}
 		s.Close()
 	})
@@ -238,19 +238,19 @@ func TestAddIndexBlocksNothing(t *testing.T) {
 func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
-			asides := 0
-			s := New(Options{Check: true, OnAside: func() { asides++ }})
+			rejections := 0
+			s := New(Options{Check: true, OnAside: func() { rejections++ }})
 			slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute}}
 			mustIndexFunc(t, s, "slow", slow.index)
 			commit(s, "+slow u@1 app="+app)
 			if e, _ := s.Snapshot().Lookup(object.Key{Name: "slow"}); e.Err() != nil {
-				t.Errorf("it is set aside: %v", e.Err())
+				t.Errorf("it is rejected: %v", e.Err())
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			e, _ := s.Snapshot().Lookup(object.Key{Name: "slow"})
-			if e.Err() == nil || asides != 1 {
-				t.Errorf("it is not set aside: %d", asides)
+			if e.Err() == nil || rejections != 1 {
+				t.Errorf("it is not rejected: %d", rejections)
 			}
 			changes := s.Begin().Commit()
 			n := 0
@@ -267,7 +267,8 @@ func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionThatNeverReturnsCostsOneGoroutine costs one goroutine, also if the object comes and goes.
+// TestIndexFunctionThatNeverReturnsCostsOneGoroutine costs one goroutine, also if the object comes
+// and goes.
 func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Check: true})
@@ -300,8 +301,8 @@ func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 	})
 }
 
-// TestPendingIndexAgreesWithANewOne: any calls overrun while objects are written, discarded, listed and compacted.
-// An index then agrees with a newly built one, or returns an error.
+// TestPendingIndexAgreesWithANewOne: any calls overrun while objects are written, discarded, listed
+// and compacted. An index then agrees with a newly built one, or returns an error.
 func TestPendingIndexAgreesWithANewOne(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

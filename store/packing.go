@@ -32,8 +32,8 @@ type cachedTemplate struct {
 	t        *pack.Template
 }
 
-// templateCache caches the templates used last: 64 sets of four, each in the order of last use. With one
-// entry a set, fifty owners in turn would rebuild an index for every second object.
+// templateCache caches the templates used last: 64 sets of four, each in the order of last use.
+// With one entry a set, fifty owners in turn would rebuild an index for every second object.
 type templateCache [64][4]cachedTemplate
 
 // set returns the cache set of a template.

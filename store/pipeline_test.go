@@ -33,10 +33,10 @@ func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version 
 	return e
 }
 
-// TestPipelineAgreesWithMaps drives queue, store and backlogs by random operations against plain maps. The
-// server changes objects and is restored from a backup. The connection is lost and resumed. Lists
-// are read in parts, broken off or restarted. A consumer and two handlers take at random times.
-// FLYBALL_LONG=1 makes it 1,000,000 operations.
+// TestPipelineAgreesWithMaps drives queue, store and backlogs by random operations against plain
+// maps. The server changes objects and is restored from a backup. The connection is lost and
+// resumed. Lists are read in parts, broken off or restarted. A consumer and two handlers take at
+// random times. FLYBALL_LONG=1 makes it 1,000,000 operations.
 func TestPipelineAgreesWithMaps(t *testing.T) {
 	const steps = 500
 	checks := 100
@@ -264,10 +264,10 @@ func (m *model) stale() {
 
 func (m *model) toggleIndex() {
 	var err error
-	if m.store.Snapshot().HasIndex("again") {
-		err = m.store.RemoveIndex("again")
+	if m.store.Snapshot().HasIndex("second") {
+		err = m.store.RemoveIndex("second")
 	} else {
-		err = m.store.AddIndex("again", store.ByLabel("app"))
+		err = m.store.AddIndex("second", store.ByLabel("app"))
 	}
 	if err != nil {
 		m.t.Fatal(err)

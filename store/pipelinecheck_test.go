@@ -60,7 +60,7 @@ func (m *model) report(changes store.Changes) {
 // check compares the store with the server after everything has arrived.
 func (m *model) check() {
 	snap := m.store.Snapshot()
-	again := snap.HasIndex("again")
+	hasSecond := snap.HasIndex("second")
 	byApp := map[string][]object.Key{}
 	if m.connected {
 		if snap.Len() != len(m.live) {
@@ -76,8 +76,8 @@ func (m *model) check() {
 	for e := range snap.All() {
 		byApp[e.Header().Labels["app"]] = append(byApp[e.Header().Labels["app"]], e.Header().Key)
 	}
-	for _, name := range []string{"app", "again"} {
-		if name == "again" && !again {
+	for _, name := range []string{"app", "second"} {
+		if name == "second" && !hasSecond {
 			continue
 		}
 		values, err := snap.IndexValues(name)
@@ -119,7 +119,7 @@ func (m *model) settle() {
 			m.t.Fatalf("handler %d was shown %d objects, there are %d, or others", i, len(h.shown), len(m.reported))
 		}
 		for uid, key := range h.owed {
-			m.t.Fatalf("handler %d was not told of the end of %s %s", i, key, uid)
+			m.t.Fatalf("handler %d got no report of the end of %s %s", i, key, uid)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (h *handler) next() bool {
 	}
 	for _, uid := range ended {
 		if h.owed[uid] != c.Key {
-			h.t.Fatalf("%s: the end of %s is told, and was told before, or it lives", c.Key, uid)
+			h.t.Fatalf("%s: the end of %s is reported, and was reported before, or it lives", c.Key, uid)
 		}
 		delete(h.owed, uid)
 	}

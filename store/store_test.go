@@ -190,11 +190,11 @@ func TestCommitReportsChanges(t *testing.T) {
 		{"came and went, then came", []string{"-c u3@4", "+c u4@5"}, "c: - > u4@5 after u3", 0},
 		{"three incarnations", []string{"-a u1@5", "+a u3@6", "-a u3@7", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
 		{"three incarnations, no deletion seen", []string{"+a u3@6", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
-		{"the third one gone", []string{"+a u3@6", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
+		{"the third one deleted", []string{"+a u3@6", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
 		{"came and went, three times", []string{"-c u3@4", "-c u4@5", "+c u5@6", "-c u5@7"}, "c: - > - last u5@7 after u3 u4", 0},
 		{"merged before the store, first the one that is held", []string{"~u1 u3", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
 		{"merged before the store, nothing but the one that is held", []string{"~u1", "+a u4@8"}, "a: u1@1 > u4@8", 0},
-		{"merged before the store, and gone", []string{"~u1 u3", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
+		{"merged before the store, and deleted", []string{"~u1 u3", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
 		{"merged before the store, never seen", []string{"~u3", "-c u4@8"}, "c: - > - last u4@8 after u3", 0},
 		{"merged before the store, in a list", []string{"[", "~u3", "+a u4@8", "+b u2@2", "]"}, "a: u1@1 > u4@8 after u3", 0},
 		{"merged before the store, of old news", []string{"~u0", "+a u1@1", "+b u2@3"}, "b: u2@2 > u2@3", 0},
@@ -209,24 +209,24 @@ func TestCommitReportsChanges(t *testing.T) {
 			"b: u2@2 > - last u2@2 missed, d: - > u4@4, c: - > u3@3, a: u1@1 > u1@5", 0},
 		{"relist: other incarnation", []string{"[", "+a u3@3", "+b u2@2", "]"}, "a: u1@1 > u3@3", 0},
 		{"relist: an older state still counts as listed", []string{"[", "+a u1@1", "+b u2@1", "]"}, "", 1},
-		{"relist: listed, then gone", []string{"[", "+a u1@1", "-a u1@5", "+b u2@2", "]"}, "a: u1@1 > - last u1@5", 0},
+		{"relist: listed, then deleted", []string{"[", "+a u1@1", "-a u1@5", "+b u2@2", "]"}, "a: u1@1 > - last u1@5", 0},
 		{"relist: a key twice", []string{"[", "+a u1@4", "+a u1@3", "+b u2@2", "]"}, "a: u1@1 > u1@4", 1},
 		{"relist: empty", []string{"[", "]"}, "a: u1@1 > - last u1@1 missed, b: u2@2 > - last u2@2 missed", 0},
 		{"relist not swept", []string{"[", "+c u3@3"}, "", 0},
 		{"sweep of no relist", []string{"+c u3@3", "]"}, "c: - > u3@3", 0},
 		{"reset: all is reported, and goes back", []string{"[!", "+a u1@1", "+b u2@1", "]"},
 			"a: u1@1 > u1@1 reset, b: u2@2 > u2@1 reset", 0},
-		{"reset: what is not there is gone", []string{"[!", "+b u2@1", "]"},
+		{"reset: unlisted objects are deleted", []string{"[!", "+b u2@1", "]"},
 			"a: u1@1 > - last u1@1 missed reset, b: u2@2 > u2@1 reset", 0},
 		{"reset: within the list versions count", []string{"[!", "+a u1@1", "+b u2@1", "+b u2@0", "]"},
 			"a: u1@1 > u1@1 reset, b: u2@2 > u2@1 reset", 1},
 		{"reset: what follows is part of it", []string{"[!", "+a u1@1", "+b u2@1", "]", "+a u1@7"},
 			"a: u1@1 > u1@7 reset, b: u2@2 > u2@1 reset", 0},
-		{"set aside", []string{"+a u1@3 !"}, "a: u1@1 > u1@3!", 0},
-		{"set aside without a version", []string{"+a @ !"}, "a: u1@1 > @!", 0},
-		{"set aside, then usable in the same version", []string{"+a u1@3 !", "+a u1@3"}, "a: u1@1 > u1@3", 0},
-		{"usable, then set aside in the same version", []string{"+a u1@1 !"}, "", 0},
-		{"set aside, deleted", []string{"+a u1@3 !", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
+		{"rejected", []string{"+a u1@3 !"}, "a: u1@1 > u1@3!", 0},
+		{"rejected without a version", []string{"+a @ !"}, "a: u1@1 > @!", 0},
+		{"rejected, then usable in the same version", []string{"+a u1@3 !", "+a u1@3"}, "a: u1@1 > u1@3", 0},
+		{"usable, then rejected in the same version", []string{"+a u1@1 !"}, "", 0},
+		{"rejected, deleted", []string{"+a u1@3 !", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := New(Options{Resource: pods, Check: true})
@@ -359,15 +359,15 @@ func TestReadsAgreeWithTheEntries(t *testing.T) {
 	}
 
 	_, err = snap.Get(object.Key{Namespace: "b", Name: "z"})
-	var aside *SetAsideError
-	if !errors.As(err, &aside) || aside.Key.String() != "b/z" || aside.Resource != pods || !errors.Is(err, errTest) {
-		t.Errorf("Get of one set aside: %v", err)
+	var rejected *SetAsideError
+	if !errors.As(err, &rejected) || rejected.Key.String() != "b/z" || rejected.Resource != pods || !errors.Is(err, errTest) {
+		t.Errorf("Get of a rejected object: %v", err)
 	}
 	if got, want := err.Error(), `pods "b/z" is set aside: cannot be read`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if e, ok := snap.Lookup(object.Key{Namespace: "b", Name: "z"}); !ok || e.Err() == nil {
-		t.Error("Lookup does not give what was set aside")
+		t.Error("Lookup does not return a rejected object")
 	}
 	if got := s.Stats(); got.Objects != 5 || got.SetAside != 1 || got.Bytes != bytesOf(snap) || got.Held < got.OffHeap || got.Held == 0 {
 		t.Errorf("%+v", got)

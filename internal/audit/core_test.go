@@ -39,7 +39,8 @@ func parse(text string) content {
 // list is one list of metadata: its version, the listed states, and the states stored at that time.
 type list struct{ version, listed, held string }
 
-// TestAuditFindsLostEventsOnly runs audits with given lists and stored states, and positions of the watch.
+// TestAuditFindsLostEventsOnly runs audits with given lists and stored states, and positions of the
+// watch.
 func TestAuditFindsLostEventsOnly(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -74,7 +75,7 @@ func TestAuditFindsLostEventsOnly(t *testing.T) {
 		{name: "made after the first list, in no order", unordered: true, first: list{"9", "", "a=1@12"}, second: list{"12", "a=1@12", "a=1@12"}},
 		{name: "lost, in no order", unordered: true, first: list{"9", "", "a=1@12"}, second: list{"12", "", "a=1@12"}, want: "a (deleted)"},
 		{name: "the watch comes late", first: list{"9", "a=1@5", ""}, second: list{"12", "a=1@5", ""}, last: "a=1@5"},
-		{name: "another object has gone", first: list{"9", "a=1@5", ""}, second: list{"12", "a=1@5 b=2@3", ""}, want: "a (added)"},
+		{name: "another object is missing", first: list{"9", "a=1@5", ""}, second: list{"12", "a=1@5 b=2@3", ""}, want: "a (added)"},
 		{name: "left the selection and came back", selected: true, first: list{"9", "a=1@5", ""}, second: list{"12", "a=1@11", ""}},
 		{name: "did not leave the selection", selected: true, first: list{"9", "a=1@5 b=1@7", "b=1@6"}, second: list{"12", "a=1@5 b=1@11", "b=1@6"}, want: "a (added) b (modified)"},
 

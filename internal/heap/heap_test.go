@@ -259,7 +259,7 @@ func TestCompactionOfAFullHeapLosesNothing(t *testing.T) {
 	}
 	for tag, p := range is {
 		if len(read(h.Chunks(), p)) != 1000 {
-			t.Errorf("record %d has gone", tag)
+			t.Errorf("record %d is lost", tag)
 		}
 	}
 }

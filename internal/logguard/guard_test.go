@@ -115,7 +115,7 @@ func TestBlockedLogDelaysCallersOneSecond(t *testing.T) {
 		}
 		all.Wait()
 		if d := time.Since(began); d != logguard.Patience {
-			t.Errorf("held up for %v", d)
+			t.Errorf("delayed by %v", d)
 		}
 		for range 1000 {
 			l.Info("while it is stuck")

@@ -11,16 +11,17 @@ import (
 	"github.com/flyball-io/flyball/internal/overdue"
 )
 
-// TestWatchReportsEachOverdueCallOnce: each call that runs for a second is reported once, after that second, and no other is.
+// TestWatchReportsEachOverdueCallOnce: each call that runs for a second is reported once, after
+// that second, and no other is.
 func TestWatchReportsEachOverdueCallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var told []string
+		var reported []string
 		start := time.Now()
 		w := overdue.New(func(call string, began time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprint(call, " since ", began.Sub(start), " at ", time.Since(start)))
+			reported = append(reported, fmt.Sprint(call, " since ", began.Sub(start), " at ", time.Since(start)))
 		})
 		call := func(name string, d time.Duration) {
 			w.Begin(name)
@@ -38,14 +39,14 @@ func TestWatchReportsEachOverdueCallOnce(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		want := []string{"slow since 3s at 4s", "again since 5m3.999999999s at 5m4.999999999s", "late since 1h5m5.999999999s at 1h5m6.999999999s"}
-		if !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if !slices.Equal(reported, want) {
+			t.Errorf("reported %q, want %q", reported, want)
 		}
 		w.Begin("stopped")
 		w.Stop()
 		time.Sleep(time.Minute)
-		if _, _, ok := w.Overdue(); !ok || len(told) != len(want) {
-			t.Errorf("overdue %v; told %q", ok, told)
+		if _, _, ok := w.Overdue(); !ok || len(reported) != len(want) {
+			t.Errorf("overdue %v; reported %q", ok, reported)
 		}
 		w.Begin("after")
 		w.End()
