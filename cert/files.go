@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -62,9 +63,9 @@ type Files struct {
 func NewFiles(o FilesOptions) (*Files, error) {
 	if o.Dir == "" && (o.Cert == "" || o.Key == "") {
 		if o.Cert == "" {
-			return nil, errors.New("cert: Cert: empty, and so is Dir")
+			return nil, &option.Error{Of: "cert.FilesOptions", Field: "Cert", Err: errors.New("is empty, and so is Dir")}
 		}
-		return nil, errors.New("cert: Key: empty, and so is Dir")
+		return nil, &option.Error{Of: "cert.FilesOptions", Field: "Key", Err: errors.New("is empty, and so is Dir")}
 	}
 	o.Cert, o.Key = resolvePath(o.Dir, o.Cert, "tls.crt"), resolvePath(o.Dir, o.Key, "tls.key")
 	if o.Interval <= 0 {

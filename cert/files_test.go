@@ -271,8 +271,8 @@ func TestNewFilesNamesTheBadFile(t *testing.T) {
 		o    FilesOptions
 		want string
 	}{
-		{FilesOptions{}, "Cert: empty"},
-		{FilesOptions{Cert: name("tls.crt")}, "Key: empty"},
+		{FilesOptions{}, "cert.FilesOptions: Cert: is empty"},
+		{FilesOptions{Cert: name("tls.crt")}, "cert.FilesOptions: Key: is empty"},
 		{FilesOptions{Dir: name("nowhere")}, name("nowhere/tls.crt") + ": no such file or directory"},
 		{FilesOptions{Dir: dir, Key: "no.key"}, name("no.key") + ": no such file or directory"},
 		{FilesOptions{Dir: dir, Key: "other.key"}, "certificate " + name("tls.crt") + " does not match key " + name("other.key")},

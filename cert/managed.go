@@ -13,11 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -98,7 +100,7 @@ type Managed struct {
 // lead need certificates too.
 func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	if c == nil {
-		return nil, errors.New("cert: client is nil")
+		return nil, &option.Error{Of: "cert.NewManaged", Field: "client", Err: errors.New("is nil")}
 	}
 	p, err := o.policy()
 	if err != nil {
@@ -123,41 +125,46 @@ func (o ManagedOptions) policy() (policy, error) {
 		name: o.Name, validity: o.Validity, rotate: o.Rotate, caValidity: o.CAValidity, caRotate: o.CARotate,
 		settle: o.Settle, ips: o.IPs,
 	}
-	for field, problems := range map[string][]string{
-		"Namespace: " + o.Namespace: validation.IsDNS1123Label(o.Namespace),
-		"Name: " + o.Name:           validation.IsDNS1123Subdomain(o.Name),
-	} {
-		if len(problems) > 0 {
-			return p, fmt.Errorf("cert: %s: %s", field, strings.Join(problems, "; "))
-		}
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		return p, badManaged("Namespace", "%q: %s", o.Namespace, strings.Join(problems, "; "))
+	}
+	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
+		return p, badManaged("Name", "%q: %s", o.Name, strings.Join(problems, "; "))
 	}
 	if o.Service != "" {
 		if problems := validation.IsDNS1035Label(o.Service); len(problems) > 0 {
-			return p, fmt.Errorf("cert: Service: %s: %s", o.Service, strings.Join(problems, "; "))
+			return p, badManaged("Service", "%q: %s", o.Service, strings.Join(problems, "; "))
 		}
 		short := o.Service + "." + o.Namespace
 		p.names = append(p.names, short+".svc", short+".svc.cluster.local", short)
 	}
 	for _, n := range o.DNSNames {
 		if problems := validation.IsDNS1123Subdomain(strings.TrimPrefix(n, "*.")); len(problems) > 0 {
-			return p, fmt.Errorf("cert: DNSNames: %q: %s", n, strings.Join(problems, "; "))
+			return p, badManaged("DNSNames", "%q: %s", n, strings.Join(problems, "; "))
 		}
 		p.names = union(p.names, []string{n})
 	}
 	for _, ip := range o.IPs {
 		if ip.To16() == nil {
-			return p, fmt.Errorf("cert: IPs: %v is no address", []byte(ip))
+			return p, badManaged("IPs", "%v is no address", []byte(ip))
 		}
 	}
 	if len(p.names)+len(p.ips) == 0 {
-		return p, errors.New("cert: Service: empty, and so are DNSNames and IPs")
+		return p, badManaged("Service", "is empty, and so are DNSNames and IPs")
 	}
 	for _, t := range o.targets() {
 		if problems := validation.IsDNS1123Subdomain(t.name); len(problems) > 0 {
-			return p, fmt.Errorf("cert: %s: name %q: %s", t.kind.Kind, t.name, strings.Join(problems, "; "))
+			return p, badManaged(fieldOf[t.kind], "name %q: %s", t.name, strings.Join(problems, "; "))
 		}
 	}
 	return p, p.durations()
+}
+
+// fieldOf has the field of ManagedOptions that names the targets of a kind.
+var fieldOf = map[schema.GroupVersionKind]string{mutating: "Mutating", validating: "Validating", crd: "CRDs"}
+
+func badManaged(field, format string, args ...any) error {
+	return &option.Error{Of: "cert.ManagedOptions", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
 func (p *policy) durations() error {
@@ -176,11 +183,11 @@ func (p *policy) durations() error {
 	setDefault(&p.caRotate, p.caValidity*2/3)
 	switch {
 	case p.validity-p.rotate <= 2*p.settle:
-		return fmt.Errorf("cert: Rotate: %v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
+		return badManaged("Rotate", "%v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
 	case p.caValidity-p.caRotate <= 2*p.settle:
-		return fmt.Errorf("cert: CARotate: %v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
+		return badManaged("CARotate", "%v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
 	case p.caValidity < p.validity:
-		return fmt.Errorf("cert: CAValidity: %v is shorter than the Validity of %v", p.caValidity, p.validity)
+		return badManaged("CAValidity", "%v is shorter than the Validity of %v", p.caValidity, p.validity)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func named(namespace, name, uid string) metav1.ObjectMeta {
 	return m
 }
 
-func TestOwn(t *testing.T) {
+func TestOwnAddsAControllerReference(t *testing.T) {
 	s := scheme.New()
 	owner := &corev1.ConfigMap{ObjectMeta: named("web", "guests", "1")}
 	node := &corev1.Node{ObjectMeta: named("", "n", "1")}
@@ -73,7 +73,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestInvalidArgumentsAreNotSent(t *testing.T) {
 	c := newCluster(t)
 	going := c.owner.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}

@@ -7,7 +7,7 @@ import (
 )
 
 // compare finds the differences with managedFields (in their JSON form) and without them.
-func TestCompare(t *testing.T) {
+func TestCompareFindsDifferences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		want, live, owned string // empty owned: unknown
 		field             string

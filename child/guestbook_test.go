@@ -223,7 +223,7 @@ func (r reads) Page(ctx context.Context, proto object.Object, o client.ListOptio
 
 // While nothing differs no request is sent, neither a write nor a read, with managedFields in the cache or
 // without them.
-func TestRestsOnACache(t *testing.T) {
+func TestNothingIsSentAtRestOnACache(t *testing.T) {
 	for name, keep := range map[string]bool{"kept": true, "cut": false} {
 		t.Run(name, func(t *testing.T) {
 			p := planetest.Shared(t)

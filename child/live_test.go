@@ -189,7 +189,7 @@ func children() []object.Object {
 
 // Values that the server fills in or writes in another form are no difference, for typed and unstructured
 // objects, with managedFields in the cache or without them.
-func TestRests(t *testing.T) {
+func TestServerDefaultsAreNoDifference(t *testing.T) {
 	c := newCluster(t)
 	for _, typed := range children() {
 		gvk, err := object.KindOf(c.Scheme(), typed)
@@ -240,7 +240,7 @@ func asUntyped(c *cluster, o object.Object) *unstructured.Unstructured {
 
 // Ensure repairs our fields that others change, keeps the fields that they add, and removes our fields that
 // desired no longer sets.
-func TestRepairs(t *testing.T) {
+func TestEnsureRepairsItsFieldsOnly(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
 			c := newCluster(t)
@@ -325,7 +325,7 @@ func TestRepairs(t *testing.T) {
 }
 
 // An apply that sets a field of others fails and names it, unless it is forced.
-func TestConflict(t *testing.T) {
+func TestConflictNamesTheFieldsOfOthers(t *testing.T) {
 	c := newCluster(t)
 	ensure(c, deployment(), child.Created)
 	_, err := client.Patch(t.Context(), c.Live, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "front"}}, client.MergePatch(`{"spec":{"replicas":5}}`))
@@ -349,7 +349,7 @@ func TestConflict(t *testing.T) {
 }
 
 // Objects of others are never changed, whatever the cache shows.
-func TestOfOthers(t *testing.T) {
+func TestObjectsOfOthersAreNeverChanged(t *testing.T) {
 	c := newCluster(t)
 	want := service()
 	want.Namespace, want.Spec.Ports[0].Name = c.ns, "web"
@@ -441,7 +441,7 @@ func (f frozen) Get(_ context.Context, _ object.Key, into object.Object, _ clien
 	return nil
 }
 
-func TestPrune(t *testing.T) {
+func TestPruneDeletesUnwantedChildren(t *testing.T) {
 	c := newCluster(t)
 	for i := range 4 {
 		s := service()

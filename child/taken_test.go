@@ -154,7 +154,7 @@ func TestStrangersThatAreQuicker(t *testing.T) {
 
 // A program without permission to get the kind, or without a server behind its reads, creates its children
 // and takes over nothing.
-func TestWithoutALook(t *testing.T) {
+func TestProgramsThatCannotReadTakeOverNothing(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"forbidden": &client.ForbiddenError{}, "no server": fmt.Errorf("cache: %w", client.ErrNotLive),
 	} {
@@ -190,7 +190,7 @@ func (r refusing) Get(_ context.Context, key object.Key, _ object.Object, o clie
 
 // Prune keeps a child that has another controller since the cache saw it. It deletes one that only has
 // another version.
-func TestPruneLooksAgain(t *testing.T) {
+func TestPruneReadsAChangedChildAgain(t *testing.T) {
 	c := newCluster(t)
 	view := map[string]*corev1.Secret{}
 	for _, name := range []string{"given", "changed", "wanted"} {

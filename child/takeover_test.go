@@ -36,7 +36,7 @@ func ensureBy[T any, P object.Ptr[T]](c *cluster, view client.Client, desired P,
 
 // Fields that an operator wrote by creates and updates, before it used applies, are removed when desired no
 // longer sets them. Fields that others own are reported and stay.
-func TestTakeOver(t *testing.T) {
+func TestTakeOverLetsAppliesRemoveOldFields(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
 			c := newCluster(t)

@@ -48,7 +48,7 @@ func zeros() *unstructured.Unstructured {
 }
 
 // Zero values that the server drops are no difference. Ensure repairs those that somebody has changed.
-func TestZeros(t *testing.T) {
+func TestDroppedZerosAreNoDifference(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
 			c := newCluster(t)
@@ -108,7 +108,7 @@ func TestZeros(t *testing.T) {
 }
 
 // Nulls in free JSON reach the server, and then are no difference.
-func TestNullsInFreeJSON(t *testing.T) {
+func TestNullsInFreeJSONAreSent(t *testing.T) {
 	for mode, strip := range map[string]bool{"managed": false, "stripped": true} {
 		t.Run(mode, func(t *testing.T) {
 			c := newCluster(t)
@@ -204,7 +204,7 @@ func established(crd *unstructured.Unstructured) bool {
 }
 
 // A Go value with free JSON keeps the nulls in it.
-func TestNullsInRawExtension(t *testing.T) {
+func TestRawExtensionKeepsItsNulls(t *testing.T) {
 	c := newCluster(t)
 	const data = `{"ingress":null,"list":[null,{"a":null}]}`
 	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Revision: 1, Data: runtime.RawExtension{Raw: []byte(data)}}

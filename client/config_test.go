@@ -45,7 +45,7 @@ func file(t *testing.T, path, content string) string {
 	return path
 }
 
-func TestConfigPlaces(t *testing.T) {
+func TestConfigTakesTheFirstPlaceThatExists(t *testing.T) {
 	home := alone(t)
 	dir := t.TempDir()
 	named := file(t, filepath.Join(dir, "named"), kubeconfig)
@@ -74,7 +74,7 @@ func TestConfigPlaces(t *testing.T) {
 	check("one of several files is absent", ConfigOptions{}, "https://one.test:6443")
 }
 
-func TestBadConfigs(t *testing.T) {
+func TestConfigErrorsNameTheSource(t *testing.T) {
 	alone(t)
 	dir := t.TempDir()
 	good := file(t, filepath.Join(dir, "good"), kubeconfig)

@@ -84,7 +84,7 @@ func discoveryOf(rt http.RoundTripper) (*discovery, *atomic.Int32) {
 }
 
 // Every form of discovery gives the same result, in one request or in several.
-func TestDiscoveryForms(t *testing.T) {
+func TestDiscoveryFormsAgree(t *testing.T) {
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true), resource("configmaps", "ConfigMap", true),
 		resource("nodes", "Node", false), resource("secrets", "Secret", true)))
 	apps := aggregatedGroup("apps", aggregatedVersion("v1", resource("deployments", "Deployment", true)))
@@ -177,7 +177,7 @@ func TestDiscoveryWithoutCore(t *testing.T) {
 
 // A stale group version keeps the resources of the last discovery. Without a last discovery the error says
 // why nothing is known.
-func TestDiscoveryStale(t *testing.T) {
+func TestStaleVersionsKeepTheirResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		v1, v2 := aggregatedVersion("v1", resource("widgets", "Widget", true)), aggregatedVersion("v2", resource("widgets", "Widget", true))
@@ -211,7 +211,7 @@ func TestDiscoveryStale(t *testing.T) {
 }
 
 // A group version that is removed between two requests is no failure.
-func TestDiscoveryOfWhatGoes(t *testing.T) {
+func TestRemovedVersionIsNoDiscoveryFailure(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis", inTurn(answer(200, groupList("apps", "gone.test")), answer(200, groupList("apps"))))
 	d, _ := discoveryOf(f)
@@ -222,7 +222,7 @@ func TestDiscoveryOfWhatGoes(t *testing.T) {
 }
 
 // A list that fails affects only its own group version, whatever the failure.
-func TestDiscoveryOfOneThatFails(t *testing.T) {
+func TestFailedListAffectsItsVersionOnly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h    http.HandlerFunc
 		want func(error) bool
@@ -253,7 +253,7 @@ func TestDiscoveryOfOneThatFails(t *testing.T) {
 }
 
 // A server that does not answer for one group delays discovery for a bounded time.
-func TestDiscoveryTimeout(t *testing.T) {
+func TestDiscoveryIsBoundedInTime(t *testing.T) {
 	for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/example.com/v1"} {
 		for _, after := range []string{"", `{"kind":"`} {
 			t.Run(path+after, func(t *testing.T) {
@@ -309,7 +309,7 @@ func (s *dribble) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A bounded number of lists is requested at a time. The end of ctx ends them all, and is the error.
-func TestDiscoveryOfManyGroups(t *testing.T) {
+func TestDiscoveryBoundsItsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /apis", answer(200, metav1.APIGroupList{Groups: []metav1.APIGroup{manyVersions(100)}}))
@@ -356,7 +356,7 @@ func manyVersions(n int) metav1.APIGroup {
 	return g
 }
 
-func TestDiscoveryFails(t *testing.T) {
+func TestDiscoveryErrorsAreTyped(t *testing.T) {
 	big := strings.Repeat(" ", 1<<10)
 	for name, tt := range map[string]struct {
 		h    http.HandlerFunc
@@ -405,7 +405,7 @@ func TestDiscoveryFails(t *testing.T) {
 }
 
 // A document may be as large as the bound, and null where a list could be.
-func TestDiscoveryTakes(t *testing.T) {
+func TestDiscoveryAcceptsDocumentsUpToTheBound(t *testing.T) {
 	for name, body := range map[string]string{
 		"null":       `{"kind":"APIGroupDiscoveryList","items":null}`,
 		"same twice": `{"items":[],"items":[]}`,
@@ -440,7 +440,7 @@ func TestDiscoveryRetries(t *testing.T) {
 }
 
 // A connection that breaks within a document is another error than a malformed document.
-func TestDiscoveryIsCut(t *testing.T) {
+func TestBrokenDiscoveryIsUnavailable(t *testing.T) {
 	f := newFake(t)
 	d, _ := discoveryOf(roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := f.RoundTrip(r)

@@ -223,7 +223,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 // Every error names its subject.
-func TestMessages(t *testing.T) {
+func TestErrorsNameTheirSubject(t *testing.T) {
 	cause := errors.New("the cause")
 	call := Call{Verb: "get", Resource: podGVK.GroupVersion().WithResource("pods"), Key: key("x")}
 	for want, err := range map[string]error{
@@ -275,7 +275,7 @@ func TestProtobufStatus(t *testing.T) {
 }
 
 // An error has no excerpt of a body that may hold a secret.
-func TestExcerpts(t *testing.T) {
+func TestErrorsHaveNoExcerptOfObjects(t *testing.T) {
 	for body, want := range map[string]string{
 		"<html>log in</html>": "<html>log in</html>",
 		`{"kind":"Secret","apiVersion":"v1","data":{"password":"aHVudGVyMg=="`: "",

@@ -14,7 +14,7 @@ import (
 )
 
 // A request whose ctx ends in the queue takes no token: the limit passes its full rate.
-func TestLimitSurvivesImpatience(t *testing.T) {
+func TestCancelledRequestsTakeNoToken(t *testing.T) {
 	for name, impatient := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
@@ -60,7 +60,7 @@ func TestLimitSurvivesImpatience(t *testing.T) {
 }
 
 // A request that cannot pass in time fails at once, with the delay that it needed.
-func TestThrottled(t *testing.T) {
+func TestRequestsThatCannotPassInTimeFailAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/namespaces/web/pods/x", reply(pod("x"), podGVK))
@@ -87,7 +87,7 @@ func TestThrottled(t *testing.T) {
 }
 
 // Requests pass in the order of their calls. Requests of another limit are not delayed.
-func TestLimitOrder(t *testing.T) {
+func TestLimitKeepsTheOrderOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		var mu sync.Mutex

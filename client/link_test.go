@@ -21,7 +21,7 @@ import (
 )
 
 // A request that the server has not processed, also a write, is sent again after the delay it asks for.
-func TestRetry(t *testing.T) {
+func TestUnprocessedRequestsAreRetried(t *testing.T) {
 	busy := status(429, metav1.StatusReasonTooManyRequests, "2")
 	down := status(503, metav1.StatusReasonServiceUnavailable, "3")
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func (b *stuckBody) Read(p []byte) (int, error) {
 func (b *stuckBody) Close() error { return nil }
 
 // A silent connection ends the request, before the header and within the body.
-func TestSilence(t *testing.T) {
+func TestSilentConnectionsEnd(t *testing.T) {
 	for name, body := range map[string][]byte{"no header": nil, "half a body": []byte(`{"kind":"Pod",`)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 }
 
 // The path of a base URL, as of a proxy, is kept. Segments are escaped.
-func TestURL(t *testing.T) {
+func TestBaseURLPathIsKept(t *testing.T) {
 	f := newFake(t)
 	srv := httptest.NewServer(http.StripPrefix("/clusters/a b", f))
 	defer srv.Close()

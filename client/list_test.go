@@ -46,7 +46,7 @@ func TestListThatDoesNotEnd(t *testing.T) {
 }
 
 // A second range over the sequence starts from the first page.
-func TestListTwice(t *testing.T) {
+func TestListStartsAgainInASecondLoop(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", inTurn(podList("5", "t1", "a"), podList("5", "", "b"), podList("5", "", "all")))
 	seq := f.client(Options{}).List(t.Context(), &corev1.Pod{}, ListOptions{})
@@ -126,7 +126,7 @@ func TestListExpires(t *testing.T) {
 }
 
 // An object that cannot be decoded is reported, and the others are yielded.
-func TestListBadObject(t *testing.T) {
+func TestListReportsAnUndecodableObject(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", text(200, "application/json", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[
 		{"metadata":{"name":"a","namespace":"web"}},

@@ -80,7 +80,7 @@ func TestMapperRefreshes(t *testing.T) {
 }
 
 // Concurrent calls share one discovery. If its caller cancels, another call runs the next.
-func TestMapperAsksOnce(t *testing.T) {
+func TestCallsShareADiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		n := discoveries(f)
@@ -144,7 +144,7 @@ func TestMapperSharesFailure(t *testing.T) {
 }
 
 // An aggregated API server that is down affects only its own group, which keeps its known resources.
-func TestMapperDegrades(t *testing.T) {
+func TestDownGroupAffectsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		m := f.client(Options{}).mapper.(*Mapper)
@@ -170,7 +170,7 @@ func TestMapperDegrades(t *testing.T) {
 }
 
 // A resource that answers 404 causes a discovery: its CRD may have changed.
-func TestMapperForgets(t *testing.T) {
+func TestResourceThatAnswers404IsDiscoveredAgain(t *testing.T) {
 	f := newFake(t)
 	n := discoveries(f)
 	c := f.client(Options{})
@@ -233,7 +233,7 @@ func TestRESTMapper(t *testing.T) {
 }
 
 // New uses the caller's mapper.
-func TestOwnMapper(t *testing.T) {
+func TestGivenMapperIsUsed(t *testing.T) {
 	f := newFake(t)
 	own := meta.NewDefaultRESTMapper(nil)
 	own.AddSpecific(podGVK, corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("pod"), meta.RESTScopeNamespace)

@@ -66,7 +66,7 @@ func TestDiff(t *testing.T) {
 
 // The patch between two objects turns the first into the second, by a merge (RFC 7386) written for the
 // test. The objects have no nulls, which a merge patch cannot set.
-func TestDiffModel(t *testing.T) {
+func TestDiffAgreesWithAMerge(t *testing.T) {
 	value := rapid.Deferred(anyValue)
 	rapid.Check(t, func(t *rapid.T) {
 		gen := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c"}), value, 0, 3)

@@ -79,7 +79,7 @@ func TestKindErrors(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
+func TestInvalidKeysAreNotSent(t *testing.T) {
 	f := newFake(t)
 	c := f.client(Options{})
 	for name, k := range map[string]object.Key{

@@ -9,7 +9,7 @@ import (
 )
 
 // A selector that matches nothing is not sent: the server would select everything.
-func TestNothing(t *testing.T) {
+func TestSelectorOfNothingIsNotSent(t *testing.T) {
 	for name, o := range map[string]SelectorOption{
 		"labels": MatchingSelector(labels.Nothing()), "fields": MatchingFieldSelector(fields.Nothing()),
 	} {
@@ -35,7 +35,7 @@ func TestNothing(t *testing.T) {
 }
 
 // Label selectors are validated before they are sent: the server ends a value at a comma.
-func TestUnvalidatedLabels(t *testing.T) {
+func TestLabelsAreValidatedBeforeTheyAreSent(t *testing.T) {
 	sent := 0
 	for name, set := range map[string]labels.Set{
 		"two in one": {"a": "b,c=d"}, "a space": {"a": "b c"}, "key": {"a,b": "c"}, "exists": {"a": "b,!c"}, "not UTF-8": {"a": "\xff"},

@@ -13,7 +13,7 @@ import (
 )
 
 // Only the discovery of a whole API server says whether a kind is served.
-func TestServed(t *testing.T) {
+func TestOnlyAWholeServerSaysWhatIsServed(t *testing.T) {
 	widgets := resource("widgets", "Widget", true)
 	core := aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true)))
 	example := func(v ...apidiscovery.APIVersionDiscovery) http.HandlerFunc {

@@ -8,7 +8,7 @@ import (
 
 // The applier gets the fields of the updates of the named managers. Fields of other managers, of
 // subresources and of other versions keep their owners.
-func TestMergeManagers(t *testing.T) {
+func TestTakeOverMovesTheFieldsOfManagers(t *testing.T) {
 	entry := func(manager, op, version, sub, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(op), APIVersion: version, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}

@@ -187,7 +187,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 }
 
 // New and Check return a clear error for each wrong configuration.
-func TestBadStarts(t *testing.T) {
+func TestWrongConfigurationsFailAtOnce(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /version", text(200, "application/json", `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
 	var cert atomic.Pointer[tls.Certificate]

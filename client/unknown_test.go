@@ -111,7 +111,7 @@ func TestUpdateKeepsUnknownFields(t *testing.T) {
 
 // A version that is not in memory is read once more. If the server has another version, the update is
 // sent as it is.
-func TestUpdateReadsAgain(t *testing.T) {
+func TestUpdateReadsAVersionThatIsNotInMemory(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		now     http.HandlerFunc
@@ -159,7 +159,7 @@ func (h holder) Held(kind schema.GroupVersionKind, k object.Key, uid types.UID, 
 	return h.raw, kind == widgetGVK && k == key("w") && uid == "u" && version == "1"
 }
 
-func TestUpdateOfWhatIsHeld(t *testing.T) {
+func TestUpdateUsesTheHolder(t *testing.T) {
 	f, c := widgetClient(t)
 	raw := wire.Raw{Kind: &wire.Kind{GVK: widgetGVK, Scheme: c.scheme}, Encoding: wire.JSON, Bytes: []byte(widgetText(1))}
 	w := &partWidget{}
@@ -177,7 +177,7 @@ func TestUpdateOfWhatIsHeld(t *testing.T) {
 }
 
 // If the place of unknown fields is ambiguous, nothing is sent without DropUnknown.
-func TestUpdateThatWouldLose(t *testing.T) {
+func TestAmbiguousUnknownFieldsAreNotSent(t *testing.T) {
 	f, c := widgetClient(t)
 	w, err := Get[partWidget](t.Context(), c, key("w"))
 	if err != nil {
@@ -206,7 +206,7 @@ func TestUpdateThatWouldLose(t *testing.T) {
 }
 
 // An object that was not read, and anything but an update, is sent as it is.
-func TestUnknownFieldsStayOut(t *testing.T) {
+func TestOtherWritesAreSentAsTheyAre(t *testing.T) {
 	f, c := widgetClient(t)
 	before, err := Get[partWidget](t.Context(), c, key("w"))
 	if err != nil {
@@ -298,7 +298,7 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 }
 
 // The objects that were read last are kept within a bound. A newer version replaces the older one.
-func TestRecent(t *testing.T) {
+func TestRecentIsBounded(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(widgetGVK, &partWidget{})
 	k := &wire.Kind{GVK: widgetGVK, Scheme: s}

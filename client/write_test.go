@@ -28,7 +28,7 @@ func widget() *unstructured.Unstructured {
 }
 
 // Each typed function sends the expected request, returns the answer, and does not change its arguments.
-func TestWrites(t *testing.T) {
+func TestWritesSendTheExpectedRequests(t *testing.T) {
 	meta := meta1("x")
 	zero := GraceSeconds(0)
 	for _, tt := range []struct {

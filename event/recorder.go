@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -58,13 +59,13 @@ type Recorder struct {
 // New validates the options. It starts no goroutine. Events recorded before Run wait.
 func New(w client.Writer, o Options) (*Recorder, error) {
 	if w == nil {
-		return nil, errors.New("event: writer is nil")
+		return nil, &option.Error{Of: "event.New", Field: "writer", Err: errors.New("is nil")}
 	}
 	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
-		return nil, fmt.Errorf("event: Controller: %q: %s", o.Controller, strings.Join(problems, "; "))
+		return nil, badController("%q: %s", o.Controller, strings.Join(problems, "; "))
 	}
 	if len(o.Controller) > maxWord {
-		return nil, fmt.Errorf("event: Controller: %q is longer than %d bytes", o.Controller, maxWord)
+		return nil, badController("%q is longer than %d bytes", o.Controller, maxWord)
 	}
 	if o.Instance == "" {
 		host, err := os.Hostname()
@@ -85,6 +86,10 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	return &Recorder{w: w, o: o, core: NewCore(o.Limits), wake: make(chan struct{}, 1)}, nil
+}
+
+func badController(format string, args ...any) error {
+	return &option.Error{Of: "event.Options", Field: "Controller", Err: fmt.Errorf(format, args...)}
 }
 
 // Event records that something happened to obj. reason and action are single words, which machines

@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -66,9 +67,9 @@ var auditLimit = reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * tim
 func NewFactory(conn Connection, o FactoryOptions) (*Factory, error) {
 	switch {
 	case conn.Source == nil:
-		return nil, errors.New("factory: Connection.Source is nil")
+		return nil, &option.Error{Of: "informer.Connection", Field: "Source", Err: errors.New("is nil")}
 	case conn.Mapping == nil:
-		return nil, errors.New("factory: Connection.Mapping is nil")
+		return nil, &option.Error{Of: "informer.Connection", Field: "Mapping", Err: errors.New("is nil")}
 	}
 	if o.Limiter == nil {
 		o.Limiter = reflector.NewLimiter(reflector.LimiterOptions{})

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -124,9 +126,9 @@ const (
 func New(source reflector.Source, o Options) (*Informer, error) {
 	switch {
 	case source == nil:
-		return nil, fmt.Errorf("informer: source is nil")
+		return nil, &option.Error{Of: "informer.New", Field: "source", Err: errors.New("is nil")}
 	case o.Kind.GVK.Kind == "":
-		return nil, fmt.Errorf("informer: Options.Kind has no kind")
+		return nil, &option.Error{Of: "informer.Options", Field: "Kind", Err: errors.New("has no kind")}
 	}
 	in := &Informer{
 		o:      o,
@@ -167,7 +169,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	}
 	for name, f := range o.Indexes {
 		if err := in.store.AddIndex(name, f); err != nil {
-			return nil, fmt.Errorf("informer: Options.Indexes: %w", err)
+			return nil, &option.Error{Of: "informer.Options", Field: "Indexes", Err: err}
 		}
 	}
 	tell := o.Reflector.OnState

@@ -1,8 +1,7 @@
 // Package option has the one error for options that cannot be used.
 //
-// Every New of this module checks its options before it starts anything, and returns an [*Error]
-// for the first that is wrong. The error says which options struct or constructor, which field, and
-// what is wrong with it:
+// A New of this module checks its options before it starts anything, and returns an [*Error] for the
+// first wrong one. The error says which options struct or constructor, which field, and what is wrong:
 //
 //	_, err := leader.New(c, leader.Options{Namespace: "shop"})
 //	fmt.Println(err) // leader.Options: Name: is empty
@@ -12,11 +11,11 @@ package option
 
 import "fmt"
 
-// Error says that an option, or an argument of a constructor, cannot be used. It is a mistake in the
-// program or its flags: the same call fails again.
+// Error is the error for an option, or an argument of a constructor, that cannot be used. It is a mistake
+// in the program or its flags. A retry does not help.
 type Error struct {
-	// Of is the options struct or the constructor, "leader.Options" or "leader.New"; where the thing
-	// to be made has a name, it is that: `controller "pods"`.
+	// Of is the options struct or the constructor: "leader.Options" or "leader.New". If the thing to
+	// be made has a name, Of is its kind and name: `controller "pods"`.
 	Of string
 	// Field of the options, with dots where it is nested ("Webhooks.CertDir"), or an argument of the
 	// constructor: "client", "Watches(*v1.Pod)".

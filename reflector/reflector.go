@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/wire"
@@ -97,15 +98,15 @@ type Reflector struct {
 func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	switch {
 	case src == nil:
-		return nil, errors.New("reflector: source is nil")
+		return nil, &option.Error{Of: "reflector.New", Field: "source", Err: errors.New("is nil")}
 	case sink == nil:
-		return nil, errors.New("reflector: sink is nil")
+		return nil, &option.Error{Of: "reflector.New", Field: "sink", Err: errors.New("is nil")}
 	case o.MinTimeout < 0 || o.MaxTimeout < 0 || o.MaxTimeout > 0 && o.MaxTimeout < o.MinTimeout:
-		return nil, fmt.Errorf("reflector: MinTimeout, MaxTimeout: %v to %v is no range", o.MinTimeout, o.MaxTimeout)
+		return nil, badOption("MinTimeout, MaxTimeout", "%v to %v is no range", o.MinTimeout, o.MaxTimeout)
 	case o.InitialEvents < 0:
-		return nil, fmt.Errorf("reflector: InitialEvents: %v is negative", o.InitialEvents)
+		return nil, badOption("InitialEvents", "%v is negative", o.InitialEvents)
 	case o.Absent < 0:
-		return nil, fmt.Errorf("reflector: Absent: %v is negative", o.Absent)
+		return nil, badOption("Absent", "%v is negative", o.Absent)
 	}
 	if o.Intake == nil {
 		o.Intake = Intake
@@ -118,6 +119,10 @@ func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	r.told = log{to: o.Logger.With("resource", o.Resource)}
 	r.state = r.core.state
 	return r, nil
+}
+
+func badOption(field, format string, args ...any) error {
+	return &option.Error{Of: "reflector.Options", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
 // State is where the Reflector stands. The sink has everything up to State.ResourceVersion.

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
@@ -87,7 +89,7 @@ func NewValidating(h Handler, o Options) (*Endpoint, error) {
 
 func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint, error) {
 	if h == nil {
-		return nil, fmt.Errorf("webhook: the handler is nil")
+		return nil, &option.Error{Of: "webhook.NewMutating, webhook.NewValidating", Field: "handler", Err: errors.New("is nil")}
 	}
 	e := &Endpoint{handler: h, kind: o.Kind, mutating: mutating}
 	if !o.Kind.Empty() {
@@ -97,7 +99,7 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 		o.Name = e.path
 	}
 	if o.Name == "" {
-		return nil, fmt.Errorf("webhook: Options.Name and Options.Kind are both empty")
+		return nil, &option.Error{Of: "webhook.Options", Field: "Name, Kind", Err: errors.New("are both empty")}
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks, Budget: o.Budget})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 	"github.com/flyball-io/flyball/wire"
 )
@@ -126,7 +127,7 @@ func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Optio
 // nil if Options.Kind is set. The error is an *object.UnknownKindError if neither names the kind.
 func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o Options) (*Endpoint, error) {
 	if d == nil {
-		return nil, fmt.Errorf("webhook: the defaulter of %T is nil", P(nil))
+		return nil, &option.Error{Of: "webhook.NewDefaulter", Field: "defaulter", Err: fmt.Errorf("that of %T is nil", P(nil))}
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {
@@ -138,7 +139,7 @@ func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o O
 // NewValidator returns the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
 func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o Options) (*Endpoint, error) {
 	if v == nil {
-		return nil, fmt.Errorf("webhook: the validator of %T is nil", P(nil))
+		return nil, &option.Error{Of: "webhook.NewValidator", Field: "validator", Err: fmt.Errorf("that of %T is nil", P(nil))}
 	}
 	k, err := newKind[T, P](s, &o)
 	if err != nil {
@@ -163,7 +164,7 @@ func newKind[T any, P object.Ptr[T]](s *runtime.Scheme, o *Options) (typed[T, P]
 		if o.Kind.Empty() {
 			o.Kind = kind
 		} else if t := s.AllKnownTypes()[o.Kind]; t != reflect.TypeFor[T]() {
-			return typed[T, P]{}, fmt.Errorf("webhook: Options.Kind is %v, but %T is %v", o.Kind, obj, kind)
+			return typed[T, P]{}, &option.Error{Of: "webhook.Options", Field: "Kind", Err: fmt.Errorf("is %v, but %T is %v", o.Kind, obj, kind)}
 		}
 	}
 	k := &wire.Kind{GVK: o.Kind, Scheme: s}
