@@ -110,9 +110,9 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //
 // Some failures are excused, since API servers call the webhooks of ready replicas only; the verbose answer
 // names them. A kind that the webhooks of this program convert is excused while the API server cannot list
-// it, since the list may need the conversion, and so is a controller that waits for it. A refusal for lack
-// of permission is not excused; see [Manager.HandleConversion]. A controller whose sources fail is excused
-// if this program serves webhooks: they work without it. Failing reconciles do not affect readiness.
+// it: the list may need the conversion. A controller that waits for such a kind is excused, too. A refusal
+// for lack of permission is not excused; see [Manager.HandleConversion]. A controller whose sources fail is
+// excused if this program serves webhooks: they work without it. Failing reconciles do not affect readiness.
 //
 // The checks of caches and controllers come and go with them. A check that the program adds replaces one of
 // the same name. The names "caches" and "controllers" exclude all of them. Over HTTP an answer is repeated

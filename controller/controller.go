@@ -37,9 +37,10 @@ type Controller[R comparable] struct {
 // State is the state of a controller at one time.
 type State struct {
 	Phase Phase
-	// Err is why the controller does not do its work: a *SyncError while a source cannot sync for a known
-	// cause, a *FailingError while it works and a source has failed for five minutes without a break.
-	// It is nil for failures of single objects: see SourceFailures, and the status of the objects.
+	// Err is why the controller does not do its work. It is a *SyncError while a source cannot sync for a
+	// known cause. It is a *FailingError while the controller works and a source has failed for five minutes
+	// without a break. It is nil for failures of single objects: see SourceFailures, and the status of the
+	// objects.
 	Err error
 }
 

@@ -55,9 +55,9 @@ func (e *OverdueError) Error() string {
 	return fmt.Sprintf("%s: %s has not returned for %v", e.Key, e.Part, e.For.Round(time.Millisecond))
 }
 
-// FailingError says that sources of a working controller have failed for five minutes without a break: a
-// handler that fails on several objects or has never succeeded, a predicate or handler that has not
-// returned, or a function of [Requests] that keeps failing. No event is lost: failed calls are repeated
+// FailingError says that sources of a working controller have failed for five minutes without a break. That
+// is a handler that fails on several objects, or has never succeeded; a predicate or handler that has not
+// returned; or a function of [Requests] that keeps failing. No event is lost: failed calls are repeated
 // until they succeed.
 type FailingError struct {
 	Controller string
