@@ -46,7 +46,7 @@ func TestTestsShareOneControlPlane(t *testing.T) {
 			usedDir = p.DataDir()
 			pids = append(pids, p.PID())
 			ns := planetest.Namespace(t, p)
-			if !strings.HasPrefix(ns, "testsharednamespaces-") {
+			if !strings.HasPrefix(ns, "testtestsshareonecontrolplane-") {
 				t.Errorf("namespace %q does not tell the test", ns)
 			}
 			names = append(names, ns)
