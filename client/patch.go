@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
@@ -69,51 +68,30 @@ func StrategicMerge(partial any) PatchData {
 // Diff makes the merge patch that turns before into after. It changes neither. The patch has no
 // resourceVersion: the last writer wins. A merge patch cannot set a null inside free JSON, because null
 // removes the field; use [Apply] or [Update] for that.
-func Diff(before, after object.Object) PatchData { return diff(before, after, false) }
+func Diff(before, after object.Object) PatchData { return diff(before, after, asMap, false) }
 
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
 // object on the server has the resourceVersion of before.
-func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, true) }
+func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, asMap, true) }
 
 // DiffStatus makes the merge patch that turns the status of before into that of after, with the lock of
 // [DiffWithLock]. It is empty if the two do not differ. It has no other changes of after. It changes
 // neither object.
 func DiffStatus(before, after object.Object) PatchData {
-	fail := func(err error) PatchData {
-		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
-	}
-	if isNil(before) || isNil(after) {
-		return fail(errNilObject)
-	}
-	if err := checkText(after); err != nil {
-		return fail(err)
-	}
-	a, err := statusOf(before)
-	if err != nil {
-		return fail(err)
-	}
-	b, err := statusOf(after)
-	if err != nil {
-		return fail(err)
-	}
-	if p := diff(a, b, false); p.Empty() || p.err != nil {
+	if p := diff(before, after, statusOf, false); p.Empty() || p.err != nil {
 		return p
 	}
-	return diff(a, b, true)
+	return diff(before, after, statusOf, true)
 }
 
-// statusOf is the object reduced to its status and its resourceVersion.
-func statusOf(o object.Object) (*unstructured.Unstructured, error) {
+// statusOf is the JSON of an object, reduced to its status.
+func statusOf(o object.Object) (map[string]any, error) {
 	whole, err := asMap(o)
-	if err != nil {
+	status, ok := whole["status"].(map[string]any)
+	if err != nil || !ok {
 		return nil, err
 	}
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Status"}}
-	if m, ok := whole["status"].(map[string]any); ok {
-		out.Object["status"] = m
-	}
-	out.SetResourceVersion(o.GetResourceVersion())
-	return out, nil
+	return map[string]any{"status": status}, nil
 }
 
 func newPatch(kind types.PatchType, v any) PatchData {
@@ -146,7 +124,8 @@ func validJSON(data []byte) error {
 	return json.Unmarshal(data, &v)
 }
 
-func diff(before, after object.Object, lock bool) PatchData {
+// diff compares a part of both objects. With lock the patch has the resourceVersion of before.
+func diff(before, after object.Object, part func(object.Object) (map[string]any, error), lock bool) PatchData {
 	fail := func(err error) PatchData {
 		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
 	}
@@ -156,11 +135,11 @@ func diff(before, after object.Object, lock bool) PatchData {
 	if err := checkText(after); err != nil {
 		return fail(err)
 	}
-	a, err := asMap(before)
+	a, err := part(before)
 	if err != nil {
 		return fail(err)
 	}
-	b, err := asMap(after)
+	b, err := part(after)
 	if err != nil {
 		return fail(err)
 	}
