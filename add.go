@@ -16,7 +16,7 @@ import (
 // Closing the result stops the function, waits until it has returned, and frees the name. The function
 // must not close itself: it would wait for itself.
 //
-// The errors are [ErrNoName], [ErrNilRunner], [ErrNoPhase] and *[DuplicateNameError].
+// The errors are *[option.Error] and *[DuplicateNameError].
 func (m *Manager) Add(phase Phase, name string, run func(context.Context) error) (io.Closer, error) {
 	added, err := m.life.add(phase, name, run)
 	if err != nil {
@@ -34,7 +34,7 @@ func (m *Manager) Add(phase Phase, name string, run func(context.Context) error)
 // metrics.
 func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 	if c == nil {
-		return nil, ErrNilRunner
+		return nil, badAdd("controller", "is nil")
 	}
 	phase := Lead
 	if c.EveryReplica() {

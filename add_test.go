@@ -38,7 +38,7 @@ func TestAddControllerRunsInLeadOrOnEveryReplica(t *testing.T) {
 			t.Errorf("after Close: %v, %d controllers", err, len(m.controllerSet()))
 		}
 	}
-	if _, err := m.AddController(nil); !errors.Is(err, ErrNilRunner) {
+	if _, err := m.AddController(nil); !isOption(err, "controller") {
 		t.Errorf("no controller: %v", err)
 	}
 }

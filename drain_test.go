@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/webhook"
 )
@@ -20,7 +21,7 @@ import (
 // Controllers end before.
 func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 	a := newAPI(t)
-	a.put("pods", pod("p", "shop"))
+	a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
 	m := a.manager(t, Options{
 		Probes:   Endpoint{Addr: "127.0.0.1:0"},
 		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},

@@ -19,10 +19,11 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // replica is a manager of a program with several replicas, on a real control plane.
@@ -57,34 +58,30 @@ func newReplica(t *testing.T, ns, identity string) *replica {
 	return r
 }
 
-func configMap(ns, name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
-}
-
 // The standby has all kinds in its cache, and runs the controllers of every replica. Its other writes are
 // refused. It takes over as soon as the leader has ended.
 func TestStandbyTakesOver(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
 	first := newReplica(t, ns, "first")
-	if _, err := client.Create(t.Context(), first.Unfenced(), configMap(ns, "orders")); err != nil {
+	if _, err := client.Create(t.Context(), first.Unfenced(), testobj.ConfigMap(ns+"/orders")); err != nil {
 		t.Fatal(err)
 	}
 	until(t, first.leads, "by the leader", is("orders"))
-	if _, err := client.Create(t.Context(), first.Client(), configMap(ns, "from-the-leader")); err != nil {
+	if _, err := client.Create(t.Context(), first.Client(), testobj.ConfigMap(ns+"/from-the-leader")); err != nil {
 		t.Error(err)
 	}
 	next := newReplica(t, ns, "second")
 	until(t, next.always, "on every replica", is("orders"))
 	eventually(t, "the standby is ready", func() bool { return next.Ready().Err(t.Context()) == nil })
 	for c, what := range map[client.Client]string{next.Client(): "Client", next.Live(): "Live"} {
-		_, err := client.Create(t.Context(), c, configMap(ns, "from-the-standby"))
+		_, err := client.Create(t.Context(), c, testobj.ConfigMap(ns+"/from-the-standby"))
 		_, fenced := errors.AsType[*client.FencedError](err)
 		if _, ok := errors.AsType[*leader.NotLeadingError](err); !fenced || !ok {
 			t.Errorf("%s of the standby writes: %v", what, err)
 		}
 	}
-	if _, err := client.Create(t.Context(), next.Unfenced(), configMap(ns, "of-every-replica")); err != nil {
+	if _, err := client.Create(t.Context(), next.Unfenced(), testobj.ConfigMap(ns+"/of-every-replica")); err != nil {
 		t.Error(err)
 	}
 	if len(next.leads) > 0 || next.Leading() || !first.Leading() {
@@ -98,7 +95,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	until(t, next.leads, "by the next leader", is("orders"))
 	t.Logf("stopped and taken over in %v", time.Since(began))
-	if _, err := client.Create(t.Context(), next.Client(), configMap(ns, "from-the-next")); err != nil {
+	if _, err := client.Create(t.Context(), next.Client(), testobj.ConfigMap(ns+"/from-the-next")); err != nil {
 		t.Error(err)
 	}
 	if n := len(next.Cache().Watches()); n != kinds {
@@ -125,14 +122,14 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 		}
 		working <- struct{}{}
 		<-ctx.Done()
-		_, err := client.Create(context.WithoutCancel(ctx), m.Client(), configMap(ns, "too-late"))
+		_, err := client.Create(context.WithoutCancel(ctx), m.Client(), testobj.ConfigMap(ns+"/too-late"))
 		ended <- [2]error{context.Cause(ctx), err}
 		return reconcile.Result{}, err
 	}
 	if _, err := controller.New(m, "orders", r, controller.For[corev1.ConfigMap]()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Create(t.Context(), m.Unfenced(), configMap(ns, "orders")); err != nil {
+	if _, err := client.Create(t.Context(), m.Unfenced(), testobj.ConfigMap(ns+"/orders")); err != nil {
 		t.Fatal(err)
 	}
 	result := make(chan error, 1)

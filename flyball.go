@@ -38,7 +38,6 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
@@ -120,10 +119,10 @@ func (m *Manager) connect() (err error) {
 		return err
 	}
 	o.Cache.OnProblem = both(m.metrics.CacheProblem, o.Cache.OnProblem)
-	if m.cache, err = cache.New(informer.Connect(m.bare), o.Cache); err != nil {
+	if m.cache, err = cache.New(cache.Connect(m.bare), o.Cache); err != nil {
 		return err
 	}
-	m.paced = m.bare.HeldBy(m.cache)
+	m.paced = m.bare.HeldBy(m.cache.Held)
 	// The lease and the events do not wait behind the writes of reconcilers.
 	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
@@ -144,14 +143,14 @@ func (m *Manager) connect() (err error) {
 
 // elect makes the clients of the program, fenced if there is an election, and the elector.
 func (m *Manager) elect() (err error) {
-	onLive := both(both(m.metrics.LiveRead, m.logLiveReads()), m.o.Hooks.LiveRead)
+	onLive := both(both(m.metrics.LiveRead, m.logLiveReads()), m.o.OnLiveRead)
 	m.unfenced = &reads{Client: m.paced, live: m.paced, cache: m.cache, onLive: onLive}
 	m.client = m.unfenced
 	if m.o.Leader == nil {
 		return nil
 	}
 	o := *m.o.Leader
-	o.Hook = both(func(s leader.State) {
+	o.Hook = both(func(s leader.Leadership) {
 		if lost, ok := errors.AsType[*leader.LostError](s.Err); ok {
 			m.life.lost(lost)
 		}
@@ -199,7 +198,7 @@ func hostOf(c *rest.Config) string {
 //
 // The cache answers a read of a kind that it holds: a kind that a controller watches, or that was opened in
 // [Manager.Cache]. The server answers a read of any other kind, one request for each. Such reads are counted
-// (flyball_live_reads_total, Hooks.LiveRead), and the first of each kind is logged. To read them from the
+// (flyball_live_reads_total, Options.OnLiveRead), and the first of each kind is logged. To read them from the
 // cache, watch the kind or open it. [Manager.Cache] itself answers them with a *cache.UndeclaredError.
 //
 // No read is an empty answer for lack of knowledge. A kind that is held and has not synced is an error,

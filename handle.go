@@ -9,26 +9,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// PathError says that [Manager.Handle] cannot serve a path.
-type PathError struct {
-	Path string
-	Err  error
-}
-
-func (e *PathError) Error() string { return fmt.Sprintf("webhook path %q: %s", e.Path, e.Err) }
-
-// Unwrap returns the cause: [ErrPath], [ErrPathTaken] or [ErrNoHandler].
-func (e *PathError) Unwrap() error { return e.Err }
-
-var (
-	// ErrPath says that a path does not begin with a slash, or is not in its shortest form.
-	ErrPath = errors.New("a path is absolute, and has no pattern in it")
-	// ErrPathTaken says that a path has a handler already.
-	ErrPathTaken = errors.New("has a handler already")
-	// ErrNoHandler says that a path was given no handler.
-	ErrNoHandler = errors.New("handler is nil")
+	"github.com/flyball-io/flyball/option"
 )
 
 // webhooks are the handlers of the webhook server.
@@ -46,7 +28,8 @@ func newWebhooks() *webhooks {
 }
 
 // Handle serves h at a path of the webhook server, such as "/validate-shop-example-com-v1-order"; see
-// Options.Webhooks. It may be called while the manager runs. The error is a *[PathError].
+// Options.Webhooks. It may be called while the manager runs. The error is an *[option.Error]: a path is
+// absolute, in its shortest form, without a pattern, and has one handler.
 //
 // A webhook that converts is served by [Manager.HandleConversion].
 func (m *Manager) Handle(path string, h http.Handler) error {
@@ -62,7 +45,7 @@ func (m *Manager) HandleConversion(path string, h http.Handler, kinds ...schema.
 
 func (m *Manager) serveWebhook(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
 	if err := m.webhooks.handle(path, h, convertsAll, converts); err != nil {
-		return &PathError{path, err}
+		return &option.Error{Of: "flyball.Manager.Handle", Field: fmt.Sprintf("path %q", path), Err: err}
 	}
 	m.metrics.Webhook(path)
 	return nil
@@ -73,11 +56,11 @@ func (w *webhooks) handle(path string, h http.Handler, convertsAll bool, convert
 	defer w.mu.Unlock()
 	switch {
 	case !validPath(path):
-		return ErrPath
+		return errors.New("a path is absolute, and has no pattern in it")
 	case h == nil:
-		return ErrNoHandler
+		return errors.New("handler is nil")
 	case w.paths[path]:
-		return ErrPathTaken
+		return errors.New("has a handler already")
 	}
 	w.paths[path] = true
 	w.convertsAll = w.convertsAll || convertsAll

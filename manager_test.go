@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
@@ -83,15 +84,15 @@ func byApp(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 // answers its reads of a kind that is not watched.
 func TestManagerRunsAController(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
-	a.put("pods", pod("p1", "shop"))
-	a.put("secrets", &corev1.Secret{ObjectMeta: deployment("s").ObjectMeta})
+	a.put("deployments", testobj.Deployment("web/shop"))
+	a.put("pods", testobj.Pod("web/p1", testobj.Labels("app=shop")))
+	a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
 	var live atomic.Int32
 	var kind atomic.Value
-	m := a.manager(t, Options{Name: "test", Hooks: Hooks{LiveRead: func(gvk schema.GroupVersionKind) {
+	m := a.manager(t, Options{Name: "test", OnLiveRead: func(gvk schema.GroupVersionKind) {
 		live.Add(1)
 		kind.Store(gvk)
-	}}})
+	}})
 	r, counted := calls(func(ctx context.Context, req reconcile.Request) (int, error) {
 		d, err := client.Get[appsv1.Deployment](ctx, m.Client(), req)
 		if err != nil {
@@ -120,7 +121,7 @@ func TestManagerRunsAController(t *testing.T) {
 	stop := ran(t, m)
 	until(t, counted, "1 pod", func(n int) bool { return n == 1 })
 	for i := range 20 {
-		a.put("pods", pod(fmt.Sprint("more-", i), "shop"))
+		a.put("pods", testobj.Pod("web/"+fmt.Sprint("more-", i), testobj.Labels("app=shop")))
 	}
 	until(t, counted, "21 pods", func(n int) bool { return n == 21 })
 	if err := stop(); err != nil {
@@ -136,7 +137,7 @@ func TestManagerRunsAController(t *testing.T) {
 
 func TestManagerRunsAgain(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{})
 	r, seen := calls(func(ctx context.Context, req reconcile.Request) (string, error) {
 		d, err := client.Get[appsv1.Deployment](ctx, m.Client(), req)
@@ -149,7 +150,7 @@ func TestManagerRunsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"shop", "bar", "mill"} {
-		a.put("deployments", deployment(name))
+		a.put("deployments", testobj.Deployment("web/"+name))
 		stop := ran(t, m)
 		until(t, seen, name, func(s string) bool { return s == name })
 		if err := m.Run(context.Background()); !errors.Is(err, run.ErrRunning) {
@@ -176,7 +177,7 @@ func (l lines) Write(p []byte) (int, error) {
 // controller runs.
 func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	a.deny("secrets", true)
 	text := make(lines, 1000)
 	m := a.manager(t, Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
@@ -225,14 +226,14 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.put("secrets", &corev1.Secret{ObjectMeta: deployment("s").ObjectMeta})
+			a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
 			a.deny("secrets", true)
 			var live atomic.Int32
-			m := a.manager(t, Options{Cache: test.cache, Hooks: Hooks{LiveRead: func(gvk schema.GroupVersionKind) {
+			m := a.manager(t, Options{Cache: test.cache, OnLiveRead: func(gvk schema.GroupVersionKind) {
 				if gvk.Kind == "Secret" {
 					live.Add(1)
 				}
-			}}})
+			}})
 			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
 			if err != nil {
 				t.Fatal(err)
@@ -264,7 +265,7 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 
 func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{})
 	stop := ran(t, m)
 	for range 3 {
@@ -289,8 +290,8 @@ func TestControllersComeAndGoWhileItRuns(t *testing.T) {
 // Two managers of one process are independent.
 func TestTwoManagersAreIndependent(t *testing.T) {
 	a, b := newAPI(t), newAPI(t)
-	a.put("deployments", deployment("in-a"))
-	b.put("deployments", deployment("in-b"))
+	a.put("deployments", testobj.Deployment("web/in-a"))
+	b.put("deployments", testobj.Deployment("web/in-b"))
 	for server, want := range map[*api]string{a: "in-a", b: "in-b"} {
 		m := server.manager(t, Options{})
 		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
@@ -322,7 +323,7 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 // Kinds that were opened before Run have synced when runners start, unless their error is known.
 func TestRunnersStartOnAFilledCache(t *testing.T) {
 	a := newAPI(t)
-	a.put("pods", pod("p", "shop"))
+	a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
 	a.deny("secrets", true)
 	m := a.manager(t, Options{})
 	for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
@@ -360,9 +361,9 @@ func TestRunnersStartOnAFilledCache(t *testing.T) {
 func TestIndexesAnswerFieldSelectors(t *testing.T) {
 	a := newAPI(t)
 	for i := range 10 {
-		a.put("pods", pod(fmt.Sprint("p", i), []string{"shop", "bar"}[i%2]))
+		a.put("pods", testobj.Pod("web/"+fmt.Sprint("p", i), testobj.Labels("app="+[]string{"shop", "bar"}[i%2])))
 	}
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{})
 	byApp := func(p *corev1.Pod) []string { return []string{p.Labels["app"]} }
 	if err := cache.IndexField(m.Cache(), "app", byApp); err != nil {
@@ -393,8 +394,7 @@ func TestBadStartIsAnError(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	var none *client.NoConfigError
-	if _, err := New(Options{}); !errors.As(err, &none) {
+	if _, err := New(Options{}); !errors.Is(err, rest.ErrNotInCluster) {
 		t.Errorf("no configuration: %v", err)
 	}
 	var bad *client.ConfigError
@@ -423,7 +423,7 @@ func TestBadStartIsAnError(t *testing.T) {
 // 1,000 starts and stops leave no goroutine and no memory behind.
 func TestThousandRunsLeakNothing(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
 	if _, err := controller.NewWith(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {

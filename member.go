@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -27,11 +28,11 @@ type member struct {
 func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Closer, error) {
 	switch {
 	case name == "":
-		return nil, ErrNoName
+		return nil, badAdd("name", "is empty")
 	case run == nil:
-		return nil, fmt.Errorf("%s: %w", name, ErrNilRunner)
+		return nil, badAdd("run", "is nil")
 	case p < 0 || p >= phaseCount:
-		return nil, fmt.Errorf("%s: %w: %d", name, ErrNoPhase, int(p))
+		return nil, badAdd("phase", fmt.Sprintf("there is no %s", p))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,6 +49,11 @@ func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Cl
 		b.startLocked(group)
 	}
 	return b, nil
+}
+
+// badAdd is the error for an argument of Add.
+func badAdd(field, text string) error {
+	return &option.Error{Of: "flyball.Manager.Add", Field: field, Err: errors.New(text)}
 }
 
 // startLocked runs the member on a goroutine of group.

@@ -82,15 +82,9 @@ type Options struct {
 	// derived from it, such as those of reconcilers, and for the loggers of Cache, Client, Leader and
 	// Webhooks.Managed. Nil: slog.Default().
 	Logger *slog.Logger
-	// Hooks observe the manager.
-	Hooks Hooks
-}
-
-// Hooks are functions that observe the manager. Nil ones are skipped. They must not block.
-type Hooks struct {
-	// LiveRead is called when the server answers a read in the place of the cache: the cache does not hold
-	// the kind; see [Manager.Client].
-	LiveRead func(schema.GroupVersionKind)
+	// OnLiveRead is called when the server answers a read in the place of the cache, because the cache does
+	// not hold the kind; see [Manager.Client]. It must not block. Nil: none.
+	OnLiveRead func(schema.GroupVersionKind)
 }
 
 // badOption is the error for one of the Options, as in "Webhooks.Managed".

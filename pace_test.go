@@ -13,9 +13,10 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
@@ -37,7 +38,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writes sync.WaitGroup
 	for i := range 500 {
-		writes.Go(func() { client.Create(ctx, m.Client(), configMap(ns, fmt.Sprintf("order-%d", i))) })
+		writes.Go(func() { client.Create(ctx, m.Client(), testobj.ConfigMap(ns+"/"+fmt.Sprintf("order-%d", i))) })
 	}
 	live, err := client.New(p.RESTConfig(), client.Options{})
 	if err != nil {
@@ -61,7 +62,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	if err := m.Cache().WaitForSync(sync); err != nil {
 		t.Errorf("a kind that was opened: %v", err)
 	}
-	about := configMap(ns, "orders")
+	about := testobj.ConfigMap(ns + "/orders")
 	about.UID = "u1"
 	m.Events().Event(about, event.Normal, "Waiting", "Wait", "for others")
 	eventually(t, "the event is sent", func() bool {

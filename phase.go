@@ -32,12 +32,6 @@ func (p Phase) String() string {
 }
 
 var (
-	// ErrNilRunner says that Add was given a nil function, or AddController a nil controller.
-	ErrNilRunner = errors.New("runner is nil")
-	// ErrNoName says that Add was given no name.
-	ErrNoName = errors.New("name is empty")
-	// ErrNoPhase says that Add was given a value that is no phase.
-	ErrNoPhase = errors.New("no such phase")
 	// ErrLogBlocked is in the error of Run if the handler of Options.Logger has not returned for more than
 	// a second. One goroutine lives on and waits for it.
 	ErrLogBlocked = errors.New("the log takes nothing: a goroutine waits for it")

@@ -23,20 +23,21 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
 // exactly sets all options of a list, or of the selection of a DeleteAll.
 type exactly client.ListOptions
 
-func (e exactly) ApplyToList(o *client.ListOptions) error { *o = client.ListOptions(e); return nil }
-func (e exactly) ApplyToWrite(op *client.Op) error        { op.Select = client.ListOptions(e); return nil }
+func (e exactly) ApplyToList(o *client.ListOptions) { *o = client.ListOptions(e) }
+func (e exactly) ApplyToWrite(op *client.Op)        { op.Select = client.ListOptions(e) }
 
 // exactlyGet sets all options of a Get.
 type exactlyGet client.GetOptions
 
-func (e exactlyGet) ApplyToGet(o *client.GetOptions) error { *o = client.GetOptions(e); return nil }
+func (e exactlyGet) ApplyToGet(o *client.GetOptions) { *o = client.GetOptions(e) }
 
 // podServer serves three Pods, selects and pages as an API server does, and keeps what it was asked.
 type podServer struct {
@@ -78,7 +79,7 @@ func (s *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, name, named := strings.Cut(rest, "/")
 	name, _, _ = strings.Cut(name, "/")
 	var found []corev1.Pod
-	for i, p := range []*corev1.Pod{pod("a", "x"), pod("b", "y"), pod("c", "x")} {
+	for i, p := range []*corev1.Pod{testobj.Pod("web/a", testobj.Labels("app=x")), testobj.Pod("web/b", testobj.Labels("app=y")), testobj.Pod("web/c", testobj.Labels("app=x"))} {
 		if p.Name == "c" {
 			p.Namespace = "ops"
 		}
@@ -183,7 +184,7 @@ func newReaders(t *testing.T) *readers {
 		t.Fatal(err)
 	}
 	t.Cleanup(live.Close)
-	held, err := cache.New(informer.Connect(live), cache.Options{})
+	held, err := cache.New(cache.Connect(live), cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func newReaders(t *testing.T) *readers {
 	r.list["live DeleteAll"] = func(ctx context.Context, o client.ListOptions) string {
 		return saidOne("", client.DeleteAll[corev1.Pod](ctx, live, exactly(o)))
 	}
-	page, err := client.ListPage[corev1.Pod](ctx, held, client.Limit(1))
+	page, err := client.ListPage[corev1.Pod](ctx, held, client.ListOptions{Limit: 1})
 	if err != nil || page.Continue == "" {
 		t.Fatalf("no token of a cache: %v", err)
 	}
@@ -264,7 +265,7 @@ func cmpPod(p *corev1.Pod) *corev1.Pod {
 func optionsOf[T any]() []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if !f.Anonymous {
+		if !f.Anonymous && f.IsExported() {
 			names = append(names, f.Name)
 		}
 	}
@@ -397,10 +398,10 @@ func TestNoFeedIgnoresItsSelection(t *testing.T) {
 		feed := live.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), sel)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if l, err := feed.List(ctx, client.ListQuery{}); err == nil {
+		if l, err := feed.List(ctx, wire.ListQuery{}); err == nil {
 			l.Close()
 		}
-		if w, err := feed.Watch(ctx, client.WatchQuery{ResourceVersion: "20"}); err == nil {
+		if w, err := feed.Watch(ctx, wire.WatchQuery{ResourceVersion: "20"}); err == nil {
 			w.Close()
 		}
 		mu.Lock()

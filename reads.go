@@ -23,7 +23,7 @@ type reads struct {
 	onLive        func(schema.GroupVersionKind)
 }
 
-var _ client.Pager = (*reads)(nil)
+var _ client.PartialReader = (*reads)(nil)
 
 // Get implements client.Reader.
 func (r *reads) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
@@ -55,7 +55,7 @@ func (r *reads) List(ctx context.Context, proto object.Object, o client.ListOpti
 	}
 }
 
-// Page implements client.Pager.
+// Page implements client.PartialReader.
 func (r *reads) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
 	if isVersion(o.ResourceVersion) {
 		return r.live.Page(ctx, proto, o)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -20,14 +21,14 @@ import (
 // others. No answer is empty for lack of knowledge. The cache itself refuses kinds that nobody has opened.
 func TestTheServerAnswersReadsOfKindsThatNobodyOpened(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
-	a.put("secrets", &corev1.Secret{ObjectMeta: deployment("s").ObjectMeta})
+	a.put("deployments", testobj.Deployment("web/shop"))
+	a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
 	var live atomic.Int32
 	log := make(lines, 1000)
 	m := a.manager(t, Options{
-		Cache:  cache.Options{Namespaces: []string{"web"}},
-		Hooks:  Hooks{LiveRead: func(schema.GroupVersionKind) { live.Add(1) }},
-		Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Cache:      cache.Options{Namespaces: []string{"web"}},
+		OnLiveRead: func(schema.GroupVersionKind) { live.Add(1) },
+		Logger:     slog.New(slog.NewTextHandler(log, nil)),
 	})
 	h, err := m.Cache().Open(t.Context(), &appsv1.Deployment{}, client.Selection{})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/probe"
@@ -41,7 +42,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyNamesTheFailingKind(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	a.deny("secrets", true)
 	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
@@ -104,7 +105,7 @@ func TestReadyNamesTheFailingKind(t *testing.T) {
 // The manager is not ready while it stops and waits for running reconciles.
 func TestNotReadyWhileItStops(t *testing.T) {
 	a := newAPI(t)
-	a.put("pods", pod("p", "shop"))
+	a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
 	m := a.manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
 	working, let := make(chan struct{}), make(chan struct{})
 	r := func(context.Context, reconcile.Request) (reconcile.Result, error) {
@@ -180,7 +181,7 @@ func TestChecksOfClosedWatchesPass(t *testing.T) {
 // has no leases: the manager stays a standby, and readyz shows the lease.
 func TestStandbyKeepsTheKinds(t *testing.T) {
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
+	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{Leader: &leader.Options{Namespace: "web", Name: "shop"}})
 	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
 	c, err := controller.New(m, "c", r, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]())

@@ -101,7 +101,7 @@ func (m *Manager) newServers() error {
 		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source.Run); err != nil {
 			return err
 		}
-		if _, err := m.metrics.AddCertificate(c.name, c.source); err != nil {
+		if _, err := m.metrics.AddCertificate(c.name, c.source.Stats); err != nil {
 			return err
 		}
 		if _, err := m.probes.ready.Add("certificate:"+c.name, c.source.Check); err != nil {
@@ -112,7 +112,7 @@ func (m *Manager) newServers() error {
 		if _, err := m.life.add(Serve, "server of "+server.Name(), server.Run); err != nil {
 			return err
 		}
-		if _, err := m.metrics.AddServer(server); err != nil {
+		if _, err := m.metrics.AddServer(server.Name(), server.Stats); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*ser
 		m.servers.certs = append(m.servers.certs, named{name, source})
 		o.TLS = cert.TLS(source)
 	case !e.Insecure && !isLoopback(e.Addr):
-		o.TLS = newSelfSigned().config()
+		o.TLS = cert.SelfSigned()
 	}
 	s, err := serve.New(o)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // gadget is the Go type of an operator that is older than the resource definition.
@@ -107,10 +107,10 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.Apply(ctx, m.Live(), "test", crd, manifest.Hooks{}); err != nil {
+	if err := manifest.Apply(ctx, m.Live(), "test", crd, nil); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = manifest.Delete(context.WithoutCancel(ctx), m.Live(), crd, manifest.Hooks{}) }()
+	defer func() { _ = manifest.Delete(context.WithoutCancel(ctx), m.Live(), crd, nil) }()
 
 	whole := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "g", "namespace": ns},

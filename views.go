@@ -8,9 +8,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-var _ client.Projector = (*reads)(nil)
-
-// Project implements client.Projector. It reads where Get does.
+// Project implements client.PartialReader. It reads where Get does.
 func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
 	if o.Live || o.Subresource != "" || isVersion(o.ResourceVersion) {
 		return r.live.Project(ctx, key, proto, view, o)
@@ -22,7 +20,7 @@ func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object
 	return err
 }
 
-// ProjectList implements client.Projector. It reads where List does.
+// ProjectList implements client.PartialReader. It reads where List does.
 func (r *reads) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
 	if isVersion(o.ResourceVersion) {
 		return r.live.ProjectList(ctx, proto, view, o)

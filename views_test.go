@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 )
@@ -23,11 +24,11 @@ func TestViewsFromWhereObjectsAreRead(t *testing.T) {
 		Name string `field:"metadata.name"`
 	}
 	a := newAPI(t)
-	a.put("deployments", deployment("shop"))
-	a.put("pods", pod("p1", "shop"))
-	a.put("secrets", &corev1.Secret{ObjectMeta: deployment("s").ObjectMeta})
+	a.put("deployments", testobj.Deployment("web/shop"))
+	a.put("pods", testobj.Pod("web/p1", testobj.Labels("app=shop")))
+	a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
 	var live atomic.Int32
-	m := a.manager(t, Options{Name: "test", Hooks: Hooks{LiveRead: func(schema.GroupVersionKind) { live.Add(1) }}})
+	m := a.manager(t, Options{Name: "test", OnLiveRead: func(schema.GroupVersionKind) { live.Add(1) }})
 	r, counted := calls(func(ctx context.Context, req reconcile.Request) (int, error) {
 		c := m.Client()
 		d, err := client.Project[appsv1.Deployment, named](ctx, c, req)

@@ -1,11 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,8 +17,11 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -44,16 +47,24 @@ type Options struct {
 	KeepManagedFields bool
 	// GoHeap keeps held objects in the heap of the Go runtime, where GOMEMLIMIT and GOGC count
 	// them. The heap may then grow to twice their size before garbage is collected. By default most
-	// of them are outside of that heap, where the system permits it. See Memory.OffHeapBytes for
-	// the consequences.
+	// of them are outside of that heap, where the system permits it: GOMEMLIMIT and GOGC do not count
+	// them, but the limit of a container does. Set GOMEMLIMIT to that limit, less the OffHeap of all
+	// Watches and a tenth. OffHeap includes unused chunks until the next collection: up to 16 MiB, or
+	// a quarter of all memory if that is more.
 	GoHeap bool
 	// MemoryBudget is the budget of each kind in bytes, all of its watches together; KindOptions
 	// may override it. A kind above its budget reports that and goes on. It drops and rejects
 	// nothing. See [informer.Budget]. Zero or negative means none.
 	MemoryBudget int64
 	// Configure may change the options of each informer before it is made. It is called after all
-	// other options are applied. See [informer.FactoryOptions]. Nil means none.
+	// other options are applied, and again for every run. It may set a Transform, an index or another
+	// Resync. It must not change the kind or the selection, and must not call the cache. Nil means
+	// none.
 	Configure func(*informer.Options)
+	// Labels and Fields restrict the held objects of every kind. Those of KindOptions replace them.
+	// Reads do not find any other object.
+	Labels labels.Selector
+	Fields fields.Selector
 	// OnProblem receives the problems that informers report; see [informer.Options].
 	OnProblem func(informer.Problem)
 	// Limiter spreads the lists of all kinds. Nil means one with default options: eight lists at a
@@ -68,7 +79,7 @@ type KindOptions struct {
 	Kind schema.GroupVersionKind
 	// Namespaces replaces Options.Namespaces. Nil means no replacement.
 	Namespaces []string
-	// Labels and Fields restrict the held objects. Reads do not find any other object.
+	// Labels and Fields replace those of Options. Nil means no replacement.
 	Labels labels.Selector
 	Fields fields.Selector
 	// Transform changes each version of a whole object before it is held; see [informer.Options].
@@ -87,59 +98,73 @@ type KindOptions struct {
 	OpenOnRead bool
 }
 
-// Cache holds the open kinds and answers reads of them. It implements client.Reader and
-// client.Pager. Any goroutine may call its methods.
+// Cache shares one informer for each kind and selection among those who open it, counts them, and
+// answers reads of open kinds. It implements client.Reader and client.PartialReader. Any
+// goroutine may call its methods.
 type Cache struct {
-	conn        informer.Connection
+	conn        Connection
 	o           Options
 	overrides   map[schema.GroupVersionKind]KindOptions
-	factory     *informer.Factory
-	budgets     sync.Map // of *informer.Budget, by kind
+	audits      *reflector.Limiter
 	types       sync.Map // of *openKind, by Go type: resolved reads; written with mu held
 	transformed sync.Map // kinds with a transform
 
 	mu      sync.Mutex
+	shared  map[selectionKey]*shared
 	kinds   map[schema.GroupVersionKind]*openKind
 	metas   map[schema.GroupVersionKind]*openKind
 	indexes map[schema.GroupVersionKind]map[string]store.Indexer
+	budgets map[schema.GroupVersionKind]*informer.Budget
+	group   *run.Group      // nil while the cache does not run
+	ctx     context.Context // of group
 }
 
 var (
-	_ client.Reader = (*Cache)(nil)
-	_ client.Pager  = (*Cache)(nil)
+	_ client.Reader        = (*Cache)(nil)
+	_ client.PartialReader = (*Cache)(nil)
 )
 
-// openKind is one open kind, from which reads are answered. Only users changes; the cache's mutex
-// guards it.
+// openKind is one open kind with its informers, one for each namespace. users counts its handles;
+// Cache.mu guards it.
 type openKind struct {
 	kind       informer.Kind
 	namespaces []string // sorted; [""] means all
-	shares     []*informer.Share
+	shares     []*shared
 	views      sync.Map // of *wire.Projection, by the Go type of views
 	users      int
+	readBy     map[schema.GroupVersionKind]*openKind // the map of the cache that has it; nil: none
 }
 
+// auditLimit is the limit of all audits of a cache. Its patience never falls below two seconds: an
+// audit pauses for up to one between two pages, and keeps its turn.
+var auditLimit = reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second}
+
 // New returns an empty cache. It starts no goroutine and sends no request.
-func New(conn informer.Connection, o Options) (*Cache, error) {
+func New(conn Connection, o Options) (*Cache, error) {
+	switch {
+	case conn.Source == nil:
+		return nil, &option.Error{Of: "cache.Connection", Field: "Source", Err: errors.New("is nil")}
+	case conn.Mapping == nil:
+		return nil, &option.Error{Of: "cache.Connection", Field: "Mapping", Err: errors.New("is nil")}
+	}
+	if o.Limiter == nil {
+		o.Limiter = reflector.NewLimiter(reflector.LimiterOptions{})
+	}
+	o.Logger = logguard.Logger(o.Logger)
 	c := &Cache{
-		conn: conn, o: o,
+		conn: conn, o: o, audits: reflector.NewLimiter(auditLimit),
 		overrides: make(map[schema.GroupVersionKind]KindOptions),
+		shared:    make(map[selectionKey]*shared),
 		kinds:     make(map[schema.GroupVersionKind]*openKind),
 		metas:     make(map[schema.GroupVersionKind]*openKind),
 		indexes:   make(map[schema.GroupVersionKind]map[string]store.Indexer),
+		budgets:   make(map[schema.GroupVersionKind]*informer.Budget),
 	}
 	for _, k := range o.Kinds {
 		if _, twice := c.overrides[k.Kind]; twice {
-			return nil, fmt.Errorf("cache: Options.Kinds: %s: %w", k.Kind, ErrDuplicateKind)
+			return nil, &option.Error{Of: "cache.Options", Field: "Kinds", Err: fmt.Errorf("%s is given twice", k.Kind)}
 		}
 		c.overrides[k.Kind] = k
-	}
-	var err error
-	c.factory, err = informer.NewFactory(conn, informer.FactoryOptions{
-		Resync: o.Resync, Audit: o.Audit, Configure: c.configure, OnProblem: o.OnProblem, Limiter: o.Limiter, Logger: o.Logger,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cache: %w", err)
 	}
 	return c, nil
 }
@@ -163,16 +188,9 @@ func (c *Cache) configure(o *informer.Options) {
 	}
 }
 
-// Run runs the informers of open kinds, and of kinds opened later, until ctx ends. It returns the
-// cause of ctx when all informers have ended. It may be called again after it has returned. Then
-// every open kind starts afresh, with its indexes and without its registrations.
-func (c *Cache) Run(ctx context.Context) error { return c.factory.Run(ctx) }
-
-// WaitForSync waits until every open kind has synced, and returns nil. If ctx ends first, it
-// returns an *informer.SyncError with the kinds that have not synced, and the reasons.
-func (c *Cache) WaitForSync(ctx context.Context) error { return c.factory.WaitForSync(ctx) }
-
-// Watch is the state of one list and watch of the cache.
+// Watch is the state of one list and watch of the cache. A kind has several: of single namespaces, of
+// metadata and of other selections. Figures.Store has the number and the size of the held objects, and
+// Figures.Budget compares all watches of the kind with its memory budget.
 type Watch struct {
 	Kind      informer.Kind
 	Selection client.Selection
@@ -180,13 +198,26 @@ type Watch struct {
 	Figures   informer.Figures
 }
 
-// Watches returns the state of each watch, in order of kinds.
+// Watches returns the state of each watch, in order of kinds. They are read one after another, not as one
+// snapshot.
 func (c *Cache) Watches() []Watch {
 	var all []Watch
-	for _, in := range c.factory.Informers() {
+	for _, in := range c.informers() {
 		all = append(all, Watch{Kind: in.Kind(), Selection: in.Selection(), State: in.State(), Figures: in.Figures()})
 	}
 	return all
+}
+
+// budget returns the budget of a kind, shared by all of its watches, or nil. c.mu is held.
+func (c *Cache) budget(gvk schema.GroupVersionKind) *informer.Budget {
+	bytes := c.overrides[gvk].MemoryBudget
+	if bytes == 0 {
+		bytes = c.o.MemoryBudget
+	}
+	if c.budgets[gvk] == nil {
+		c.budgets[gvk] = informer.NewBudget(bytes) // nil for none
+	}
+	return c.budgets[gvk]
 }
 
 // Open declares a kind and returns a counted handle to it. The kind is that of the Go type of
@@ -197,7 +228,7 @@ func (c *Cache) Watches() []Watch {
 // A kind that is not served yet may be opened. It counts as namespaced while any handle is open. If
 // it turns out to be cluster-scoped, and Options.Namespaces or KindOptions.Namespaces are set, each
 // of these namespaces has a watch of the whole kind. Every Get, and every List by name, is then an
-// *informer.NamespaceError. To avoid that, open the kind once it is served (see client.Mapper), or
+// *informer.NamespaceError. To avoid that, open the kind once it is served (see client.Live.Mapping), or
 // set its KindOptions.Namespaces to []string{""}.
 //
 // With the zero Selection, the handle is to the objects that the options select, and reads of the
@@ -205,46 +236,67 @@ func (c *Cache) Watches() []Watch {
 // metadata is not, it is the watch of whole objects instead. With any other Selection, the handle
 // has a watch of its own, which reads do not use.
 func (c *Cache) Open(ctx context.Context, proto object.Object, sel client.Selection) (*Handle, error) {
-	kind, err := c.conn.Resolve(ctx, proto)
+	kind, err := c.conn.resolve(ctx, proto)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	_, metadata := proto.(*metav1.PartialObjectMetadata)
 	sel.MetadataOnly = sel.MetadataOnly || metadata
-	if sel.Namespace != "" || sel.Labels != nil || sel.Fields != nil {
-		share, err := c.factory.OpenKind(kind, sel)
-		if err != nil {
-			return nil, fmt.Errorf("cache: %w", err)
-		}
-		return &Handle{shares: []*informer.Share{share}, release: share.Close}, nil
-	}
-	return c.open(kind, sel.MetadataOnly)
+	own := sel.Namespace != "" || sel.Labels != nil || sel.Fields != nil
+	return c.open(kind, sel, own)
 }
 
-// open returns a handle to the kind as reads use it.
-func (c *Cache) open(kind informer.Kind, metadata bool) (*Handle, error) {
+// open returns a handle to a kind as reads use it, or to an own selection, which they do not use.
+func (c *Cache) open(kind informer.Kind, sel client.Selection, own bool) (*Handle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.mapOf(kind.GVK, metadata)
-	h := all[kind.GVK]
-	if h == nil {
-		var err error
-		if h, err = c.openInformers(kind, metadata); err != nil {
-			return nil, err
-		}
-		all[kind.GVK] = h
+	var k *openKind
+	all := c.mapOf(kind.GVK, sel.MetadataOnly)
+	if own {
+		k = &openKind{kind: kind, namespaces: []string{sel.Namespace}}
+	} else if k = all[kind.GVK]; k == nil {
+		k = &openKind{kind: kind, namespaces: c.namespaces(kind), readBy: all}
+		o := c.overrides[kind.GVK]
+		sel.Labels, sel.Fields = cmp.Or(o.Labels, c.o.Labels), cmp.Or(o.Fields, c.o.Fields)
 	}
-	h.users++
-	return &Handle{shares: h.shares, release: func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if h.users--; h.users > 0 {
-			return
+	if k.shares == nil {
+		for _, sel.Namespace = range k.namespaces {
+			s, err := c.acquire(kind, sel)
+			if err != nil {
+				c.closeKind(k)
+				return nil, fmt.Errorf("cache: %w", err)
+			}
+			k.shares = append(k.shares, s)
 		}
-		delete(all, kind.GVK)
+		if !own {
+			all[kind.GVK] = k
+		}
+	}
+	k.users++
+	return &Handle{cache: c, kind: k}, nil
+}
+
+// closeKind releases the informers of a kind. c.mu is held.
+func (c *Cache) closeKind(k *openKind) {
+	if k.readBy != nil {
+		delete(k.readBy, k.kind.GVK)
 		c.types.Clear()
-		h.close()
-	}}, nil
+	}
+	for _, s := range k.shares {
+		c.release(s)
+	}
+}
+
+// namespaces returns the namespaces that a kind is watched in, sorted.
+func (c *Cache) namespaces(kind informer.Kind) []string {
+	names := c.o.Namespaces
+	if own := c.overrides[kind.GVK].Namespaces; own != nil {
+		names = own
+	}
+	if len(names) == 0 || kind.ClusterScoped || slices.Contains(names, metav1.NamespaceAll) {
+		return []string{metav1.NamespaceAll}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // mapOf returns the map that has, or will have, a kind opened or read as whole objects or as
@@ -255,51 +307,4 @@ func (c *Cache) mapOf(gvk schema.GroupVersionKind, metadata bool) map[schema.Gro
 		return c.metas
 	}
 	return c.kinds
-}
-
-func (h *openKind) close() {
-	for _, s := range h.shares {
-		s.Close()
-	}
-}
-
-// openInformers opens the informers of a kind, one for each namespace.
-func (c *Cache) openInformers(kind informer.Kind, metadata bool) (*openKind, error) {
-	override := c.overrides[kind.GVK]
-	h := &openKind{kind: kind, namespaces: []string{metav1.NamespaceAll}}
-	names := c.o.Namespaces
-	if override.Namespaces != nil {
-		names = override.Namespaces
-	}
-	if len(names) > 0 && !kind.ClusterScoped && !slices.Contains(names, metav1.NamespaceAll) {
-		h.namespaces = slices.Compact(slices.Sorted(slices.Values(names)))
-	}
-	for _, ns := range h.namespaces {
-		share, err := c.factory.OpenKind(kind, client.Selection{
-			Namespace: ns, Labels: override.Labels, Fields: override.Fields, MetadataOnly: metadata,
-		})
-		if err == nil {
-			h.shares = append(h.shares, share)
-			err = c.addIndexes(kind.GVK, metadata, share)
-		}
-		if err != nil {
-			h.close()
-			return nil, fmt.Errorf("cache: %w", err)
-		}
-	}
-	return h, nil
-}
-
-// addIndexes adds the declared indexes of a kind to an informer. Metadata has none.
-func (c *Cache) addIndexes(gvk schema.GroupVersionKind, metadata bool, share *informer.Share) error {
-	if metadata {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.indexes[gvk])) {
-		err := share.IndexEntries(name, c.indexes[gvk][name])
-		if taken := (*store.IndexExistsError)(nil); err != nil && !errors.As(err, &taken) {
-			return err
-		}
-	}
-	return nil
 }

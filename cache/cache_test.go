@@ -19,7 +19,9 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -50,11 +52,11 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
 		s := cl.server("Pod", "")
-		s.Put(pod("b", "p2", "n1", "app=web"))
-		s.Put(pod("a", "p1", "n1", "app=web", "tier=x"))
-		s.Put(pod("a", "p2", "n2", "app=db"))
+		s.Put(testobj.Pod("b/p2", testobj.OnNode("n1"), testobj.Labels("app=web")))
+		s.Put(testobj.Pod("a/p1", testobj.OnNode("n1"), testobj.Labels("app=web", "tier=x")))
+		s.Put(testobj.Pod("a/p2", testobj.OnNode("n2"), testobj.Labels("app=db")))
 		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", `"spec":7`)
-		cl.server("Node", "").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		cl.server("Node", "").Put(testobj.Node("n1"))
 		c := newCache(t, cl, cache.Options{})
 		if err := cache.IndexField(c, "zone", func(p *corev1.Pod) []string { return []string{"zone-" + p.Spec.NodeName} }); err != nil {
 			t.Fatal(err)
@@ -78,7 +80,7 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			t.Errorf("cluster-scoped: %v, %v", n, err)
 		}
 		_, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "none"})
-		var invalid *client.InvalidKeyError
+		var invalid *client.ArgumentError
 		for _, key := range []object.Key{{Name: "p1"}, {Namespace: "a"}} {
 			if _, err := client.Get[corev1.Pod](ctx, c, key); !errors.As(err, &invalid) || invalid.Key != key || !strings.Contains(err.Error(), "is empty") {
 				t.Errorf("Get of a key that cannot be one = %v", err)
@@ -109,7 +111,7 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			t.Errorf("metadata from whole objects: %v, %v", m, err)
 		}
 
-		if err := c.IndexPath(kind("Pod"), "metadata.labels[tier]"); err != nil { // while it runs
+		if err := c.AddIndex(kind("Pod"), "metadata.labels[tier]", informer.IndexPath("metadata.labels[tier]")); err != nil { // while it runs
 			t.Fatal(err)
 		}
 
@@ -120,7 +122,7 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			{"namespace", list(client.InNamespace("b")), "b/p2"},
 			{"labels", list(client.MatchingLabels{"app": "web"}), "a/p1 b/p2"},
 			{"selector", list(client.LabelSelector("app in (web,db),!tier")), "a/p2 b/p2"},
-			{"nothing", list(client.MatchingSelector(labels.Nothing())), ""},
+			{"nothing", list(client.Selection{Labels: labels.Nothing()}), ""},
 			{"index", list(client.MatchingFields{"zone": "zone-n1"}), "a/p1 b/p2"},
 			{"index and labels", list(client.MatchingFields{"zone": "zone-n1"}, client.MatchingLabels{"tier": "x"}), "a/p1"},
 			{"index and namespace", list(client.MatchingFields{"zone": "zone-n1"}, client.InNamespace("b")), "b/p2"},
@@ -133,8 +135,8 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			{"two namespaces", list(client.FieldSelector("metadata.namespace=a"), client.InNamespace("b")), ""},
 			{"no such index", list(client.MatchingFields{"spec.x": "1"}), `error: pods have no index "spec.x"`},
 			{"not exact", list(client.FieldSelector("zone!=zone-n1")), "error: cache: read of Pod: field selector zone!=zone-n1: *"},
-			{"no token of ours", list(client.Continue("x")), `error: cache: "x" is not a continue token of a cache`},
-			{"limit does not bound", list(client.Limit(1), client.MatchingLabels{"app": "web"}), "a/p1 b/p2"},
+			{"no token of ours", list(client.ListOptions{Continue: "x"}), `error: cache: "x" is not a continue token of a cache`},
+			{"limit does not bound", list(client.ListOptions{Limit: 1}, client.MatchingLabels{"app": "web"}), "a/p1 b/p2"},
 		} {
 			if !like(tc.got, tc.want) {
 				t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)
@@ -161,7 +163,7 @@ func TestPagesCoverAList(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")
 		for i := range 10 {
-			s.Put(pod([]string{"a", "b"}[i%2], fmt.Sprintf("p%d", i), "n"))
+			s.Put(testobj.Pod([]string{"a", "b"}[i%2] + "/" + fmt.Sprintf("p%d", i)))
 		}
 		c := newCache(t, cl, cache.Options{})
 		defer open(t, c, &corev1.Pod{}).Close()
@@ -171,9 +173,9 @@ func TestPagesCoverAList(t *testing.T) {
 		}
 		for size := range 12 {
 			var seen []string
-			token, pages := client.Continue(""), 0
+			token, pages := client.ListOptions{Continue: ""}, 0
 			for {
-				page, err := client.ListPage[corev1.Pod](ctx, c, client.Limit(size), token)
+				page, err := client.ListPage[corev1.Pod](ctx, c, client.ListOptions{Limit: int64(size)}, token)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -186,7 +188,7 @@ func TestPagesCoverAList(t *testing.T) {
 				if pages++; page.Continue == "" {
 					break
 				}
-				token = client.Continue(page.Continue)
+				token = client.ListOptions{Continue: page.Continue}
 			}
 			if got := strings.Join(seen, " "); got != "a/p0 a/p2 a/p4 a/p6 a/p8 b/p1 b/p3 b/p5 b/p7 b/p9" {
 				t.Errorf("pages of %d: %s", size, got)
@@ -247,7 +249,7 @@ func TestFirstReadOpensAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
-		cl.server("Pod", "").Put(pod("a", "p", "n"))
+		cl.server("Pod", "").Put(testobj.Pod("a/p"))
 		cl.server("Service", "").Refuse(errors.New("boom"))
 		c := newCache(t, cl, cache.Options{Kinds: []cache.KindOptions{
 			{Kind: kind("Pod"), OpenOnRead: true}, {Kind: kind("Service"), OpenOnRead: true},
@@ -275,7 +277,7 @@ func TestFirstReadOpensAKind(t *testing.T) {
 func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
-		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
+		cl.server("Pod", "metadata-only").Put(testobj.Pod("a/p", testobj.OnNode("n1")))
 		cl.server("Pod", "").Refuse(errors.New("boom"))
 		c := newCache(t, cl, cache.Options{})
 		stop := start(c)
@@ -301,7 +303,7 @@ func TestMetadataIsReadWhereItIsWatched(t *testing.T) {
 func TestMetadataIsNotTransformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
-		cl.server("Pod", "metadata-only").Put(pod("a", "p", "n1"))
+		cl.server("Pod", "metadata-only").Put(testobj.Pod("a/p", testobj.OnNode("n1")))
 		c := newCache(t, cl, cache.Options{Kinds: []cache.KindOptions{{
 			Kind: kind("Pod"), Transform: informer.Transform(func(p *corev1.Pod) error { p.Spec = corev1.PodSpec{}; return nil }),
 		}}})
@@ -324,15 +326,15 @@ func TestOnlyHeldNamespacesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
-		cl.server("Pod", "namespace=a").Put(pod("a", "p1", "n1"))
-		cl.server("Pod", "namespace=b").Put(pod("b", "p2", "n1"))
-		cl.server("Node", "").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-		cl.server("Service", "namespace=c").Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "s"}})
+		cl.server("Pod", "namespace=a").Put(testobj.Pod("a/p1", testobj.OnNode("n1")))
+		cl.server("Pod", "namespace=b").Put(testobj.Pod("b/p2", testobj.OnNode("n1")))
+		cl.server("Node", "").Put(testobj.Node("n1"))
+		cl.server("Service", "namespace=c").Put(testobj.Service("c/s"))
 		c := newCache(t, cl, cache.Options{
 			Namespaces: []string{"b", "a", "b"},
 			Kinds:      []cache.KindOptions{{Kind: kind("Service"), Namespaces: []string{"c"}}},
 		})
-		if err := c.IndexPath(kind("Pod"), "spec.nodeName"); err != nil {
+		if err := c.AddIndex(kind("Pod"), "spec.nodeName", informer.IndexPath("spec.nodeName")); err != nil {
 			t.Fatal(err)
 		}
 		pods := open(t, c, &corev1.Pod{})
@@ -371,11 +373,11 @@ func TestOnlyHeldNamespacesAreRead(t *testing.T) {
 		if got := names(client.List[corev1.Service](ctx, c)); got != "c/s" {
 			t.Errorf("List of a kind with its own namespaces = %s", got)
 		}
-		page, err := client.ListPage[corev1.Pod](ctx, c, client.Limit(1))
+		page, err := client.ListPage[corev1.Pod](ctx, c, client.ListOptions{Limit: 1})
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("page %v, %v", page, err)
 		}
-		if page, err = client.ListPage[corev1.Pod](ctx, c, client.Limit(1), client.Continue(page.Continue)); err != nil ||
+		if page, err = client.ListPage[corev1.Pod](ctx, c, client.ListOptions{Limit: 1}, client.ListOptions{Continue: page.Continue}); err != nil ||
 			len(page.Items) != 1 || page.Items[0].Name != "p2" || page.Continue != "" {
 			t.Errorf("second page %+v, %v", page, err)
 		}
@@ -424,7 +426,7 @@ func TestCacheRunsAgain(t *testing.T) {
 		}
 		h := open(t, c, &corev1.Pod{})
 		for run := range 3 {
-			s.Put(pod("a", fmt.Sprintf("p%d", run), "n1"))
+			s.Put(testobj.Pod("a/"+fmt.Sprintf("p%d", run), testobj.OnNode("n1")))
 			var unsynced *informer.NotSyncedError
 			if _, err := client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p0"}); !errors.As(err, &unsynced) {
 				t.Errorf("a read while stopped: %v", err)
@@ -476,8 +478,8 @@ func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
-		cl.server("Pod", "").Put(pod("a", "p", "n"))
-		cl.server("Pod", "labels=app=web").Put(pod("a", "web", "n", "app=web"))
+		cl.server("Pod", "").Put(testobj.Pod("a/p"))
+		cl.server("Pod", "labels=app=web").Put(testobj.Pod("a/web", testobj.Labels("app=web")))
 		c := newCache(t, cl, cache.Options{})
 		open(t, c, &corev1.Pod{})
 		sel, err := labels.Parse("app=web")
@@ -511,10 +513,10 @@ func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 
 func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	cl := newCluster()
-	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !errors.Is(err, cache.ErrDuplicateKind) {
+	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !is[*option.Error](err) {
 		t.Errorf("a kind twice: %v", err)
 	}
-	if _, err := cache.New(informer.Connection{}, cache.Options{}); err == nil {
+	if _, err := cache.New(cache.Connection{}, cache.Options{}); err == nil {
 		t.Error("a cache without a connection")
 	}
 	c := newCache(t, cl, cache.Options{})
@@ -536,7 +538,7 @@ func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	if err := cache.IndexField(c, "z", func(*unstructured.Unstructured) []string { return nil }); !errors.As(err, &unknown) {
 		t.Errorf("an index of unstructured objects: %v", err)
 	}
-	if err := c.IndexPath(kind("Pod"), "spec.nothing"); err == nil {
+	if err := c.AddIndex(kind("Pod"), "spec.nothing", informer.IndexPath("spec.nothing")); err == nil {
 		t.Error("an index of a field that does not exist")
 	}
 	if _, err := c.Open(t.Context(), &unstructured.Unstructured{}, client.Selection{}); !errors.As(err, &unknown) {

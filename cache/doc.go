@@ -15,5 +15,5 @@
 //
 // A read of a kind that has not synced returns an *informer.NotSyncedError, never an empty answer.
 // A kind that the server seems to serve no longer, without its discovery having said so, returns an
-// *informer.UnavailableError. client.EvenUnavailable then reads the held objects all the same.
+// *informer.UnavailableError. EvenUnavailable of client.GetOptions then reads the held objects all the same.
 package cache

@@ -1,14 +1,12 @@
 package cache
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// ErrDuplicateKind says that Options.Kinds has a kind twice.
-var ErrDuplicateKind = errors.New("kind is given twice")
+	"github.com/flyball-io/flyball/object"
+)
 
 // UndeclaredError says that a read is of a kind that is not open. The read started nothing. Read
 // the object live from the server, or open the kind.
@@ -24,6 +22,9 @@ func (e *UndeclaredError) Error() string {
 	}
 	return fmt.Sprintf("cache: %s is not open: open it, or read it live", e.Kind)
 }
+
+// Is reports whether target is object.ErrNoAnswer.
+func (e *UndeclaredError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // UnsupportedError says that only the server can answer a read.
 type UnsupportedError struct {
@@ -41,6 +42,9 @@ func (e *UnsupportedError) Error() string {
 
 // Unwrap returns [client.ErrNotLive] for a live read and a read at a version, else nil.
 func (e *UnsupportedError) Unwrap() error { return e.cause }
+
+// Is reports whether target is object.ErrNoAnswer.
+func (e *UnsupportedError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // ContinueError says that a continue token is not from this cache.
 type ContinueError struct {

@@ -12,17 +12,15 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -76,8 +74,8 @@ func (c *cluster) watches() int {
 	return n
 }
 
-func (c *cluster) connection() informer.Connection {
-	return informer.Connection{
+func (c *cluster) connection() cache.Connection {
+	return cache.Connection{
 		Scheme: types,
 		Mapping: func(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 			if _, known := types.AllKnownTypes()[gvk]; !known {
@@ -112,18 +110,6 @@ func start(c *cache.Cache) (stop func() error) {
 	result := make(chan error, 1)
 	go func() { result <- c.Run(ctx) }()
 	return func() error { cancel(errEnd); return <-result }
-}
-
-func pod(namespace, name, node string, labels ...string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{NodeName: node}}
-	if len(labels) > 0 {
-		p.Labels = map[string]string{}
-		for _, l := range labels {
-			k, v, _ := strings.Cut(l, "=")
-			p.Labels[k] = v
-		}
-	}
-	return p
 }
 
 // mapAny maps every kind to a namespaced resource.

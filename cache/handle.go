@@ -10,36 +10,44 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handle is one user's share of an open kind. Any goroutine may call its methods.
+// Handle is one user's share of the informers of an open kind. Any goroutine may call its methods.
 type Handle struct {
-	shares  []*informer.Share
-	release func()
-	once    sync.Once
+	cache *Cache
+	kind  *openKind
+	once  sync.Once
 }
 
 // Informer returns the current informer: a cache that ran and stopped makes a new one. For a kind
 // with several namespaces it is the informer of the first; see Informers.
-func (h *Handle) Informer() *informer.Informer { return h.shares[0].Informer() }
+func (h *Handle) Informer() *informer.Informer { return h.kind.shares[0].informer() }
 
 // Informers returns the current informers, one for each namespace with a watch of its own.
 func (h *Handle) Informers() []*informer.Informer {
-	all := make([]*informer.Informer, len(h.shares))
-	for i, s := range h.shares {
-		all[i] = s.Informer()
+	all := make([]*informer.Informer, len(h.kind.shares))
+	for i, s := range h.kind.shares {
+		all[i] = s.informer()
 	}
 	return all
 }
 
-// Close releases the share. The last one ends the watch. Later calls do nothing.
-func (h *Handle) Close() { h.once.Do(h.release) }
+// Close releases the share. The last one ends the watch. It does not wait for that; Cache.Run does.
+// Later calls do nothing.
+func (h *Handle) Close() {
+	h.once.Do(func() {
+		h.cache.mu.Lock()
+		defer h.cache.mu.Unlock()
+		if h.kind.users--; h.kind.users == 0 {
+			h.cache.closeKind(h.kind)
+		}
+	})
+}
 
 // Subscribe adds a source to every informer of the handle; see [informer.Informer.Subscribe]. Calls
 // of different informers do not overlap. A subscription ends with the informers, or earlier with
 // Close.
 func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription, error) {
-	s := &Subscription{informers: h.Informers(), closed: make(chan struct{})}
-	one := call
-	if len(s.informers) > 1 {
+	informers, one := h.Informers(), call
+	if len(informers) > 1 && call != nil {
 		var calls sync.Mutex
 		one = func(c store.Change) {
 			calls.Lock()
@@ -47,8 +55,24 @@ func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription,
 			call(c)
 		}
 	}
-	for _, in := range s.informers {
-		r, err := in.Subscribe(name, one)
+	return register(informers, func(in *informer.Informer) (*informer.Registration, error) { return in.Subscribe(name, one) })
+}
+
+// Subscription is a source or a handler on all informers of a handle.
+type Subscription struct {
+	informers []*informer.Informer
+	regs      []*informer.Registration // one for each of informers, in their order
+	synced    <-chan struct{}
+	once      sync.Once
+	closed    chan struct{}
+	wait      sync.WaitGroup
+}
+
+// register adds something to each of the informers.
+func register(informers []*informer.Informer, add func(*informer.Informer) (*informer.Registration, error)) (*Subscription, error) {
+	s := &Subscription{informers: informers, closed: make(chan struct{})}
+	for _, in := range informers {
+		r, err := add(in)
 		if err != nil {
 			s.Close()
 			return nil, err
@@ -65,15 +89,9 @@ func (h *Handle) Subscribe(name string, call func(store.Change)) (*Subscription,
 	return s, nil
 }
 
-// Subscription is a source on all informers of a handle.
-type Subscription struct {
-	informers []*informer.Informer
-	regs      []*informer.Registration // one for each of informers, in their order
-	synced    <-chan struct{}
-	once      sync.Once
-	closed    chan struct{}
-	wait      sync.WaitGroup
-}
+// Registrations returns the registrations at the informers of the handle, in the order of
+// [Handle.Informers].
+func (s *Subscription) Registrations() []*informer.Registration { return s.regs }
 
 // ResyncEvery reports every object again once in each period; see
 // [informer.Registration.ResyncEvery].

@@ -5,17 +5,16 @@ import (
 	"iter"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
 // Header returns the metadata of the object with that key, and decodes nothing. The header belongs
 // to the caller. Errors are those of Get.
 func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Key, opts ...client.GetOption) (*object.Header, error) {
-	o, err := client.NewGetOptions(opts...)
-	if err != nil {
-		return nil, err
-	}
-	in, held, err := c.holder(ctx, key, client.Prototype[T, P](o.Kind), o)
+	var o client.GetOptions
+	o.Apply(opts...)
+	in, held, err := c.holder(ctx, key, wire.Prototype[T, P](o.Kind), o)
 	if err != nil {
 		return nil, err
 	}
@@ -32,17 +31,18 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 // caller. Errors are those of List, and end the sequence.
 func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...client.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
-		o, err := client.NewListOptions(opts...)
+		var o client.ListOptions
+		if err := o.Apply(opts...); err != nil {
+			yield(nil, err)
+			return
+		}
+		all, err := c.find(ctx, wire.Prototype[T, P](o.Kind), o)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for f, err := range c.find(ctx, client.Prototype[T, P](o.Kind), o) {
-			var h *object.Header
-			if err == nil {
-				h = f.entry.Header()
-			}
-			if !yield(h, err) {
+		for f := range all {
+			if !yield(f.Entry.Header(), nil) {
 				return
 			}
 		}

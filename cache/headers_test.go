@@ -10,6 +10,7 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -19,8 +20,8 @@ func TestHeadersMatchTheObjectsOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")
-		s.Put(pod("b", "p2", "n1", "app=web"))
-		s.Put(pod("a", "p1", "n1", "app=web"))
+		s.Put(testobj.Pod("b/p2", testobj.OnNode("n1"), testobj.Labels("app=web")))
+		s.Put(testobj.Pod("a/p1", testobj.OnNode("n1"), testobj.Labels("app=web")))
 		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", `"spec":7`)
 		c := newCache(t, cl, cache.Options{})
 		if err := cache.IndexField(c, "node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} }); err != nil {
@@ -67,7 +68,7 @@ func TestClosedKindIsNoLongerRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := newCluster()
 		s := cl.server("Pod", "")
-		s.Put(pod("a", "p1", "n1", "app=web"))
+		s.Put(testobj.Pod("a/p1", testobj.OnNode("n1"), testobj.Labels("app=web")))
 		c := newCache(t, cl, cache.Options{})
 		defer start(c)()
 		key := object.Key{Namespace: "a", Name: "p1"}
@@ -88,7 +89,7 @@ func TestClosedKindIsNoLongerRead(t *testing.T) {
 			return h.Key.String() + " " + h.Labels["app"] + " " + p.Spec.NodeName + " " + v.Spec.NodeName
 		}
 		for _, node := range []string{"n1", "n2"} {
-			s.Put(pod("a", "p1", node, "app=web"))
+			s.Put(testobj.Pod("a/p1", testobj.OnNode(node), testobj.Labels("app=web")))
 			h := open(t, c, &corev1.Pod{})
 			if err := c.WaitForSync(t.Context()); err != nil {
 				t.Fatal(err)

@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,15 +11,14 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-var errUntyped = errors.New("an index by a function needs the Go type of the kind; use IndexPath")
+var errUntyped = errors.New("an index by a function needs the Go type of the kind; use informer.IndexPath")
 
-// IndexField declares an index of a kind by a function of its Go type. It may be called before or
-// while the cache runs, and before or after the kind is opened. A List uses the index through a
-// field selector with its name.
+// IndexField declares an index of a kind by a function of its Go type; see [Cache.AddIndex] and
+// [informer.IndexFunc].
 //
 //	cache.IndexField(c, "spec.nodeName", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 //
-// Errors: *object.UnknownKindError, *store.IndexExistsError, store.ErrBadIndex.
+// Errors: *object.UnknownKindError, and those of AddIndex.
 func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(P) []string) error {
 	proto := P(new(T))
 	if object.Untyped(proto) {
@@ -30,33 +28,28 @@ func IndexField[T any, P object.Ptr[T]](c *Cache, name string, f func(P) []strin
 	if err != nil {
 		return err
 	}
-	if f == nil {
-		return fmt.Errorf("cache: index %q of %s: %w", name, gvk.Kind, store.ErrBadIndex)
-	}
-	return c.index(gvk, name, informer.IndexFunc(f))
+	return c.AddIndex(gvk, name, informer.IndexFunc(f))
 }
 
-// IndexPath declares an index of a kind by a field path, which is also its name. See
-// [informer.Informer.IndexPath].
-func (c *Cache) IndexPath(gvk schema.GroupVersionKind, path string) error {
-	var t reflect.Type
-	if c.conn.Scheme != nil {
-		t = c.conn.Scheme.AllKnownTypes()[gvk]
+// AddIndex declares an index of a kind, in all of its watches of whole objects. It may be called
+// before or while the cache runs, and before or after the kind is opened. A List uses the index
+// through a field selector with its name.
+//
+//	c.AddIndex(podKind, "spec.nodeName", informer.IndexPath("spec.nodeName"))
+//	c.AddIndex(podKind, "image", informer.IndexView(func(p *podImages) []string { … }))
+//
+// Errors: those of [informer.Informer.AddIndex].
+func (c *Cache) AddIndex(gvk schema.GroupVersionKind, name string, by store.Indexer) error {
+	by, err := informer.CheckIndex(c.conn.Scheme, gvk, name, by)
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
 	}
-	f, err := informer.IndexPathFunc(t, path)
+	open, err := c.declare(gvk, name, by)
 	if err != nil {
 		return err
 	}
-	return c.index(gvk, path, f)
-}
-
-func (c *Cache) index(gvk schema.GroupVersionKind, name string, by store.Indexer) error {
-	shares, err := c.declare(gvk, name, by)
-	if err != nil {
-		return err
-	}
-	for _, share := range shares {
-		if err := share.IndexEntries(name, by); err != nil {
+	for _, in := range open {
+		if err := in.AddIndex(name, by); err != nil && !errors.Is(err, informer.ErrStopped) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			delete(c.indexes[gvk], name)
@@ -67,20 +60,20 @@ func (c *Cache) index(gvk schema.GroupVersionKind, name string, by store.Indexer
 }
 
 // declare records an index for informers opened later, and returns those that are open.
-func (c *Cache) declare(gvk schema.GroupVersionKind, name string, by store.Indexer) ([]*informer.Share, error) {
+func (c *Cache) declare(gvk schema.GroupVersionKind, name string, by store.Indexer) (open []*informer.Informer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case name == "":
-		return nil, fmt.Errorf("cache: index of %s: %w", gvk.Kind, store.ErrBadIndex)
 	case c.indexes[gvk][name] != nil:
 		return nil, &store.IndexExistsError{Resource: schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, Index: name}
 	case c.indexes[gvk] == nil:
 		c.indexes[gvk] = make(map[string]store.Indexer)
 	}
 	c.indexes[gvk][name] = by
-	if h := c.kinds[gvk]; h != nil {
-		return h.shares, nil
+	for key, s := range c.shared {
+		if key.gvk == gvk && !key.metadataOnly {
+			open = append(open, s.informer())
+		}
 	}
-	return nil, nil
+	return open, nil
 }

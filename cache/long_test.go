@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -30,7 +31,7 @@ func TestLongListsEqualGets(t *testing.T) {
 		const all = 300
 		var keys []object.Key
 		for i := range all {
-			p := pod("a", fmt.Sprintf("pod-%03d", i), fmt.Sprintf("node-%d", i), "app=web")
+			p := testobj.Pod("a/"+fmt.Sprintf("pod-%03d", i), testobj.OnNode(fmt.Sprintf("node-%d", i)), testobj.Labels("app=web"))
 			keys = append(keys, object.Key{Namespace: p.Namespace, Name: p.Name})
 			if i%50 == 49 {
 				server.PutJSON(keys[i], `,"labels":{"app":"web"}`, `"spec":7`)
@@ -39,7 +40,7 @@ func TestLongListsEqualGets(t *testing.T) {
 			server.Put(p)
 		}
 		c := newCache(t, cl, cache.Options{})
-		if err := c.IndexPath(kind("Pod"), "metadata.labels[app]"); err != nil {
+		if err := c.AddIndex(kind("Pod"), "metadata.labels[app]", informer.IndexPath("metadata.labels[app]")); err != nil {
 			t.Fatal(err)
 		}
 		h, err := c.Open(t.Context(), &corev1.Pod{}, client.Selection{})
@@ -102,7 +103,7 @@ func paged(ctx context.Context, c *cache.Cache, limit int64) iter.Seq2[*corev1.P
 	return func(yield func(*corev1.Pod, error) bool) {
 		i, token := 0, ""
 		for {
-			page, err := client.ListPage[corev1.Pod](ctx, c, client.Limit(limit), client.Continue(token))
+			page, err := client.ListPage[corev1.Pod](ctx, c, client.ListOptions{Limit: limit, Continue: token})
 			var bad []error
 			if joined, ok := err.(interface{ Unwrap() []error }); ok {
 				bad = joined.Unwrap()

@@ -13,9 +13,10 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // managed returns the managedFields of an object, by manager.
@@ -44,7 +45,7 @@ func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := newCluster()
 				by := []metav1.ManagedFieldsEntry{{Manager: "m", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`)}}
-				p := pod("a", "p", "n")
+				p := testobj.Pod("a/p")
 				p.ManagedFields = by
 				cl.server("Pod", "").Put(p)
 				cl.server("Pod", "metadata-only").Put(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
@@ -98,7 +99,7 @@ func TestLiveWritesLeaveManagedFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(live.Close)
-	c, err := cache.New(informer.Connect(live), cache.Options{Namespaces: []string{ns}})
+	c, err := cache.New(cache.Connect(live), cache.Options{Namespaces: []string{ns}})
 	if err != nil {
 		t.Fatal(err)
 	}

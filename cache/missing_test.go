@@ -20,7 +20,6 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -170,7 +169,7 @@ func openKind(t *testing.T, server *apiServer, gvk schema.GroupVersionKind, o ca
 		t.Fatal(err)
 	}
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
-	c, err := cache.New(informer.Connect(live), o)
+	c, err := cache.New(cache.Connect(live), o)
 	if err != nil {
 		t.Fatal(err)
 	}

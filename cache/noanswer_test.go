@@ -35,7 +35,7 @@ func TestErrorsTellWhetherTheCacheCouldAnswer(t *testing.T) {
 		{&client.AlreadyExistsError{}, false},
 		{&client.InvalidError{}, false},
 		{&client.RejectedError{}, false},
-		{&client.InvalidKeyError{}, false},
+		{&client.ArgumentError{}, false},
 	} {
 		if got := errors.Is(fmt.Errorf("read: %w", tt.err), object.ErrNoAnswer); got != tt.noAnswer {
 			t.Errorf("%T: no answer %v, want %v", tt.err, got, tt.noAnswer)

@@ -4,15 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
-var _ client.Holder = (*Cache)(nil)
-
-// Held implements client.Holder. It reports false for a kind with a transform, because that is not
-// held as received.
+// Held returns a version of an object for the HeldBy of a client.Live. It reports false for a kind with a
+// transform, because that is not held as received.
 func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool) {
 	h := c.lookUp(kind, false)
 	if _, other := c.transformed.Load(kind); h == nil || other {
@@ -22,7 +19,7 @@ func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID
 	if err != nil {
 		return wire.Raw{}, false
 	}
-	e, err := shares[0].Informer().Entry(key)
+	e, err := shares[0].informer().Entry(key)
 	if err != nil || e.UID() != uid || e.ResourceVersion() != version {
 		return wire.Raw{}, false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -30,7 +31,7 @@ func TestHeldReturnsThatVersionOnly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := newCluster()
-				p := pod("a", "p", "n")
+				p := testobj.Pod("a/p", testobj.OnNode("n"))
 				for _, selection := range []string{"", "namespace=a"} {
 					cl.server("Pod", selection).Put(p)
 				}

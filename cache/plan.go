@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,47 +22,44 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// plan returns the informers that a list reads, and the query. It returns no informers if nothing
-// can match.
-func (c *Cache) plan(ctx context.Context, proto object.Object, o client.ListOptions) ([]*informer.Informer, informer.Query, error) {
+// find yields the entries that a list reads.
+func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) (iter.Seq[informer.Found], error) {
 	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
-		return nil, informer.Query{}, err
+		return nil, err
 	}
 	if err := h.honors(proto, o); err != nil {
-		return nil, informer.Query{}, err
+		return nil, err
 	}
 	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
 	if h.kind.ClusterScoped {
 		q.Namespace = ""
 	}
 	if q.After, err = after(o.Continue); err != nil {
-		return nil, q, err
+		return nil, err
 	}
 	possible, err := selectFields(&q, h.kind.GVK, o.Fields)
 	if err != nil {
-		return nil, q, err
+		return nil, err
 	}
 	shares := h.shares
 	if q.Namespace != "" {
 		if shares, err = h.in(q.Namespace); err != nil {
-			return nil, q, err
+			return nil, err
 		}
 	}
 	informers := make([]*informer.Informer, len(shares))
 	for i, s := range shares {
-		informers[i] = s.Informer()
+		informers[i] = s.informer()
 		if err := informers[i].Fits(proto); err != nil {
-			return nil, q, err
-		}
-		if _, err := informers[i].Snapshot(readOptions(o.EvenUnavailable)...); err != nil {
-			return nil, q, err
+			return nil, err
 		}
 	}
-	if !possible {
-		return nil, q, nil
+	all, err := informer.Find(informers, q)
+	if err == nil && !possible {
+		all = func(func(informer.Found) bool) {}
 	}
-	return informers, q, nil
+	return all, err
 }
 
 // honors returns an error for options of a list that a cache cannot honor.
@@ -168,17 +166,17 @@ func (c *Cache) openForRead(ctx context.Context, h *openKind, gvk schema.GroupVe
 	if h == nil {
 		named := &unstructured.Unstructured{}
 		named.SetGroupVersionKind(gvk)
-		kind, err := c.conn.Resolve(ctx, named)
+		kind, err := c.conn.resolve(ctx, named)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.open(kind, metadata); err != nil { // the cache keeps the handle open
+		if _, err := c.open(kind, client.Selection{MetadataOnly: metadata}, false); err != nil { // the cache keeps the handle open
 			return nil, err
 		}
 		h = c.lookUp(gvk, metadata)
 	}
 	for _, s := range h.shares {
-		in := s.Informer()
+		in := s.informer()
 		select {
 		case <-in.Synced():
 		case <-ctx.Done():
@@ -190,7 +188,7 @@ func (c *Cache) openForRead(ctx context.Context, h *openKind, gvk schema.GroupVe
 }
 
 // in returns the informers that hold a namespace.
-func (h *openKind) in(namespace string) ([]*informer.Share, error) {
+func (h *openKind) in(namespace string) ([]*shared, error) {
 	if h.namespaces[0] == metav1.NamespaceAll {
 		return h.shares, nil
 	}

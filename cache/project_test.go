@@ -13,9 +13,10 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 type podView struct {
@@ -48,26 +49,26 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 		ctx := t.Context()
 		cl := newCluster()
 		s := cl.server("Pod", "")
-		s.Put(pod("b", "p2", "n1", "app=web"))
-		s.Put(pod("a", "p1", "n1", "app=web"))
+		s.Put(testobj.Pod("b/p2", testobj.OnNode("n1"), testobj.Labels("app=web")))
+		s.Put(testobj.Pod("a/p1", testobj.OnNode("n1"), testobj.Labels("app=web")))
 		s.PutJSON(object.Key{Namespace: "a", Name: "p3"}, "", `"spec":7`)
-		cl.server("Node", "metadata-only").Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		cl.server("Node", "metadata-only").Put(testobj.Node("n1"))
 		c := newCache(t, cl, cache.Options{})
 
 		type nodeName struct {
 			Node string `field:"spec.nodeName"`
 		}
 		byNode := func(v *nodeName) []string { return []string{v.Node} }
-		if err := cache.IndexView(c, kind("Pod"), "node", byNode); err != nil {
+		if err := c.AddIndex(kind("Pod"), "node", informer.IndexView(byNode)); err != nil {
 			t.Fatal(err)
 		}
-		if err := cache.IndexView(c, kind("Pod"), "node", byNode); !is[*store.IndexExistsError](err) {
+		if err := c.AddIndex(kind("Pod"), "node", informer.IndexView(byNode)); !is[*store.IndexExistsError](err) {
 			t.Errorf("twice: %v", err)
 		}
-		if err := cache.IndexView(c, kind("Pod"), "wrong", func(*wrongView) []string { return nil }); !is[*wire.ProjectionError](err) {
+		if err := c.AddIndex(kind("Pod"), "wrong", informer.IndexView(func(*wrongView) []string { return nil })); !is[*wire.ProjectionError](err) {
 			t.Errorf("a wrong view: %v", err)
 		}
-		if err := cache.IndexView[nodeName](c, kind("Pod"), "none", nil); !errors.Is(err, store.ErrBadIndex) {
+		if err := c.AddIndex(kind("Pod"), "none", informer.IndexView[nodeName](nil)); !errors.Is(err, store.ErrBadIndex) {
 			t.Errorf("no function: %v", err)
 		}
 
@@ -115,7 +116,7 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 		}{
 			{"set aside", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p3"})), is[*store.SetAsideError]},
 			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFoundError]},
-			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.InvalidKeyError]},
+			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.ArgumentError]},
 			{"wrong view", second(client.Project[corev1.Pod, wrongView](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*wire.ProjectionError]},
 			{"no view", second(client.Project[corev1.Pod, string](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*informer.TypeMismatchError]},
 			{"subresource", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p1"}, client.Sub("status"))), is[*cache.UnsupportedError]},

@@ -7,13 +7,14 @@ import (
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
 // BenchmarkRead measures a read of a small Pod, as a view and as a whole.
 func BenchmarkRead(b *testing.B) {
 	cl := newCluster()
-	cl.server("Pod", "").Put(pod("a", "p1", "n1", "app=web"))
+	cl.server("Pod", "").Put(testobj.Pod("a/p1", testobj.OnNode("n1"), testobj.Labels("app=web")))
 	c, err := cache.New(cl.connection(), cache.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -10,14 +10,13 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/store"
 )
 
 // Get implements client.Reader. The answer is the state that the cache holds now.
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live
 // read or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError,
-// *informer.TypeMismatchError, *client.NotFoundError, *client.InvalidKeyError, *store.SetAsideError.
+// *informer.TypeMismatchError, *client.NotFoundError, *client.ArgumentError, *store.SetAsideError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
@@ -57,15 +56,15 @@ func (c *Cache) holder(ctx context.Context, key object.Key, proto object.Object,
 	if err != nil {
 		return nil, nil, err
 	}
-	in := shares[0].Informer()
+	in := shares[0].informer()
 	return in, h, in.Fits(proto)
 }
 
-// explainMissing replaces a NotFoundError by an InvalidKeyError if no object can have that key.
+// explainMissing replaces a NotFoundError by an ArgumentError if no object can have that key.
 func (h *openKind) explainMissing(key object.Key, err error) error {
 	if _, absent := errors.AsType[*client.NotFoundError](err); absent {
 		if problem := h.problem(key); problem != "" {
-			return &client.InvalidKeyError{Verb: "get", Kind: h.kind.GVK.Kind, Key: key, Problem: problem}
+			return &client.ArgumentError{Call: client.Call{Verb: "get", Kind: h.kind.GVK.Kind, Key: key}, Argument: "key", Problem: problem}
 		}
 	}
 	return err
@@ -94,104 +93,60 @@ func (h *openKind) problem(key object.Key) string {
 // Errors end the sequence, except *store.SetAsideError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
-	return decoded(proto, func(yield func(match) bool) {
-		for f, err := range c.find(ctx, proto, o) {
-			f.err = err
-			if !yield(f) {
-				return
-			}
+	return func(yield func(object.Object, error) bool) {
+		all, err := c.find(ctx, proto, o)
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-	})
+		decoded(proto, all)(yield)
+	}
 }
 
-// Page implements client.Pager. The token of a page names its last key. The next page is read from
+// Page implements client.PartialReader. The token of a page names its last key. The next page is read from
 // the state at that time: tokens never expire, and a page may show changes since the one before. A
 // Limit of zero or less puts everything into one page. Objects that cannot be decoded count as
 // well: a page may have fewer items than its Limit.
 func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
 	page := client.Page[object.Object]{}
-	var bad []error
-	var failed error
-	matches := func(yield func(match) bool) {
+	all, err := c.find(ctx, proto, o)
+	if err != nil {
+		return page, err
+	}
+	bounded := func(yield func(informer.Found) bool) {
 		n := int64(0)
 		var last object.Key
-		for f, err := range c.find(ctx, proto, o) {
-			if err != nil {
-				failed = err
-				return
-			}
+		for f := range all {
 			if o.Limit > 0 && n == o.Limit {
 				page.Continue = token(last)
 				page.Remaining = -1
 				return
 			}
-			n, last = n+1, f.entry.Key()
+			n, last = n+1, f.Entry.Key()
 			if !yield(f) {
 				return
 			}
 		}
 	}
-	for obj, err := range decoded(proto, matches) {
+	var bad []error
+	for obj, err := range decoded(proto, bounded) {
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
 		page.Items = append(page.Items, obj)
 	}
-	if failed != nil {
-		return client.Page[object.Object]{}, failed
-	}
 	return page, errors.Join(bad...)
-}
-
-// match is an entry that matches, or an error.
-type match struct {
-	in    *informer.Informer
-	entry *store.Entry
-	err   error
 }
 
 // decoded yields the decoded entries, with the type of proto. It decodes some entries of a long
 // list ahead.
-func decoded(proto object.Object, all iter.Seq[match]) iter.Seq2[object.Object, error] {
-	return run.Ahead(all, match.size, func(f match) (object.Object, error) {
-		if f.err != nil {
-			return nil, f.err
-		}
+func decoded(proto object.Object, all iter.Seq[informer.Found]) iter.Seq2[object.Object, error] {
+	return run.Ahead(all, informer.Found.Size, func(f informer.Found) (object.Object, error) {
 		obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
-		if err := f.in.Decode(f.entry, obj); err != nil {
+		if err := f.Informer.Decode(f.Entry, obj); err != nil {
 			return nil, err
 		}
 		return obj, nil
 	})
-}
-
-func (f match) size() int {
-	if f.err != nil {
-		return 0
-	}
-	return f.entry.Size()
-}
-
-// find yields the entries that a list matches. It ends after an error.
-func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[match, error] {
-	return func(yield func(match, error) bool) {
-		informers, q, err := c.plan(ctx, proto, o)
-		if err != nil {
-			yield(match{}, err)
-			return
-		}
-		for _, in := range informers {
-			entries, err := in.Entries(q)
-			if err != nil {
-				yield(match{}, err)
-				return
-			}
-			for e := range entries {
-				if !yield(match{in: in, entry: e}, nil) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -12,27 +12,26 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // hanging is a source that never answers.
 type hanging struct{}
 
-func (hanging) List(ctx context.Context, _ client.ListQuery) (*wire.List, error) {
+func (hanging) List(ctx context.Context, _ wire.ListQuery) (*wire.List, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
 
-func (hanging) Watch(ctx context.Context, _ client.WatchQuery) (*wire.Watch, error) {
+func (hanging) Watch(ctx context.Context, _ wire.WatchQuery) (*wire.Watch, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -43,7 +42,7 @@ type counted struct {
 	note func(time.Time)
 }
 
-func (c counted) List(ctx context.Context, q client.ListQuery) (*wire.List, error) {
+func (c counted) List(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 	c.note(time.Now())
 	return c.Server.List(ctx, q)
 }
@@ -57,7 +56,7 @@ func TestHungListsHoldUpNobody(t *testing.T) {
 	for _, test := range []struct{ kinds, hung int }{{15, 5}, {15, 12}, {60, 50}} {
 		t.Run(fmt.Sprintf("%d of %d", test.hung, test.kinds), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn := informer.Connection{
+				conn := cache.Connection{
 					Scheme: types, Mapping: mapAny,
 					Source: func(gvk schema.GroupVersionKind, _ client.Selection) reflector.Source {
 						for i := range test.hung {
@@ -115,11 +114,11 @@ func TestTwoThousandNamespaces(t *testing.T) {
 			defer mu.Unlock()
 			times = append(times, at)
 		}
-		conn := informer.Connection{
+		conn := cache.Connection{
 			Scheme: types, Mapping: mapAny,
 			Source: func(gvk schema.GroupVersionKind, sel client.Selection) reflector.Source {
 				s := feedtest.New(&wire.Kind{GVK: gvk, Scheme: types})
-				s.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: sel.Namespace, Name: "a"}})
+				s.Put(testobj.ConfigMap(sel.Namespace + "/a"))
 				return counted{s, note}
 			},
 		}

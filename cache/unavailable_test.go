@@ -30,7 +30,7 @@ func (w *watched) readers(name string, even bool) map[string]func() (int, error)
 	list := []client.ListOption{client.OfKind(w.gvk)}
 	var opts []informer.ReadOption
 	if even {
-		get, list = append(get, client.EvenUnavailable{}), append(list, client.EvenUnavailable{})
+		get, list = append(get, client.GetOptions{EvenUnavailable: true}), append(list, client.ListOptions{EvenUnavailable: true})
 		opts = append(opts, informer.EvenUnavailable)
 	}
 	in := w.handle.Informer()
@@ -141,7 +141,7 @@ func TestUnavailable(t *testing.T) {
 		s := &apiServer{versions: []string{"v1", "v2"}}
 		w := watchKind(t, s, widgetV1, cache.Options{})
 		defer w.stop()
-		if err := w.cache.IndexPath(widgetV1, "metadata.uid"); err != nil {
+		if err := w.cache.AddIndex(widgetV1, "metadata.uid", informer.IndexPath("metadata.uid")); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/logguard"
@@ -50,27 +48,20 @@ const (
 type Files struct {
 	service
 	o    FilesOptions
-	runs atomic.Bool
-
-	mu    sync.Mutex
-	core  filesCore
-	stats Stats
+	core filesCore // guarded by the mutex of the service
 }
 
 // NewFiles reads the files and serves them. It starts no goroutine. An error names the file and
 // wraps fs.ErrNotExist, a [FormatError] or a [MismatchError]. A pair that has expired or is not
 // valid yet is no error here; Check reports it.
 func NewFiles(o FilesOptions) (*Files, error) {
-	if o.Dir == "" && (o.Cert == "" || o.Key == "") {
-		if o.Cert == "" {
-			return nil, &option.Error{Of: "cert.FilesOptions", Field: "Cert", Err: errors.New("is empty, and so is Dir")}
+	for _, file := range [][2]string{{"Cert", o.Cert}, {"Key", o.Key}} {
+		if o.Dir == "" && file[1] == "" {
+			return nil, &option.Error{Of: "cert.FilesOptions", Field: file[0], Err: errors.New("is empty, and so is Dir")}
 		}
-		return nil, &option.Error{Of: "cert.FilesOptions", Field: "Key", Err: errors.New("is empty, and so is Dir")}
 	}
 	o.Cert, o.Key = resolvePath(o.Dir, o.Cert, "tls.crt"), resolvePath(o.Dir, o.Key, "tls.key")
-	if o.Interval <= 0 {
-		o.Interval = defaultInterval
-	}
+	o.Interval = positive(o.Interval, defaultInterval)
 	o.Logger = logguard.Logger(o.Logger)
 	f := &Files{service: newService(), o: o}
 	f.core = filesCore{cert: o.Cert, key: o.Key, interval: o.Interval}
@@ -92,8 +83,8 @@ func resolvePath(dir, name, defaultName string) string {
 
 // Run implements [Source].
 func (f *Files) Run(ctx context.Context) error {
-	if !f.runs.CompareAndSwap(false, true) {
-		return fmt.Errorf("certificate source: %w", run.ErrRunning)
+	if err := f.begin(); err != nil {
+		return err
 	}
 	defer f.runs.Store(false)
 	logged := ""
@@ -120,19 +111,18 @@ func (f *Files) read(now time.Time) (time.Duration, error) {
 		key, err = readFile(f.o.Key)
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.stats.Reads++
-	p, wait := f.core.step(now, cert, key, err)
-	if p != nil {
-		f.load(p)
-		f.stats.Loads++
-		f.stats.NotBefore, f.stats.NotAfter = p.notBefore, p.notAfter
-		f.o.Logger.Info("certificate loaded", "cert", f.o.Cert, "expires", p.notAfter, "chain", len(p.cert.Certificate))
-	}
-	if f.core.problem != nil {
+	p, wait := f.core.Step(now, fileRead{cert, key, err})
+	problem := f.core.problem
+	if problem != nil {
 		f.stats.Errors++
 	}
-	return wait, f.core.problem
+	f.mu.Unlock()
+	if p != nil {
+		f.load(p)
+		f.o.Logger.Info("certificate loaded", "cert", f.o.Cert, "expires", p.notAfter, "chain", len(p.cert.Certificate))
+	}
+	return wait, problem
 }
 
 // Check implements [Source].
@@ -140,13 +130,6 @@ func (f *Files) Check(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.check(time.Now())
-}
-
-// Stats implements [Source].
-func (f *Files) Stats() Stats {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stats
 }
 
 func readFile(name string) ([]byte, error) {
@@ -186,40 +169,34 @@ type filesCore struct {
 // fileRead is the result of one read of the two files.
 type fileRead struct {
 	cert, key []byte
-	problem   string
+	err       error
 }
 
 func (l fileRead) equal(m fileRead) bool {
-	return l.problem == m.problem && bytes.Equal(l.cert, m.cert) && bytes.Equal(l.key, m.key)
+	if l.err != nil || m.err != nil {
+		return fmt.Sprint(l.err) == fmt.Sprint(m.err)
+	}
+	return bytes.Equal(l.cert, m.cert) && bytes.Equal(l.key, m.key)
 }
 
-// step takes the result of a read. It returns the pair to serve from now on, or nil if nothing
+// Step takes what was read by now. It returns the pair to serve from now on, or nil if nothing
 // changes, and the wait until the next read. It accepts a change only when two reads were equal,
 // because a file may be half written. It accepts the very first read at once.
-func (c *filesCore) step(now time.Time, cert, key []byte, err error) (*pair, time.Duration) {
-	l := fileRead{cert: cert, key: key}
-	if err != nil {
-		l = fileRead{problem: err.Error()}
-	}
-	settled := !c.seen || l.equal(c.last)
-	c.last, c.seen = l, true
+func (c *filesCore) Step(now time.Time, in fileRead) (load *pair, wait time.Duration) {
+	settled := !c.seen || in.equal(c.last)
+	c.last, c.seen = in, true
 	if !settled {
 		return nil, min(c.interval, settleFiles)
 	}
-	if err != nil {
-		c.problem = err
+	c.problem = in.err
+	if in.err != nil || c.serving != nil && bytes.Equal(in.cert, c.serving.certPEM) && bytes.Equal(in.key, c.serving.keyPEM) {
 		return nil, c.interval
 	}
-	if c.serving != nil && bytes.Equal(cert, c.serving.certPEM) && bytes.Equal(key, c.serving.keyPEM) {
-		c.problem = nil
-		return nil, c.interval
-	}
-	p, err := parsePair(c.cert, cert, c.key, key)
+	p, err := parsePair(c.cert, in.cert, c.key, in.key)
 	if err == nil && c.serving != nil && c.serving.validity(c.cert, now) == nil {
 		err = p.validity(c.cert, now) // an invalid pair does not replace a valid one
 	}
-	c.problem = err
-	if err != nil {
+	if c.problem = err; err != nil {
 		return nil, c.interval
 	}
 	c.serving = p

@@ -239,7 +239,7 @@ func TestShortProblemsAreNotReported(t *testing.T) {
 	now := time.Now()
 	old, next := selfMade(t, now, time.Hour), selfMade(t, now, time.Hour)
 	c := filesCore{cert: "C", key: "K", interval: 2 * time.Second}
-	if p, wait := c.step(now, old.cert, old.key, nil); p == nil || wait != c.interval {
+	if p, wait := c.Step(now, fileRead{old.cert, old.key, nil}); p == nil || wait != c.interval {
 		t.Fatal("the first look is believed at once")
 	}
 	quiet := func(p *pair, wait time.Duration) {
@@ -248,13 +248,13 @@ func TestShortProblemsAreNotReported(t *testing.T) {
 			t.Fatalf("pair %v, wait %v, check %v", p != nil, wait, c.check(now))
 		}
 	}
-	quiet(c.step(now, nil, nil, fs.ErrNotExist))
-	quiet(c.step(now, next.cert, old.key, nil))
-	quiet(c.step(now, next.cert, next.key, nil))
-	if p, _ := c.step(now, next.cert, next.key, nil); p == nil || c.check(now) != nil {
+	quiet(c.Step(now, fileRead{nil, nil, fs.ErrNotExist}))
+	quiet(c.Step(now, fileRead{next.cert, old.key, nil}))
+	quiet(c.Step(now, fileRead{next.cert, next.key, nil}))
+	if p, _ := c.Step(now, fileRead{next.cert, next.key, nil}); p == nil || c.check(now) != nil {
 		t.Fatal("read twice, and not believed")
 	}
-	if p, wait := c.step(now, next.cert, next.key, nil); p != nil || wait != c.interval {
+	if p, wait := c.Step(now, fileRead{next.cert, next.key, nil}); p != nil || wait != c.interval {
 		t.Fatal("nothing changed, and yet")
 	}
 }

@@ -27,71 +27,72 @@ type authority struct {
 
 // newAuthority makes a CA.
 func newAuthority(name string, now time.Time, validity time.Duration) (*authority, error) {
-	serial, err := serialNumber()
-	if err != nil {
-		return nil, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make the key of a CA: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: cut(name, 40) + " CA " + serial.Text(16)[:8]},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(validity),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		MaxPathLenZero:        true,
-	}
-	c, err := sign(template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{c, key}, nil
+	return certify(nil, &x509.Certificate{
+		Subject:        pkix.Name{CommonName: cut(name, 40) + " CA"},
+		NotBefore:      now.Add(-backdate),
+		NotAfter:       now.Add(validity),
+		KeyUsage:       x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		IsCA:           true,
+		MaxPathLenZero: true,
+	})
 }
 
 // issue makes a serving certificate. It expires no later than its CA.
 func (a *authority) issue(names []string, ips []net.IP, now time.Time, validity time.Duration) (*pair, error) {
-	serial, err := serialNumber()
+	made, err := certify(a, serverTemplate(names, ips, now, earlier(now.Add(validity), a.cert.NotAfter)))
 	if err != nil {
 		return nil, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	keyPEM, err := encodeKey(made.key)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of a serving certificate: %w", err)
+		return nil, err
 	}
+	return parsePair(keyServing, encodeCertificates(made.cert), keyServingKey, keyPEM)
+}
+
+// serverTemplate returns the certificate of a server, unsigned.
+func serverTemplate(names []string, ips []net.IP, now, end time.Time) *x509.Certificate {
 	name := ""
 	if len(names) > 0 {
 		name = names[0]
 	} else if len(ips) > 0 {
 		name = ips[0].String()
 	}
-	template := &x509.Certificate{
-		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: cut(name, 64)},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              earlier(now.Add(validity), a.cert.NotAfter),
-		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		DNSNames:              names,
-		IPAddresses:           ips,
+	return &x509.Certificate{
+		Subject:     pkix.Name{CommonName: cut(name, 64)},
+		NotBefore:   now.Add(-backdate),
+		NotAfter:    end,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    names,
+		IPAddresses: ips,
 	}
-	c, err := sign(template, a.cert, key.Public(), a.key)
-	if err != nil {
-		return nil, err
-	}
-	keyPEM, err := encodeKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return parsePair(keyServing, encodeCertificates(c), keyServingKey, keyPEM)
 }
 
-func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) (*x509.Certificate, error) {
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+// certify makes a key and its certificate, signed by a CA, or by itself without one. The name of a CA
+// gets a part of the serial number.
+func certify(by *authority, c *x509.Certificate) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a private key: %w", err)
+	}
+	if c.SerialNumber, err = serialNumber(); err != nil {
+		return nil, err
+	}
+	c.BasicConstraintsValid = true
+	if c.IsCA {
+		c.Subject.CommonName += " " + c.SerialNumber.Text(16)[:8]
+	}
+	if by == nil {
+		by = &authority{c, key}
+	}
+	signed, err := by.sign(c, key.Public())
+	return &authority{signed, key}, err
+}
+
+// sign makes a certificate for a public key.
+func (a *authority) sign(template *x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, public, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("sign a certificate: %w", err)
 	}

@@ -2,9 +2,9 @@ package cert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"time"
@@ -52,29 +52,19 @@ type keeper struct {
 	parsed *state
 	memory *state // the last state without a problem
 	loaded string // fingerprint of the last loaded pair
-	report report
 
-	seen        []*seen // last read of each target; nil means none
-	refreshNext int     // index of the target that the next pass reads without a change
-}
+	seen        []*targetState // last read of each target; nil means none
+	refreshNext int            // index of the target that the next pass reads without a change
 
-// seen is a target as it was read. Its obj is nil if the target does not exist.
-type seen struct{ obj *unstructured.Unstructured }
-
-// report is the result of a pass. The counters only grow.
-type report struct {
-	problems         []error // of the Secret and the targets
-	authorities      int
-	signerEnds       time.Time
-	issued, founded  uint64
-	injected, passes uint64
+	problems []error // of the Secret and the targets, at the end of the last pass
+	stats    Stats
 }
 
 // pass reads everything, and does what is due. It returns the wait until the next action is due;
 // zero means not before something changes. The error is what prevented an action. A failed target
 // does not keep pass from the other targets.
 func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
-	k.report.passes++
+	k.stats.Reads++
 	failed := map[target]error{}
 	k.dropOne()
 	allRead := false // every target was read in this pass
@@ -83,39 +73,35 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 		if _, _, err := k.read(ctx); err != nil {
 			return 0, k.fail(err)
 		}
-		objects := make([]*unstructured.Unstructured, len(k.targets))
-		targetStates := make([]targetState, len(k.targets))
+		targets := make([]targetState, len(k.targets))
 		for i, t := range k.targets {
-			obj, err := k.target(ctx, i)
-			if err == nil {
-				err = failed[t]
-			}
-			objects[i], targetStates[i] = obj, k.inspect(obj, err)
+			targets[i] = k.look(ctx, i)
+			targets[i].err = cmp.Or(targets[i].err, failed[t])
 		}
 		// Read the Secret again, after the targets: see the package comment.
 		secret, st, err := k.read(ctx)
 		if err != nil {
 			return 0, k.fail(err)
 		}
-		v := view{now: k.now(), state: st, memory: k.memory, targets: targetStates}
-		a := k.next(v)
-		switch a.do {
+		now, in := k.now(), input{state: st, memory: k.memory, targets: targets}
+		out := k.Step(now, in)
+		switch out.do {
 		case nothing:
-			return a.wait, k.conclude(v)
+			return max(0, out.until.Sub(now)), k.conclude(in)
 		case inject: // into all that lack it; then all are read again
-			for i, s := range targetStates {
-				if s.lacks(v.state.trust()) {
-					k.inject(ctx, i, objects[i], v.state, failed)
+			for i, s := range targets {
+				if s.lacks(st.trust()) {
+					k.inject(ctx, i, s.obj, st, failed)
 				}
 			}
 		default:
-			if final := a.do == promote || a.do == issue || a.do == drop; final && !allRead && k.changed != nil {
+			if final := out.do == promote || out.do == issue || out.do == drop; final && !allRead && k.changed != nil {
 				// These steps depend on what the targets trust now: read all of them.
 				allRead = true
 				clear(k.seen)
 				continue
 			}
-			err = k.write(ctx, secret, a.do, v)
+			err = k.write(ctx, now, secret, out.do, in)
 		}
 		if err != nil && !errors.Is(err, errRaced) {
 			return 0, k.fail(err)
@@ -127,7 +113,7 @@ func (k *keeper) pass(ctx context.Context) (time.Duration, error) {
 // dropOne drops one remembered target in each pass, in turn, because a watch may have lost events.
 func (k *keeper) dropOne() {
 	if len(k.seen) != len(k.targets) {
-		k.seen = make([]*seen, len(k.targets))
+		k.seen = make([]*targetState, len(k.targets))
 	}
 	if len(k.seen) > 0 {
 		k.refreshNext = (k.refreshNext + 1) % len(k.seen)
@@ -135,18 +121,17 @@ func (k *keeper) dropOne() {
 	}
 }
 
-// target returns target i, from memory if it has not changed since it was read. nil means that it
-// does not exist.
-func (k *keeper) target(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+// look returns target i, from memory if it has not changed since it was read.
+func (k *keeper) look(ctx context.Context, i int) targetState {
 	if changed := k.changed == nil || k.changed(i); !changed && k.seen[i] != nil {
-		return k.seen[i].obj, nil
+		return *k.seen[i]
 	}
 	k.seen[i] = nil
-	obj, err := k.api.target(ctx, k.targets[i])
-	if err == nil {
-		k.seen[i] = &seen{obj}
+	s := k.inspect(k.api.target(ctx, k.targets[i]))
+	if s.err == nil {
+		k.seen[i] = &s
 	}
-	return obj, err
+	return s
 }
 
 // inject writes the bundle into target i. It records a failure in failed; the next pass tries
@@ -156,7 +141,7 @@ func (k *keeper) inject(ctx context.Context, i int, obj *unstructured.Unstructur
 	k.seen[i] = nil
 	switch err := k.api.inject(ctx, obj, k.withBundle(obj, st.trust())); {
 	case err == nil:
-		k.report.injected++
+		k.stats.Injected++
 		k.log.Info("CA bundle written", "target", t.String(), "authorities", len(st.bundle))
 	case !errors.Is(err, errRaced):
 		failed[t] = err
@@ -195,8 +180,8 @@ func (k *keeper) take(s *corev1.Secret) *state {
 }
 
 // write applies do to the Secret.
-func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do task, v view) error {
-	st, err := k.apply(do, v)
+func (k *keeper) write(ctx context.Context, now time.Time, secret *corev1.Secret, do task, in input) error {
+	st, err := k.apply(now, do, in)
 	if err != nil {
 		return err
 	}
@@ -212,13 +197,13 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do task, v vi
 		return err
 	}
 	if do == create || do == join {
-		k.report.founded++
+		k.stats.Founded++
 	}
 	if do == create || do == issue || do == promote {
-		k.report.issued++
+		k.stats.Issued++
 	}
-	if v.state != nil && v.state.problem != nil {
-		k.log.Error("the secret was damaged and is repaired", "problem", v.state.problem, "by", do.String())
+	if in.state != nil && in.state.problem != nil {
+		k.log.Error("the secret was damaged and is repaired", "problem", in.state.problem, "by", do.String())
 	}
 	k.log.Info("certificates written", "action", do.String(), "authorities", len(st.bundle), "serial", st.serving.cert.Leaf.SerialNumber.Text(16), "expires", st.serving.notAfter)
 	k.take(s)
@@ -226,17 +211,17 @@ func (k *keeper) write(ctx context.Context, secret *corev1.Secret, do task, v vi
 }
 
 // conclude ends a pass that has nothing left to do. It returns the failures of targets.
-func (k *keeper) conclude(v view) error {
-	k.report.problems = nil
-	k.report.authorities = len(v.state.bundle)
-	if v.state.signer != nil {
-		k.report.signerEnds = v.state.signer.cert.NotAfter
+func (k *keeper) conclude(in input) error {
+	k.problems = nil
+	k.stats.Authorities = len(in.state.bundle)
+	if in.state.signer != nil {
+		k.stats.AuthorityNotAfter = in.state.signer.cert.NotAfter
 	}
 	var failed []error
-	trust := v.state.trust()
-	for i, s := range v.targets {
+	trust := in.state.trust()
+	for i, s := range in.targets {
 		if err := s.problem(k.targets[i], trust); err != nil {
-			k.report.problems = append(k.report.problems, err)
+			k.problems = append(k.problems, err)
 		}
 		if s.err != nil {
 			failed = append(failed, s.err)
@@ -246,14 +231,10 @@ func (k *keeper) conclude(v view) error {
 }
 
 func (k *keeper) fail(err error) error {
-	k.report.problems = []error{err}
+	k.problems = []error{err}
 	return err
 }
 
 func (d task) String() string {
-	names := [...]string{"nothing", "create", "restore", "repair", "join", "inject", "issue", "promote", "drop"}
-	if int(d) < len(names) {
-		return names[d]
-	}
-	return fmt.Sprintf("deed(%d)", int(d))
+	return [...]string{"nothing", "create", "restore", "repair", "join", "inject", "issue", "promote", "drop"}[d]
 }

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
@@ -26,45 +26,31 @@ const fieldOwner = client.FieldOwner("flyball-cert")
 
 // liveAPI accesses the API server. A read without a resourceVersion returns the latest state.
 type liveAPI struct {
-	c *client.Live
-	o ManagedOptions
+	c   *client.Live
+	key object.Key // of the Secret
 }
 
 func (d *liveAPI) secret(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s, err := client.Get[corev1.Secret](ctx, d.c, object.Key{Namespace: d.o.Namespace, Name: d.o.Name})
-	var missing *client.NotFoundError
-	if errors.As(err, &missing) {
-		return nil, nil
-	}
-	return s, err
+	return found(client.Get[corev1.Secret](ctx, d.c, d.key))
 }
 
-func (d *liveAPI) put(ctx context.Context, s *corev1.Secret) (*corev1.Secret, error) {
+func (d *liveAPI) put(ctx context.Context, s *corev1.Secret) (out *corev1.Secret, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if s.ResourceVersion != "" {
-		s, err := client.Update(ctx, d.c, s, fieldOwner)
-		return s, raced(err)
+		out, err = client.Update(ctx, d.c, s, fieldOwner)
+	} else {
+		out, err = client.Create(ctx, d.c, s, fieldOwner)
 	}
-	s, err := client.Create(ctx, d.c, s, fieldOwner)
-	var exists *client.AlreadyExistsError
-	if errors.As(err, &exists) {
-		err = fmt.Errorf("%w: %w", errRaced, err)
-	}
-	return s, err
+	return out, raced(err)
 }
 
 func (d *liveAPI) target(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	obj, err := client.Get[unstructured.Unstructured](ctx, d.c, object.Key{Name: t.name}, client.OfKind(t.kind))
-	var missing *client.NotFoundError
-	if errors.As(err, &missing) {
-		return nil, nil
-	}
-	return obj, err
+	return found(client.Get[unstructured.Unstructured](ctx, d.c, object.Key{Name: t.name}, client.OfKind(t.kind)))
 }
 
 func (d *liveAPI) inject(ctx context.Context, before, after *unstructured.Unstructured) error {
@@ -74,11 +60,20 @@ func (d *liveAPI) inject(ctx context.Context, before, after *unstructured.Unstru
 	return raced(err)
 }
 
-// raced wraps errRaced around the errors of an object that has changed or is deleted.
+// found returns nil for an object that does not exist.
+func found[T any](obj *T, err error) (*T, error) {
+	if _, missing := errors.AsType[*client.NotFoundError](err); missing {
+		return nil, nil
+	}
+	return obj, err
+}
+
+// raced wraps errRaced around the errors of an object that was changed, deleted or created.
 func raced(err error) error {
-	var conflict *client.ConflictError
-	var gone *client.NotFoundError
-	if errors.As(err, &conflict) || errors.As(err, &gone) {
+	_, changed := errors.AsType[*client.ConflictError](err)
+	_, missing := errors.AsType[*client.NotFoundError](err)
+	_, exists := errors.AsType[*client.AlreadyExistsError](err)
+	if changed || missing || exists {
 		return fmt.Errorf("%w: %w", errRaced, err)
 	}
 	return err
@@ -101,8 +96,7 @@ func (m *Managed) follow(ctx context.Context, gvk schema.GroupVersionKind, names
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var forbidden *client.ForbiddenError
-		if errors.As(err, &forbidden) && !logged {
+		if _, forbidden := errors.AsType[*client.ForbiddenError](err); forbidden && !logged {
 			logged = true
 			m.o.Logger.Warn("a watch is forbidden; changes are noticed by polling", "poll", m.o.Poll, "err", err)
 		}

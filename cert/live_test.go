@@ -24,9 +24,9 @@ import (
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 var loopback = []net.IP{net.IPv4(127, 0, 0, 1)}

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -57,7 +57,7 @@ func chained(t testing.TB, now time.Time, validity time.Duration) (a, b pemPair)
 			SerialNumber: big.NewInt(n), Subject: pkix.Name{CommonName: "between"}, NotBefore: now.Add(-backdate), NotAfter: now.Add(validity),
 			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 		}
-		c, err := sign(template, root.cert, key.Public(), root.key)
+		c, err := root.sign(template, key.Public())
 		if err != nil {
 			t.Fatal(err)
 		}

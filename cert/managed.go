@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
@@ -86,12 +85,10 @@ type Managed struct {
 	o      ManagedOptions
 	keeper *keeper
 	wake   chan struct{}
-	runs   atomic.Bool
 
-	mu           sync.Mutex
-	report       report
-	stats        Stats
-	err          error     // of the last pass
+	// The mutex of the service guards the result of the last pass.
+	problems     []error
+	err          error
 	failingSince time.Time // first failure since the last good pass; zero means the last pass was good
 }
 
@@ -102,62 +99,81 @@ func NewManaged(c *client.Live, o ManagedOptions) (*Managed, error) {
 	if c == nil {
 		return nil, &option.Error{Of: "cert.NewManaged", Field: "client", Err: errors.New("is nil")}
 	}
-	p, err := o.policy()
+	o, err := o.validated()
 	if err != nil {
 		return nil, err
 	}
-	if o.Poll <= 0 {
-		o.Poll = defaultPoll
-	}
-	o.Logger = logguard.Logger(o.Logger)
 	m := &Managed{service: newService(), c: c, o: o, wake: make(chan struct{}, 1)}
 	m.keeper = &keeper{
-		core:     core{policy: p},
+		core:     core{ManagedOptions: o},
 		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}},
-		targets:  o.targets(), api: &liveAPI{c, o}, now: time.Now, load: m.put, log: o.Logger,
+		targets:  o.targets(), api: &liveAPI{c, object.Key{Namespace: o.Namespace, Name: o.Name}}, now: time.Now, load: m.load, log: o.Logger,
 	}
 	return m, nil
 }
 
-// policy returns the options with defaults. The error names the field.
-func (o ManagedOptions) policy() (policy, error) {
-	p := policy{
-		name: o.Name, validity: o.Validity, rotate: o.Rotate, caValidity: o.CAValidity, caRotate: o.CARotate,
-		settle: o.Settle, ips: o.IPs,
+// validated returns the options with defaults; DNSNames has the names of the Service, too. The error
+// names the field.
+func (o ManagedOptions) validated() (ManagedOptions, error) {
+	type rule struct {
+		field, text string
+		problems    func(string) []string
 	}
-	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
-		return p, badManaged("Namespace", "%q: %s", o.Namespace, strings.Join(problems, "; "))
-	}
-	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
-		return p, badManaged("Name", "%q: %s", o.Name, strings.Join(problems, "; "))
-	}
-	if o.Service != "" {
-		if problems := validation.IsDNS1035Label(o.Service); len(problems) > 0 {
-			return p, badManaged("Service", "%q: %s", o.Service, strings.Join(problems, "; "))
-		}
-		short := o.Service + "." + o.Namespace
-		p.names = append(p.names, short+".svc", short+".svc.cluster.local", short)
-	}
+	subdomain := func(s string) []string { return validation.IsDNS1123Subdomain(strings.TrimPrefix(s, "*.")) }
+	rules := []rule{{"Namespace", o.Namespace, validation.IsDNS1123Label}, {"Name", o.Name, validation.IsDNS1123Subdomain}}
 	for _, n := range o.DNSNames {
-		if problems := validation.IsDNS1123Subdomain(strings.TrimPrefix(n, "*.")); len(problems) > 0 {
-			return p, badManaged("DNSNames", "%q: %s", n, strings.Join(problems, "; "))
-		}
-		p.names = union(p.names, []string{n})
+		rules = append(rules, rule{"DNSNames", n, subdomain})
 	}
-	for _, ip := range o.IPs {
-		if ip.To16() == nil {
-			return p, badManaged("IPs", "%v is no address", []byte(ip))
-		}
-	}
-	if len(p.names)+len(p.ips) == 0 {
-		return p, badManaged("Service", "is empty, and so are DNSNames and IPs")
+	var names []string
+	if o.Service != "" {
+		rules = append(rules, rule{"Service", o.Service, validation.IsDNS1035Label})
+		short := o.Service + "." + o.Namespace
+		names = []string{short + ".svc", short + ".svc.cluster.local", short}
 	}
 	for _, t := range o.targets() {
-		if problems := validation.IsDNS1123Subdomain(t.name); len(problems) > 0 {
-			return p, badManaged(fieldOf[t.kind], "name %q: %s", t.name, strings.Join(problems, "; "))
+		rules = append(rules, rule{fieldOf[t.kind], t.name, validation.IsDNS1123Subdomain})
+	}
+	for _, r := range rules {
+		if problems := r.problems(r.text); len(problems) > 0 {
+			return o, badManaged(r.field, "%q: %s", r.text, strings.Join(problems, "; "))
 		}
 	}
-	return p, p.durations()
+	o.DNSNames = union(names, o.DNSNames)
+	for _, ip := range o.IPs {
+		if ip.To16() == nil {
+			return o, badManaged("IPs", "%v is no address", []byte(ip))
+		}
+	}
+	if len(o.DNSNames)+len(o.IPs) == 0 {
+		return o, badManaged("Service", "is empty, and so are DNSNames and IPs")
+	}
+	if o.Settle == 0 {
+		o.Settle = defaultSettle
+	}
+	o.Settle = max(o.Settle, 0)
+	o.Poll = positive(o.Poll, defaultPoll)
+	o.Validity = positive(o.Validity, defaultValidity)
+	o.Rotate = positive(o.Rotate, o.Validity*2/3)
+	o.CAValidity = positive(o.CAValidity, max(defaultCA, o.Validity))
+	o.CARotate = positive(o.CARotate, o.CAValidity*2/3)
+	switch {
+	case o.Validity-o.Rotate <= 2*o.Settle:
+		return o, badManaged("Rotate", "%v leaves %v of the Validity, which must be more than twice the Settle of %v", o.Rotate, o.Validity-o.Rotate, o.Settle)
+	case o.CAValidity-o.CARotate <= 2*o.Settle:
+		return o, badManaged("CARotate", "%v leaves %v of the CAValidity, which must be more than twice the Settle of %v", o.CARotate, o.CAValidity-o.CARotate, o.Settle)
+	case o.CAValidity < o.Validity:
+		return o, badManaged("CAValidity", "%v is shorter than the Validity of %v", o.CAValidity, o.Validity)
+	}
+	o.Logger = logguard.Logger(o.Logger)
+	return o, nil
+}
+
+// positive returns d, or the default if d is zero or negative.
+func positive(d, usual time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return usual
 }
 
 // fieldOf has the field of ManagedOptions that names the targets of a kind.
@@ -167,50 +183,23 @@ func badManaged(field, format string, args ...any) error {
 	return &option.Error{Of: "cert.ManagedOptions", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-func (p *policy) durations() error {
-	setDefault := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
+func (o ManagedOptions) targets() (out []target) {
+	add := func(kind schema.GroupVersionKind, names []string) {
+		for _, n := range names {
+			out = append(out, target{kind, n})
 		}
 	}
-	if p.settle == 0 {
-		p.settle = defaultSettle
-	}
-	p.settle = max(p.settle, 0)
-	setDefault(&p.validity, defaultValidity)
-	setDefault(&p.rotate, p.validity*2/3)
-	setDefault(&p.caValidity, max(defaultCA, p.validity))
-	setDefault(&p.caRotate, p.caValidity*2/3)
-	switch {
-	case p.validity-p.rotate <= 2*p.settle:
-		return badManaged("Rotate", "%v leaves %v of the Validity, which must be more than twice the Settle of %v", p.rotate, p.validity-p.rotate, p.settle)
-	case p.caValidity-p.caRotate <= 2*p.settle:
-		return badManaged("CARotate", "%v leaves %v of the CAValidity, which must be more than twice the Settle of %v", p.caRotate, p.caValidity-p.caRotate, p.settle)
-	case p.caValidity < p.validity:
-		return badManaged("CAValidity", "%v is shorter than the Validity of %v", p.caValidity, p.validity)
-	}
-	return nil
-}
-
-func (o ManagedOptions) targets() []target {
-	var out []target
-	for _, n := range o.Mutating {
-		out = append(out, target{mutating, n})
-	}
-	for _, n := range o.Validating {
-		out = append(out, target{validating, n})
-	}
-	for _, n := range o.CRDs {
-		out = append(out, target{crd, n})
-	}
+	add(mutating, o.Mutating)
+	add(validating, o.Validating)
+	add(crd, o.CRDs)
 	return out
 }
 
 // Run implements [Source]. It checks the Secret and the targets at each event of a watch, when an
 // action is due, and every Poll.
 func (m *Managed) Run(ctx context.Context) error {
-	if !m.runs.CompareAndSwap(false, true) {
-		return fmt.Errorf("certificate source: %w", run.ErrRunning)
+	if err := m.begin(); err != nil {
+		return err
 	}
 	defer m.runs.Store(false)
 	g, gctx := run.New(ctx)
@@ -241,7 +230,7 @@ func (m *Managed) loop(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		m.publish(err)
-		problem := errors.Join(m.keeper.report.problems...)
+		problem := errors.Join(m.keeper.problems...)
 		switch {
 		case problem == nil && logged != "":
 			m.o.Logger.Info("certificates are in order again")
@@ -277,20 +266,14 @@ func (m *Managed) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// put is the keeper's load function.
-func (m *Managed) put(p *pair) {
-	m.load(p)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stats.Loads++
-	m.stats.NotBefore, m.stats.NotAfter = p.notBefore, p.notAfter
-}
-
 // publish makes the result of a pass visible to Check and Stats.
 func (m *Managed) publish(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.report, m.err = m.keeper.report, err
+	m.problems, m.err = m.keeper.problems, err
+	stats := m.keeper.stats
+	stats.Loads, stats.NotBefore, stats.NotAfter, stats.Errors = m.stats.Loads, m.stats.NotBefore, m.stats.NotAfter, m.stats.Errors
+	m.stats = stats
 	switch {
 	case err == nil:
 		m.failingSince = time.Time{}
@@ -317,7 +300,7 @@ func (m *Managed) Check(context.Context) error {
 		return errors.Join(err, m.err)
 	}
 	var out []error
-	for _, problem := range m.report.problems {
+	for _, problem := range m.problems {
 		if !temporary(problem) || now.Sub(m.failingSince) >= patience {
 			out = append(out, problem)
 		}
@@ -327,20 +310,9 @@ func (m *Managed) Check(context.Context) error {
 
 // temporary reports whether err is a temporary failure of the server.
 func temporary(err error) bool {
-	var unavailable *client.UnavailableError
-	var timeout *client.TimeoutError
-	var busy *client.TooManyRequestsError
-	var broken *client.InternalError
-	return errors.As(err, &unavailable) || errors.As(err, &timeout) || errors.As(err, &busy) ||
-		errors.As(err, &broken) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// Stats implements [Source].
-func (m *Managed) Stats() Stats {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.stats
-	s.Reads, s.Issued, s.Founded, s.Injected = m.report.passes, m.report.issued, m.report.founded, m.report.injected
-	s.Authorities, s.AuthorityNotAfter = m.report.authorities, m.report.signerEnds
-	return s
+	_, unavailable := errors.AsType[*client.UnavailableError](err)
+	_, timeout := errors.AsType[*client.TimeoutError](err)
+	_, busy := errors.AsType[*client.TooManyRequestsError](err)
+	_, broken := errors.AsType[*client.InternalError](err)
+	return unavailable || timeout || busy || broken || errors.Is(err, context.DeadlineExceeded)
 }

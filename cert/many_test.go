@@ -59,9 +59,9 @@ func TestFortyTargetsSettleInOnePass(t *testing.T) {
 	c := &counted{objects: map[string]*unstructured.Unstructured{}}
 	changed := map[int]bool{}
 	k := &keeper{
-		core: core{policy: policy{
-			name: "test", ips: loopback, settle: time.Minute,
-			validity: 90 * 24 * time.Hour, rotate: 30 * 24 * time.Hour, caValidity: 10 * 365 * 24 * time.Hour, caRotate: 365 * 24 * time.Hour,
+		core: core{ManagedOptions: ManagedOptions{
+			Name: "test", IPs: loopback, Settle: time.Minute,
+			Validity: 90 * 24 * time.Hour, Rotate: 30 * 24 * time.Hour, CAValidity: 10 * 365 * 24 * time.Hour, CARotate: 365 * 24 * time.Hour,
 		}},
 		api: c, now: time.Now, load: func(*pair) {}, log: silent,
 		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
@@ -80,8 +80,8 @@ func TestFortyTargetsSettleInOnePass(t *testing.T) {
 	}
 	pass := func() {
 		t.Helper()
-		if _, err := k.pass(t.Context()); err != nil || len(k.report.problems) > 0 {
-			t.Errorf("pass: %v, problems %v", err, k.report.problems)
+		if _, err := k.pass(t.Context()); err != nil || len(k.problems) > 0 {
+			t.Errorf("pass: %v, problems %v", err, k.problems)
 		}
 	}
 	pass()

@@ -38,7 +38,7 @@ const (
 // order. Each API server sees a target as it was up to settle ago.
 type world struct {
 	t        *rapid.T
-	policy   policy
+	policy   ManagedOptions
 	now      time.Time
 	version  int
 	secret   *corev1.Secret
@@ -71,9 +71,9 @@ type replica struct {
 func newWorld(t *rapid.T) *world {
 	w := &world{
 		t: t, now: time.Unix(1_000_000, 0), promoted: map[string]bool{}, signed: map[string]*x509.Certificate{},
-		policy: policy{
-			name: "model", ips: loopback, settle: 5 * time.Second,
-			validity: 150 * time.Second, rotate: 20 * time.Second, caValidity: 200 * time.Second, caRotate: 30 * time.Second,
+		policy: ManagedOptions{
+			Name: "model", IPs: loopback, Settle: 5 * time.Second,
+			Validity: 150 * time.Second, Rotate: 20 * time.Second, CAValidity: 200 * time.Second, CARotate: 30 * time.Second,
 		},
 		targets: []target{{validating, "v"}, {crd, "c"}},
 	}
@@ -107,7 +107,7 @@ func (w *world) blank(t target) *unstructured.Unstructured {
 // start starts a replica without memory.
 func (r *replica) start() {
 	k := &keeper{
-		core: core{policy: r.w.policy}, targets: r.w.targets, api: r, now: func() time.Time { return r.w.now }, log: silent,
+		core: core{ManagedOptions: r.w.policy}, targets: r.w.targets, api: r, now: func() time.Time { return r.w.now }, log: silent,
 		template: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}},
 		load:     func(p *pair) { r.serve = p },
 	}
@@ -250,7 +250,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) see() {
 	for s := range w.views {
 		for i, h := range w.history {
-			for v := w.views[s][i]; v+1 < len(h) && w.now.Sub(h[v+1].at) >= w.policy.settle; v++ {
+			for v := w.views[s][i]; v+1 < len(h) && w.now.Sub(h[v+1].at) >= w.policy.Settle; v++ {
 				w.views[s][i] = v + 1
 			}
 		}
@@ -372,7 +372,7 @@ func TestClientsTrustEveryReplicaAtAllTimes(t *testing.T) {
 		}
 		st := parseState(w.secret)
 		for i := range w.targets {
-			if s := w.policy.inspect(w.latest(i), nil); s.ours != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
+			if s := w.policy.inspect(w.latest(i), nil); len(s.bundles) != 1 || !bytes.Contains(s.bundles[0], encodeCertificates(st.issuer)) {
 				t.Fatalf("%v does not trust what is served", w.targets[i])
 			}
 		}

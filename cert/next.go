@@ -6,19 +6,11 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// policy holds the times and names of [ManagedOptions], with defaults.
-type policy struct {
-	name                 string
-	validity, rotate     time.Duration
-	caValidity, caRotate time.Duration
-	settle               time.Duration
-	names                []string
-	ips                  []net.IP
-}
-
-// task is the kind of an action.
+// task is the kind of an output.
 type task int
 
 const (
@@ -33,27 +25,24 @@ const (
 	drop         // remove a CA without valid certificates from the bundle
 )
 
-// action is a decision of next.
-type action struct {
-	do     task
-	target int           // index, for inject
-	wait   time.Duration // for nothing: until the next call; zero means not before a change
-}
-
-// view is what a keeper has read, the targets before the Secret.
-type view struct {
-	now     time.Time
+// input is what a keeper has read, the targets before the Secret.
+type input struct {
 	state   *state // nil: there is no Secret
 	memory  *state // the last state that could serve; nil: none
 	targets []targetState
 }
 
+// output is what to do next.
+type output struct {
+	do task
+	// until is the time of the next Step if there is nothing to do. Zero means not before a change.
+	until time.Time
+}
+
 // targetState is what a keeper has read of one target.
 type targetState struct {
-	found bool
-	// ours is the number of clientConfigs that call a name of our certificate.
-	ours int
-	// bundles are the caBundles of those.
+	obj *unstructured.Unstructured // nil: it does not exist
+	// bundles are the caBundles of the clientConfigs that call a name of our certificate.
 	bundles [][]byte
 	// foreignInjector reports that cert-manager injects into the target.
 	foreignInjector bool
@@ -67,110 +56,110 @@ func (s targetState) has(bundle []byte) bool {
 
 // lacks reports whether the bundle must be written into the target.
 func (s targetState) lacks(trust []byte) bool {
-	return s.err == nil && s.found && !s.foreignInjector && !s.has(trust)
+	return s.err == nil && s.obj != nil && !s.foreignInjector && !s.has(trust)
 }
 
 // core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
 type core struct {
-	policy
-	// trusted is the bundle that all targets had at the last call. They have had it since the time
+	ManagedOptions // with defaults
+	// trusted is the bundle that all targets had at the last Step. They have had it since the time
 	// since.
 	trusted []byte
 	since   time.Time
 }
 
-// next returns the action for now. The action nothing means that everything is done that is due.
-func (c *core) next(v view) action {
-	st := v.state
-	if st == nil {
-		if c.remembers(v) {
-			return action{do: restore}
-		}
-		return action{do: create}
-	}
-	if !st.serves(v.now) { // trust is broken already: take the shortest way out
-		switch {
-		case st.signer.canSign(v.now):
-			return action{do: issue}
-		case st.next.canSign(v.now):
-			return action{do: promote}
-		case c.remembers(v):
-			return action{do: restore}
-		}
-		return action{do: create}
-	}
-	if st.problem != nil {
-		if c.remembers(v) {
-			return action{do: restore}
-		}
-		return action{do: repair}
+// Step takes what was read by now and returns what to do next. now must not go back. The output
+// nothing means that everything is done that is due.
+func (c *core) Step(now time.Time, in input) output {
+	st := in.state
+	switch {
+	case st == nil || !st.serves(now): // trust is broken, or there is none: take the shortest way out
+		return output{do: c.rescue(now, in)}
+	case st.problem != nil && c.remembers(now, in):
+		return output{do: restore}
+	case st.problem != nil:
+		return output{do: repair}
 	}
 	trust := st.trust()
-	settled := c.settled(v, trust) // must precede inject: it notices a target that has lost the bundle
-	for i, t := range v.targets {
-		if t.lacks(trust) {
-			return action{do: inject, target: i}
-		}
+	settled := c.settled(now, in, trust) // must precede inject: it notices a target that has lost the bundle
+	if slices.ContainsFunc(in.targets, func(t targetState) bool { return t.lacks(trust) }) {
+		return output{do: inject}
 	}
 	var wait soonest
 	switch {
-	case st.next.canSign(v.now) && settled == 0:
-		return action{do: promote}
-	case st.next.canSign(v.now):
+	case st.next.canSign(now) && settled == 0:
+		return output{do: promote}
+	case st.next.canSign(now):
 		wait.add(settled)
-	case st.rotate || !st.signer.canSign(v.now):
-		return action{do: join}
+	case st.rotate || !st.signer.canSign(now):
+		return output{do: join}
 	default:
-		due := dueAt(st.signer.cert, c.caRotate).Sub(v.now)
+		due := dueAt(st.signer.cert, c.CARotate).Sub(now)
 		if due <= 0 {
-			return action{do: join}
+			return output{do: join}
 		}
 		wait.add(due)
 	}
-	if st.signer.canSign(v.now) {
-		switch d := c.renewal(v.now, st); {
+	if st.signer.canSign(now) {
+		switch d := c.renewal(now, st); {
 		case d > 0:
 			wait.add(d)
 		case st.issuer.Equal(st.signer.cert) || settled == 0:
-			return action{do: issue}
+			return output{do: issue}
 		default:
 			wait.add(settled)
 		}
 	}
 	for _, ca := range st.bundle {
-		if d := st.neededUntil(ca).Add(c.settle).Sub(v.now); st.unused(ca) && d < 0 {
-			return action{do: drop}
+		if d := st.neededUntil(ca).Add(c.Settle).Sub(now); st.unused(ca) && d < 0 {
+			return output{do: drop}
 		} else if st.unused(ca) {
 			wait.add(d + time.Second)
 		}
 	}
-	return action{wait: time.Duration(wait)}
+	if wait == 0 {
+		return output{}
+	}
+	return output{until: now.Add(time.Duration(wait))}
+}
+
+// rescue returns the shortest way to a certificate that serves.
+func (c *core) rescue(now time.Time, in input) task {
+	switch {
+	case in.state != nil && in.state.signer.canSign(now):
+		return issue
+	case in.state != nil && in.state.next.canSign(now):
+		return promote
+	case c.remembers(now, in):
+		return restore
+	}
+	return create
 }
 
 // remembers reports whether the remembered state can still serve and sign.
-func (c *core) remembers(v view) bool {
-	return v.memory != nil && v.memory.serves(v.now) && v.memory.signer.canSign(v.now)
+func (c *core) remembers(now time.Time, in input) bool {
+	return in.memory != nil && in.memory.serves(now) && in.memory.signer.canSign(now)
 }
 
 // settled returns the wait until every API server surely uses the bundle. Zero means now. Negative
 // means that a target does not have it.
-func (c *core) settled(v view, trust []byte) time.Duration {
-	for _, t := range v.targets {
+func (c *core) settled(now time.Time, in input, trust []byte) time.Duration {
+	for _, t := range in.targets {
 		switch {
 		case t.err != nil:
 			c.trusted = nil
 			return -1
-		case !t.found, t.has(trust):
-		case t.foreignInjector && !t.trustedThrough(v.state.bundle):
+		case t.obj == nil, t.has(trust):
+		case t.foreignInjector && !t.trustedThrough(in.state.bundle):
 		default:
 			c.trusted = nil
 			return -1
 		}
 	}
 	if !bytes.Equal(c.trusted, trust) {
-		c.trusted, c.since = trust, v.now
+		c.trusted, c.since = trust, now
 	}
-	return max(0, c.settle-v.now.Sub(c.since))
+	return max(0, c.Settle-now.Sub(c.since))
 }
 
 // trustedThrough reports whether a bundle of the target contains one of the CAs. If so, a client
@@ -193,11 +182,11 @@ func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
 // renewal returns the wait until the serving certificate must be replaced.
 func (c *core) renewal(now time.Time, st *state) time.Duration {
 	leaf := st.serving.cert.Leaf
-	if !covers(leaf, c.names, c.ips) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
+	if !covers(leaf, c.DNSNames, c.IPs) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
 		return 0
 	}
-	end := earlier(now.Add(c.validity), st.signer.cert.NotAfter)
-	if due := dueAt(leaf, c.rotate).Sub(now); due > 0 || end.Sub(leaf.NotAfter) > time.Second {
+	end := earlier(now.Add(c.Validity), st.signer.cert.NotAfter)
+	if due := dueAt(leaf, c.Rotate).Sub(now); due > 0 || end.Sub(leaf.NotAfter) > time.Second {
 		return due
 	}
 	return st.signer.cert.NotAfter.Sub(now) // a new one would not last longer
@@ -243,26 +232,26 @@ func (s *soonest) add(d time.Duration) {
 	}
 }
 
-// apply returns the state after an action other than nothing and inject. It draws keys and serial
+// apply returns the state after a task other than nothing and inject. It draws keys and serial
 // numbers. Otherwise it is a pure function.
-func (c *core) apply(do task, v view) (*state, error) {
+func (c *core) apply(now time.Time, do task, in input) (*state, error) {
 	if do == restore {
-		return v.memory, nil
+		return in.memory, nil
 	}
 	st := &state{until: map[string]time.Time{}}
-	if v.state != nil {
-		st = v.state.clone()
+	if in.state != nil {
+		st = in.state.clone()
 	}
 	st.problem = nil
 	switch do {
 	case repair:
 		return st, nil
 	case create, join:
-		ca, err := newAuthority(c.name, v.now, c.caValidity)
+		ca, err := newAuthority(c.Name, now, c.CAValidity)
 		if err != nil {
 			return nil, err
 		}
-		st.bundle = append([]*x509.Certificate{ca.cert}, c.liveBundle(st, v.now)...)
+		st.bundle = append([]*x509.Certificate{ca.cert}, c.liveBundle(st, now)...)
 		st.rotate = false
 		if do == join {
 			st.next = ca
@@ -272,16 +261,16 @@ func (c *core) apply(do task, v view) (*state, error) {
 	case promote:
 		st.signer, st.next = st.next, nil
 	case drop:
-		st.bundle = c.liveBundle(st, v.now)
+		st.bundle = c.liveBundle(st, now)
 		return st, nil
 	}
-	names, ips := c.names, c.ips
+	names, ips := c.DNSNames, c.IPs
 	if st.serving != nil && do == issue && !covers(st.serving.cert.Leaf, names, ips) {
 		// Replicas of two versions may want different names. Until the next rotation the
 		// certificate has the names of both, so that neither replica removes those of the other.
 		names, ips = union(names, st.serving.cert.Leaf.DNSNames), unionIP(ips, st.serving.cert.Leaf.IPAddresses)
 	}
-	p, err := st.signer.issue(names, ips, v.now, c.validity)
+	p, err := st.signer.issue(names, ips, now, c.Validity)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +287,7 @@ func (c *core) liveBundle(st *state, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	until := map[string]time.Time{}
 	for _, ca := range st.bundle {
-		if st.unused(ca) && now.After(st.neededUntil(ca).Add(c.settle)) {
+		if st.unused(ca) && now.After(st.neededUntil(ca).Add(c.Settle)) {
 			continue
 		}
 		out = append(out, ca)

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // testPolicy: a certificate of 60 s is replaced after 20 s, a CA of 120 s after 40 s.
-func testPolicy() policy {
-	return policy{
-		name: "test", names: []string{"hook.ns.svc"}, ips: loopback, settle: 5 * time.Second,
-		validity: 60 * time.Second, rotate: 20 * time.Second, caValidity: 120 * time.Second, caRotate: 40 * time.Second,
+func testPolicy() ManagedOptions {
+	return ManagedOptions{
+		Name: "test", DNSNames: []string{"hook.ns.svc"}, IPs: loopback, Settle: 5 * time.Second,
+		Validity: 60 * time.Second, Rotate: 20 * time.Second, CAValidity: 120 * time.Second, CARotate: 40 * time.Second,
 	}
 }
 
@@ -30,27 +31,27 @@ type story struct {
 
 func newStory(t *testing.T) *story {
 	return &story{
-		t: t, c: core{policy: testPolicy()}, now: time.Unix(1_000_000, 0),
-		target: targetState{found: true, ours: 1, bundles: [][]byte{nil}},
+		t: t, c: core{ManagedOptions: testPolicy()}, now: time.Unix(1_000_000, 0),
+		target: targetState{obj: new(unstructured.Unstructured), bundles: [][]byte{nil}},
 	}
 }
 
-func (s *story) view() view {
-	return view{now: s.now, state: s.state, memory: s.memory, targets: []targetState{s.target}}
+func (s *story) view() input {
+	return input{state: s.state, memory: s.memory, targets: []targetState{s.target}}
 }
 
 // step applies the next action and returns it. Every state goes through the Secret, as between
 // replicas.
-func (s *story) step() action {
+func (s *story) step() output {
 	s.t.Helper()
 	v := s.view()
-	a := s.c.next(v)
+	a := s.c.Step(s.now, v)
 	switch a.do {
 	case nothing:
 	case inject:
 		s.target.bundles = [][]byte{s.state.trust()}
 	default:
-		st, err := s.c.apply(a.do, v)
+		st, err := s.c.apply(s.now, a.do, v)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -145,17 +146,18 @@ func TestWaitsAreExact(t *testing.T) {
 		if a.do != nothing {
 			continue
 		}
-		if a.wait <= 0 || a.wait > 41*time.Second {
-			t.Fatalf("waits for %v", a.wait)
+		wait := a.until.Sub(s.now)
+		if wait <= 0 || wait > 41*time.Second {
+			t.Fatalf("waits for %v", wait)
 		}
-		if a.wait > 2*time.Second {
-			s.later(a.wait - 2*time.Second)
+		if wait > 2*time.Second {
+			s.later(wait - 2*time.Second)
 			if before := s.step(); before.do != nothing {
-				t.Fatalf("it said %v, and did %v two seconds before", a.wait, before.do)
+				t.Fatalf("it said %v, and did %v two seconds before", wait, before.do)
 			}
 			s.later(2 * time.Second)
 		} else {
-			s.later(a.wait)
+			s.later(wait)
 		}
 	}
 	for _, d := range []task{join, inject, promote, issue, drop} {
@@ -195,7 +197,7 @@ func TestPromoteWaits(t *testing.T) {
 	t.Run("anew after a crash", func(t *testing.T) {
 		s := due(t)
 		s.later(4 * time.Second)
-		s.c = core{policy: testPolicy()}
+		s.c = core{ManagedOptions: testPolicy()}
 		s.want()
 		s.later(4 * time.Second).want()
 		s.later(time.Second).want(promote)
@@ -308,7 +310,7 @@ func TestDamagedSecretIsRepaired(t *testing.T) {
 				} else {
 					s.memory = good
 					s.tasks()
-					if s.c.next(s.view()).do != nothing || !s.state.issuer.Equal(good.issuer) {
+					if s.c.Step(s.now, s.view()).do != nothing || !s.state.issuer.Equal(good.issuer) {
 						t.Fatal("it did not come back to what it was")
 					}
 				}
@@ -329,7 +331,7 @@ func TestTwoVersionsKeepEachOthersNames(t *testing.T) {
 	s := newStory(t)
 	s.tasks()
 	a, b := s.c, s.c
-	a.names, b.names = []string{"a.ns.svc"}, []string{"b.ns.svc"}
+	a.DNSNames, b.DNSNames = []string{"a.ns.svc"}, []string{"b.ns.svc"}
 	count := 0
 	for range 10 {
 		for _, c := range []core{a, b} {

@@ -104,32 +104,34 @@ func parseKey(name string, data []byte) (crypto.Signer, error) {
 	}
 }
 
+// keyForms are the forms of a private key, by label.
+var keyForms = map[string]func([]byte) (any, error){
+	"PRIVATE KEY":     x509.ParsePKCS8PrivateKey,
+	"RSA PRIVATE KEY": func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+	"EC PRIVATE KEY":  func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+}
+
 // decodeKey tries all forms, because tools mislabel keys. The error is that of the form that the
 // label names.
 func decodeKey(name string, block *pem.Block) (crypto.Signer, error) {
-	pkcs1 := func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) }
-	sec1 := func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) }
-	forms := []func([]byte) (any, error){x509.ParsePKCS8PrivateKey, pkcs1, sec1}
-	switch block.Type {
-	case "RSA PRIVATE KEY":
-		forms = []func([]byte) (any, error){pkcs1, x509.ParsePKCS8PrivateKey, sec1}
-	case "EC PRIVATE KEY":
-		forms = []func([]byte) (any, error){sec1, x509.ParsePKCS8PrivateKey, pkcs1}
+	labelled, ok := keyForms[block.Type]
+	if !ok {
+		labelled = keyForms["PRIVATE KEY"]
 	}
-	var problem error
-	for _, parse := range forms {
-		key, err := parse(block.Bytes)
-		if err == nil {
-			if signer, ok := key.(crypto.Signer); ok {
-				return signer, nil
-			}
-			return nil, &FormatError{Name: name, Problem: "has a private key that cannot sign"}
-		}
-		if problem == nil {
-			problem = err
+	key, problem := labelled(block.Bytes)
+	for _, parse := range keyForms {
+		if other, err := parse(block.Bytes); problem != nil && err == nil {
+			key, problem = other, nil
 		}
 	}
-	return nil, &FormatError{name, "has a private key that does not parse", problem}
+	if problem != nil {
+		return nil, &FormatError{name, "has a private key that does not parse", problem}
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, &FormatError{Name: name, Problem: "has a private key that cannot sign"}
+	}
+	return signer, nil
 }
 
 // belongs reports whether the key matches the certificate.

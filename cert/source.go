@@ -5,14 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flyball-io/flyball/run"
 )
 
-var (
-	// ErrNoCertificate says that a source has no certificate yet.
-	ErrNoCertificate = errors.New("no certificate yet")
-)
+// ErrNoCertificate says that a source has no certificate yet.
+var ErrNoCertificate = errors.New("no certificate yet")
 
 // Source provides the certificate of a server. [Files] and [Managed] implement it. Any goroutine
 // may call its methods.
@@ -60,12 +61,10 @@ type Stats struct {
 
 // TLS returns the configuration of a server with the certificates of a source: TLS 1.2 or newer,
 // and HTTP/1.1 only. It belongs to the caller, who may change it before use.
-func TLS(s Source) *tls.Config {
-	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"},
-		GetCertificate: s.GetCertificate,
-	}
+func TLS(s Source) *tls.Config { return serverConfig(s.GetCertificate) }
+
+func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: get}
 }
 
 // MismatchError says that a key does not match the certificate.
@@ -115,19 +114,35 @@ func (e *ValidityError) Error() string {
 	return fmt.Sprintf("certificate %s expired at %s", e.Name, e.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// service holds the serving pair.
+// service is what the sources have in common: the serving pair and the figures.
 type service struct {
 	pair  atomic.Pointer[pair]
 	ready chan struct{}
+	runs  atomic.Bool
+
+	mu    sync.Mutex
+	stats Stats
 }
 
 func newService() service { return service{ready: make(chan struct{})} }
+
+// begin marks the source as running.
+func (s *service) begin() error {
+	if !s.runs.CompareAndSwap(false, true) {
+		return fmt.Errorf("certificate source: %w", run.ErrRunning)
+	}
+	return nil
+}
 
 // load puts a pair into service. One goroutine at a time may call it.
 func (s *service) load(p *pair) {
 	if s.pair.Swap(p) == nil {
 		close(s.ready)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Loads++
+	s.stats.NotBefore, s.stats.NotAfter = p.notBefore, p.notAfter
 }
 
 // GetCertificate implements [Source].
@@ -148,6 +163,13 @@ func (s *service) Expiry() time.Time {
 		return p.notAfter
 	}
 	return time.Time{}
+}
+
+// Stats implements [Source].
+func (s *service) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
 }
 
 var (

@@ -73,15 +73,13 @@ type state struct {
 // parseState parses the usable parts of the Secret, and records the problems of the others.
 func parseState(s *corev1.Secret) *state {
 	st := &state{until: map[string]time.Time{}}
-	var problems []error
+	report := func(err error) { st.problem = errors.Join(st.problem, err) }
 	if len(s.Data[keyBundle]) == 0 && len(s.Data[keyServing]) == 0 && len(s.Data[keySigner]) == 0 {
 		st.problem = &FormatError{Name: "secret", Problem: "is empty"}
 		return st
 	}
 	bundle, err := parseCertificates(keyBundle, s.Data[keyBundle])
-	if err != nil {
-		problems = append(problems, err)
-	}
+	report(err) // nil is none
 	st.bundle = bundle
 	authorityOf := func(name string) *authority {
 		if len(s.Data[name]) == 0 {
@@ -89,7 +87,7 @@ func parseState(s *corev1.Secret) *state {
 		}
 		key, err := parseKey(name, s.Data[name])
 		if err != nil {
-			problems = append(problems, err)
+			report(err)
 			return nil
 		}
 		for _, c := range bundle {
@@ -97,20 +95,20 @@ func parseState(s *corev1.Secret) *state {
 				return &authority{c, key}
 			}
 		}
-		problems = append(problems, &MismatchError{keyBundle, name})
+		report(&MismatchError{keyBundle, name})
 		return nil
 	}
 	st.signer = authorityOf(keySigner)
 	st.next = authorityOf(keyNext)
 	st.serving, err = parsePair(keyServing, s.Data[keyServing], keyServingKey, s.Data[keyServingKey])
 	if err != nil {
-		problems = append(problems, err)
+		report(err)
 	} else if st.issuer = issuerOf(st.serving.cert.Leaf, bundle); st.issuer == nil {
-		problems = append(problems, &FormatError{Name: keyServing, Problem: "is not signed by a CA of " + keyBundle})
+		report(&FormatError{Name: keyServing, Problem: "is not signed by a CA of " + keyBundle})
 	}
 	if text := s.Annotations[untilAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &st.until); err != nil {
-			problems = append(problems, &FormatError{untilAnnotation, "does not parse", err})
+			report(&FormatError{untilAnnotation, "does not parse", err})
 			st.until = nil // a CA then stays until it expires
 		}
 		if st.until == nil { // for "null"
@@ -118,7 +116,6 @@ func parseState(s *corev1.Secret) *state {
 		}
 	}
 	_, st.rotate = s.Annotations[RotateAnnotation]
-	st.problem = errors.Join(problems...)
 	return st
 }
 

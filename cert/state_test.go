@@ -12,12 +12,12 @@ import (
 // and every written state reads back unchanged.
 func FuzzState(f *testing.F) {
 	now := time.Unix(1_000_000, 0)
-	c := core{policy: testPolicy()}
-	first, err := c.apply(create, view{now: now})
+	c := core{ManagedOptions: testPolicy()}
+	first, err := c.apply(now, create, input{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	joined, err := c.apply(join, view{now: now, state: first})
+	joined, err := c.apply(now, join, input{state: first})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -36,27 +36,21 @@ func (t target) String() string { return strings.ToLower(t.kind.Kind) + " " + t.
 
 // clients returns the clientConfigs in a target that call a name of ours. They share memory with
 // obj.
-func (p *policy) clients(obj *unstructured.Unstructured) []map[string]any {
-	var out []map[string]any
-	add := func(config map[string]any) {
-		if config != nil && p.ours(config) {
-			out = append(out, config)
-		}
-	}
+func (o *ManagedOptions) clients(obj *unstructured.Unstructured) []map[string]any {
+	var all []map[string]any
 	if obj.GroupVersionKind() == crd {
 		conversion := part(obj.Object, "spec", "conversion")
 		if strategy, _ := conversion["strategy"].(string); strategy == "Webhook" {
-			add(part(conversion, "webhook", "clientConfig"))
+			all = append(all, part(conversion, "webhook", "clientConfig"))
 		}
-		return out
 	}
 	webhooks, _ := obj.Object["webhooks"].([]any)
 	for _, w := range webhooks {
 		if w, ok := w.(map[string]any); ok {
-			add(part(w, "clientConfig"))
+			all = append(all, part(w, "clientConfig"))
 		}
 	}
-	return out
+	return slices.DeleteFunc(all, func(config map[string]any) bool { return config == nil || !o.ours(config) })
 }
 
 // part returns the map at a path, or nil.
@@ -68,7 +62,7 @@ func part(m map[string]any, path ...string) map[string]any {
 }
 
 // ours reports whether a clientConfig names a server that our certificate is for.
-func (p *policy) ours(config map[string]any) bool {
+func (o *ManagedOptions) ours(config map[string]any) bool {
 	host := ""
 	if s := part(config, "service"); s != nil {
 		host = fmt.Sprintf("%v.%v.svc", s["name"], s["namespace"])
@@ -78,28 +72,27 @@ func (p *policy) ours(config map[string]any) bool {
 		}
 	}
 	if ip := net.ParseIP(host); ip != nil {
-		return slices.ContainsFunc(p.ips, ip.Equal)
+		return slices.ContainsFunc(o.IPs, ip.Equal)
 	}
 	_, domain, _ := strings.Cut(host, ".")
-	return slices.ContainsFunc(p.names, func(n string) bool {
+	return slices.ContainsFunc(o.DNSNames, func(n string) bool {
 		parent, wild := strings.CutPrefix(n, "*.")
 		return strings.EqualFold(n, host) || wild && strings.EqualFold(parent, domain)
 	})
 }
 
 // inspect returns the state of a target. A nil obj means that it does not exist.
-func (p *policy) inspect(obj *unstructured.Unstructured, err error) targetState {
+func (o *ManagedOptions) inspect(obj *unstructured.Unstructured, err error) targetState {
 	if err != nil || obj == nil {
 		return targetState{err: err}
 	}
-	s := targetState{found: true}
+	s := targetState{obj: obj}
 	for _, a := range certManager {
 		if _, ok := obj.GetAnnotations()[a]; ok {
 			s.foreignInjector = true
 		}
 	}
-	for _, config := range p.clients(obj) {
-		s.ours++
+	for _, config := range o.clients(obj) {
 		text, _ := config["caBundle"].(string)
 		bundle, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
@@ -111,9 +104,9 @@ func (p *policy) inspect(obj *unstructured.Unstructured, err error) targetState 
 }
 
 // withBundle returns a copy of the target with the bundle.
-func (p *policy) withBundle(obj *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
+func (o *ManagedOptions) withBundle(obj *unstructured.Unstructured, bundle []byte) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
-	for _, config := range p.clients(obj) {
+	for _, config := range o.clients(obj) {
 		config["caBundle"] = base64.StdEncoding.EncodeToString(bundle)
 	}
 	return obj
@@ -124,9 +117,9 @@ func (s targetState) problem(t target, bundle []byte) error {
 	switch {
 	case s.err != nil:
 		return s.err
-	case !s.found:
+	case s.obj == nil:
 		return &TargetError{t.kind.Kind, t.name, "does not exist"}
-	case s.ours == 0:
+	case len(s.bundles) == 0:
 		return &TargetError{t.kind.Kind, t.name, "has no webhook that calls a name of the certificate"}
 	case s.foreignInjector && !s.has(bundle):
 		return &TargetError{t.kind.Kind, t.name, "trusts another CA, which cert-manager writes there: remove its annotation, or serve the certificate files of cert-manager"}

@@ -4,7 +4,7 @@ import "testing"
 
 // The bundle goes to the clients of names of the certificate, wildcards included.
 func TestBundleGoesToClientsOfOurNames(t *testing.T) {
-	p := &policy{names: []string{"hooks.shop.svc", "*.example.com"}}
+	p := &ManagedOptions{DNSNames: []string{"hooks.shop.svc", "*.example.com"}}
 	for url, want := range map[string]bool{
 		"https://hooks.shop.svc/validate":    true,
 		"https://HOOKS.shop.svc:8443/v":      true,

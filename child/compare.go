@@ -11,24 +11,25 @@ import (
 // with another value in live, or a field that we own and that want does not set. owned is the JSON form
 // of our managedFields; nil if they are unknown.
 func compare(want, live map[string]any, owned map[string]any) string {
-	how := loose
+	ownership := loose
 	if owned != nil {
-		how = managed
+		ownership = managed
 	}
-	return differ{how, owned}.value("", want, live)
+	return differ{ownership, owned}.value("", want, live)
 }
 
 // differ compares one value and all values below it.
 type differ struct {
-	how   how
-	owned map[string]any // of how managed
+	ownership ownership
+	owned     map[string]any // if the ownership is managed
 }
 
-type how uint8
+// ownership says which of the fields of a value are ours.
+type ownership uint8
 
 const (
 	// managed: owned has the fields that are ours.
-	managed how = iota
+	managed ownership = iota
 	// atomic: the whole value is ours.
 	atomic
 	// loose: the owners are unknown.
@@ -37,7 +38,7 @@ const (
 
 // below returns the differ for an element of the set of owned fields. ok is false if we do not own it.
 func (d differ) below(element string) (differ, bool) {
-	if d.how != managed {
+	if d.ownership != managed {
 		return d, true
 	}
 	owned, ok := d.owned[element].(map[string]any)
@@ -51,7 +52,7 @@ func (d differ) leaf() bool {
 			return false
 		}
 	}
-	return d.how == managed
+	return d.ownership == managed
 }
 
 func (d differ) value(path string, want, live any) string {
@@ -77,11 +78,11 @@ func (d differ) value(path string, want, live any) string {
 
 func (d differ) object(path string, want, live map[string]any) string {
 	if d.leaf() && (path != "" || len(want) == 0) {
-		d.how = atomic
+		d.ownership = atomic
 	}
 	for k, w := range want {
 		at := join(path, k)
-		if z, ok := w.(unkept); ok {
+		if z, ok := w.(droppedZero); ok {
 			if live[k] == nil {
 				continue
 			}
@@ -95,7 +96,7 @@ func (d differ) object(path string, want, live map[string]any) string {
 			return field
 		}
 	}
-	if d.how != managed {
+	if d.ownership != managed {
 		return ""
 	}
 	for element := range d.owned {
@@ -110,17 +111,17 @@ func (d differ) object(path string, want, live map[string]any) string {
 
 func (d differ) list(path string, want, live []any) string {
 	switch {
-	case len(want) == 0 && d.how == managed && d.leaf():
+	case len(want) == 0 && d.ownership == managed && d.leaf():
 		return "" // other elements belong to others
-	case len(want) == 0 && d.how == loose:
+	case len(want) == 0 && d.ownership == loose:
 		if len(live) > 0 && !isMap(live[0]) {
 			return path
 		}
 		return ""
 	case d.leaf():
-		d.how = atomic
+		d.ownership = atomic
 		fallthrough
-	case d.how == atomic:
+	case d.ownership == atomic:
 		if len(want) != len(live) {
 			return path
 		}
@@ -130,7 +131,7 @@ func (d differ) list(path string, want, live []any) string {
 			}
 		}
 		return ""
-	case d.how == loose:
+	case d.ownership == loose:
 		return d.within(path, want, live)
 	}
 	return d.merged(path, want, live)
@@ -156,18 +157,18 @@ func (d differ) within(path string, want, live []any) string {
 // merged compares lists whose elements are owned one by one. managedFields name an element by "k:" and
 // its key fields, or by "v:" and its value.
 func (d differ) merged(path string, want, live []any) string {
-	mine := d.elements(want)
+	owned := d.elements(want)
 	next := 0
 	for i, w := range want {
 		path := at(path, i)
-		if mine[i].name == "" {
+		if owned[i].name == "" {
 			return path
 		}
-		found := slices.IndexFunc(live[next:], func(l any) bool { return matches(l, mine[i].key, false) })
+		found := slices.IndexFunc(live[next:], func(l any) bool { return matches(l, owned[i].key, false) })
 		if found < 0 {
 			return path
 		}
-		if sub, _ := d.below(mine[i].name); mine[i].fields() {
+		if sub, _ := d.below(owned[i].name); owned[i].fields() {
 			if field := sub.value(path, w, live[next+found]); field != "" {
 				return field
 			}
@@ -175,7 +176,7 @@ func (d differ) merged(path string, want, live []any) string {
 		next += found + 1
 	}
 	for name := range d.owned {
-		if name != "." && !slices.ContainsFunc(mine, func(e element) bool { return e.name == name }) {
+		if name != "." && !slices.ContainsFunc(owned, func(e element) bool { return e.name == name }) {
 			return path + "[" + name + "]"
 		}
 	}
@@ -235,7 +236,7 @@ func matches(v, key any, defaulted bool) bool {
 	set := false
 	for k, x := range fields {
 		y, has := m[k]
-		if z, ok := y.(unkept); ok {
+		if z, ok := y.(droppedZero); ok {
 			y = z.value
 		}
 		switch {

@@ -9,20 +9,20 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/sparse"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// AppliedAnnotation is the annotation of every child with the hash of the last apply.
-const AppliedAnnotation = "flyball.io/applied"
+// appliedAnnotation is the annotation of every child with the hash of the last apply.
+const appliedAnnotation = "flyball.io/applied"
 
 func hasStatus(o object.Object) bool {
 	if u, ok := o.(*unstructured.Unstructured); ok {
@@ -66,16 +66,13 @@ func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
 
 // stamp sets e.sets and adds the annotation with the hash to e.want.
 func (e *ensure) stamp() error {
-	sets, written, err := e.fields(e.want)
-	if err != nil {
+	var err error
+	if e.sets, err = e.fields(e.want); err != nil {
 		return err
 	}
-	data, err := json.Marshal(sets)
+	data, err := json.Marshal(e.sets)
 	if err != nil {
 		return err
-	}
-	if e.sets = sets; written != nil {
-		e.sets = markUnkept(sets, written).(map[string]any)
 	}
 	if len(e.o.takeOver) > 0 { // a child that was applied without TakeOver is applied once more
 		data = fmt.Append(data, e.o.takeOver)
@@ -85,7 +82,7 @@ func (e *ensure) stamp() error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[AppliedAnnotation] = hex.EncodeToString(sum[:8])
+	annotations[appliedAnnotation] = hex.EncodeToString(sum[:8])
 	e.want.SetAnnotations(annotations)
 	return nil
 }
@@ -96,63 +93,67 @@ func (e *ensure) difference(live object.Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	managed := live.GetManagedFields()
-	if len(managed) == 0 {
-		if live.GetAnnotations()[AppliedAnnotation] != e.want.GetAnnotations()[AppliedAnnotation] {
-			return "metadata.annotations." + AppliedAnnotation, nil
+	if len(live.GetManagedFields()) == 0 {
+		if !e.sameHash(live) {
+			return "metadata.annotations." + appliedAnnotation, nil
 		}
 		return compare(e.sets, have, nil), nil
 	}
-	for _, m := range managed {
-		if m.Manager != e.o.fieldOwner || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" {
-			continue
-		}
-		if m.APIVersion != e.gvk.GroupVersion().String() || m.FieldsV1 == nil {
-			return "apiVersion", nil
-		}
-		var owned map[string]any
-		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
-			return "", fmt.Errorf("managedFields of the live object: %w", err)
-		}
-		return compare(e.setsBeside(live, owned), have, owned), nil
+	m := e.lastApply(live)
+	switch {
+	case m == nil:
+		return "metadata.managedFields", nil
+	case m.APIVersion != e.gvk.GroupVersion().String() || m.FieldsV1 == nil:
+		return "apiVersion", nil
 	}
-	return "metadata.managedFields", nil
+	var owned map[string]any
+	if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
+		return "", fmt.Errorf("managedFields of the live object: %w", err)
+	}
+	e.withoutHash(owned)
+	return compare(e.sets, have, owned), nil
 }
 
-// setsBeside returns e.sets with the hash that live has, if we own the annotation. managedFields show
-// what was applied, so the hash does not matter.
-func (e *ensure) setsBeside(live object.Object, owned map[string]any) map[string]any {
-	_, ours, _ := unstructured.NestedFieldNoCopy(owned, "f:metadata", "f:annotations", "f:"+AppliedAnnotation)
-	if !ours {
-		return e.sets
+func (e *ensure) sameHash(live object.Object) bool {
+	return live.GetAnnotations()[appliedAnnotation] == e.want.GetAnnotations()[appliedAnnotation]
+}
+
+// lastApply returns the managedFields of our last apply, or nil.
+func (e *ensure) lastApply(o object.Object) *metav1.ManagedFieldsEntry {
+	all := o.GetManagedFields()
+	if i := slices.IndexFunc(all, e.isOurs); i >= 0 {
+		return &all[i]
 	}
-	want := maps.Clone(e.sets)
-	metadata, _ := want["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata) // not nil: it has the owner reference
-	annotations, _ := metadata["annotations"].(map[string]any)
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = map[string]any{}
+	return nil
+}
+
+func (e *ensure) isOurs(m metav1.ManagedFieldsEntry) bool {
+	return m.Manager == e.o.fieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+}
+
+// withoutHash removes the annotation with the hash from owned fields: e.sets does not have it.
+func (e *ensure) withoutHash(owned map[string]any) {
+	metadata, _ := owned["f:metadata"].(map[string]any)
+	annotations, _ := metadata["f:annotations"].(map[string]any)
+	delete(annotations, "f:"+appliedAnnotation)
+	if _, wanted, _ := unstructured.NestedFieldNoCopy(e.sets, "metadata", "annotations"); !wanted {
+		if delete(annotations, "."); len(annotations) == 0 {
+			delete(metadata, "f:annotations")
+		}
 	}
-	annotations[AppliedAnnotation] = live.GetAnnotations()[AppliedAnnotation]
-	metadata["annotations"], want["metadata"] = annotations, metadata
-	return want
 }
 
 // fields returns the fields that an object sets, as the server would write them, without kind and key.
-// written has the fields that the server keeps, if they are known. They are known for an unstructured
-// object of a kind that travels as protobuf, because the server decodes it into the same Go type.
-func (e *ensure) fields(o object.Object) (m, written map[string]any, err error) {
-	if m, err = says(o); err != nil {
-		return nil, nil, err
+// Zero values are droppedZero if the server drops them. That is known for an unstructured object of a kind
+// that travels as protobuf, because the server decodes it into the same Go type.
+func (e *ensure) fields(o object.Object) (map[string]any, error) {
+	m, err := setFields(o)
+	if err != nil {
+		return nil, err
 	}
 	if _, asGiven := o.(*unstructured.Unstructured); asGiven && e.c.Scheme().Recognizes(e.gvk) {
-		typed, same, err := e.canonical(m)
-		if err != nil {
-			return nil, nil, err
-		}
-		if wire.HasProtobuf(reflect.TypeOf(typed)) {
-			written = same
+		if err := e.canonical(m); err != nil {
+			return nil, err
 		}
 	}
 	delete(m, "apiVersion")
@@ -161,12 +162,12 @@ func (e *ensure) fields(o object.Object) (m, written map[string]any, err error) 
 		delete(md, "name")
 		delete(md, "namespace")
 	}
-	return m, written, nil
+	return m, nil
 }
 
-// says returns the fields that an object sets. An unstructured object sets all its fields. A Go value
+// setFields returns the fields that an object sets. An unstructured object sets all its fields. A Go value
 // does not set nulls and zero optional structs: its type writes those although nobody set them.
-func says(o object.Object) (map[string]any, error) {
+func setFields(o object.Object) (map[string]any, error) {
 	m, err := asMap(o)
 	if err != nil {
 		return nil, err
@@ -183,50 +184,85 @@ func says(o object.Object) (map[string]any, error) {
 }
 
 // canonical replaces the values in m, such as quantities, by the form that the Go type of the kind
-// writes. It returns m as a value of that type, and the JSON of that value.
-func (e *ensure) canonical(m map[string]any) (typed runtime.Object, same map[string]any, err error) {
-	if typed, err = e.c.Scheme().New(e.gvk); err != nil {
-		return nil, nil, err
+// writes. It marks the zero values that the server drops.
+func (e *ensure) canonical(m map[string]any) error {
+	typed, err := e.c.Scheme().New(e.gvk)
+	if err != nil {
+		return err
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if err := json.Unmarshal(data, typed); err != nil {
-		return nil, nil, &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
+		return &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
 	}
-	if same, err = asMap(typed); err != nil {
-		return nil, nil, err
+	written, err := asMap(typed)
+	if err != nil {
+		return err
 	}
-	rewrite(m, same)
-	return typed, same, nil
+	rewrite(m, written, wire.HasProtobuf(reflect.TypeOf(typed)))
+	return nil
 }
 
-// rewrite replaces the plain values of v by those of like.
-func rewrite(v, like any) any {
+// droppedZero is a zero value that a server drops, because its Go type omits the field when it is zero. It is
+// as desired if the child lacks the field.
+type droppedZero struct{ value any }
+
+func (u droppedZero) MarshalJSON() ([]byte, error) { return json.Marshal(u.value) }
+
+// rewrite replaces the plain values of v by those of written, which is v as its Go type writes it. If
+// the server writes the same, it marks the zero values that written lacks as droppedZero.
+func rewrite(v, written any, mark bool) any {
 	switch v := v.(type) {
 	case map[string]any:
-		other, _ := like.(map[string]any)
+		other, known := written.(map[string]any)
 		for k, x := range v {
-			if y, ok := other[k]; ok && x != nil && y != nil {
-				v[k] = rewrite(x, y)
+			switch y, kept := other[k]; {
+			case mark && known && !kept && isZero(x):
+				v[k] = droppedZero{x}
+			case x != nil && y != nil:
+				v[k] = rewrite(x, y, mark)
 			}
 		}
 		return v
 	case []any:
-		other, _ := like.([]any)
-		for i := range v {
-			if i < len(other) {
-				v[i] = rewrite(v[i], other[i])
-			}
+		other, _ := written.([]any)
+		for i := range min(len(v), len(other)) {
+			v[i] = rewrite(v[i], other[i], mark && len(v) == len(other))
 		}
 		return v
 	}
-	switch like.(type) {
+	switch written.(type) {
 	case map[string]any, []any:
 		return v
 	}
-	return like
+	return written
+}
+
+// isZero reports whether a JSON value is the zero value of its Go type.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case json.Number:
+		f, err := v.Float64()
+		return err == nil && f == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, x := range v {
+			if !isZero(x) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // asMap is the value in JSON, with numbers as json.Number.

@@ -11,7 +11,7 @@
 //	desired ──► owner reference ──► compare with the child, as the client reads it (the cache)
 //	                                  │
 //	                                  ├─ nothing differs ──────────► nothing is sent
-//	                                  ├─ it is not ours ───────────► *OwnedError, *UnownedError
+//	                                  ├─ it is not ours ───────────► *TakenError
 //	                                  ├─ it differs ───────────────► one server-side apply
 //	                                  └─ absent ──► ask the server; absent there, too ──►
 //	                                                one server-side apply that creates or fails

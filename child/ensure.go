@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,28 +19,16 @@ import (
 )
 
 // Change is what Ensure did.
-type Change uint8
+type Change string
 
 const (
 	// Unchanged says that the child was as desired, or that the apply changed nothing.
-	Unchanged Change = iota
+	Unchanged Change = "unchanged"
 	// Created says that Ensure created the child.
-	Created
+	Created Change = "created"
 	// Updated says that Ensure changed the child.
-	Updated
+	Updated Change = "updated"
 )
-
-func (c Change) String() string {
-	switch c {
-	case Unchanged:
-		return "unchanged"
-	case Created:
-		return "created"
-	case Updated:
-		return "updated"
-	}
-	return "unknown"
-}
 
 // Option changes what Ensure does.
 type Option func(*options)
@@ -56,7 +45,7 @@ type options struct {
 // *client.ConflictError that names them.
 func Force() Option { return func(o *options) { o.force = true } }
 
-// Adopt takes over an object without a controller. Without it Ensure returns an *UnownedError.
+// Adopt takes over an object without a controller. Without it Ensure returns a *TakenError.
 func Adopt() Option { return func(o *options) { o.adopt = true } }
 
 // FieldOwner sets the field manager of the applies. The default is the kind and group of the owner, as
@@ -79,8 +68,8 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // not change it. If it has no namespace and its kind is namespaced, the child gets that of the owner. The
 // stringData of a Secret is sent as data.
 //
-// Errors name the child. Before anything is sent they are *InvalidError, *OwnedError, *UnownedError,
-// ErrOwnerDeleted or ErrDeleted; see [IsTaken]. Later they are ErrReplaced, a *client.ConflictError whose
+// Errors name the child. Before anything is sent they are *InvalidError, *TakenError,
+// ErrOwnerDeleted or ErrDeleted. Later they are ErrReplaced, a *client.ConflictError whose
 // Fields are those that others own with other values, or another error of the client.
 func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
 	var o options
@@ -173,13 +162,13 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 // apply sends e.want as a map: a Go value would have more fields than were set. With ifAbsent it creates
 // the child or changes nothing.
 func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error) {
-	says, err := says(e.want)
+	fields, err := setFields(e.want)
 	if err != nil {
 		return nil, err
 	}
-	body := &unstructured.Unstructured{Object: says}
+	body := &unstructured.Unstructured{Object: fields}
 	body.SetGroupVersionKind(e.gvk)
-	got, err := e.c.Write(ctx, client.Op{Verb: client.VerbApply, Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
+	got, err := e.c.Write(ctx, client.Op{Verb: "apply", Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
 	if conflict, ok := errors.AsType[*client.ConflictError](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}
@@ -200,7 +189,7 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 // replaced wraps err in ErrReplaced if the server refused the uid, which an apply to a known child has.
 func (e *ensure) replaced(err error) error {
 	invalid, ok := errors.AsType[*client.InvalidError](err)
-	other := ok && slices.ContainsFunc(invalid.Fields, func(f client.FieldProblem) bool { return f.Path == "metadata.uid" })
+	other := ok && slices.ContainsFunc(invalid.Fields, func(f metav1.StatusCause) bool { return f.Field == "metadata.uid" })
 	if _, absent := errors.AsType[*client.ConflictError](err); e.want.GetUID() != "" && (other || absent) {
 		return fmt.Errorf("%w: %w", ErrReplaced, err)
 	}

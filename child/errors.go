@@ -28,43 +28,33 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("child: %s %s", e.Field, e.Problem) }
 
-// OwnedError is the error if another object controls the child. The child was not changed.
-type OwnedError struct {
+// TakenError is the error if the child exists and the owner does not control it. The child was not
+// changed.
+type TakenError struct {
 	// Child is the kind and the key of the child.
 	Child string
-	// By is the controller of the child.
-	By metav1.OwnerReference
+	// By is the controller of the child. Nil means that it has none: somebody may have created it for
+	// another purpose. [Adopt] takes such objects over.
+	By *metav1.OwnerReference
 	// Earlier is true if the controller has the kind and name of our owner and another uid. Most
 	// likely it is an earlier object, and the garbage collector will delete its children.
 	Earlier bool
 }
 
-func (e *OwnedError) Error() string {
-	if e.Earlier {
+func (e *TakenError) Error() string {
+	switch {
+	case e.By == nil:
+		return fmt.Sprintf("%s exists and is controlled by nobody: delete it, or adopt it", e.Child)
+	case e.Earlier:
 		return fmt.Sprintf("%s is controlled by an earlier %s %s, with uid %s, and will be deleted with it", e.Child, e.By.Kind, e.By.Name, e.By.UID)
 	}
 	return fmt.Sprintf("%s is controlled by %s %s, with uid %s", e.Child, e.By.Kind, e.By.Name, e.By.UID)
 }
 
-// UnownedError is the error if the child exists without a controller: somebody may have created it for
-// another purpose. The child was not changed. [Adopt] takes such objects over.
-type UnownedError struct {
-	// Child is the kind and the key of the child.
-	Child string
-}
-
-func (e *UnownedError) Error() string {
-	return fmt.Sprintf("%s exists and is controlled by nobody: delete it, or adopt it", e.Child)
-}
-
-// IsTaken reports whether err says that somebody else's object has the name of the child. That object has
-// no controller, or another one than the owner. A retry does not help: a reconciler reports it in the
-// status and waits for a change. IsTaken is false for a child of an earlier owner of the same name,
+// IsTaken reports whether err is a [TakenError] for which a retry does not help: a reconciler reports it
+// in the status and waits for a change. IsTaken is false for a child of an earlier owner of the same name,
 // because the garbage collector deletes that.
 func IsTaken(err error) bool {
-	if _, unowned := errors.AsType[*UnownedError](err); unowned {
-		return true
-	}
-	owned, ok := errors.AsType[*OwnedError](err)
-	return ok && !owned.Earlier
+	taken, ok := errors.AsType[*TakenError](err)
+	return ok && !taken.Earlier
 }

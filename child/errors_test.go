@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
 )
@@ -14,11 +16,11 @@ func TestIsTakenTellsStrangersFromLeftovers(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"controlled by nobody":            {&child.UnownedError{}, true},
-		"controlled by another":           {&child.OwnedError{}, true},
-		"wrapped":                         {fmt.Errorf("child: %w", &child.OwnedError{}), true},
-		"joined":                          {errors.Join(errors.New("no"), &child.UnownedError{}), true},
-		"left by an earlier owner":        {&child.OwnedError{Earlier: true}, false},
+		"controlled by nobody":            {&child.TakenError{}, true},
+		"controlled by another":           {&child.TakenError{By: &metav1.OwnerReference{}}, true},
+		"wrapped":                         {fmt.Errorf("child: %w", &child.TakenError{By: &metav1.OwnerReference{}}), true},
+		"joined":                          {errors.Join(errors.New("no"), &child.TakenError{}), true},
+		"left by an earlier owner":        {&child.TakenError{By: &metav1.OwnerReference{}, Earlier: true}, false},
 		"changed by somebody":             {&client.ConflictError{}, false},
 		"deleted, and perhaps made again": {child.ErrReplaced, false},
 		"none":                            {nil, false},

@@ -46,7 +46,7 @@ func EnsureAny(ctx context.Context, c client.Client, owner, desired object.Objec
 
 // AsUntyped is the object as a person would write it, without the zero values of its Go type.
 func AsUntyped(o object.Object) (map[string]any, error) {
-	m, err := says(o)
+	m, err := setFields(o)
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,9 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/finalizer"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // guestbooks is an operator as a user writes it. A Service stands for the custom resource. It has a
@@ -237,7 +236,7 @@ func TestNothingIsSentAtRestOnACache(t *testing.T) {
 			c.check(err)
 			t.Cleanup(live.Close)
 			c.Live = live
-			shared, err := cache.New(informer.Connect(live), cache.Options{KeepManagedFields: keep})
+			shared, err := cache.New(cache.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)
 			for _, proto := range []object.Object{&corev1.Service{}, &appsv1.Deployment{}, &corev1.ConfigMap{}} {
 				_, err := shared.Open(t.Context(), proto, client.Selection{})

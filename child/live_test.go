@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { planetest.Main(m) }
@@ -291,9 +291,9 @@ func TestEnsureRepairsItsFieldsOnly(t *testing.T) {
 
 			edit(func(d *appsv1.Deployment) {
 				d.Spec.Replicas = new(int32(4))
-				d.Annotations = map[string]string{"other": "x", child.AppliedAnnotation: d.Annotations[child.AppliedAnnotation]}
+				d.Annotations = map[string]string{"other": "x", "flyball.io/applied": d.Annotations["flyball.io/applied"]}
 				if !strip {
-					delete(d.Annotations, child.AppliedAnnotation)
+					delete(d.Annotations, "flyball.io/applied")
 				}
 				d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "sidecar", Image: "example.com/s"}}, d.Spec.Template.Spec.Containers...)
 				web(d).Env = append(web(d).Env, corev1.EnvVar{Name: "INJECTED", Value: "1"})
@@ -334,7 +334,7 @@ func TestConflictNamesTheFieldsOfOthers(t *testing.T) {
 	want.Spec.Replicas = new(int32(2))
 	_, _, err = child.Ensure(t.Context(), c, c.owner, want)
 	conflict, ok := errors.AsType[*client.ConflictError](err)
-	if !ok || len(conflict.Fields) != 1 || conflict.Fields[0].Path != ".spec.replicas" && conflict.Fields[0].Path != "spec.replicas" {
+	if !ok || len(conflict.Fields) != 1 || conflict.Fields[0].Field != ".spec.replicas" && conflict.Fields[0].Field != "spec.replicas" {
 		t.Fatalf("got %v", err)
 	}
 	for _, want := range []string{"child Deployment " + c.ns + "/front of ConfigMap " + c.ns + "/guests", "others own", "spec.replicas"} {
@@ -368,7 +368,7 @@ func TestObjectsOfOthersAreNeverChanged(t *testing.T) {
 
 	made := make(nil)
 	_, _, err := child.Ensure(t.Context(), c, c.owner, want)
-	if _, ok := errors.AsType[*child.UnownedError](err); !ok || len(c.writes) > 0 {
+	if e, ok := errors.AsType[*child.TakenError](err); !ok || e.By != nil || len(c.writes) > 0 {
 		t.Errorf("unowned: %v, sent %q", err, c.writes)
 	}
 	got := ensure(c, want, child.Updated, child.Adopt())
@@ -380,7 +380,7 @@ func TestObjectsOfOthersAreNeverChanged(t *testing.T) {
 	other := c.parent("other")
 	made = make(other)
 	_, _, err = child.Ensure(t.Context(), c, c.owner, want, child.Adopt(), child.Force())
-	if e, ok := errors.AsType[*child.OwnedError](err); !ok || e.Earlier || e.By.UID != other.UID || len(c.writes) > 0 {
+	if e, ok := errors.AsType[*child.TakenError](err); !ok || e.By == nil || e.Earlier || e.By.UID != other.UID || len(c.writes) > 0 {
 		t.Errorf("owned by another: %v, sent %q", err, c.writes)
 	}
 	// The cache lacks the object: the server refuses a second controller.
@@ -399,7 +399,7 @@ func TestObjectsOfOthersAreNeverChanged(t *testing.T) {
 	again := c.owner.DeepCopy()
 	again.UID = "another"
 	_, _, err = child.Ensure(t.Context(), c, again, want)
-	if e, ok := errors.AsType[*child.OwnedError](err); !ok || !e.Earlier {
+	if e, ok := errors.AsType[*child.TakenError](err); !ok || !e.Earlier {
 		t.Errorf("of an earlier owner: %v", err)
 	}
 	// The cache shows a child that was deleted, and another owner has created it again: the uid protects it.

@@ -15,7 +15,7 @@ import (
 // Own keeps the owner references of others. It sends nothing.
 //
 // The error is an *InvalidError for an owner that was not read from a server, and for a namespaced owner
-// of an object in another namespace or in none. It is an *OwnedError if another object controls obj, and
+// of an object in another namespace or in none. It is an *TakenError if another object controls obj, and
 // an *object.UnknownKindError if the kind of owner is unknown.
 func Own(owner, obj object.Object, scheme *runtime.Scheme) error {
 	if err := checkOwner(owner); err != nil {
@@ -44,7 +44,7 @@ func own(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, na
 			continue
 		}
 		if r.Controller != nil && *r.Controller {
-			return &OwnedError{Child: name, By: r, Earlier: earlier(r, *ref)}
+			return &TakenError{Child: name, By: &r, Earlier: earlier(r, *ref)}
 		}
 		out = append(out, r)
 	}
@@ -78,14 +78,14 @@ func describe(scheme *runtime.Scheme, obj object.Object) string {
 	return kind + " " + object.KeyOf(obj).String()
 }
 
-// controls returns an error if owner does not control obj.
-func controls(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, name string) error {
+// taken returns the error for an object that owner does not control, or nil.
+func taken(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, name string) *TakenError {
 	by := metav1.GetControllerOfNoCopy(obj)
 	switch {
 	case by == nil:
-		return &UnownedError{Child: name}
+		return &TakenError{Child: name}
 	case by.UID != owner.GetUID():
-		return &OwnedError{Child: name, By: *by, Earlier: earlier(*by, *metav1.NewControllerRef(owner, gvk))}
+		return &TakenError{Child: name, By: by, Earlier: earlier(*by, *metav1.NewControllerRef(owner, gvk))}
 	}
 	return nil
 }

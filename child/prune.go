@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
@@ -41,30 +42,33 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		if err != nil {
 			return nil, fmt.Errorf("children of %s: %w", describe(c.Scheme(), owner), err)
 		}
-		if controls(owner, gvk, p, "") == nil && p.GetDeletionTimestamp() == nil && !keep(p) {
+		if taken(owner, gvk, p, "") == nil && p.GetDeletionTimestamp() == nil && !keep(p) {
 			unwanted = append(unwanted, p)
 		}
 	}
-	var gone []object.Key
+	var deleted []object.Key
 	var errs []error
 	for _, p := range unwanted {
-		did, err := prune(ctx, c, owner, gvk, keep, p)
+		ok, err := prune(ctx, c, owner, gvk, keep, p)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("child %s of %s: %w", describe(c.Scheme(), p), describe(c.Scheme(), owner), err))
 		}
-		if did {
-			gone = append(gone, object.KeyOf(p))
+		if ok {
+			deleted = append(deleted, object.KeyOf(p))
 		}
 	}
-	return gone, errors.Join(errs...)
+	return deleted, errors.Join(errs...)
 }
 
 // prune deletes a child in the version that was read. If the child has another version by now, prune
 // reads it from the server and decides again.
 func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, gvk schema.GroupVersionKind, keep func(P) bool, seen P) (bool, error) {
 	var changed error
-	for range maxLooks {
-		err := client.Delete(ctx, c, seen, client.IfUID(seen.GetUID()), client.IfVersion(seen.GetResourceVersion()), client.Background)
+	for range maxReads {
+		err := client.Delete(ctx, c, seen, client.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: new(seen.GetUID()), ResourceVersion: new(seen.GetResourceVersion())},
+			PropagationPolicy: new(metav1.DeletePropagationBackground),
+		})
 		if client.IgnoreNotFound(err) == nil {
 			return err == nil, nil
 		}
@@ -82,7 +86,7 @@ func prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 			return false, nil
 		case err != nil:
 			return false, errors.Join(changed, err)
-		case now.GetUID() != seen.GetUID(), controls(owner, gvk, now, "") != nil, now.GetDeletionTimestamp() != nil, keep(now):
+		case now.GetUID() != seen.GetUID(), taken(owner, gvk, now, "") != nil, now.GetDeletionTimestamp() != nil, keep(now):
 			return false, nil
 		}
 		seen = now

@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 )
 
-// maxLooks is how often a child is read that others create and delete at the same time.
-const maxLooks = 4
+// maxReads is how often a child is read that others create and delete at the same time.
+const maxReads = 4
 
 // run reads the child, from the client's view first, and creates or changes it if needed.
 func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
@@ -22,24 +22,24 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 	if client.IgnoreNotFound(err) != nil {
 		return nil, Unchanged, err
 	}
-	var taken error
-	for range maxLooks {
+	var exists error
+	for range maxReads {
 		live := fresh(into)
 		err := e.get(ctx, live, client.GetOptions{Live: true})
 		if err == nil {
 			return e.change(ctx, live)
 		}
-		blind := cannotLook(err)
-		if client.IgnoreNotFound(err) != nil && !blind {
+		unreadable := cannotRead(err)
+		if client.IgnoreNotFound(err) != nil && !unreadable {
 			return nil, Unchanged, err
 		}
 		got, err := e.apply(ctx, true)
-		if _, exists := errors.AsType[*client.AlreadyExistsError](err); !exists || blind {
+		if _, raced := errors.AsType[*client.AlreadyExistsError](err); !raced || unreadable {
 			return got, Created, err
 		}
-		taken = err
+		exists = err
 	}
-	return nil, Unchanged, taken
+	return nil, Unchanged, exists
 }
 
 // fresh returns a new object of o's type.
@@ -54,18 +54,17 @@ func (e *ensure) get(ctx context.Context, into object.Object, o client.GetOption
 	return e.c.Get(ctx, object.KeyOf(e.want), into, o)
 }
 
-// cannotLook reports whether the program cannot read the child from the server: it lacks the permission,
+// cannotRead reports whether the program cannot read the child from the server: it lacks the permission,
 // or its client has no server.
-func cannotLook(err error) bool {
+func cannotRead(err error) bool {
 	_, forbidden := errors.AsType[*client.ForbiddenError](err)
 	return forbidden || errors.Is(err, client.ErrNotLive)
 }
 
 // change applies to an existing child if that is ours and differs.
 func (e *ensure) change(ctx context.Context, live object.Object) (object.Object, Change, error) {
-	mine := controls(e.owner, e.parent, live, e.name)
-	if _, unowned := errors.AsType[*UnownedError](mine); mine != nil && !(unowned && e.o.adopt) {
-		return nil, Unchanged, mine
+	if err := taken(e.owner, e.parent, live, e.name); err != nil && !(err.By == nil && e.o.adopt) {
+		return nil, Unchanged, err
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return nil, Unchanged, ErrDeleted
@@ -74,12 +73,12 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	if err != nil {
 		return nil, Unchanged, err
 	}
-	if field == "" && !e.owes(live) {
+	if field == "" && !e.mustTakeOver(live) {
 		return live, Unchanged, nil
 	}
-	before, took := e.asServed(ctx, live), false
+	before, moved := e.withManagedFields(ctx, live), false
 	if len(e.o.takeOver) > 0 {
-		if took, err = client.TakeOver(ctx, e.c, live, e.o.fieldOwner, e.o.takeOver...); err != nil {
+		if moved, err = client.TakeOver(ctx, e.c, live, e.o.fieldOwner, e.o.takeOver...); err != nil {
 			return nil, Unchanged, err
 		}
 	}
@@ -87,9 +86,9 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	e.want.SetUID(live.GetUID())
 	got, err := e.apply(ctx, false)
 	if err == nil {
-		e.tell(ctx, before, got)
+		e.reportKept(ctx, before, got)
 	}
-	if err == nil && !took && got.GetResourceVersion() == live.GetResourceVersion() {
+	if err == nil && !moved && got.GetResourceVersion() == live.GetResourceVersion() {
 		return got, Unchanged, nil
 	}
 	return got, Updated, err

@@ -14,7 +14,6 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -34,7 +33,7 @@ func (l *labelled) Get(ctx context.Context, key object.Key, into object.Object, 
 
 func newLabelled(t *testing.T, c *cluster) *labelled {
 	t.Helper()
-	shared, err := cache.New(informer.Connect(c.Live), cache.Options{Kinds: []cache.KindOptions{
+	shared, err := cache.New(cache.Connect(c.Live), cache.Options{Kinds: []cache.KindOptions{
 		{Kind: corev1.SchemeGroupVersion.WithKind("Secret"), Labels: selectors.SelectorFromSet(selectors.Set{"app": "guests"})},
 	}})
 	c.check(err)
@@ -71,8 +70,8 @@ func TestStrangersOutsideTheCache(t *testing.T) {
 				{ObjectMeta: secret("front", "", nil).ObjectMeta, Data: map[string][]byte{"more": []byte("x")}}, // no field conflicts
 			} {
 				got, did, err := child.Ensure(t.Context(), l, c.owner, desired, opts...)
-				if _, unowned := errors.AsType[*child.UnownedError](err); !unowned || did != child.Unchanged || got != nil {
-					t.Errorf("%v, %v; want an UnownedError", did, err)
+				if e, taken := errors.AsType[*child.TakenError](err); !taken || e.By != nil || did != child.Unchanged || got != nil {
+					t.Errorf("%v, %v; want a TakenError", did, err)
 				}
 			}
 			now, err := client.Get[corev1.Secret](t.Context(), c.Live, object.KeyOf(made))
@@ -137,8 +136,8 @@ func TestStrangersThatAreQuicker(t *testing.T) {
 					}
 				}}
 				_, did, err := child.Ensure(t.Context(), r, c.owner, secret(theirs.Name, "theirs", nil), opts...)
-				_, unowned := errors.AsType[*child.UnownedError](err)
-				_, owned := errors.AsType[*child.OwnedError](err)
+				e, taken := errors.AsType[*child.TakenError](err)
+				unowned, owned := taken && e.By == nil, taken && e.By != nil
 				if unowned != (i == 0) || owned != (i == 1) || i == 2 && (err != nil || did != child.Updated) {
 					t.Errorf("%d: %v, %v", i, did, err)
 				}

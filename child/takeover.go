@@ -38,18 +38,18 @@ type Kept struct {
 	Fields map[string][]string
 }
 
-// owes reports whether live has fields that TakeOver must move.
-func (e *ensure) owes(live object.Object) bool {
+// mustTakeOver reports whether live has fields that TakeOver must move.
+func (e *ensure) mustTakeOver(live object.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return slices.Contains(e.o.takeOver, m.Manager) && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
 	})
 }
 
-// asServed returns live with its managedFields, which a cache cuts. It asks the server only if desired
+// withManagedFields returns live with its managedFields, which a cache cuts. It asks the server only if desired
 // has changed since the last apply, because only then fields may be given up. If the server does not
 // answer, it returns live.
-func (e *ensure) asServed(ctx context.Context, live object.Object) object.Object {
-	if len(live.GetManagedFields()) > 0 || live.GetAnnotations()[AppliedAnnotation] == e.want.GetAnnotations()[AppliedAnnotation] {
+func (e *ensure) withManagedFields(ctx context.Context, live object.Object) object.Object {
+	if len(live.GetManagedFields()) > 0 || e.sameHash(live) {
 		return live
 	}
 	now := fresh(live)
@@ -59,19 +59,20 @@ func (e *ensure) asServed(ctx context.Context, live object.Object) object.Object
 	return now
 }
 
-// tell reports the fields that an apply could not remove.
-func (e *ensure) tell(ctx context.Context, before, after object.Object) {
+// reportKept reports the fields that an apply could not remove.
+func (e *ensure) reportKept(ctx context.Context, before, after object.Object) {
 	if len(before.GetManagedFields()) == 0 {
 		return
 	}
-	had, applied := e.ours(before)
-	has, _ := e.ours(after)
+	last := e.lastApply(before)
+	applied := last != nil
+	had, has := paths(last), paths(e.lastApply(after))
 	kept := Kept{Child: e.name, Fields: map[string][]string{}}
 	for _, m := range after.GetManagedFields() {
 		if e.isOurs(m) || m.Subresource != "" || !applied && m.Operation != metav1.ManagedFieldsOperationUpdate {
 			continue
 		}
-		for field := range paths(m) {
+		for field := range paths(&m) {
 			if !has[field] && (had[field] || !applied) {
 				kept.Fields[m.Manager] = append(kept.Fields[m.Manager], field)
 			}
@@ -90,24 +91,10 @@ func (e *ensure) tell(ctx context.Context, before, after object.Object) {
 	reconcile.Logger(ctx).Warn("child keeps fields that are not wanted: others own them", "child", e.name, "fields", kept.Fields)
 }
 
-func (e *ensure) isOurs(m metav1.ManagedFieldsEntry) bool {
-	return m.Manager == e.o.fieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
-}
-
-// ours returns the fields of our last apply. ok is false if there was none.
-func (e *ensure) ours(o object.Object) (fields map[string]bool, ok bool) {
-	for _, m := range o.GetManagedFields() {
-		if e.isOurs(m) {
-			return paths(m), true
-		}
-	}
-	return nil, false
-}
-
-// paths returns the paths of the fields of an entry.
-func paths(m metav1.ManagedFieldsEntry) map[string]bool {
+// paths returns the paths of the fields of an entry. Nil has none.
+func paths(m *metav1.ManagedFieldsEntry) map[string]bool {
 	out := map[string]bool{}
-	if m.FieldsV1 == nil {
+	if m == nil || m.FieldsV1 == nil {
 		return out
 	}
 	var set map[string]any

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -18,35 +19,11 @@ var (
 	errNoVersion = errors.New("the object has no resourceVersion to lock on")
 )
 
-// InvalidKeyError is the error for an invalid or missing namespace or name. Nothing was sent.
-type InvalidKeyError struct {
-	// Verb, Kind and Key are those of the call. Kind may be a resource if the kind is unknown.
-	Verb Verb
-	Kind string
-	Key  object.Key
-	// Problem says what is wrong with the key.
-	Problem string
-}
-
-func (e *InvalidKeyError) Error() string {
-	return fmt.Sprintf("%s %s %q: %s", e.Verb, e.Kind, e.Key.String(), e.Problem)
-}
-
-// InvalidTextError is the error for an object with a string that is not UTF-8. A server would store the
-// string damaged, or fail to read the object again. Nothing was sent.
-type InvalidTextError struct {
-	// Field is the path of the string, made of Go field names, map keys and indexes.
-	Field string
-	// Text is the string.
-	Text string
-}
-
-func (e *InvalidTextError) Error() string {
-	return fmt.Sprintf("%s: %q %v", e.Field, e.Text, errNotUTF8)
-}
-
-// segment returns the problem with one part of a URL path, or "".
+// segment returns the problem with one part of a URL path, or "". An empty part has none.
 func segment(what, s string) string {
+	if s == "" {
+		return ""
+	}
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
 	}
@@ -56,14 +33,11 @@ func segment(what, s string) string {
 	return ""
 }
 
-// checkText returns an *InvalidTextError for the first string in v that is not UTF-8, including map
-// keys. It does not check []byte.
+// checkText returns an *ArgumentError for the first string in v that is not UTF-8, including map keys. A
+// server would store it damaged, or fail to read the object again. checkText does not check []byte.
 func checkText(v any) error {
 	if field, text, bad := badText(reflect.ValueOf(v)); bad {
-		if field != "" && field[0] == '.' {
-			field = field[1:]
-		}
-		return &InvalidTextError{Field: field, Text: text}
+		return &ArgumentError{Argument: strings.TrimPrefix(field, "."), Problem: fmt.Sprintf("%q %v", text, errNotUTF8)}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type Reader interface {
 	// Get writes the object of the key into into. The caller owns all of it. The Go type of into
 	// names the kind; an unstructured or metadata-only object names it by apiVersion and kind.
 	// The namespace of the key is ignored for a cluster-scoped kind. An empty name is an
-	// [InvalidKeyError], and so is an empty namespace for a namespaced kind.
+	// [ArgumentError], and so is an empty namespace for a namespaced kind.
 	Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error
 	// List yields each matching object in the order of the keys. Each is a new value of proto's
 	// type, and the caller owns it. The namespace of o is ignored for a cluster-scoped kind; an

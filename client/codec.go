@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // form is the way a Go type holds an object.
@@ -154,21 +154,23 @@ func encodingFor(o object.Object) wire.Encoding {
 	return wire.JSON
 }
 
-// acceptFor is the Accept header for one object. plain is for a server that has refused protobuf.
-func acceptFor(o object.Object, plain bool) string {
+// accept is the Accept header of a request for objects of a kind: in enc if the server has it, else in
+// JSON. plain is for a server that has refused protobuf.
+func accept(kind *wire.Kind, enc wire.Encoding, verb string, plain bool) string {
+	header := wire.AcceptJSON
 	switch {
-	case formOf(o) == metadataForm && plain:
-		return jsonOnly(wire.AcceptMetadata)
-	case formOf(o) == metadataForm:
-		return wire.AcceptMetadata
-	case plain || encodingFor(o) == wire.JSON:
-		return wire.ContentTypeJSON
+	case kind.MetadataOnly && verb == verbList:
+		header = wire.AcceptMetadataList
+	case kind.MetadataOnly:
+		header = wire.AcceptMetadata
+	case enc == wire.Protobuf:
+		header = wire.AcceptProtobuf
 	}
-	return wire.AcceptProtobuf
+	if plain {
+		header = header[strings.LastIndexByte(header, ',')+1:]
+	}
+	return header
 }
-
-// jsonOnly is the last part of an Accept header, which asks for JSON.
-func jsonOnly(accept string) string { return accept[strings.LastIndexByte(accept, ',')+1:] }
 
 // newLike returns a new value of o's type.
 func newLike(o object.Object) object.Object {

@@ -23,30 +23,45 @@ type ConfigOptions struct {
 	Context string
 }
 
-// NoConfigError is the error if none of the usual places has a configuration.
-type NoConfigError struct {
-	// Tried are the places, in order.
-	Tried []string
-}
-
-func (e *NoConfigError) Error() string {
-	return "no cluster configuration: tried " + strings.Join(e.Tried, ", ") + "; name a kubeconfig file"
-}
-
-// ConfigError is the error for a configuration that cannot be used.
+// ConfigError is the error for a configuration that cannot be used. It is not there, has a mistake, or does
+// not fit the server at its address. The certificate is then for another name or of an unknown authority,
+// one side speaks HTTPS and the other HTTP, or the server is no API server. A retry does not help.
 type ConfigError struct {
-	// Source is the file or the files, "in-cluster" or "rest.Config".
+	// Call is the request that failed; empty if none was made.
+	Call
+	// Source is where the configuration is from: a file or files, "in-cluster" or "rest.Config". For
+	// a failed request it is the URL of the server.
 	Source string
-	cause  error
+	// Problem says what is wrong, for people; empty: the cause says it.
+	Problem string
+	cause   error
 }
 
-func (e *ConfigError) Error() string { return fmt.Sprintf("configuration %s: %v", e.Source, e.cause) }
+func (e *ConfigError) Error() string {
+	text := "configuration " + e.Source + ": "
+	if errors.Is(e.cause, rest.ErrNotInCluster) {
+		return "no cluster configuration: tried " + e.Source + "; name a kubeconfig file"
+	}
+	if e.Verb != "" {
+		text = e.Call.String() + ": server " + e.Source + ": "
+	}
+	if e.Problem != "" {
+		text += e.Problem + ": "
+	}
+	return text + e.cause.Error()
+}
 
-// Unwrap returns the cause.
+// Unwrap returns the cause, for example that of crypto/tls. It is rest.ErrNotInCluster if there is no
+// configuration at all.
 func (e *ConfigError) Unwrap() error { return e.cause }
 
+// noConfig is the error if none of the usual places has a configuration.
+func noConfig(tried ...string) error {
+	return &ConfigError{Source: strings.Join(tried, ", "), cause: rest.ErrNotInCluster}
+}
+
 // Config reads the configuration and the credentials of a cluster. It reads files and sends nothing;
-// [Live.Check] asks the server. The error is a [NoConfigError] or a [ConfigError].
+// [Live.Check] asks the server. The error is a [ConfigError].
 func Config(o ConfigOptions) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)
@@ -62,11 +77,11 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 		}
 	}
 	if o.Context != "" {
-		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home}}
+		return nil, noConfig("$KUBECONFIG", home)
 	}
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, &NoConfigError{Tried: []string{"$KUBECONFIG", home, "in-cluster"}}
+		return nil, noConfig("$KUBECONFIG", home, "in-cluster")
 	}
 	if err != nil {
 		return nil, &ConfigError{Source: "in-cluster", cause: err}

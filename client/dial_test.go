@@ -11,7 +11,7 @@ import (
 func TestDial(t *testing.T) {
 	alone(t)
 	_, err := Dial(t.Context(), ConfigOptions{}, Options{})
-	if _, ok := asType[*NoConfigError](err); !ok {
+	if _, ok := asType[*ConfigError](err); !ok {
 		t.Errorf("no configuration: %v", err)
 	}
 	healthy := false
@@ -25,7 +25,7 @@ func TestDial(t *testing.T) {
 	defer srv.Close()
 	path := file(t, filepath.Join(t.TempDir(), "config"), strings.ReplaceAll(kubeconfig, "https://one.test:6443", srv.URL))
 	_, err = Dial(t.Context(), ConfigOptions{Kubeconfig: path}, Options{})
-	if _, ok := asType[*EndpointError](err); !ok {
+	if _, ok := asType[*ConfigError](err); !ok {
 		t.Errorf("no API server: %v", err)
 	}
 	healthy = true

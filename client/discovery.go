@@ -6,30 +6,32 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/discovery"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// discovery reads the groups, versions and resources of a server:
+// discoverer reads the groups, versions and resources of a server:
 //
 //	/api, /apis ──► aggregated: groups, versions and resources in two documents
 //	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version> … 16 at a time
 //
 // Each of the two paths may answer in either form: some servers aggregate only one. Requests use the
 // client's transport and retries, but not its hook and its rate limit.
-type discovery struct {
+type discoverer struct {
 	link *link
 	max  int64 // bytes of one document
 }
 
 const (
-	// discoveryTimeout bounds each of the two steps, and a call of a [Mapper] without a ctx.
+	// discoveryTimeout bounds each of the two steps, and a call of a mapper without a ctx.
 	discoveryTimeout = 32 * time.Second
 	// maxDiscovery is the maximum size of a document: some 50,000 resources.
 	maxDiscovery = 64 << 20
@@ -39,49 +41,42 @@ const (
 
 const verbDiscover = "discover"
 
-func newDiscovery(l *link) *discovery {
-	return &discovery{max: maxDiscovery, link: &link{
-		base: l.base, transport: l.transport, userAgent: l.userAgent, retries: l.retries, maxWait: l.maxWait, reauth: l.reauth,
+func newDiscoverer(l *link) *discoverer {
+	return &discoverer{max: maxDiscovery, link: &link{
+		base: l.base, transport: l.transport, userAgent: l.userAgent, retries: l.retries, maxWait: l.maxWait, silence: math.MaxInt64, reauth: l.reauth,
 		warnings: &warnings{log: slog.New(slog.DiscardHandler), seen: map[string]struct{}{}},
 	}}
 }
 
 var (
-	errUnlisted      = errors.New("its resources were not asked for")
-	errStale         = errors.New("the server has no current list of its resources: the API server behind it does not answer")
 	errSlowDiscovery = fmt.Errorf("discovery took more than %v", discoveryTimeout)
 	errHugeDiscovery = errors.New("the document is too large for what a server serves")
 )
 
 // all reads everything. The error is that of /api or /apis, typed. A group version whose resources
-// cannot be read has an error of its own.
-func (d *discovery) all(ctx context.Context) (*served, error) {
+// cannot be read has an error of its own. If one was listed and then not found, it may have been removed
+// between the two requests: all reads everything once more.
+func (d *discoverer) all(ctx context.Context) (*discovery.Served, error) {
 	s, err := d.once(ctx)
-	if err == nil && s.changing() {
-		return d.once(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
-}
-
-// changing reports whether a group version was listed and then not found: it may have been removed
-// between the two requests.
-func (s *served) changing() bool {
-	for g := range s.groups {
-		for v := range s.groups[g].versions {
-			if _, gone := errors.AsType[*NotServedError](s.groups[g].versions[v].err); gone {
-				return true
+	for _, g := range s.Groups {
+		for _, v := range g.Versions {
+			if _, gone := errors.AsType[*NotServedError](v.Err); gone {
+				return d.once(ctx)
 			}
 		}
 	}
-	return false
+	return s, nil
 }
 
-func (d *discovery) once(ctx context.Context) (*served, error) {
+func (d *discoverer) once(ctx context.Context) (*discovery.Served, error) {
 	core, others, err := d.groups(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &served{groups: append(core, others...)}
+	s := &discovery.Served{Groups: append(core, others...)}
 	if err := d.lists(ctx, s); err != nil {
 		return nil, err
 	}
@@ -89,36 +84,36 @@ func (d *discovery) once(ctx context.Context) (*served, error) {
 }
 
 // groups reads /api and /apis.
-func (d *discovery) groups(ctx context.Context) (core, others []servedGroup, err error) {
+func (d *discoverer) groups(ctx context.Context) (core, others []discovery.Group, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
-	core, err = read(ctx, d, Call{Verb: verbDiscover}, acceptGroups, readCore, "api")
+	core, err = read(ctx, d, Call{Verb: verbDiscover}, discovery.Accept, discovery.ReadCore, "api")
 	if _, none := errors.AsType[*NotServedError](err); none {
 		err = nil // some servers have no core group
 	}
 	if err == nil {
-		others, err = read(ctx, d, Call{Verb: verbDiscover}, acceptGroups, readGroups, "apis")
+		others, err = read(ctx, d, Call{Verb: verbDiscover}, discovery.Accept, discovery.ReadGroups, "apis")
 	}
 	return core, others, err
 }
 
 // lists reads the resources of the group versions that lack them. The error is the end of ctx.
-func (d *discovery) lists(ctx context.Context, s *served) error {
+func (d *discoverer) lists(ctx context.Context, s *discovery.Served) error {
 	bound, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
 	g, _ := run.New(bound)
 	slots := make(chan struct{}, listsAtOnce)
-	for i := range s.groups {
-		group := &s.groups[i]
-		for j := range group.versions {
-			v := &group.versions[j]
-			if v.err != errUnlisted {
+	for i := range s.Groups {
+		group := &s.Groups[i]
+		for j := range group.Versions {
+			v := &group.Versions[j]
+			if v.Err != discovery.ErrUnlisted {
 				continue
 			}
 			slots <- struct{}{}
 			g.Go("", func(ctx context.Context) error {
 				defer func() { <-slots }()
-				v.resources, v.err = d.list(ctx, schema.GroupVersion{Group: group.name, Version: v.name})
+				v.Resources, v.Err = d.list(ctx, schema.GroupVersion{Group: group.Name, Version: v.Name})
 				return nil
 			})
 		}
@@ -134,40 +129,40 @@ func (d *discovery) lists(ctx context.Context, s *served) error {
 }
 
 // list reads the resources of one group version.
-func (d *discovery) list(ctx context.Context, gv schema.GroupVersion) ([]servedResource, error) {
+func (d *discoverer) list(ctx context.Context, gv schema.GroupVersion) ([]discovery.Resource, error) {
 	path := []string{"apis", gv.Group, gv.Version}
 	if gv.Group == "" {
 		path = []string{"api", gv.Version}
 	}
-	return read(ctx, d, Call{Verb: verbDiscover, Kind: gv.String()}, wire.ContentTypeJSON, readResources, path...)
+	return read(ctx, d, Call{Verb: verbDiscover, Kind: gv.String()}, wire.ContentTypeJSON, discovery.ReadResources, path...)
 }
 
 // read asks for one document and parses it as it arrives. ctx is that of a step.
-func read[T any](ctx context.Context, d *discovery, call Call, accept string, parse func(header string, body io.Reader) (T, error), path ...string) (T, error) {
-	found, err := fetch(ctx, d, &request{call: call, method: http.MethodGet, path: path, accept: accept}, parse)
-	if err != nil && context.Cause(ctx) == errSlowDiscovery {
+func read[T any](ctx context.Context, d *discoverer, call Call, accept string, parse func(whole bool, body io.Reader) (T, error), path ...string) (T, error) {
+	var none T
+	resp, err := d.link.send(ctx, &request{call: call, method: http.MethodGet, path: path, accept: accept})
+	if err == nil {
+		defer resp.Body.Close()
+		body := &io.LimitedReader{R: resp.Body, N: d.max}
+		header := resp.Header.Get("Content-Type")
+		whole, ok := discovery.Aggregated(header)
+		if !ok {
+			return none, badAnswer(call, header, nil, &wire.ContentTypeError{ContentType: header})
+		}
+		var found T
+		if found, err = parse(whole, body); err == nil {
+			return found, nil
+		}
+		switch {
+		case isTyped(err):
+		case body.N == 0:
+			err = badAnswer(call, header, nil, errHugeDiscovery)
+		default:
+			err = badAnswer(call, header, nil, err)
+		}
+	}
+	if context.Cause(ctx) == errSlowDiscovery {
 		err = &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
 	}
-	return found, err
-}
-
-func fetch[T any](ctx context.Context, d *discovery, r *request, parse func(header string, body io.Reader) (T, error)) (T, error) {
-	var none T
-	resp, err := d.link.send(ctx, r)
-	if err != nil {
-		return none, err
-	}
-	defer resp.Body.Close()
-	body := &io.LimitedReader{R: resp.Body, N: d.max}
-	header := resp.Header.Get("Content-Type")
-	found, err := parse(header, body)
-	switch {
-	case err == nil:
-		return found, nil
-	case isTyped(err):
-		return none, err
-	case body.N == 0:
-		err = errHugeDiscovery
-	}
-	return none, badAnswer(r.call, header, nil, err)
+	return none, err
 }

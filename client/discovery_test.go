@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/internal/discovery"
 )
 
 const (
@@ -69,7 +71,7 @@ func stale(v apidiscovery.APIVersionDiscovery) apidiscovery.APIVersionDiscovery 
 }
 
 // discoveryOf asks a scripted server, and counts the requests.
-func discoveryOf(rt http.RoundTripper) (*discovery, *atomic.Int32) {
+func discoveryOf(rt http.RoundTripper) (*discoverer, *atomic.Int32) {
 	n := new(atomic.Int32)
 	c, err := New(&rest.Config{Host: "http://fake.test/base", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		n.Add(1)
@@ -80,7 +82,7 @@ func discoveryOf(rt http.RoundTripper) (*discovery, *atomic.Int32) {
 	if err != nil {
 		panic(err)
 	}
-	return newDiscovery(c.link), n
+	return newDiscoverer(c.link), n
 }
 
 // Every form of discovery gives the same result, in one request or in several.
@@ -98,7 +100,7 @@ func TestDiscoveryFormsAgree(t *testing.T) {
 	if err != nil || n.Load() != 5 {
 		t.Fatalf("%d requests, %v", n.Load(), err)
 	}
-	want.groups[1].preferred, want.groups[2].preferred = "", "" // empty means the first version, in both forms
+	want.Groups[1].Preferred, want.Groups[2].Preferred = "", "" // empty means the first version, in both forms
 	for name, tt := range map[string]struct {
 		api, apis http.HandlerFunc
 		requests  int32
@@ -122,8 +124,8 @@ func TestDiscoveryFormsAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range got.groups {
-				got.groups[i].preferred = ""
+			for i := range got.Groups {
+				got.Groups[i].Preferred = ""
 			}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
@@ -170,7 +172,7 @@ func TestDiscoveryWithoutCore(t *testing.T) {
 	f.on("GET /api", text(404, "text/plain", "404 page not found"))
 	d, _ := discoveryOf(f)
 	s, err := d.all(t.Context())
-	if err != nil || s.mapping(podGVK) != nil || s.mapping(widgetGVK) == nil {
+	if err != nil || s.Mapping(podGVK) != nil || s.Mapping(widgetGVK) == nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -182,7 +184,7 @@ func TestStaleVersionsKeepTheirResources(t *testing.T) {
 		f := newFake(t)
 		v1, v2 := aggregatedVersion("v1", resource("widgets", "Widget", true)), aggregatedVersion("v2", resource("widgets", "Widget", true))
 		f.on("GET /apis", aggregate(inV2, aggregatedGroup("example.com", v2, v1)))
-		m := f.client(Options{}).mapper.(*Mapper)
+		m := f.client(Options{}).mapper.(*mapper)
 		plural := schema.GroupVersionResource{Group: "example.com", Resource: "widgets"}
 		prefers := func(version string) {
 			t.Helper()
@@ -193,18 +195,18 @@ func TestStaleVersionsKeepTheirResources(t *testing.T) {
 		prefers("v2")
 		f.on("GET /apis", aggregate(inV2, aggregatedGroup("example.com", stale(v2), v1), aggregatedGroup("other.test", stale(v1))))
 		_, err := m.Mapping(t.Context(), gadgetGVK)
-		if !is[*NotServedError](err) || errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || errors.Is(err, discovery.ErrStale) {
 			t.Errorf("a kind of a group version that is current: %v", err)
 		}
 		prefers("v2")
 		_, err = m.Mapping(t.Context(), schema.GroupVersionKind{Group: "other.test", Version: "v1", Kind: "Widget"})
-		if !is[*NotServedError](err) || !errors.Is(err, errStale) {
+		if !is[*NotServedError](err) || !errors.Is(err, discovery.ErrStale) {
 			t.Errorf("a stale one: %v", err)
 		}
 		m.Reset()
 		prefers("v1")
 		_, err = m.Mapping(t.Context(), schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Widget"})
-		if !errors.Is(err, errStale) {
+		if !errors.Is(err, discovery.ErrStale) {
 			t.Errorf("a stale one of which nothing is known: %v", err)
 		}
 	})
@@ -216,7 +218,7 @@ func TestRemovedVersionIsNoDiscoveryFailure(t *testing.T) {
 	f.on("GET /apis", inTurn(answer(200, groupList("apps", "gone.test")), answer(200, groupList("apps"))))
 	d, _ := discoveryOf(f)
 	s, err := d.all(t.Context())
-	if err != nil || s.version(schema.GroupVersion{Group: "gone.test", Version: "v1"}) != nil {
+	if err != nil || s.Version(schema.GroupVersion{Group: "gone.test", Version: "v1"}) != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -239,14 +241,14 @@ func TestFailedListAffectsItsVersionOnly(t *testing.T) {
 			f.on("GET /apis/example.com/v1", tt.h)
 			d, _ := discoveryOf(f)
 			s, err := d.all(t.Context())
-			if err != nil || s.mapping(podGVK) == nil || s.mapping(widgetGVK) != nil {
+			if err != nil || s.Mapping(podGVK) == nil || s.Mapping(widgetGVK) != nil {
 				t.Fatalf("%+v, %v", s, err)
 			}
-			if v := s.version(widgetGVK.GroupVersion()); !tt.want(v.err) || !strings.Contains(v.err.Error(), "discover example.com/v1") {
-				t.Errorf("got %v", v.err)
+			if v := s.Version(widgetGVK.GroupVersion()); !tt.want(v.Err) || !strings.Contains(v.Err.Error(), "discover example.com/v1") {
+				t.Errorf("got %v", v.Err)
 			}
-			if v := s.version(podGVK.GroupVersion()); v.err != nil {
-				t.Error(v.err)
+			if v := s.Version(podGVK.GroupVersion()); v.Err != nil {
+				t.Error(v.Err)
 			}
 		})
 	}
@@ -265,9 +267,9 @@ func TestDiscoveryIsBoundedInTime(t *testing.T) {
 						t.Errorf("took %s", took)
 					}
 					if path == "/apis/example.com/v1" {
-						err = s.version(widgetGVK.GroupVersion()).err
+						err = s.Version(widgetGVK.GroupVersion()).Err
 					} else if path == "/api/v1" {
-						err = s.version(podGVK.GroupVersion()).err
+						err = s.Version(podGVK.GroupVersion()).Err
 					}
 					if !is[*TimeoutError](err) || !errors.Is(err, errSlowDiscovery) {
 						t.Errorf("got %v", err)
@@ -416,7 +418,7 @@ func TestDiscoveryAcceptsDocumentsUpToTheBound(t *testing.T) {
 		f.on("GET /apis", text(200, inV2, body))
 		d, _ := discoveryOf(f)
 		d.max = 1 << 10
-		if s, err := d.all(t.Context()); err != nil || len(s.groups) != 1 {
+		if s, err := d.all(t.Context()); err != nil || len(s.Groups) != 1 {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
@@ -451,59 +453,5 @@ func TestBrokenDiscoveryIsUnavailable(t *testing.T) {
 	}))
 	if _, err := d.all(t.Context()); !is[*UnavailableError](err) || is[*ResponseError](err) || !errors.Is(err, errTest) {
 		t.Errorf("got %T %v", err, err)
-	}
-}
-
-// No document makes discovery panic, and both mappers agree on each kind of it.
-func FuzzDiscovery(f *testing.F) {
-	for _, doc := range []string{
-		`{"items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"xs","responseKind":{"kind":"X"},"scope":"Namespaced"}]}]}]}`,
-		`{"groups":[{"name":"a","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}]}`,
-		`{"versions":["v1"]}`, `{"resources":[{"name":"xs","kind":"X","namespaced":true,"singularName":""}]}`, `{"items":[null]}`, `{"a`,
-	} {
-		f.Add(inV2, doc)
-		f.Add("application/json", doc)
-	}
-	f.Fuzz(func(t *testing.T, header, doc string) {
-		core, err := readCore(header, strings.NewReader(doc))
-		if err != nil {
-			core = nil
-		}
-		others, err := readGroups(header, strings.NewReader(doc))
-		if err != nil {
-			others = nil
-		}
-		resources, _ := readResources(header, strings.NewReader(doc))
-		s := &served{groups: append(append(core, others...), servedGroup{name: "fuzz", versions: []servedVersion{{name: "v1", resources: resources}}})}
-		seen := map[schema.GroupVersion]bool{}
-		for _, g := range s.groups {
-			for _, v := range g.versions {
-				gv := schema.GroupVersion{Group: g.name, Version: v.name}
-				if seen[gv] {
-					return // the complete mapper finds such kinds ambiguous
-				}
-				seen[gv] = true
-			}
-		}
-		for _, g := range s.groups {
-			for _, v := range g.versions {
-				for _, r := range v.resources {
-					sameMapping(t, s, schema.GroupVersionKind{Group: g.name, Version: v.name, Kind: r.kind})
-				}
-			}
-		}
-	})
-}
-
-// sameMapping compares the quick answer with that of the complete mapper.
-func sameMapping(t *testing.T, s *served, gvk schema.GroupVersionKind) {
-	t.Helper()
-	if gvk.Version == "" || gvk.Version == "__internal" {
-		return
-	}
-	want, err := s.mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	got := s.mapping(gvk)
-	if (got == nil) != (err != nil) || got != nil && !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q: %+v, want %+v, %v", gvk, got, want, err)
 	}
 }

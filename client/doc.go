@@ -29,12 +29,12 @@
 //	        │
 //	Reader, Writer                      the two interfaces: a cache, a fence or a dry run implements them
 //	        │
-//	Live ── Mapper                      kind → resource, from discovery
+//	Live ── mapper                      kind → resource, from discovery
 //	        │
 //	      link                          rate limit, retry on 429/503, 401 and CA reload, silence limit, hook
 //	        │
 //	     net/http                       credentials, TLS and proxies of client-go's rest
 //
-// A [Feed] is the raw list and watch that a reflector runs on. Its requests go from the Mapper to the
+// A [Feed] is the raw list and watch that a reflector runs on. Its requests go from the mapper to the
 // link without a rate limit and without retries: the reflector has its own backoff.
 package client

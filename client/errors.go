@@ -3,26 +3,20 @@ package client
 import (
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // ErrNotLive is the error for a read that only a server can answer, from a reader that is only a cache.
 var ErrNotLive = errors.New("the reader has no server to ask")
-
-// ErrEndless is wrapped by the error of a list whose pages do not end: the server sent a continue token
-// twice, or page after page without an object.
-var ErrEndless = paging.ErrEndless
 
 // Call names a request, for errors, hooks and logs.
 type Call struct {
@@ -64,11 +58,48 @@ func (c Call) String() string {
 	return b.String()
 }
 
+// ArgumentError is the error for a call that makes no sense: an invalid key, selector, patch or text, or an
+// option that the call cannot honor. Nothing was sent.
+type ArgumentError struct {
+	// Call has the verb, the kind and the key of the call as far as they matter.
+	Call
+	// Argument is what is wrong: "key", a selector, a patch, a field of [Op], [GetOptions] or
+	// [ListOptions], or the path of a string in the object.
+	Argument string
+	// Problem says what is wrong with it.
+	Problem string
+	cause   error
+}
+
+func (e *ArgumentError) Error() string {
+	parts := []string{e.Verb, e.Kind, strconv.Quote(e.Key.String())}
+	if e.Key == (object.Key{}) {
+		parts[2] = ""
+	}
+	call := strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+	if call != "" {
+		call += ": "
+	}
+	return call + e.Argument + ": " + e.Problem
+}
+
+// Unwrap returns the error of a parser; nil: there is none.
+func (e *ArgumentError) Unwrap() error { return e.cause }
+
+// wrong is an ArgumentError with a cause.
+func wrong(argument string, cause error) error {
+	return &ArgumentError{Argument: argument, Problem: cause.Error(), cause: cause}
+}
+
 // RequestError is the common part of the errors of requests. It has the request and a Status: that of
 // the server, or one made for a failure of the connection. The error types for the causes embed it;
 // errors.As finds those.
 type RequestError struct {
 	Call
+	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
+	RetryAfter time.Duration
+	// Asked is how long the server asks to wait; zero if it does not say.
+	Asked  time.Duration
 	status metav1.Status
 	cause  error
 }
@@ -81,8 +112,28 @@ func (f *RequestError) Status() metav1.Status { return f.status }
 func (f *RequestError) Unwrap() error { return f.cause }
 
 func (f *RequestError) Error() string {
-	return fmt.Sprintf("%s: %s", f.Call, f.status.Message)
+	text := f.Call.String() + ": " + f.status.Message
+	if f.RetryAfter < f.Asked {
+		text += fmt.Sprintf(" (the server asks to wait %v; the client waits %v)", f.Asked, f.RetryAfter)
+	}
+	return text
 }
+
+// request returns the common part of an error that embeds it.
+func (f *RequestError) request() *RequestError { return f }
+
+// failed is an error of a request.
+type failed interface {
+	error
+	request() *RequestError
+}
+
+// unanswered marks the errors that say nothing about objects: see [object.ErrNoAnswer]. A ForbiddenError
+// is among them because it says that this program may not ask.
+type unanswered struct{}
+
+// Is reports whether target is object.ErrNoAnswer.
+func (unanswered) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // NotFoundError is the error if there is no object of this name. A kind that the server does not serve
 // is a [NotServedError].
@@ -114,65 +165,44 @@ func existed(err error) error {
 type ConflictError struct {
 	RequestError
 	// Fields are those of an apply that others own.
-	Fields []FieldProblem
+	Fields []metav1.StatusCause
 }
 
 // InvalidError is the error for an object that breaks the rules of its kind. A retry does not help.
 type InvalidError struct {
 	RequestError
 	// Fields are those that are wrong, in the order of the server.
-	Fields []FieldProblem
-}
-
-// FieldProblem is one field that the server objects to.
-type FieldProblem struct {
-	// Path is that of the field: "spec.replicas", "spec.containers[0].image". Empty: the whole
-	// object.
-	Path string
-	// Type is that of the problem: FieldValueRequired, FieldValueInvalid, FieldManagerConflict …
-	Type metav1.CauseType
-	// Detail is a text for people.
-	Detail string
+	Fields []metav1.StatusCause
 }
 
 // ForbiddenError is the error if the user may not make the request. RequestError has verb, resource,
 // namespace and name.
 type ForbiddenError struct {
 	RequestError
+	unanswered
 	// User is the name of the user in the server's message; empty if it has none.
 	User string
 }
 
 // UnauthorizedError is the error if the server does not accept the credentials, also after the client
 // has read them again.
-type UnauthorizedError struct{ RequestError }
+type UnauthorizedError struct {
+	RequestError
+	unanswered
+}
 
 // TooManyRequestsError is the error if the server has not processed the request and asks for a later
 // retry, or if an eviction would violate a PodDisruptionBudget.
 type TooManyRequestsError struct {
 	RequestError
-	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
-	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero if it does not say.
-	Asked time.Duration
-}
-
-func (e *TooManyRequestsError) Error() string {
-	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
-}
-
-// capped is the part of an error message about a wait that is shorter than the server asks for.
-func capped(wait, asked time.Duration) string {
-	if wait >= asked {
-		return ""
-	}
-	return fmt.Sprintf(" (the server asks to wait %v; the client waits %v)", asked, wait)
+	unanswered
 }
 
 // GoneError is the error if the server no longer has the resourceVersion or the continue token. List
 // again.
 type GoneError struct {
 	RequestError
+	unanswered
 	// Continue is a token that continues the list with newer objects, which is inconsistent. It is
 	// empty if the list cannot continue.
 	Continue string
@@ -181,33 +211,24 @@ type GoneError struct {
 // TimeoutError is the error if no answer came in time. The server may have made a write.
 type TimeoutError struct {
 	RequestError
-	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
-	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero if it does not say.
-	Asked time.Duration
+	unanswered
 }
-
-func (e *TimeoutError) Error() string { return e.RequestError.Error() + capped(e.RetryAfter, e.Asked) }
 
 // UnavailableError is the error if the server cannot be reached, or says that it cannot serve now.
 type UnavailableError struct {
 	RequestError
-	// RetryAfter is how long to wait: the lesser of Asked and [Options.MaxRetryAfter].
-	RetryAfter time.Duration
-	// Asked is how long the server asks to wait; zero if it does not say.
-	Asked time.Duration
+	unanswered
 	// Unsent is true if the server cannot have processed the request: there was no connection, or
 	// the server says so. The server may have made a write that is not Unsent.
 	Unsent bool
 }
 
-func (e *UnavailableError) Error() string {
-	return e.RequestError.Error() + capped(e.RetryAfter, e.Asked)
-}
-
 // InternalError is the error if the server failed: a 500, a failed webhook, a bug. The server may have
 // made a write.
-type InternalError struct{ RequestError }
+type InternalError struct {
+	RequestError
+	unanswered
+}
 
 // RejectedError is the error if the server refuses the request for a reason without an error type of its
 // own: bad request, method not allowed, object too large. A retry does not help.
@@ -217,6 +238,7 @@ type RejectedError struct{ RequestError }
 // wrong content type, a body that ends too early, and a Table instead of a list.
 type ResponseError struct {
 	RequestError
+	unanswered
 	// ContentType is that of the response.
 	ContentType string
 	// Excerpt is the start of the body, at most 256 bytes. It is empty for JSON and protobuf, which
@@ -230,6 +252,7 @@ type ResponseError struct {
 // the object, unlike a NotFoundError.
 type NotServedError struct {
 	Call
+	unanswered
 	GVK   schema.GroupVersionKind
 	cause error
 }
@@ -244,54 +267,31 @@ func (e *NotServedError) Error() string {
 // Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
 func (e *NotServedError) Unwrap() error { return e.cause }
 
-// IsExpired reports whether err is a [GoneError], from a list, a continue token or an event of a watch:
-// the server no longer has that state.
-func IsExpired(err error) bool {
-	_, ok := errors.AsType[*GoneError](err)
-	return ok
-}
-
-// IsTooLarge reports whether err says that the server has not yet seen the resourceVersion, in an answer
-// or in an ERROR event of a watch. Servers say so by the type of a cause, older ones by the message of a
-// cause, and the oldest by the message of the Status.
-func IsTooLarge(err error) bool {
-	const text = "Too large resource version"
-	var s metav1.Status
-	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
-		s = api.Status()
-	} else if e, ok := errors.AsType[*wire.StatusError](err); ok {
-		s = e.Status
-	}
-	if s.Reason != metav1.StatusReasonTimeout && s.Code != http.StatusGatewayTimeout {
-		return false
-	}
-	if s.Details != nil {
-		for _, c := range s.Details.Causes {
-			if c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text {
-				return true
-			}
-		}
-	}
-	return strings.Contains(s.Message, text)
-}
-
-// IsTerminating reports whether the server refused a write because the namespace is being deleted. A
-// retry does not help.
-func IsTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
 // RetryAfter returns how long to wait before the next try: as long as the server asks, at most
 // [Options.MaxRetryAfter]. ok is false for an error that waiting does not help.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
-	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
-		return e.RetryAfter, true
+	f, ok := errors.AsType[failed](err)
+	if !ok {
+		return 0, false
 	}
-	if e, ok := errors.AsType[*UnavailableError](err); ok {
-		return e.RetryAfter, true
-	}
-	if e, ok := errors.AsType[*TimeoutError](err); ok {
-		return e.RetryAfter, true
+	switch f.(type) {
+	case *TooManyRequestsError, *UnavailableError, *TimeoutError:
+		return f.request().RetryAfter, true
 	}
 	return 0, false
+}
+
+// IgnoreNotFound returns nil if err says that the object does not exist, else err. It is for
+// reconcilers: a deleted object is no failure to them.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// NewNotFound makes a [NotFoundError] for a reader other than the server, such as a cache. Its Status is
+// like that of the server.
+func NewNotFound(call Call) *NotFoundError {
+	return &NotFoundError{RequestError{Call: call, status: apierrors.NewNotFound(call.Resource.GroupResource(), call.Key.Name).ErrStatus}}
 }

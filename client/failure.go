@@ -17,36 +17,11 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// EndpointError is the error if the configuration does not fit the server at its address. The
-// certificate is for another name or of an unknown authority, one side speaks HTTPS and the other HTTP,
-// or the server is no API server. A retry does not help.
-type EndpointError struct {
-	Call
-	// URL is that of the configuration.
-	URL string
-	// Problem says what does not fit, for people.
-	Problem string
-	cause   error
-}
-
-func (e *EndpointError) Error() string {
-	return fmt.Sprintf("%s: server %s: %s: %v", e.Call, e.URL, e.Problem, e.cause)
-}
-
-// Unwrap returns the error of crypto/tls, crypto/x509 or net/http.
-func (e *EndpointError) Unwrap() error { return e.cause }
-
-// coded is an error with an HTTP status code.
-type coded interface {
-	error
-	code() int
-}
-
-func (f *RequestError) code() int { return int(f.status.Code) }
 
 // ended is the error for a call that the caller's ctx ended. It wraps the cause of ctx.
 func ended(ctx context.Context, call Call) error {
@@ -70,7 +45,7 @@ func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err er
 		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
 	}
 	if problem := endpointProblem(err); problem != "" {
-		return &EndpointError{Call: call, URL: base.String(), Problem: problem, cause: err}
+		return &ConfigError{Call: call, Source: base.String(), Problem: problem, cause: err}
 	}
 	unsent := false
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
@@ -131,20 +106,14 @@ func answerError(call Call, base *url.URL, resp *http.Response) error {
 	}
 	text := excerpt(data)
 	if resp.StatusCode == http.StatusBadRequest && base.Scheme == "http" && strings.Contains(text, "HTTPS server") {
-		return &EndpointError{Call: call, URL: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
+		return &ConfigError{Call: call, Source: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
 	}
 	msg := "the server answered " + strings.TrimSpace(resp.Status) + " without a Status"
 	if text != "" {
 		msg += ": " + text
 	}
 	s := metav1.Status{Status: metav1.StatusFailure, Code: int32(resp.StatusCode), Message: msg}
-	switch resp.StatusCode {
-	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusGone,
-		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge,
-		http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed, http.StatusRequestTimeout:
-		return statusError(call, s, after)
-	}
-	if resp.StatusCode >= 500 {
+	if r := reasonOf(resp.StatusCode, call.Verb); r != metav1.StatusReasonUnknown && r != metav1.StatusReasonBadRequest {
 		return statusError(call, s, after)
 	}
 	return &ResponseError{
@@ -174,13 +143,8 @@ const defaultMaxWait = time.Minute
 
 // bounded returns err, with its RetryAfter cut to longest.
 func bounded(err error, longest time.Duration) error {
-	switch e := err.(type) {
-	case *TooManyRequestsError:
-		e.RetryAfter = min(e.Asked, longest)
-	case *TimeoutError:
-		e.RetryAfter = min(e.Asked, longest)
-	case *UnavailableError:
-		e.RetryAfter = min(e.Asked, longest)
+	if f, ok := err.(failed); ok {
+		f.request().RetryAfter = min(f.request().Asked, longest)
 	}
 	return err
 }
@@ -227,33 +191,39 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 
 func failureOf(call Call, s metav1.Status, after time.Duration) error {
 	f := RequestError{Call: call, status: s}
+	var fields []metav1.StatusCause
+	if s.Details != nil {
+		fields = s.Details.Causes
+	}
+	wait := f
+	wait.Asked = after
 	switch s.Reason {
 	case metav1.StatusReasonNotFound:
-		if call.Key.Name == "" && call.Verb != string(VerbCreate) || !namesObject(s) {
+		if call.Key.Name == "" && call.Verb != verbCreate || !namesObject(s) {
 			return &NotServedError{Call: call, GVK: call.Resource.GroupVersion().WithKind(call.Kind), cause: noResource(call)}
 		}
 		return &NotFoundError{f}
 	case metav1.StatusReasonAlreadyExists:
 		return &AlreadyExistsError{f}
 	case metav1.StatusReasonConflict:
-		return &ConflictError{RequestError: f, Fields: problems(s)}
+		return &ConflictError{RequestError: f, Fields: fields}
 	case metav1.StatusReasonInvalid:
-		return &InvalidError{RequestError: f, Fields: problems(s)}
+		return &InvalidError{RequestError: f, Fields: fields}
 	case metav1.StatusReasonForbidden:
 		return &ForbiddenError{RequestError: f, User: userOf(s.Message)}
 	case metav1.StatusReasonUnauthorized:
-		return &UnauthorizedError{f}
+		return &UnauthorizedError{RequestError: f}
 	case metav1.StatusReasonTooManyRequests:
-		return &TooManyRequestsError{RequestError: f, Asked: after}
+		return &TooManyRequestsError{RequestError: wait}
 	case metav1.StatusReasonGone, metav1.StatusReasonExpired:
 		return &GoneError{RequestError: f, Continue: s.Continue}
 	case metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout:
-		return &TimeoutError{RequestError: f, Asked: after}
+		return &TimeoutError{RequestError: wait}
 	case metav1.StatusReasonServiceUnavailable:
-		return &UnavailableError{RequestError: f, Asked: after, Unsent: after > 0}
+		return &UnavailableError{RequestError: wait, Unsent: after > 0}
 	}
 	if s.Code >= 500 {
-		return &InternalError{f}
+		return &InternalError{RequestError: f}
 	}
 	return &RejectedError{f}
 }
@@ -261,57 +231,23 @@ func failureOf(call Call, s metav1.Status, after time.Duration) error {
 // reasonOf is the reason for a code.
 func reasonOf(code int, verb string) metav1.StatusReason {
 	switch code {
-	case http.StatusBadRequest:
-		return metav1.StatusReasonBadRequest
-	case http.StatusUnauthorized:
-		return metav1.StatusReasonUnauthorized
-	case http.StatusForbidden:
-		return metav1.StatusReasonForbidden
-	case http.StatusNotFound:
-		return metav1.StatusReasonNotFound
-	case http.StatusMethodNotAllowed:
-		return metav1.StatusReasonMethodNotAllowed
-	case http.StatusNotAcceptable:
-		return metav1.StatusReasonNotAcceptable
-	case http.StatusUnsupportedMediaType:
-		return metav1.StatusReasonUnsupportedMediaType
-	case http.StatusRequestEntityTooLarge:
-		return metav1.StatusReasonRequestEntityTooLarge
-	case http.StatusConflict:
-		if verb == string(VerbCreate) {
-			return metav1.StatusReasonAlreadyExists
-		}
-		return metav1.StatusReasonConflict
 	case http.StatusGone:
 		return metav1.StatusReasonGone
-	case http.StatusUnprocessableEntity:
-		return metav1.StatusReasonInvalid
-	case http.StatusTooManyRequests:
-		return metav1.StatusReasonTooManyRequests
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
+	case http.StatusRequestEntityTooLarge:
+		return metav1.StatusReasonRequestEntityTooLarge
+	case http.StatusBadGateway:
 		return metav1.StatusReasonServiceUnavailable
-	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
+	case http.StatusRequestTimeout:
 		return metav1.StatusReasonTimeout
 	}
-	if code >= 500 {
-		return metav1.StatusReasonInternalError
+	if verb == verbCreate {
+		verb = http.MethodPost
 	}
-	return metav1.StatusReasonUnknown
+	return apierrors.NewGenericServerResponse(code, verb, schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
 }
 
 // namesObject reports whether a 404 is about an object, and not about the path of its resource.
 func namesObject(s metav1.Status) bool { return s.Details != nil && s.Details.Name != "" }
-
-func problems(s metav1.Status) []FieldProblem {
-	if s.Details == nil {
-		return nil
-	}
-	var all []FieldProblem
-	for _, c := range s.Details.Causes {
-		all = append(all, FieldProblem{Path: c.Field, Type: c.Type, Detail: c.Message})
-	}
-	return all
-}
 
 // userOf returns the user in a message of the server, for people. No decision depends on it.
 func userOf(message string) string {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Feed lists and watches one kind and returns the bytes; a reflector runs on it. It keeps no state: a
@@ -38,35 +38,24 @@ func (c *Live) Feed(gvk schema.GroupVersionKind, sel Selection) *Feed {
 // Kind is the kind of the objects. Every [wire.Raw] of this Feed points to it.
 func (f *Feed) Kind() *wire.Kind { return f.kind }
 
-// ListQuery says which state a list shows, and which page of it to read.
-type ListQuery struct {
-	// ResourceVersion and Match are as the API defines them: "" is the latest state, "0" any.
-	ResourceVersion string
-	Match           metav1.ResourceVersionMatch
-	// Limit is the maximum number of objects in the answer. Zero or negative: no limit.
-	Limit int64
-	// Continue is the token of the previous page. ResourceVersion must then be empty.
-	Continue string
-}
-
 // List asks for a list, or for a page of one, and returns when the header of the answer has arrived.
 // The caller reads the list and closes it.
 //
 // Errors of List are those of the package: [NotServedError] while the kind is absent, [ForbiddenError],
-// [TooManyRequestsError], [UnavailableError], [GoneError] for an expired token, [IsTooLarge] and so on.
+// [TooManyRequestsError], [UnavailableError], [GoneError] for an expired token and so on.
 // Reading the list returns the errors of package wire. They wrap an [UnavailableError] or a
 // [TimeoutError] if the connection breaks.
-func (f *Feed) List(ctx context.Context, q ListQuery) (*wire.List, error) {
+func (f *Feed) List(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.kind, q)
 }
 
 // ListMetadata is List for the metadata of the same objects. A server without such lists answers with
 // code 406, a [RejectedError], or with whole objects: see [wire.ListMeta].Metadata.
-func (f *Feed) ListMetadata(ctx context.Context, q ListQuery) (*wire.List, error) {
+func (f *Feed) ListMetadata(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 	return f.list(ctx, f.meta, q)
 }
 
-func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.List, error) {
+func (f *Feed) list(ctx context.Context, kind *wire.Kind, q wire.ListQuery) (*wire.List, error) {
 	o := ListOptions{
 		Selection: f.sel,
 		Limit:     q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
@@ -82,20 +71,6 @@ func (f *Feed) list(ctx context.Context, kind *wire.Kind, q ListQuery) (*wire.Li
 	return list, nil
 }
 
-// WatchQuery says where a watch starts.
-type WatchQuery struct {
-	// ResourceVersion is the version after which the events start. Empty or "0": the server first
-	// sends the objects that exist, as Added events.
-	ResourceVersion string
-	// SendInitialEvents asks for a streaming list. The server sends all objects as Added events, in
-	// a state not older than ResourceVersion, then a bookmark with InitialEventsEnd, then the
-	// watch.
-	SendInitialEvents bool
-	// Timeout is when the server ends the watch, in whole seconds. Zero: the server chooses, some
-	// 30 to 60 minutes.
-	Timeout time.Duration
-}
-
 // Watch asks for a watch with bookmarks and returns when the header of the answer has arrived. The
 // caller reads the watch and closes it. Watch has no limit on silence: the caller knows when a bookmark
 // is due.
@@ -103,7 +78,7 @@ type WatchQuery struct {
 // Errors are those of [Feed.List]. A server without streaming lists answers with an [InvalidError] or a
 // [RejectedError], or with a watch that lacks the closing bookmark. An ERROR event is a frame with a
 // Status.
-func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
+func (f *Feed) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
 	o := ListOptions{Selection: f.sel, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
@@ -118,7 +93,7 @@ func (f *Feed) Watch(ctx context.Context, q WatchQuery) (*wire.Watch, error) {
 	return watch, nil
 }
 
-func watchParameters(query url.Values, q WatchQuery) {
+func watchParameters(query url.Values, q wire.WatchQuery) {
 	query.Set("watch", "true")
 	query.Set("allowWatchBookmarks", "true")
 	if q.SendInitialEvents {
@@ -141,24 +116,10 @@ func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url
 	}
 	t.call.Initial = query.Has("sendInitialEvents")
 	t.aside = kind != f.kind
-	resp, err := f.c.send(ctx, t, func(plain bool) (*request, error) {
-		return &request{
-			call: t.call, method: http.MethodGet, path: t.path(), query: query,
-			accept: accept(kind, verb, plain), direct: true, stream: verb == verbWatch,
-		}, nil
-	})
-	return t.call, resp, err
-}
-
-// accept is the Accept header for a kind. It asks for protobuf if the scheme has a Go type to decode.
-func accept(kind *wire.Kind, verb string, plain bool) string {
-	switch {
-	case kind.MetadataOnly && verb == verbWatch:
-		return acceptFor(&metav1.PartialObjectMetadata{}, plain)
-	case kind.MetadataOnly:
-		return acceptList(&metav1.PartialObjectMetadata{}, plain)
-	case plain || !wire.HasProtobuf(kind.GoType()):
-		return wire.AcceptJSON
+	enc := wire.JSON
+	if wire.HasProtobuf(kind.GoType()) {
+		enc = wire.Protobuf
 	}
-	return wire.AcceptProtobuf
+	resp, err := f.c.get(ctx, t, kind, enc, request{query: query, direct: true, stream: verb == verbWatch})
+	return t.call, resp, err
 }

@@ -5,19 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
+	"sync/atomic"
 )
 
-// Fence decides whether a write may leave the process: it returns nil to permit the write, or an error
-// to keep it back. It is called several times for each try of a write, also on goroutines of the
-// transport, and last when the transport takes the bytes. It must be cheap and safe for concurrent use,
-// and must not block.
-type Fence func(Call) error
-
-// FencedError is the error for a write that a [Fence] kept back. The server has received nothing, or
+// FencedError is the error for a write that a fence kept back. The server has received nothing, or
 // only part of the request: this try wrote nothing.
 type FencedError struct {
 	Call
+	unanswered
 	// Err is the error that the fence returned.
 	Err error
 }
@@ -31,6 +26,10 @@ func (e *FencedError) Unwrap() error { return e.Err }
 // also a dry run or a review. If c has a fence, writes ask both. The new client shares everything else
 // with c, which does not change. If f is nil, Fenced returns c.
 //
+// f returns nil to permit the write, or an error to keep it back. It is called several times for each
+// try of a write, also on goroutines of the transport, and last when the transport takes the bytes. It
+// must be cheap and safe for concurrent use, and must not block.
+//
 // The client asks the fence before each try, after any wait for the rate limit or a busy server. It asks
 // again each time the transport takes bytes of the body, which is after any wait for a connection.
 // Between the last answer and the sending are microseconds of work. A process may be halted right there
@@ -38,7 +37,7 @@ func (e *FencedError) Unwrap() error { return e.Err }
 // writes that were sent and have no answer.
 //
 // [Options.Hook] is not called for a try that was kept back.
-func (c *Live) Fenced(f Fence) *Live {
+func (c *Live) Fenced(f func(Call) error) *Live {
 	if f == nil {
 		return c
 	}
@@ -60,10 +59,9 @@ func (c *Live) Fenced(f Fence) *Live {
 // always open.
 type gate struct {
 	call  Call
-	fence Fence
+	fence func(Call) error
 
-	mu     sync.Mutex
-	closed *FencedError
+	closed atomic.Pointer[FencedError]
 }
 
 func newGate(r *request) *gate {
@@ -74,32 +72,23 @@ func newGate(r *request) *gate {
 }
 
 func (g *gate) ask() error {
-	if g == nil {
-		return nil
+	if err := g.refused(); err != nil || g == nil {
+		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed == nil {
-		err := g.fence(g.call)
-		if err == nil {
-			return nil
-		}
-		g.closed = &FencedError{Call: g.call, Err: err}
+	if err := g.fence(g.call); err != nil {
+		g.closed.CompareAndSwap(nil, &FencedError{Call: g.call, Err: err})
 	}
-	return g.closed
+	return g.refused()
 }
 
 // refused returns the error of a closed gate, else nil.
 func (g *gate) refused() error {
-	if g == nil {
-		return nil
+	if g != nil {
+		if err := g.closed.Load(); err != nil {
+			return err
+		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed == nil {
-		return nil
-	}
-	return g.closed
+	return nil
 }
 
 // body returns a new reader of data that asks the gate before each part. It does not ask at the end of

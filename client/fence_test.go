@@ -64,7 +64,6 @@ func TestFenceIsAskedForDryRunsAndSubresources(t *testing.T) {
 	c := f.client(Options{}).Fenced(closedFence)
 	for _, err := range []error{
 		SetScale(t.Context(), c, pod("a"), 2),
-		Evict(t.Context(), c, pod("a")),
 		Delete(t.Context(), c, pod("a"), DryRun{}),
 	} {
 		if _, ok := errors.AsType[*FencedError](err); !ok {
@@ -116,7 +115,7 @@ func TestFenceIsAskedBeforeEachTry(t *testing.T) {
 }
 
 // openOnce permits the first call and refuses all others.
-func openOnce() Fence {
+func openOnce() func(Call) error {
 	var asked atomic.Int64
 	return func(Call) error {
 		if asked.Add(1) > 1 {

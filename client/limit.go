@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -19,30 +20,14 @@ func (c *Live) Limited(qps float64, burst int) *Live {
 	return &d
 }
 
-// ThrottledError is the error for a request that cannot pass the limit of [Options.QPS] before the
-// deadline of its ctx. Nothing was sent, and the call returned without a wait. It unwraps to
-// [context.DeadlineExceeded].
-type ThrottledError struct {
-	Call
-	// Wait is the delay that the limit required.
-	Wait time.Duration
-}
-
-func (e *ThrottledError) Error() string {
-	return fmt.Sprintf("%s: its turn under the rate limit of the client comes in %v, not before the deadline of the call", e.Call, e.Wait.Round(time.Millisecond))
-}
-
-// Unwrap returns [context.DeadlineExceeded].
-func (e *ThrottledError) Unwrap() error { return context.DeadlineExceeded }
-
 // limit delays requests to a rate, in the order of their calls. A request takes its token when it leaves
 // the queue: one whose ctx ends in the queue holds no token. A nil limit delays nothing.
 type limit struct {
+	queue atomic.Int64  // requests in the queue
 	front chan struct{} // held by the request at the front of the queue
 
 	mu     sync.Mutex
 	bucket backoff.Bucket
-	queue  int // requests in the queue, including the front
 }
 
 func newLimit(qps float64, burst int) *limit {
@@ -52,15 +37,23 @@ func newLimit(qps float64, burst int) *limit {
 	return &limit{front: make(chan struct{}, 1), bucket: backoff.Bucket{Rate: qps, Burst: burst}}
 }
 
-// wait blocks until the request may pass. The error is a *[ThrottledError], or the end of ctx.
+// wait blocks until the request may pass. The error wraps that of ctx, also if ctx would end first.
 func (l *limit) wait(ctx context.Context, call Call) error {
-	if l == nil {
+	switch {
+	case l == nil:
 		return nil
+	case ctx.Err() != nil:
+		return ended(ctx, call)
 	}
-	if passed, err := l.enter(ctx, call); passed || err != nil {
-		return err
+	place := l.queue.Add(1)
+	defer l.queue.Add(-1)
+	l.mu.Lock()
+	wait := l.bucket.Until(time.Now(), int(place))
+	l.mu.Unlock()
+	if end, ok := ctx.Deadline(); ok && wait > 0 && time.Until(end) <= wait {
+		return fmt.Errorf("%s: its turn under the rate limit of the client comes in %v, not before the deadline of the call: %w",
+			call, wait.Round(time.Millisecond), context.DeadlineExceeded)
 	}
-	defer l.leave()
 	select {
 	case l.front <- struct{}{}:
 	case <-ctx.Done():
@@ -76,32 +69,6 @@ func (l *limit) wait(ctx context.Context, call Call) error {
 			return ended(ctx, call)
 		}
 	}
-}
-
-// enter takes a token if the queue is empty and a token is there. Else it joins the queue, unless the
-// deadline of ctx comes first.
-func (l *limit) enter(ctx context.Context, call Call) (passed bool, err error) {
-	if ctx.Err() != nil {
-		return false, ended(ctx, call)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	if l.queue == 0 && l.bucket.TryTake(now) {
-		return true, nil
-	}
-	wait := l.bucket.Until(now, l.queue+1)
-	if end, ok := ctx.Deadline(); ok && end.Sub(now) <= wait {
-		return false, &ThrottledError{Call: call, Wait: wait}
-	}
-	l.queue++
-	return false, nil
-}
-
-func (l *limit) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queue--
 }
 
 // take takes a token and returns 0, or returns the delay until there is one.

@@ -9,10 +9,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/flyball-io/flyball/run"
 )
@@ -31,7 +31,7 @@ type request struct {
 	// stream is set for a watch: its body may be silent.
 	stream bool
 	// fence is asked before each try of a write; nil: none.
-	fence Fence
+	fence func(Call) error
 	// limit delays each try; nil: none.
 	limit *limit
 }
@@ -42,7 +42,7 @@ type link struct {
 	transport http.RoundTripper
 	writes    *cutter // carries fenced writes
 	userAgent string
-	silence   time.Duration // ≤ 0: none
+	silence   time.Duration
 	retries   int
 	maxWait   time.Duration // see Options.MaxRetryAfter
 	reauth    bool          // the credentials are read again after a 401
@@ -83,8 +83,8 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err, Wait: wait}
 			if resp != nil {
 				d.Code = resp.StatusCode
-			} else if e, ok := errors.AsType[coded](err); ok {
-				d.Code = e.code()
+			} else if e, ok := errors.AsType[failed](err); ok {
+				d.Code = int(e.request().status.Code)
 			}
 			l.hook(d)
 		}
@@ -143,16 +143,16 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 		return nil, err
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
-	guard := newGuard(l.silence, func() { cancel(errSilent) })
+	guard := time.AfterFunc(l.silence, func() { cancel(errSilent) })
 	rt, over, err := l.carrier(gate, cancel)
 	if err != nil {
-		guard.stop()
+		guard.Stop()
 		defer cancel(nil)
 		return nil, connectionError(ctx, rctx, r.call, l.base, err)
 	}
 	resp, err := rt.RoundTrip(l.build(rctx, r, gate))
 	over()
-	guard.stop()
+	guard.Stop()
 	if kept := gate.refused(); kept != nil {
 		cancel(nil)
 		if err == nil {
@@ -165,7 +165,7 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 		return nil, connectionError(ctx, rctx, r.call, l.base, err)
 	}
 	l.warnings.report(r.call, resp.Header)
-	resp.Body = &answerBody{ReadCloser: resp.Body, guard: guard, cancel: cancel, stream: r.stream,
+	resp.Body = &answerBody{ReadCloser: resp.Body, guard: guard, limit: l.silence, cancel: cancel, stream: r.stream,
 		fail: func(err error) error { return connectionError(ctx, rctx, r.call, l.base, err) }}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
@@ -184,19 +184,15 @@ func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.Roun
 }
 
 func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request {
-	u := *l.base
-	var path, raw strings.Builder
-	path.WriteString(strings.TrimSuffix(u.Path, "/"))
-	raw.WriteString(strings.TrimSuffix(u.EscapedPath(), "/"))
-	for _, s := range r.path {
-		path.WriteString("/" + s)
-		raw.WriteString("/" + url.PathEscape(s))
+	path := make([]string, len(r.path))
+	for i, p := range r.path {
+		path[i] = url.PathEscape(p)
 	}
-	u.Path, u.RawPath = path.String(), raw.String()
+	u := l.base.JoinPath(path...)
 	u.RawQuery = r.query.Encode()
 	req := (&http.Request{
 		Method: r.method,
-		URL:    &u,
+		URL:    u,
 		Host:   u.Host,
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Accept": {r.accept}, "User-Agent": {l.userAgent}},
@@ -210,35 +206,11 @@ func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request 
 	return req
 }
 
-// guard calls a function when the server has been silent for the limit.
-type guard struct {
-	timer *time.Timer // nil: no limit
-	limit time.Duration
-}
-
-func newGuard(limit time.Duration, silent func()) *guard {
-	if limit <= 0 {
-		return &guard{}
-	}
-	return &guard{timer: time.AfterFunc(limit, silent), limit: limit}
-}
-
-func (g *guard) start() {
-	if g.timer != nil {
-		g.timer.Reset(g.limit)
-	}
-}
-
-func (g *guard) stop() {
-	if g.timer != nil {
-		g.timer.Stop()
-	}
-}
-
 // answerBody applies the silence limit to the reads of a body. Close frees the request's context.
 type answerBody struct {
 	io.ReadCloser
-	guard  *guard
+	guard  *time.Timer
+	limit  time.Duration // of silence
 	cancel context.CancelCauseFunc
 	stream bool
 	fail   func(error) error
@@ -246,8 +218,8 @@ type answerBody struct {
 
 func (b *answerBody) Read(p []byte) (int, error) {
 	if !b.stream {
-		b.guard.start()
-		defer b.guard.stop()
+		b.guard.Reset(b.limit)
+		defer b.guard.Stop()
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
@@ -257,7 +229,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 }
 
 func (b *answerBody) Close() error {
-	b.guard.stop()
+	b.guard.Stop()
 	b.cancel(nil)
 	return b.ReadCloser.Close()
 }
@@ -273,23 +245,20 @@ type warnings struct {
 const maxWarnings = 1000
 
 func (w *warnings) report(call Call, h http.Header) {
-	for _, text := range h.Values("Warning") {
-		// API servers write one form only: 299 agent "text".
-		code, rest, _ := strings.Cut(text, " ")
-		_, quoted, _ := strings.Cut(rest, " ")
-		msg, err := strconv.Unquote(strings.TrimSpace(quoted))
-		if code != "299" || err != nil {
+	found, _ := utilnet.ParseWarningHeaders(h.Values("Warning")) // the others are still read
+	for _, f := range found {
+		if f.Code != 299 { // API servers send no other
 			continue
 		}
 		w.mu.Lock()
-		_, old := w.seen[msg]
+		_, old := w.seen[f.Text]
 		if !old && len(w.seen) < maxWarnings {
-			w.seen[msg] = struct{}{}
+			w.seen[f.Text] = struct{}{}
 		}
 		full := len(w.seen) >= maxWarnings
 		w.mu.Unlock()
 		if !old && !full {
-			w.log.Warn("the server warns", "warning", msg, "call", call.String())
+			w.log.Warn("the server warns", "warning", f.Text, "call", call.String())
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // A request that the server has not processed, also a write, is sent again after the delay it asks for.
@@ -104,7 +104,7 @@ func TestRetryIsBounded(t *testing.T) {
 	t.Run("feeds try once", func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", busy)
-		_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
+		_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), wire.ListQuery{})
 		if d, _ := RetryAfter(err); d != 2*time.Second || f.count() != 1 {
 			t.Errorf("%d tries, got %v", f.count(), err)
 		}
@@ -197,7 +197,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			c := f.over(&stuck{f, "/api/v1/pods", []byte(`{"kind":"PodList","apiVersion":"v1","items":[`)}, Options{Silence: time.Second})
-			l, err := c.Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
+			l, err := c.Feed(podGVK, Selection{}).List(t.Context(), wire.ListQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestConnectionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(t.Context()); !is[*EndpointError](err) {
+	if err := c.Check(t.Context()); !is[*ConfigError](err) {
 		t.Errorf("a server without /version: got %v", err)
 	}
 	if _, err := c.Mapper().RESTMapping(podGVK.GroupKind(), "v1"); err != nil {

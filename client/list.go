@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/paging"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/wire"
 )
 
 const defaultLimit = 500
@@ -29,23 +29,6 @@ func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) ite
 			}
 			for obj, err := range p.objects(proto) {
 				if !yield(obj, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// items yields the objects of a List as bytes. An error ends the sequence.
-func (c *Live) items(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[item, error] {
-	return func(yield func(item, error) bool) {
-		for p, err := range c.pages(ctx, proto, o) {
-			if err != nil {
-				yield(item{}, err)
-				return
-			}
-			for _, item := range p.items {
-				if !yield(item, nil) {
 					return
 				}
 			}
@@ -98,7 +81,7 @@ func (c *Live) pages(ctx context.Context, proto object.Object, o ListOptions) it
 	}
 }
 
-// Page implements [Pager]. The page lacks objects that cannot be decoded; err then joins a
+// Page implements [PartialReader]. The page lacks objects that cannot be decoded; err then joins a
 // [*wire.DecodeError] for each of them.
 func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error) {
 	if o.Limit == 0 {
@@ -108,22 +91,15 @@ func (c *Live) Page(ctx context.Context, proto object.Object, o ListOptions) (Pa
 	if err != nil {
 		return Page[object.Object]{}, err
 	}
-	page := Page[object.Object]{Continue: p.meta.Continue, ResourceVersion: p.meta.ResourceVersion, Remaining: -1}
-	if p.meta.Continue == "" {
+	page, err := collect(p.objects(proto))
+	page.Continue, page.ResourceVersion, page.Remaining = p.meta.Continue, p.meta.ResourceVersion, -1
+	switch {
+	case p.meta.Remaining != nil:
+		page.Remaining = *p.meta.Remaining
+	case p.meta.Continue == "":
 		page.Remaining = 0
 	}
-	if p.meta.Remaining != nil {
-		page.Remaining = *p.meta.Remaining
-	}
-	var bad []error
-	for obj, err := range p.objects(proto) {
-		if err != nil {
-			bad = append(bad, err)
-			continue
-		}
-		page.Items = append(page.Items, obj)
-	}
-	return page, errors.Join(bad...)
+	return page, err
 }
 
 // rawPage is one page as bytes.
@@ -172,16 +148,12 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.send(ctx, t, func(plain bool) (*request, error) {
-		return &request{
-			call: t.call, method: http.MethodGet, path: t.path(),
-			query: listQuery(o), accept: acceptList(proto, plain),
-		}, nil
-	})
+	kind := c.wireKind(gvk, proto)
+	resp, err := c.get(ctx, t, kind, encodingFor(proto), request{query: listQuery(o)})
 	if err != nil {
 		return nil, err
 	}
-	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), c.wireKind(gvk, proto), wire.Limits{})
+	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
 	if err != nil {
 		return nil, streamError(t.call, resp, err)
 	}
@@ -203,8 +175,8 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 }
 
 // notMetadata is the error for a call that asks for metadata only but for objects of another type.
-func notMetadata(verb Verb) error {
-	return &InvalidOpError{Verb: verb, Field: "MetadataOnly", Problem: "is for objects of type *v1.PartialObjectMetadata"}
+func notMetadata(verb string) error {
+	return &ArgumentError{Call: Call{Verb: verb}, Argument: "MetadataOnly", Problem: "is for objects of type *v1.PartialObjectMetadata"}
 }
 
 // streamError gives an error of package wire its type in this package. Failures of the connection keep

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/paging"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 func TestListPages(t *testing.T) {
@@ -39,7 +40,7 @@ func TestListThatDoesNotEnd(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", page)
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{})))
-		if len(errs) != 1 || !errors.Is(errs[0], ErrEndless) || f.count() > 3 {
+		if len(errs) != 1 || !errors.Is(errs[0], paging.ErrEndless) || f.count() > 3 {
 			t.Errorf("%s: %d requests, %v", name, f.count(), errs)
 		}
 	}
@@ -108,17 +109,17 @@ func TestListExpires(t *testing.T) {
 		gone  bool
 	}{
 		{"after objects were yielded", []http.HandlerFunc{podList("5", "t", "a"), gone}, nil, []string{"a"}, true},
-		{"and newer ones may follow", []http.HandlerFunc{podList("5", "t", "a"), gone, podList("9", "", "b")}, []ListOption{AllowInconsistent{}}, []string{"a", "b"}, false},
+		{"and newer ones may follow", []http.HandlerFunc{podList("5", "t", "a"), gone, podList("9", "", "b")}, []ListOption{ListOptions{Inconsistent: true}}, []string{"a", "b"}, false},
 		{"before any was", []http.HandlerFunc{podList("5", "t"), gone, podList("9", "", "a", "b")}, nil, []string{"a", "b"}, false},
-		{"the token of the caller", []http.HandlerFunc{gone}, []ListOption{Continue("old")}, nil, true},
-		{"for ever", []http.HandlerFunc{podList("5", "t", "a"), gone}, []ListOption{AllowInconsistent{}}, []string{"a"}, true},
+		{"the token of the caller", []http.HandlerFunc{gone}, []ListOption{ListOptions{Continue: "old"}}, nil, true},
+		{"for ever", []http.HandlerFunc{podList("5", "t", "a"), gone}, []ListOption{ListOptions{Inconsistent: true}}, []string{"a"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
 			f.on("GET /api/v1/pods", inTurn(tt.pages...))
 			got, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}), tt.opts...))
 			equal(t, "names", got, tt.want)
-			if tt.gone != (len(errs) == 1 && IsExpired(errs[0])) {
+			if tt.gone != (len(errs) == 1 && is[*GoneError](errs[0])) {
 				t.Errorf("errors %v", errs)
 			}
 		})
@@ -167,7 +168,7 @@ func TestListBadAnswers(t *testing.T) {
 	}
 	f := newFake(t)
 	f.on("GET /api/v1/pods", answer(200, failureStatus(410, metav1.StatusReasonExpired)))
-	if _, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}))); len(errs) != 1 || !IsExpired(errs[0]) {
+	if _, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}))); len(errs) != 1 || !is[*GoneError](errs[0]) {
 		t.Errorf("a Status: got %v", errs)
 	}
 }
@@ -176,15 +177,15 @@ func TestListPage(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", inTurn(podList("5", "t", "a", "b"), podList("5", "", "c")))
 	c := f.client(Options{})
-	p, err := ListPage[corev1.Pod](t.Context(), c, Limit(2))
+	p, err := ListPage[corev1.Pod](t.Context(), c, ListOptions{Limit: 2})
 	if err != nil || len(p.Items) != 2 || p.Continue != "t" || p.ResourceVersion != "5" || p.Remaining != 3 {
 		t.Errorf("first: %+v, %v", p, err)
 	}
-	p, err = ListPage[corev1.Pod](t.Context(), c, Limit(2), Continue(p.Continue))
+	p, err = ListPage[corev1.Pod](t.Context(), c, ListOptions{Limit: 2, Continue: p.Continue})
 	if err != nil || len(p.Items) != 1 || p.Continue != "" || p.Remaining != 0 {
 		t.Errorf("second: %+v, %v", p, err)
 	}
-	p, err = ListPage[corev1.Pod](t.Context(), struct{ Reader }{c}) // a reader that is no Pager
+	p, err = ListPage[corev1.Pod](t.Context(), struct{ Reader }{c}) // a reader that is no PartialReader
 	if err != nil || len(p.Items) != 1 {
 		t.Errorf("no pages: %+v, %v", p, err)
 	}

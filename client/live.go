@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Options configure a [Live]. The zero value works. Only [New] reads them.
@@ -29,8 +30,8 @@ type Options struct {
 	// Scheme maps Go types to kinds. nil: a new scheme with the stable versions of the built-in
 	// kinds; see package scheme. It must not change once the client is in use.
 	Scheme *runtime.Scheme
-	// Mapper maps kinds to resources. nil: a new [Mapper], which asks the server. Clients of one
-	// server may share a Mapper.
+	// Mapper maps kinds to resources. nil: one that asks the server for what it serves. Clients of
+	// one server may share that of a client.
 	Mapper meta.RESTMapper
 	// UserAgent names the program to the server. Empty: that of the configuration, else the name
 	// and version of the program.
@@ -40,7 +41,7 @@ type Options struct {
 	FieldOwner string
 	// QPS is the rate limit in requests a second, and Burst the number of requests at once.
 	// Requests pass in the order of their calls. A request that cannot pass before the deadline of
-	// its ctx is a [ThrottledError] at once. The limit does not apply to a [Feed], to discovery and
+	// its ctx fails at once, with [context.DeadlineExceeded]. The limit does not apply to a [Feed], to discovery and
 	// to [Live.Check]. [Live.Limited] makes a client with another limit. Zero or negative QPS: no
 	// limit. Burst below 1: 1. The limits in the rest.Config are not used.
 	QPS   float64
@@ -73,9 +74,9 @@ type Live struct {
 	link   *link
 	owner  string
 	dryRun bool
-	fence  Fence  // nil: none
-	limit  *limit // nil: none
-	holder Holder // nil: none
+	fence  func(Call) error // nil: none
+	limit  *limit           // nil: none
+	held   heldFunc         // nil: none
 	plain  *plainSet
 	recent *recent
 }
@@ -86,9 +87,21 @@ type plainSet struct {
 	set map[schema.GroupVersionResource]bool
 }
 
+func (p *plainSet) has(r schema.GroupVersionResource) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.set[r]
+}
+
+func (p *plainSet) add(r schema.GroupVersionResource) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.set[r] = true
+}
+
 var (
-	_ Client = (*Live)(nil)
-	_ Pager  = (*Live)(nil)
+	_ Client        = (*Live)(nil)
+	_ PartialReader = (*Live)(nil)
 )
 
 // New makes a client for the cluster of the configuration. It reads the files that the configuration
@@ -125,28 +138,14 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	base.Path = cmp.Or(base.Path, "/")
 	rt, err := newTransport(cfg)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case o.Silence == 0:
-		o.Silence = 45 * time.Second
-	case o.Silence < 0:
-		o.Silence = 0
-	}
-	switch {
-	case o.Retries == 0:
-		o.Retries = 10
-	case o.Retries < 0:
-		o.Retries = 0
-	}
-	switch {
-	case o.MaxRetryAfter == 0:
-		o.MaxRetryAfter = defaultMaxWait
-	case o.MaxRetryAfter < 0:
-		o.MaxRetryAfter = math.MaxInt64
-	}
+	o.Silence = orDefault(o.Silence, 45*time.Second, math.MaxInt64)
+	o.Retries = orDefault(o.Retries, 10, 0)
+	o.MaxRetryAfter = orDefault(o.MaxRetryAfter, defaultMaxWait, math.MaxInt64)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -157,6 +156,14 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 		reauth:   cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil,
 		warnings: &warnings{log: o.Logger, seen: map[string]struct{}{}},
 	}, nil
+}
+
+// orDefault returns the default for zero, and off for a negative value.
+func orDefault[T int | time.Duration](v, def, off T) T {
+	if v < 0 {
+		return off
+	}
+	return cmp.Or(v, def)
 }
 
 // userAgent is "program/version", or "program/unknown".
@@ -171,7 +178,8 @@ func userAgent() string {
 // Scheme implements [Client].
 func (c *Live) Scheme() *runtime.Scheme { return c.scheme }
 
-// Mapper implements [Client]. It returns that of the Options, else a [*Mapper].
+// Mapper implements [Client]. It returns that of the Options, else one that asks the server. The
+// latter is a [meta.ResettableRESTMapper], and its calls end after 32 s.
 func (c *Live) Mapper() meta.RESTMapper { return c.mapper }
 
 // Close closes the idle connections. Connections in use stay open. The client can still be used.
@@ -182,7 +190,7 @@ func (c *Live) Close() {
 
 // Check asks the server for its version, once. Call it before the program starts its work. Its errors
 // tell what is wrong with the configuration:
-//   - [EndpointError]: a wrong address, a certificate for another name, HTTP instead of HTTPS, or a
+//   - [ConfigError]: a wrong address, a certificate for another name, HTTP instead of HTTPS, or a
 //     server that is no API server.
 //   - [UnavailableError]: no server answers.
 //   - [UnauthorizedError]: the server refuses the credentials.
@@ -198,14 +206,16 @@ func (c *Live) Check(ctx context.Context) error {
 	_, bad := errors.AsType[*ResponseError](err)
 	_, absent := errors.AsType[*NotServedError](err)
 	if bad || absent {
-		return &EndpointError{Call: r.call, URL: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
+		return &ConfigError{Call: r.call, Source: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
 	}
 	return err
 }
 
-// mapping asks the mapper, with ctx if it is a [*Mapper].
-func (c *Live) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	if m, ok := c.mapper.(*Mapper); ok {
+// Mapping returns the resource of a kind. The error is a [NotServedError] for a kind that the server does
+// not serve. If the discovery failed, it is an [UnavailableError], [UnauthorizedError], [ResponseError] and
+// so on.
+func (c *Live) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if m, ok := c.mapper.(*mapper); ok {
 		return m.Mapping(ctx, gvk)
 	}
 	m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -227,7 +237,7 @@ type target struct {
 // resolve finds the resource of a kind and checks the key. It drops the namespace of a cluster-scoped
 // kind. It requires that of a namespaced kind, unless all is true.
 func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
-	m, err := c.mapping(ctx, gvk)
+	m, err := c.Mapping(ctx, gvk)
 	if err != nil {
 		if e, ok := errors.AsType[*NotServedError](err); ok {
 			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}
@@ -240,23 +250,18 @@ func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersion
 		key.Namespace = ""
 	}
 	t.call = Call{Verb: verb, Resource: m.Resource, Kind: gvk.Kind, Key: key, Subresource: sub}
-	problem := ""
-	switch {
-	case key.Namespace != "":
-		problem = segment("namespace", key.Namespace)
-	case t.namespaced && !all:
+	problem := cmp.Or(segment("namespace", key.Namespace), segment("name", key.Name), segment("subresource", sub))
+	if key.Namespace == "" && t.namespaced && !all {
 		problem = "namespace is empty, the kind is namespaced"
 	}
-	if problem == "" && key.Name != "" {
-		problem = segment("name", key.Name)
-	}
-	if problem == "" && sub != "" {
-		problem = segment("subresource", sub)
-	}
 	if problem != "" {
-		return nil, &InvalidKeyError{Verb: Verb(verb), Kind: gvk.Kind, Key: key, Problem: problem}
+		return nil, badKey(verb, gvk, key, problem)
 	}
 	return t, nil
+}
+
+func badKey(verb string, gvk schema.GroupVersionKind, key object.Key, problem string) error {
+	return &ArgumentError{Call: Call{Verb: verb, Kind: gvk.Kind, Key: key}, Argument: "key", Problem: problem}
 }
 
 // path is the URL path of the target in segments. Without a name it is that of the collection.
@@ -281,24 +286,11 @@ func (t *target) path() []string {
 	return p
 }
 
-// isPlain reports whether the server has refused protobuf for the resource before.
-func (c *Live) isPlain(t *target) bool {
-	c.plain.mu.RLock()
-	defer c.plain.mu.RUnlock()
-	return c.plain.set[t.mapping.Resource]
-}
-
-func (c *Live) setPlain(t *target) {
-	c.plain.mu.Lock()
-	defer c.plain.mu.Unlock()
-	c.plain.set[t.mapping.Resource] = true
-}
-
 // send builds a request for protobuf if possible, and sends it. If the server refuses the encoding (406,
 // 415), send builds the request for JSON and sends that. It remembers the refusal unless the server
 // refuses JSON, too. A 404 for the resource itself makes the mapper ask the server next time.
 func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
-	was := c.isPlain(t)
+	was := c.plain.has(t.mapping.Resource)
 	for plain := was; ; plain = true {
 		r, err := build(plain)
 		if err != nil {
@@ -310,18 +302,18 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 		}
 		resp, err := c.link.send(ctx, r)
 		e, refused := errors.AsType[*RejectedError](err)
-		refused = refused && (e.code() == http.StatusNotAcceptable || e.code() == http.StatusUnsupportedMediaType)
+		refused = refused && (e.status.Code == http.StatusNotAcceptable || e.status.Code == http.StatusUnsupportedMediaType)
 		if refused && !plain {
 			continue
 		}
 		if plain && !was && !refused && !t.aside {
-			c.setPlain(t)
+			c.plain.add(t.mapping.Resource)
 		}
 		if err == nil {
 			return resp, nil
 		}
 		if e, ok := errors.AsType[*NotServedError](err); ok && e.Subresource == "" {
-			if m, ok := c.mapper.(*Mapper); ok {
+			if m, ok := c.mapper.(*mapper); ok {
 				m.gone(e.Resource)
 			}
 		}

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestLiveWatch(t *testing.T) {
@@ -52,7 +52,7 @@ func TestLiveWatch(t *testing.T) {
 
 	w = must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.AtVersion("1")))(t)
 	for _, err := range w.Events() {
-		if err != nil && !client.IsExpired(err) {
+		if err != nil && !isA[*client.GoneError](err) {
 			t.Errorf("from version 1: %v", err)
 		}
 		break
@@ -85,7 +85,7 @@ func TestLiveFeed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			feed := c.Feed(tt.gvk, tt.o)
 			var listed []string
-			q := client.ListQuery{Limit: 2}
+			q := wire.ListQuery{Limit: 2}
 			for more := true; more; more = q.Continue != "" {
 				l := must(feed.List(ctx, q))(t)
 				for {
@@ -102,7 +102,7 @@ func TestLiveFeed(t *testing.T) {
 				q.Continue = l.Meta().Continue
 				l.Close()
 			}
-			w := must(feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true, Timeout: 30 * time.Second}))(t)
+			w := must(feed.Watch(ctx, wire.WatchQuery{SendInitialEvents: true, Timeout: 30 * time.Second}))(t)
 			defer w.Close()
 			var watched []string
 			for {
@@ -127,7 +127,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
 	feed := c.Feed(gvk, client.Selection{})
-	if _, err := feed.List(ctx, client.ListQuery{}); err != nil {
+	if _, err := feed.List(ctx, wire.ListQuery{}); err != nil {
 		as[*client.NotServedError](t, err)
 	}
 	crd := &unstructured.Unstructured{Object: map[string]any{
@@ -161,7 +161,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	}
 	for {
 		// The server announces a kind a moment after it has established it.
-		l, err := feed.List(ctx, client.ListQuery{})
+		l, err := feed.List(ctx, wire.ListQuery{})
 		if err == nil {
 			l.Close()
 			return gvk

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestLiveSubresources(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLiveSubresources(t *testing.T) {
 	if err := client.SetScale(ctx, c, d, 2); err != nil {
 		t.Fatal(err)
 	}
-	s := must(client.GetScale(ctx, c, d))(t)
+	s := must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
 	if s.Spec.Replicas != 2 || s.Status.Selector != "app=d" {
 		t.Errorf("scale %+v", s)
 	}
@@ -73,11 +73,14 @@ func TestLiveSubresources(t *testing.T) {
 	}))(t)
 	once := newClient(t, planetest.Shared(t).RESTConfig(), client.Options{Retries: -1})
 	must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)))(t)
-	as[*client.TooManyRequestsError](t, client.Evict(ctx, once, p))
+	now := int64(0)
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: p.Name}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &now}}
+	_, err := client.CreateSub(ctx, once, p, "eviction", eviction)
+	as[*client.TooManyRequestsError](t, err)
 	if err := client.Delete(ctx, c, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Evict(ctx, c, p, client.GraceSeconds(0)); err != nil {
+	if _, err := client.CreateSub(ctx, c, p, "eviction", eviction); err != nil {
 		t.Error(err)
 	}
 }
@@ -114,12 +117,12 @@ func TestLiveForbidden(t *testing.T) {
 	}
 	_, err = client.Watch[corev1.ConfigMap](ctx, reader, client.InNamespace(ns))
 	as[*client.ForbiddenError](t, err)
-	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.Selection{}).Watch(ctx, client.WatchQuery{})
+	_, err = reader.Feed(corev1.SchemeGroupVersion.WithKind("Secret"), client.Selection{}).Watch(ctx, wire.WatchQuery{})
 	as[*client.ForbiddenError](t, err)
 
 	// A permitted call succeeds when the authorizer has seen the role.
 	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.Selection{Namespace: ns})
-	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, client.WatchQuery{SendInitialEvents: true}) })
+	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, wire.WatchQuery{SendInitialEvents: true}) })
 	defer w.Close()
 }
 
@@ -134,7 +137,7 @@ func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, erro
 	}
 }
 
-// A create in a namespace that is being deleted fails, and IsTerminating says so. Finalizers can be
+// A create in a namespace that is being deleted fails, and the Status says why. Finalizers can be
 // removed.
 func TestLiveTerminatingNamespace(t *testing.T) {
 	ctx, c, ns := live(t)
@@ -145,7 +148,7 @@ func TestLiveTerminatingNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := client.Create(ctx, c, configMap(ns, "late", nil))
-	if as[*client.ForbiddenError](t, err); !client.IsTerminating(err) {
+	if as[*client.ForbiddenError](t, err); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("got %v", err)
 	}
 	before := must(client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(held)))(t)

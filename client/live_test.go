@@ -22,7 +22,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -127,11 +127,13 @@ func TestLiveCRUD(t *testing.T) {
 	}
 	other := configMap(ns, "a", nil)
 	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.IfUID("other")))
-	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.IfVersion(made.ResourceVersion)))
+	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.DeleteOptions{Preconditions: metav1.NewRVDeletionPrecondition(made.ResourceVersion).Preconditions}))
 	if err := client.Delete(ctx, c, other, client.DryRun{}); err != nil {
 		t.Error(err)
 	}
-	if err := client.Delete(ctx, c, other, client.IfUID(made.UID), client.IfVersion(changed.ResourceVersion), client.Background); err != nil {
+	if err := client.Delete(ctx, c, other, client.IfUID(made.UID), client.DeleteOptions{
+		Preconditions: metav1.NewRVDeletionPrecondition(changed.ResourceVersion).Preconditions, PropagationPolicy: new(metav1.DeletePropagationBackground),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(in))
@@ -162,7 +164,7 @@ func TestLiveInvalid(t *testing.T) {
 	e := as[*client.InvalidError](t, err)
 	var paths []string
 	for _, f := range e.Fields {
-		paths = append(paths, f.Path)
+		paths = append(paths, f.Field)
 	}
 	if !slices.Contains(paths, "metadata.name") || !slices.Contains(paths, "spec.template.metadata.labels") || !apierrors.IsInvalid(err) {
 		t.Errorf("fields %q of %v", paths, err)
@@ -170,7 +172,7 @@ func TestLiveInvalid(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "u", "namespace": ns}, "nonsense": "x",
 	}}
-	_, err = client.Create(ctx, c, u, client.Strict)
+	_, err = client.Create(ctx, c, u, client.FieldValidation(metav1.FieldValidationStrict))
 	as[*client.RejectedError](t, err)
 	if _, err := client.Create(ctx, c, u); err != nil {
 		t.Errorf("unknown fields are dropped by default: %v", err)
@@ -262,7 +264,7 @@ func TestLiveApply(t *testing.T) {
 	want := deployment(ns, "d", 2)
 	_, err := client.Apply(ctx, c, want, "two")
 	e := as[*client.ConflictError](t, err)
-	if len(e.Fields) == 0 || e.Fields[0].Path != ".spec.replicas" {
+	if len(e.Fields) == 0 || e.Fields[0].Field != ".spec.replicas" {
 		t.Errorf("conflict of %+v", e.Fields)
 	}
 	d = must(client.Apply(ctx, c, want, "two", client.Force{}))(t)
@@ -328,9 +330,9 @@ func TestLiveListAndDeleteAll(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for _, limit := range []client.Limit{1, 5, 23, 500, -1} {
+	for _, limit := range []int64{1, 5, 23, 500, -1} {
 		var got []string
-		for cm, err := range client.List[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app in (x)"), limit) {
+		for cm, err := range client.List[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app in (x)"), client.ListOptions{Limit: limit}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,20 +342,20 @@ func TestLiveListAndDeleteAll(t *testing.T) {
 			t.Errorf("pages of %d: %v", limit, got)
 		}
 	}
-	page := must(client.ListPage[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app"), client.Limit(10)))(t)
+	page := must(client.ListPage[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app"), client.ListOptions{Limit: 10}))(t)
 	if len(page.Items) != 10 || page.Continue == "" || page.ResourceVersion == "" {
 		t.Errorf("page of %d, %q, %q", len(page.Items), page.Continue, page.ResourceVersion)
 	}
-	page = must(client.ListPage[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app"), client.Continue(page.Continue)))(t)
+	page = must(client.ListPage[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.LabelSelector("app"), client.ListOptions{Continue: page.Continue}))(t)
 	if len(page.Items) != 13 || page.Remaining != 0 {
 		t.Errorf("the rest is %d", len(page.Items))
 	}
-	_, err := client.ListPage[corev1.ConfigMap](ctx, c, client.Continue("nonsense"))
+	_, err := client.ListPage[corev1.ConfigMap](ctx, c, client.ListOptions{Continue: "nonsense"})
 	as[*client.RejectedError](t, err)
 	_, err = client.ListPage[corev1.ConfigMap](ctx, c, client.FieldSelector("data.k=1"))
 	as[*client.RejectedError](t, err)
 	_, err = client.ListPage[corev1.ConfigMap](ctx, c, client.AtVersion("999999999999"))
-	if !client.IsTooLarge(err) {
+	if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		t.Errorf("a version of the future: %v", err)
 	}
 

@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/discovery"
 )
 
-// Mapper maps kinds to resources by discovery. It asks the server at its first use, and again for a kind
+// mapper maps kinds to resources by discovery. It asks the server at its first use, and again for a kind
 // that it does not know or whose resource answered 404. Callers that wait share one discovery. The rate
 // is ten discoveries at once, then one a second.
 //
@@ -22,32 +23,25 @@ import (
 //
 // The methods of [meta.RESTMapper] have no ctx; they wait for at most 32 s. All methods are safe for
 // concurrent use.
-type Mapper struct {
-	discover func(context.Context) (*served, error)
+type mapper struct {
+	discover func(context.Context) (*discovery.Served, error)
+
+	turn chan struct{} // held by the discovery that runs
 
 	mu      sync.Mutex
 	known   *discovered // nil before the first discovery
-	running *flight     // the discovery in flight; nil: none
-	begun   uint64      // the number of discoveries that have begun
+	begun   uint64      // the number of the last discovery that began
+	ended   uint64      // the number of the last discovery that ended, and its error
+	err     error
 	refresh backoff.Bucket
 	suspect map[schema.GroupVersionResource]bool // resources that answered 404 since the last discovery
 }
 
-var _ meta.RESTMapper = (*Mapper)(nil)
+var _ meta.RESTMapper = (*mapper)(nil)
 
-// flight is one discovery that callers share.
-type flight struct {
-	done chan struct{}
-	// err and abandoned are set before done is closed. abandoned says that the ctx of the caller
-	// that runs the discovery has ended, which says nothing about the server.
-	err       error
-	abandoned bool
-}
-
-// discovered is the result of one discovery, with caches of answers. The lock of the Mapper guards it.
+// discovered is the result of one discovery, with caches of answers. The lock of the mapper guards it.
 type discovered struct {
-	*served
-	number   uint64                                        // of the discovery, in the order of their starts
+	*discovery.Served
 	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far
 	full     meta.RESTMapper                               // nil until it is needed
 }
@@ -63,7 +57,7 @@ func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error
 		if m, err = d.all().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 			return nil, err
 		}
-	} else if m = d.mapping(gvk); m == nil {
+	} else if m = d.Mapping(gvk); m == nil {
 		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
 	}
 	d.mappings[gvk] = m
@@ -73,23 +67,22 @@ func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error
 // all returns the mapper for the questions that only cannot answer. It is made at the first of them.
 func (d *discovered) all() meta.RESTMapper {
 	if d.full == nil {
-		d.full = d.mapper()
+		d.full = d.Mapper()
 	}
 	return d.full
 }
 
-func newMapper(l *link) *Mapper {
-	return &Mapper{
+func newMapper(l *link) *mapper {
+	return &mapper{
+		turn:     make(chan struct{}, 1),
 		refresh:  backoff.Bucket{Rate: 1, Burst: 10},
 		suspect:  map[schema.GroupVersionResource]bool{},
-		discover: newDiscovery(l).all,
+		discover: newDiscoverer(l).all,
 	}
 }
 
-// Mapping returns the resource of a kind. For a kind that the server does not serve, the error is a
-// [NotServedError]. For a failed discovery it is an [UnavailableError], [UnauthorizedError],
-// [ResponseError] and so on.
-func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+// Mapping is that of [Live.Mapping].
+func (m *mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var found *meta.RESTMapping
 	err := m.ask(ctx, func(d *discovered) error {
 		var err error
@@ -108,8 +101,8 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known != nil {
-		if v := m.known.version(gvk.GroupVersion()); v != nil && v.err != nil {
-			err = errors.Join(err, v.err)
+		if v := m.known.Version(gvk.GroupVersion()); v != nil && v.Err != nil {
+			err = errors.Join(err, v.Err)
 		}
 	}
 	return nil, &NotServedError{Call: Call{Verb: verbDiscover, Kind: gvk.Kind}, GVK: gvk, cause: err}
@@ -118,14 +111,14 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 var errSuspect = errors.New("the resource of the kind was not found")
 
 // gone records that the server answered 404 for a resource. The next Mapping of it asks the server.
-func (m *Mapper) gone(gvr schema.GroupVersionResource) {
+func (m *mapper) gone(gvr schema.GroupVersionResource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.suspect[gvr] = true
 }
 
 // Reset drops the result of the last discovery.
-func (m *Mapper) Reset() {
+func (m *mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = nil
@@ -133,7 +126,7 @@ func (m *Mapper) Reset() {
 
 // ask calls look with the last discovery. If that lacks the answer, ask runs a discovery and calls look
 // once more.
-func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
+func (m *mapper) ask(ctx context.Context, look func(*discovered) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for refreshed := false; ; refreshed = true {
@@ -143,7 +136,7 @@ func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 			if !unknown || refreshed {
 				return err
 			}
-			if m.running == nil && !m.refresh.TryTake(time.Now()) {
+			if len(m.turn) == 0 && !m.refresh.TryTake(time.Now()) {
 				if err == errSuspect {
 					clear(m.suspect) // too soon for another discovery: use the last one
 					return look(m.known)
@@ -151,52 +144,54 @@ func (m *Mapper) ask(ctx context.Context, look func(*discovered) error) error {
 				return err
 			}
 		}
-		if err := m.discoverLocked(ctx); err != nil {
+		after := m.ended
+		m.mu.Unlock()
+		err := m.update(ctx, after)
+		m.mu.Lock()
+		if err != nil {
 			return err
 		}
 	}
 }
 
-// discoverLocked runs a discovery, or waits for the one in flight. It releases the lock meanwhile.
-func (m *Mapper) discoverLocked(ctx context.Context) error {
-	for m.running != nil {
-		f := m.running
-		m.mu.Unlock()
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-		}
-		m.mu.Lock()
-		switch {
-		case ctx.Err() != nil:
-			return ended(ctx, Call{Verb: verbDiscover})
-		case !f.abandoned:
-			return f.err
-		}
+// update returns when a discovery with a higher number than after has ended, with its error. That is one
+// that another call runs, or its own. A discovery that ends with the ctx of its call says nothing about the
+// server, and does not count.
+func (m *mapper) update(ctx context.Context, after uint64) error {
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ended(ctx, Call{Verb: verbDiscover})
 	}
-	f := &flight{done: make(chan struct{})}
-	m.running = f
+	defer func() { <-m.turn }()
+	m.mu.Lock()
+	if m.ended > after {
+		defer m.mu.Unlock()
+		return m.err
+	}
 	m.begun++
 	number := m.begun
 	m.mu.Unlock()
 	now, err := m.discover(ctx)
 	m.mu.Lock()
-	f.err, f.abandoned = err, err != nil && ctx.Err() != nil
-	m.running = nil
-	close(f.done)
+	defer m.mu.Unlock()
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	m.ended, m.err = number, err
 	if err != nil {
 		return err
 	}
 	if m.known != nil {
-		now.keep(m.known.served)
+		now.Keep(m.known.Served)
 	}
-	m.known = &discovered{served: now, number: number, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+	m.known = &discovered{Served: now, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 	clear(m.suspect)
 	return nil
 }
 
 // query is ask for the methods without a ctx.
-func query[R any](m *Mapper, f func(*discovered) (R, error)) (R, error) {
+func query[R any](m *mapper, f func(*discovered) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
 	var r R
@@ -209,27 +204,27 @@ func query[R any](m *Mapper, f func(*discovered) (R, error)) (R, error) {
 }
 
 // KindFor implements [meta.RESTMapper].
-func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return query(m, func(d *discovered) (schema.GroupVersionKind, error) { return d.all().KindFor(resource) })
 }
 
 // KindsFor implements [meta.RESTMapper].
-func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	return query(m, func(d *discovered) ([]schema.GroupVersionKind, error) { return d.all().KindsFor(resource) })
 }
 
 // ResourceFor implements [meta.RESTMapper].
-func (m *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	return query(m, func(d *discovered) (schema.GroupVersionResource, error) { return d.all().ResourceFor(input) })
 }
 
 // ResourcesFor implements [meta.RESTMapper].
-func (m *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	return query(m, func(d *discovered) ([]schema.GroupVersionResource, error) { return d.all().ResourcesFor(input) })
 }
 
 // RESTMapping implements [meta.RESTMapper].
-func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	return query(m, func(d *discovered) (*meta.RESTMapping, error) {
 		if len(versions) != 1 {
 			return d.all().RESTMapping(gk, versions...)
@@ -244,12 +239,12 @@ func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 }
 
 // RESTMappings implements [meta.RESTMapper].
-func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	return query(m, func(d *discovered) ([]*meta.RESTMapping, error) { return d.all().RESTMappings(gk, versions...) })
 }
 
 // ResourceSingularizer implements [meta.RESTMapper].
-func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
+func (m *mapper) ResourceSingularizer(resource string) (string, error) {
 	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 

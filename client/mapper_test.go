@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // discoveries counts the requests for the list of groups: one for each discovery.
@@ -35,7 +37,7 @@ var gadgetGVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kin
 func TestMapperIsCached(t *testing.T) {
 	f := newFake(t)
 	n := discoveries(f)
-	m := f.client(Options{}).mapper.(*Mapper)
+	m := f.client(Options{}).mapper.(*mapper)
 	for range 5 {
 		for _, gvk := range []schema.GroupVersionKind{podGVK, widgetGVK} {
 			if _, err := m.Mapping(t.Context(), gvk); err != nil {
@@ -57,7 +59,7 @@ func TestMapperRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		n := discoveries(f)
-		m := f.client(Options{}).mapper.(*Mapper)
+		m := f.client(Options{}).mapper.(*mapper)
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +93,7 @@ func TestCallsShareADiscovery(t *testing.T) {
 			}
 		}
 		f.on("GET /api", slow(f.routes["GET /api"]))
-		m := f.client(Options{}).mapper.(*Mapper)
+		m := f.client(Options{}).mapper.(*mapper)
 		first, cancel := context.WithCancelCause(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -127,7 +129,7 @@ func TestMapperSharesFailure(t *testing.T) {
 			status(500, metav1.StatusReasonInternalError, "")(w, r)
 		})
 		f.on("GET /apis", text(500, "text/plain", "no"))
-		m := f.client(Options{}).mapper.(*Mapper)
+		m := f.client(Options{}).mapper.(*mapper)
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -147,7 +149,7 @@ func TestMapperSharesFailure(t *testing.T) {
 func TestDownGroupAffectsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		m := f.client(Options{}).mapper.(*Mapper)
+		m := f.client(Options{}).mapper.(*mapper)
 		f.on("GET /apis/example.com/v1", text(503, "text/plain", "the backend is down"))
 		if _, err := m.Mapping(t.Context(), podGVK); err != nil {
 			t.Errorf("another group: %v", err)
@@ -193,12 +195,12 @@ func TestResourceThatAnswers404IsDiscoveredAgain(t *testing.T) {
 func TestFeedOfAbsentKind(t *testing.T) {
 	f := newFake(t)
 	feed := f.client(Options{}).Feed(gadgetGVK, Selection{})
-	if _, err := feed.Watch(t.Context(), WatchQuery{}); !is[*NotServedError](err) {
+	if _, err := feed.Watch(t.Context(), wire.WatchQuery{}); !is[*NotServedError](err) {
 		t.Errorf("got %v", err)
 	}
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("gadgets", "Gadget", false))))
 	f.on("GET /apis/example.com/v1/gadgets", text(200, "application/json", `{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}`))
-	l, err := feed.List(t.Context(), ListQuery{})
+	l, err := feed.List(t.Context(), wire.ListQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,39 +2,41 @@ package client
 
 import (
 	"fmt"
+	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/object"
 )
 
-// Verb is what an Op does, mostly in the words of RBAC.
-type Verb string
-
-// The verbs of an Op.
+// The verbs of requests, mostly in the words of RBAC. RBAC calls an apply patch.
 const (
-	VerbCreate    Verb = "create"
-	VerbUpdate    Verb = "update"
-	VerbPatch     Verb = "patch"
-	VerbApply     Verb = "apply" // a server-side apply; RBAC calls it patch
-	VerbDelete    Verb = "delete"
-	VerbDeleteAll Verb = "deletecollection"
+	verbGet       = "get"
+	verbList      = "list"
+	verbWatch     = "watch"
+	verbCreate    = "create"
+	verbUpdate    = "update"
+	verbPatch     = "patch"
+	verbApply     = "apply"
+	verbDelete    = "delete"
+	verbDeleteAll = "deletecollection"
 )
 
 // Op is one write as a value, for a [Writer]. A wrapper may read it, change its copy, record it or
 // refuse it. It must not change what the pointers in it point to.
 type Op struct {
-	Verb Verb
+	// Verb is "create", "update", "patch", "apply", "delete" or "deletecollection".
+	Verb string
 	// Object is the object to write. A patch and a delete read only its kind, namespace and name;
-	// a VerbDeleteAll only its kind.
+	// a "deletecollection" only its kind.
 	Object object.Object
 	// Subresource is written instead of the object itself; empty: the object.
 	Subresource string
 	// Body is sent instead of Object (create, update, apply), and is the type of the answer, if a
 	// subresource is of another kind: a Scale, an Eviction, a TokenRequest. nil: Object.
 	Body object.Object
-	// Patch is the patch of a VerbPatch.
+	// Patch is that of a "patch".
 	Patch PatchData
 	// Owner is the field manager. Empty: the client's default. An apply must have one.
 	Owner string
@@ -49,77 +51,67 @@ type Op struct {
 	Validation FieldValidation
 	// DropUnknown lets an update remove fields that the object's Go type does not have.
 	DropUnknown bool
-	// IfUID and IfVersion are the preconditions of a delete; nil: none.
-	IfUID     *types.UID
-	IfVersion *string
-	// Propagation and Grace are for a delete; empty and nil: the default of the kind. Grace is in
-	// seconds.
-	Propagation Propagation
-	Grace       *int64
-	// Select says which objects a VerbDeleteAll deletes, by Kind, Namespace, Labels and Fields. Any
+	// Delete has the preconditions, the propagation and the grace period of a delete. Its other
+	// fields are not used.
+	Delete metav1.DeleteOptions
+	// Select says which objects a "deletecollection" deletes, by Kind, Namespace, Labels and Fields. Any
 	// other option in it is an error.
 	Select ListOptions
 }
 
-// InvalidOpError is the error for a write that makes no sense, and for an option that a call cannot
-// honor. Nothing was sent.
-type InvalidOpError struct {
-	Verb Verb
-	// Field is the field of [Op], [GetOptions] or [ListOptions] that is wrong.
-	Field string
-	// Problem says what is wrong with it.
-	Problem string
-}
-
-func (e *InvalidOpError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Field, e.Problem) }
-
 // validate returns an error for the first field that makes no sense for the verb.
 func (op *Op) validate() error {
 	bad := func(field, problem string) error {
-		return &InvalidOpError{Verb: op.Verb, Field: field, Problem: problem}
+		return &ArgumentError{Call: Call{Verb: op.Verb}, Argument: field, Problem: problem}
 	}
 	switch op.Verb {
-	case VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbDelete, VerbDeleteAll:
+	case verbCreate, verbUpdate, verbPatch, verbApply, verbDelete, verbDeleteAll:
 	default:
 		return bad("Verb", "unknown")
 	}
-	deletes := op.Verb == VerbDelete || op.Verb == VerbDeleteAll
+	deletes := op.Verb == verbDelete || op.Verb == verbDeleteAll
 	switch {
 	case isNil(op.Object):
 		return bad("Object", "is nil")
 	case op.Body != nil && op.Subresource == "":
 		return bad("Body", "is for subresources only")
-	case op.Verb == VerbPatch && op.Patch.err != nil:
+	case op.Verb == verbPatch && op.Patch.err != nil:
 		return op.Patch.err
-	case op.Verb == VerbPatch && op.Patch.kind == "":
+	case op.Verb == verbPatch && op.Patch.kind == "":
 		return bad("Patch", "is empty")
-	case op.Verb != VerbPatch && op.Patch.kind != "":
+	case op.Verb != verbPatch && op.Patch.kind != "":
 		return bad("Patch", "is for a patch only")
-	case op.Force && op.Verb != VerbApply:
+	case op.Force && op.Verb != verbApply:
 		return bad("Force", "is for an apply only")
-	case op.IfAbsent && (op.Verb != VerbApply || op.Subresource != ""):
+	case op.IfAbsent && (op.Verb != verbApply || op.Subresource != ""):
 		return bad("IfAbsent", "is for an apply of an object only")
-	case op.DropUnknown && op.Verb != VerbUpdate:
+	case op.DropUnknown && op.Verb != verbUpdate:
 		return bad("DropUnknown", "is for an update only")
 	case deletes && op.Validation != "":
 		return bad("Validation", "has no meaning for a delete")
 	case deletes && op.Subresource != "":
 		return bad("Subresource", "cannot be deleted")
-	case !deletes && (op.IfUID != nil || op.IfVersion != nil):
-		return bad("IfUID, IfVersion", "are for a delete only")
-	case !deletes && (op.Propagation != "" || op.Grace != nil):
-		return bad("Propagation, Grace", "are for a delete only")
-	case op.Verb != VerbDeleteAll && op.Select != (ListOptions{}):
+	case !deletes && !reflect.DeepEqual(op.Delete, metav1.DeleteOptions{}):
+		return bad("Delete", "is for a delete only")
+	case op.Verb != verbDeleteAll && op.Select != (ListOptions{}):
 		return bad("Select", "is for deletecollection only")
-	case op.Verb == VerbDeleteAll && !op.Select.onlySelects():
+	case op.Verb == verbDeleteAll && !op.Select.onlySelects():
 		return bad("Select", "has more than a kind, a namespace and selectors")
 	}
 	switch op.Validation {
-	case "", Strict, Warn, Ignore:
+	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
 	default:
 		return bad("Validation", fmt.Sprintf("%q is none of Strict, Warn, Ignore", string(op.Validation)))
 	}
 	return nil
+}
+
+// preconditions are those of a delete.
+func (op *Op) preconditions() *metav1.Preconditions {
+	if op.Delete.Preconditions == nil {
+		op.Delete.Preconditions = &metav1.Preconditions{}
+	}
+	return op.Delete.Preconditions
 }
 
 // onlySelects reports whether only options are set that a deletecollection honors.

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func deployment() *appsv1.Deployment {
@@ -20,26 +19,25 @@ func meta1(name string) *metav1.PartialObjectMetadata {
 
 // An option without a meaning for the verb is an error, and nothing is sent.
 func TestInvalidOps(t *testing.T) {
-	uid := types.UID("u")
 	for field, op := range map[string]Op{
 		"Verb":                {Verb: "destroy", Object: pod("x")},
-		"Object":              {Verb: VerbCreate, Object: (*appsv1.Deployment)(nil)},
-		"Body":                {Verb: VerbCreate, Object: pod("x"), Body: pod("x")},
-		"Patch":               {Verb: VerbPatch, Object: pod("x")},
-		"Force":               {Verb: VerbUpdate, Object: pod("x"), Force: true},
-		"IfUID, IfVersion":    {Verb: VerbUpdate, Object: pod("x"), IfUID: &uid},
-		"Propagation, Grace":  {Verb: VerbCreate, Object: pod("x"), Propagation: Orphan},
-		"Select":              {Verb: VerbDelete, Object: pod("x"), Select: ListOptions{Selection: Selection{Namespace: "web"}}},
-		"Validation":          {Verb: VerbCreate, Object: pod("x"), Validation: "Maybe"},
-		"Subresource":         {Verb: VerbDelete, Object: pod("x"), Subresource: "status"},
-		"Owner":               {Verb: VerbApply, Object: pod("x")},
-		"Object (metadata)":   {Verb: VerbUpdate, Object: meta1("x")},
-		"Patch (of a create)": {Verb: VerbCreate, Object: pod("x"), Patch: MergePatch("{}")},
+		"Object":              {Verb: verbCreate, Object: (*appsv1.Deployment)(nil)},
+		"Body":                {Verb: verbCreate, Object: pod("x"), Body: pod("x")},
+		"Patch":               {Verb: verbPatch, Object: pod("x")},
+		"Force":               {Verb: verbUpdate, Object: pod("x"), Force: true},
+		"Delete (of a uid)":   {Verb: verbUpdate, Object: pod("x"), Delete: metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("u")}},
+		"Delete":              {Verb: verbCreate, Object: pod("x"), Delete: metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}},
+		"Select":              {Verb: verbDelete, Object: pod("x"), Select: ListOptions{Selection: Selection{Namespace: "web"}}},
+		"Validation":          {Verb: verbCreate, Object: pod("x"), Validation: "Maybe"},
+		"Subresource":         {Verb: verbDelete, Object: pod("x"), Subresource: "status"},
+		"Owner":               {Verb: verbApply, Object: pod("x")},
+		"Object (metadata)":   {Verb: verbUpdate, Object: meta1("x")},
+		"Patch (of a create)": {Verb: verbCreate, Object: pod("x"), Patch: MergePatch("{}")},
 	} {
 		f := newFake(t)
 		_, err := f.client(Options{}).Write(t.Context(), op)
-		e, ok := asType[*InvalidOpError](err)
-		if !ok || len(field) < len(e.Field) || field[:len(e.Field)] != e.Field {
+		e, ok := asType[*ArgumentError](err)
+		if !ok || len(field) < len(e.Argument) || field[:len(e.Argument)] != e.Argument {
 			t.Errorf("%s: got %v", field, err)
 		}
 		if f.count() != 0 {

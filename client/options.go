@@ -20,8 +20,10 @@ type GetOptions struct {
 	// error.
 	Subresource string
 	Parent      schema.GroupVersionKind
-	// EvenUnavailable reads from a cache while the kind is unavailable; see the option
-	// [EvenUnavailable]. Reads from the server ignore it.
+	// EvenUnavailable lets a cache answer while the kind is unavailable. A kind is unavailable while
+	// the server answers as if it did not serve the kind, and has not confirmed that the kind is
+	// gone. The answer may be out of date. Without the option the read is an error that is
+	// [object.ErrNoAnswer]. Reads from the server ignore it.
 	EvenUnavailable bool
 }
 
@@ -45,158 +47,113 @@ type ListOptions struct {
 	// Inconsistent lets [List] continue when the server's snapshot has expired (410). Later objects
 	// are then of a newer state than earlier ones. False: the list ends with a [GoneError].
 	Inconsistent bool
-	// EvenUnavailable reads from a cache while the kind is unavailable; see the option
-	// [EvenUnavailable]. Reads from the server ignore it.
+	// EvenUnavailable is that of [GetOptions].
 	EvenUnavailable bool
+
+	err error // of an option
 }
 
 // GetOption changes how one object is read.
 type GetOption interface {
-	ApplyToGet(*GetOptions) error
+	ApplyToGet(*GetOptions)
 }
 
 // ListOption changes what a list reads.
 type ListOption interface {
-	ApplyToList(*ListOptions) error
+	ApplyToList(*ListOptions)
 }
 
-// WriteOption changes a write. An option without a meaning for the verb is an [*InvalidOpError].
+// WriteOption changes a write. An option without a meaning for the verb is an [ArgumentError].
 type WriteOption interface {
-	ApplyToWrite(*Op) error
+	ApplyToWrite(*Op)
 }
 
-// NewGetOptions applies the options in order.
-func NewGetOptions(opts ...GetOption) (GetOptions, error) {
-	var o GetOptions
+// Apply applies options in order.
+func (o *GetOptions) Apply(opts ...GetOption) {
 	for _, opt := range opts {
-		if err := opt.ApplyToGet(&o); err != nil {
-			return o, err
-		}
+		opt.ApplyToGet(o)
 	}
-	return o, nil
 }
 
-// NewListOptions applies the options in order. Label and field selectors add up: an object must match
-// all of them.
-func NewListOptions(opts ...ListOption) (ListOptions, error) {
-	var o ListOptions
+// Apply applies options in order. Label and field selectors add up: an object must match all of them. The
+// error is an [ArgumentError] for a selector.
+func (o *ListOptions) Apply(opts ...ListOption) error {
 	for _, opt := range opts {
-		if err := opt.ApplyToList(&o); err != nil {
-			return o, err
-		}
+		opt.ApplyToList(o)
 	}
-	return o, nil
+	return o.err
 }
 
-// Kinded is an option for reads; see [OfKind].
-type Kinded schema.GroupVersionKind
+// ApplyToGet implements [GetOption]: it sets the options that g has, and leaves the others.
+func (g GetOptions) ApplyToGet(o *GetOptions) {
+	set(&o.Kind, g.Kind)
+	set(&o.ResourceVersion, g.ResourceVersion)
+	set(&o.Live, g.Live)
+	set(&o.Subresource, g.Subresource)
+	set(&o.Parent, g.Parent)
+	set(&o.EvenUnavailable, g.EvenUnavailable)
+}
+
+// ApplyToList implements [ListOption]: it sets the options that l has, and leaves the others. Selectors
+// add up.
+func (l ListOptions) ApplyToList(o *ListOptions) {
+	set(&o.Kind, l.Kind)
+	set(&o.Limit, l.Limit)
+	set(&o.Continue, l.Continue)
+	set(&o.ResourceVersion, l.ResourceVersion)
+	set(&o.Match, l.Match)
+	set(&o.Inconsistent, l.Inconsistent)
+	set(&o.EvenUnavailable, l.EvenUnavailable)
+	set(&o.err, l.err)
+	l.Selection.ApplyToList(o)
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (l ListOptions) ApplyToWrite(op *Op) { l.ApplyToList(&op.Select) }
+
+// set copies a value that is not zero.
+func set[T comparable](to *T, from T) {
+	var zero T
+	if from != zero {
+		*to = from
+	}
+}
 
 // OfKind names the kind for a call on unstructured or metadata-only objects. For typed objects it must
 // agree with their Go type.
-func OfKind(gvk schema.GroupVersionKind) Kinded { return Kinded(gvk) }
+type OfKind schema.GroupVersionKind
 
 // ApplyToGet implements [GetOption].
-func (k Kinded) ApplyToGet(o *GetOptions) error {
-	o.Kind = schema.GroupVersionKind(k)
-	return nil
-}
+func (k OfKind) ApplyToGet(o *GetOptions) { o.Kind = schema.GroupVersionKind(k) }
 
 // ApplyToList implements [ListOption].
-func (k Kinded) ApplyToList(o *ListOptions) error {
-	o.Kind = schema.GroupVersionKind(k)
-	return nil
-}
+func (k OfKind) ApplyToList(o *ListOptions) { o.Kind = schema.GroupVersionKind(k) }
 
-// ApplyToWrite implements [WriteOption], for [DeleteAll] of unstructured or metadata-only objects.
-func (k Kinded) ApplyToWrite(op *Op) error {
-	op.Select.Kind = schema.GroupVersionKind(k)
-	return nil
-}
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (k OfKind) ApplyToWrite(op *Op) { k.ApplyToList(&op.Select) }
 
 // InNamespace restricts a list, a watch or a [DeleteAll] to one namespace. Empty: all namespaces.
 type InNamespace string
 
 // ApplyToList implements [ListOption].
-func (n InNamespace) ApplyToList(o *ListOptions) error {
-	o.Namespace = string(n)
-	return nil
-}
+func (n InNamespace) ApplyToList(o *ListOptions) { o.Namespace = string(n) }
 
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
-func (n InNamespace) ApplyToWrite(op *Op) error { return n.ApplyToList(&op.Select) }
-
-// Limit is the maximum number of objects in a page; see [ListOptions.Limit].
-type Limit int64
-
-// ApplyToList implements [ListOption].
-func (l Limit) ApplyToList(o *ListOptions) error {
-	o.Limit = int64(l)
-	return nil
-}
-
-// Continue is the token of an earlier page; see [ListOptions.Continue].
-type Continue string
-
-// ApplyToList implements [ListOption].
-func (c Continue) ApplyToList(o *ListOptions) error {
-	o.Continue = string(c)
-	return nil
-}
-
-// AllowInconsistent lets a list continue with newer objects when its snapshot has expired; see
-// [ListOptions.Inconsistent].
-type AllowInconsistent struct{}
-
-// ApplyToList implements [ListOption].
-func (AllowInconsistent) ApplyToList(o *ListOptions) error {
-	o.Inconsistent = true
-	return nil
-}
-
-// EvenUnavailable lets a cache answer while the kind is unavailable. A kind is unavailable while the
-// server answers as if it did not serve the kind, and has not confirmed that the kind is gone. The
-// answer may be out of date. Without the option the read is an error that is [object.ErrNoAnswer].
-// Reads from the server ignore the option.
-type EvenUnavailable struct{}
-
-// ApplyToGet implements [GetOption].
-func (EvenUnavailable) ApplyToGet(o *GetOptions) error {
-	o.EvenUnavailable = true
-	return nil
-}
-
-// ApplyToList implements [ListOption].
-func (EvenUnavailable) ApplyToList(o *ListOptions) error {
-	o.EvenUnavailable = true
-	return nil
-}
-
-// FromServer asks the server, past any cache; see [GetOptions.Live].
-type FromServer struct{}
-
-// ApplyToGet implements [GetOption].
-func (FromServer) ApplyToGet(o *GetOptions) error {
-	o.Live = true
-	return nil
-}
+func (n InNamespace) ApplyToWrite(op *Op) { n.ApplyToList(&op.Select) }
 
 // AtVersion asks for a state that is not older than this resourceVersion. "0" allows any age, so the
 // server may answer from its cache.
 type AtVersion string
 
 // ApplyToGet implements [GetOption].
-func (v AtVersion) ApplyToGet(o *GetOptions) error {
-	o.ResourceVersion = string(v)
-	return nil
-}
+func (v AtVersion) ApplyToGet(o *GetOptions) { o.ResourceVersion = string(v) }
 
 // ApplyToList implements [ListOption].
-func (v AtVersion) ApplyToList(o *ListOptions) error {
+func (v AtVersion) ApplyToList(o *ListOptions) {
 	o.ResourceVersion = string(v)
 	if v != "" {
 		o.Match = metav1.ResourceVersionMatchNotOlderThan
 	}
-	return nil
 }
 
 // Sub names a subresource of the kind to read or write instead of the object: "status", "scale",
@@ -204,120 +161,64 @@ func (v AtVersion) ApplyToList(o *ListOptions) error {
 type Sub string
 
 // ApplyToGet implements [GetOption].
-func (s Sub) ApplyToGet(o *GetOptions) error {
-	o.Subresource = string(s)
-	return nil
-}
+func (s Sub) ApplyToGet(o *GetOptions) { o.Subresource = string(s) }
 
 // ApplyToWrite implements [WriteOption].
-func (s Sub) ApplyToWrite(op *Op) error {
-	op.Subresource = string(s)
-	return nil
-}
+func (s Sub) ApplyToWrite(op *Op) { op.Subresource = string(s) }
 
 // DryRun lets the server check and answer the write without storing it.
 type DryRun struct{}
 
 // ApplyToWrite implements [WriteOption].
-func (DryRun) ApplyToWrite(op *Op) error {
-	op.DryRun = true
-	return nil
-}
+func (DryRun) ApplyToWrite(op *Op) { op.DryRun = true }
 
 // FieldOwner is the field manager that owns the fields a write sets.
 type FieldOwner string
 
 // ApplyToWrite implements [WriteOption].
-func (f FieldOwner) ApplyToWrite(op *Op) error {
-	op.Owner = string(f)
-	return nil
-}
+func (f FieldOwner) ApplyToWrite(op *Op) { op.Owner = string(f) }
 
 // Force lets an [Apply] take over fields that others own. Without it they are a [ConflictError].
 type Force struct{}
 
 // ApplyToWrite implements [WriteOption].
-func (Force) ApplyToWrite(op *Op) error {
-	op.Force = true
-	return nil
-}
+func (Force) ApplyToWrite(op *Op) { op.Force = true }
 
 // IfAbsent makes an [Apply] create the object or fail with an [AlreadyExistsError]. It never changes an
 // existing object, however recently that was created.
 type IfAbsent struct{}
 
 // ApplyToWrite implements [WriteOption].
-func (IfAbsent) ApplyToWrite(op *Op) error {
-	op.IfAbsent = true
-	return nil
-}
+func (IfAbsent) ApplyToWrite(op *Op) { op.IfAbsent = true }
 
-// FieldValidation says what the server does with unknown and duplicate fields.
+// FieldValidation says what the server does with unknown and duplicate fields:
+//   - [metav1.FieldValidationStrict] refuses the write. The error is an [InvalidError] or a
+//     [RejectedError] that names the fields. It is the default of [Apply].
+//   - [metav1.FieldValidationWarn] drops the fields and sends a warning, which [Live] logs. It is the
+//     server's default for all other writes.
+//   - [metav1.FieldValidationIgnore] drops the fields.
 type FieldValidation string
 
-const (
-	// Strict refuses the write: the error is an [InvalidError] or a [RejectedError] that names the
-	// fields. It is the default of [Apply].
-	Strict FieldValidation = "Strict"
-	// Warn drops the fields and sends a warning, which [Live] logs. It is the server's default for
-	// all other writes.
-	Warn FieldValidation = "Warn"
-	// Ignore drops the fields.
-	Ignore FieldValidation = "Ignore"
-)
-
 // ApplyToWrite implements [WriteOption].
-func (v FieldValidation) ApplyToWrite(op *Op) error {
-	op.Validation = v
-	return nil
-}
+func (v FieldValidation) ApplyToWrite(op *Op) { op.Validation = v }
 
 // IfUID is the precondition of a delete that the object has this uid. It protects a later object of the
 // same name.
 type IfUID types.UID
 
 // ApplyToWrite implements [WriteOption].
-func (u IfUID) ApplyToWrite(op *Op) error {
-	uid := types.UID(u)
-	op.IfUID = &uid
-	return nil
-}
+func (u IfUID) ApplyToWrite(op *Op) { op.preconditions().UID = (*types.UID)(&u) }
 
-// IfVersion is the precondition of a delete that the object has this resourceVersion.
-type IfVersion string
+// DeleteOptions are options of a [Delete] or [DeleteAll]: preconditions, a grace period, and what becomes of
+// the dependents of the object. Without one the kind's default applies. The other fields are not used.
+type DeleteOptions metav1.DeleteOptions
 
-// ApplyToWrite implements [WriteOption].
-func (v IfVersion) ApplyToWrite(op *Op) error {
-	rv := string(v)
-	op.IfVersion = &rv
-	return nil
-}
-
-// Propagation says what a delete does with the dependents of the object.
-type Propagation metav1.DeletionPropagation
-
-const (
-	// Background deletes the object at once. The garbage collector deletes its dependents later.
-	Background = Propagation(metav1.DeletePropagationBackground)
-	// Foreground keeps the object until its blocking dependents are gone.
-	Foreground = Propagation(metav1.DeletePropagationForeground)
-	// Orphan keeps the dependents.
-	Orphan = Propagation(metav1.DeletePropagationOrphan)
-)
-
-// ApplyToWrite implements [WriteOption].
-func (p Propagation) ApplyToWrite(op *Op) error {
-	op.Propagation = p
-	return nil
-}
-
-// GraceSeconds is how long a deleted object (a Pod) may take to end. Zero: none. Without the option the
-// kind's default applies.
-type GraceSeconds int64
-
-// ApplyToWrite implements [WriteOption].
-func (g GraceSeconds) ApplyToWrite(op *Op) error {
-	s := int64(g)
-	op.Grace = &s
-	return nil
+// ApplyToWrite implements [WriteOption]: it sets the options that d has, and leaves the others.
+func (d DeleteOptions) ApplyToWrite(op *Op) {
+	set(&op.Delete.GracePeriodSeconds, d.GracePeriodSeconds)
+	set(&op.Delete.PropagationPolicy, d.PropagationPolicy)
+	if p := d.Preconditions; p != nil {
+		set(&op.preconditions().UID, p.UID)
+		set(&op.preconditions().ResourceVersion, p.ResourceVersion)
+	}
 }

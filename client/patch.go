@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"unicode/utf8"
 
@@ -20,26 +19,13 @@ type PatchData struct {
 	err  error
 }
 
-// InvalidPatchError is the error for a patch that cannot be made or is not JSON. Nothing was sent.
-type InvalidPatchError struct {
-	Type  types.PatchType
-	cause error
-}
-
-func (e *InvalidPatchError) Error() string {
-	return fmt.Sprintf("patch of type %s: %v", string(e.Type), e.cause)
-}
-
-// Unwrap returns the cause.
-func (e *InvalidPatchError) Unwrap() error { return e.cause }
-
 // Type returns the media type of the patch.
 func (p PatchData) Type() types.PatchType { return p.kind }
 
 // Bytes returns the patch as it is sent. Do not change it.
 func (p PatchData) Bytes() []byte { return p.data }
 
-// Err returns an [InvalidPatchError] if the patch could not be made, else nil. A write with the patch
+// Err returns an [ArgumentError] if the patch could not be made, else nil. A write with the patch
 // fails with that error.
 func (p PatchData) Err() error { return p.err }
 
@@ -61,9 +47,7 @@ func MergePatch(partial any) PatchData { return newPatch(types.MergePatchType, p
 // StrategicMerge makes a patch of a partial object: JSON as []byte, string or json.RawMessage, or a
 // value that encodes to it. The server merges lists by the keys of their elements. Only built-in kinds
 // support it.
-func StrategicMerge(partial any) PatchData {
-	return newPatch(types.StrategicMergePatchType, partial)
-}
+func StrategicMerge(partial any) PatchData { return newPatch(types.StrategicMergePatchType, partial) }
 
 // Diff makes the merge patch that turns before into after. It changes neither. The patch has no
 // resourceVersion: the last writer wins. A merge patch cannot set a null inside free JSON, because null
@@ -99,36 +83,33 @@ func newPatch(kind types.PatchType, v any) PatchData {
 	switch v := v.(type) {
 	case []byte:
 		data = bytes.Clone(v)
-	case string:
-		data = []byte(v)
 	case json.RawMessage:
 		data = bytes.Clone(v)
+	case string:
+		data = []byte(v)
 	default:
 		var err error
 		if data, err = json.Marshal(v); err != nil {
-			return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
+			return badPatch(kind, err)
 		}
 	}
 	if !utf8.Valid(data) {
-		return PatchData{kind: kind, err: &InvalidPatchError{kind, errNotUTF8}}
+		return badPatch(kind, errNotUTF8)
 	}
-	if err := validJSON(data); err != nil {
-		return PatchData{kind: kind, err: &InvalidPatchError{kind, err}}
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
+		return badPatch(kind, err)
 	}
 	return PatchData{kind: kind, data: data}
 }
 
-// validJSON returns an error unless data is one JSON value.
-func validJSON(data []byte) error {
-	var v json.RawMessage
-	return json.Unmarshal(data, &v)
+// badPatch is a patch that cannot be made or is not JSON.
+func badPatch(kind types.PatchType, err error) PatchData {
+	return PatchData{kind: kind, err: wrong("patch of type "+string(kind), err)}
 }
 
 // diff compares a part of both objects. With lock the patch has the resourceVersion of before.
 func diff(before, after object.Object, part func(object.Object) (map[string]any, error), lock bool) PatchData {
-	fail := func(err error) PatchData {
-		return PatchData{kind: types.MergePatchType, err: &InvalidPatchError{types.MergePatchType, err}}
-	}
+	fail := func(err error) PatchData { return badPatch(types.MergePatchType, err) }
 	if isNil(before) || isNil(after) {
 		return fail(errNilObject)
 	}

@@ -58,7 +58,7 @@ func TestDiff(t *testing.T) {
 		"nil":                   Diff(nil, before),
 		"nil pointer":           Diff(before, (*corev1.Pod)(nil)),
 	} {
-		if !is[*InvalidPatchError](p.Err()) || p.Empty() {
+		if !is[*ArgumentError](p.Err()) || p.Empty() {
 			t.Errorf("%s: got %v", name, p.Err())
 		}
 	}
@@ -140,7 +140,7 @@ func TestBadPatches(t *testing.T) {
 	for name, p := range map[string]PatchData{
 		"not JSON": MergePatch("{"), "not UTF-8": JSONPatch([]byte("[\"\xff\"]")), "cannot be JSON": StrategicMerge(make(chan int)), "empty": MergePatch(""),
 	} {
-		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*InvalidPatchError](err) {
+		if _, err := Patch(t.Context(), f.client(Options{}), pod("x"), p); !is[*ArgumentError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -215,17 +215,17 @@ func TestPatchStatusIfChangedFails(t *testing.T) {
 	}
 	unread := pod("x")
 	unread.ResourceVersion = ""
-	if _, err := PatchStatusIfChanged(t.Context(), c, unread, changed); !is[*InvalidPatchError](err) {
+	if _, err := PatchStatusIfChanged(t.Context(), c, unread, changed); !is[*ArgumentError](err) {
 		t.Errorf("not read from a server: got %v", err)
 	}
-	if _, err := PatchStatusIfChanged(t.Context(), c, nil, changed); !is[*InvalidPatchError](err) {
+	if _, err := PatchStatusIfChanged(t.Context(), c, nil, changed); !is[*ArgumentError](err) {
 		t.Errorf("nil before: got %v", err)
 	}
 	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), nil); err == nil {
 		t.Error("nil after: no error")
 	}
 	changed.Status.Message = "\xff"
-	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*InvalidPatchError](err) {
+	if _, err := PatchStatusIfChanged(t.Context(), c, pod("x"), changed); !is[*ArgumentError](err) {
 		t.Errorf("not UTF-8: got %v", err)
 	}
 	if f.count() != 1 {

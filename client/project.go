@@ -4,19 +4,21 @@ import (
 	"context"
 	"iter"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// Projector is a [Reader] that reads a few fields of objects without building the objects. Programs
-// call [Project] and [ProjectList], which take any other Reader, too.
-type Projector interface {
+// PartialReader is a [Reader] that also answers in parts: with one page of a list, and with a few fields of
+// objects without building the objects. Programs call [ListPage], [Project] and [ProjectList], which take
+// any other Reader, too.
+type PartialReader interface {
 	Reader
+	// Page reads one page of at most o.Limit objects of proto's type.
+	Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error)
 	// Project reads a view of the object of the key into the struct that view points to. It
 	// replaces all of the struct, which the caller owns. proto names the kind, as into does for
 	// Get; it does not change.
@@ -43,12 +45,11 @@ type Projector interface {
 // whole object, but does not build it. Errors are those of [Get].
 func Project[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (V, error) {
 	var view, none V
-	o, err := NewGetOptions(opts...)
-	if err != nil {
-		return none, err
-	}
-	if p, ok := r.(Projector); ok {
-		err = p.Project(ctx, key, Prototype[T, P](o.Kind), &view, o)
+	var o GetOptions
+	o.Apply(opts...)
+	var err error
+	if p, ok := r.(PartialReader); ok {
+		err = p.Project(ctx, key, wire.Prototype[T, P](o.Kind), &view, o)
 	} else {
 		obj := P(new(T))
 		setKind(obj, o.Kind)
@@ -70,12 +71,12 @@ func Project[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, key objec
 func ProjectList[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var view, none V
-		o, err := NewListOptions(opts...)
-		if err != nil {
+		var o ListOptions
+		if err := o.Apply(opts...); err != nil {
 			yield(none, err)
 			return
 		}
-		for err := range projectAll(ctx, r, Prototype[T, P](o.Kind), &view, o) {
+		for err := range projectAll(ctx, r, wire.Prototype[T, P](o.Kind), &view, o) {
 			one := view
 			if err != nil {
 				one = none
@@ -87,27 +88,8 @@ func ProjectList[T, V any, P object.Ptr[T]](ctx context.Context, r Reader, opts 
 	}
 }
 
-// prototypes has one immutable zero object of each Go type, to save memory: a Pod is 1.3 kB.
-var prototypes sync.Map // reflect.Type → object.Object
-
-// Prototype returns an object that names a kind to a [Reader]. Do not change it: calls may share it.
-// gvk is for types that do not determine the kind; see [OfKind].
-func Prototype[T any, P object.Ptr[T]](gvk schema.GroupVersionKind) P {
-	if !gvk.Empty() {
-		p := P(new(T))
-		setKind(p, gvk)
-		return p
-	}
-	t := reflect.TypeFor[T]()
-	p, ok := prototypes.Load(t)
-	if !ok {
-		p, _ = prototypes.LoadOrStore(t, P(new(T)))
-	}
-	return p.(P)
-}
-
 func projectAll(ctx context.Context, r Reader, proto object.Object, view any, o ListOptions) iter.Seq[error] {
-	if p, ok := r.(Projector); ok {
+	if p, ok := r.(PartialReader); ok {
 		return p.ProjectList(ctx, proto, view, o)
 	}
 	return func(yield func(error) bool) {
@@ -140,9 +122,7 @@ func projectObject(obj object.Object, view any) error {
 	return p.Read(wire.Raw{Kind: &wire.Kind{GVK: gvk}, Encoding: wire.JSON, Bytes: b}, view)
 }
 
-var _ Projector = (*Live)(nil)
-
-// Project implements [Projector].
+// Project implements [PartialReader].
 func (c *Live) Project(ctx context.Context, key object.Key, proto object.Object, view any, o GetOptions) error {
 	p, err := c.projection(verbGet, proto, view, o.Kind)
 	if err != nil {
@@ -155,7 +135,7 @@ func (c *Live) Project(ctx context.Context, key object.Key, proto object.Object,
 	return p.Read(raw, view)
 }
 
-// ProjectList implements [Projector]. Like List it keeps one page as bytes.
+// ProjectList implements [PartialReader]. Like List it keeps one page as bytes.
 func (c *Live) ProjectList(ctx context.Context, proto object.Object, view any, o ListOptions) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		p, err := c.projection(verbList, proto, view, o.Kind)
@@ -163,15 +143,19 @@ func (c *Live) ProjectList(ctx context.Context, proto object.Object, view any, o
 			yield(err)
 			return
 		}
-		for item, err := range c.items(ctx, proto, o) {
-			if err == nil {
-				err = item.err
-			}
-			if err == nil {
-				err = p.Read(item.raw, view)
-			}
-			if !yield(err) {
+		for page, err := range c.pages(ctx, proto, o) {
+			if err != nil {
+				yield(err)
 				return
+			}
+			for _, item := range page.items {
+				err := item.err
+				if err == nil {
+					err = p.Read(item.raw, view)
+				}
+				if !yield(err) {
+					return
+				}
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 type podView struct {
@@ -141,7 +141,7 @@ func TestProjectList(t *testing.T) {
 	}
 }
 
-// built is a reader that is no Projector.
+// built is a reader that is no PartialReader.
 type built struct{ objects []object.Object }
 
 func (b built) Get(_ context.Context, key object.Key, into object.Object, _ GetOptions) error {

@@ -13,11 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
-
-const verbGet, verbList, verbWatch = "get", "list", "watch"
 
 // Get implements [Reader].
 func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o GetOptions) error {
@@ -40,13 +38,13 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 	}
 	parent := gvk
 	if !o.Parent.Empty() && o.Subresource == "" {
-		return wire.Raw{}, &InvalidOpError{Verb: verbGet, Field: "Parent", Problem: "is for subresources only"}
+		return wire.Raw{}, &ArgumentError{Call: Call{Verb: verbGet}, Argument: "Parent", Problem: "is for subresources only"}
 	}
 	if !o.Parent.Empty() {
 		parent = o.Parent
 	}
 	if key.Name == "" {
-		return wire.Raw{}, &InvalidKeyError{Verb: verbGet, Kind: parent.Kind, Key: key, Problem: "name is empty"}
+		return wire.Raw{}, badKey(verbGet, parent, key, "name is empty")
 	}
 	t, err := c.resolve(ctx, verbGet, parent, key, o.Subresource, false)
 	if err != nil {
@@ -56,13 +54,12 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 	if o.ResourceVersion != "" {
 		q.Set("resourceVersion", o.ResourceVersion)
 	}
-	resp, err := c.send(ctx, t, func(plain bool) (*request, error) {
-		return &request{call: t.call, method: http.MethodGet, path: t.path(), query: q, accept: acceptFor(proto, plain)}, nil
-	})
+	kind := c.wireKind(gvk, proto)
+	resp, err := c.get(ctx, t, kind, encodingFor(proto), request{query: q})
 	if err != nil {
 		return wire.Raw{}, err
 	}
-	raw, ok, err := readObject(t.call, c.wireKind(gvk, proto), resp)
+	raw, ok, err := readObject(t.call, kind, resp)
 	if err != nil {
 		return wire.Raw{}, err
 	}
@@ -70,6 +67,15 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 		return wire.Raw{}, badAnswer(t.call, resp.Header.Get("Content-Type"), nil, errStatusOnly)
 	}
 	return raw, nil
+}
+
+// get sends a read of objects of a kind, in enc if the server has it.
+func (c *Live) get(ctx context.Context, t *target, kind *wire.Kind, enc wire.Encoding, r request) (*http.Response, error) {
+	r.call, r.method, r.path = t.call, http.MethodGet, t.path()
+	return c.send(ctx, t, func(plain bool) (*request, error) {
+		r.accept = accept(kind, enc, t.call.Verb, plain)
+		return &r, nil
+	})
 }
 
 // wireKind describes the answer to package wire.
@@ -108,7 +114,7 @@ func selectorQuery(o *Selection) url.Values {
 
 // selects reports whether any object can match. A selector that matches nothing has an empty text, by
 // which the server would select everything. Invalid label keys and values are an
-// *InvalidSelectorError: the server reads a comma in a value as another requirement.
+// *ArgumentError: the server reads a comma in a value as another requirement.
 func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
@@ -119,7 +125,7 @@ func selects(o *Selection) (bool, error) {
 	all, selectable := o.Labels.Requirements()
 	for _, r := range all {
 		if _, err := labels.NewRequirement(r.Key(), r.Operator(), r.ValuesUnsorted()); err != nil {
-			return false, &InvalidSelectorError{Selector: o.Labels.String(), cause: err}
+			return false, badSelector(o.Labels.String(), err)
 		}
 	}
 	return selectable, nil
@@ -131,7 +137,7 @@ var errNothing = errors.New("matches nothing")
 func watchable(o *Selection) error {
 	some, err := selects(o)
 	if err == nil && !some {
-		err = &InvalidSelectorError{cause: errNothing}
+		err = badSelector("", errNothing)
 	}
 	return err
 }
@@ -154,15 +160,4 @@ func listQuery(o *ListOptions) url.Values {
 		q.Set("resourceVersionMatch", string(o.Match)) // the server refuses it without a version
 	}
 	return q
-}
-
-// acceptList is the Accept header of a list; that of a watch is [acceptFor].
-func acceptList(o object.Object, plain bool) string {
-	switch {
-	case formOf(o) != metadataForm:
-		return acceptFor(o, plain)
-	case plain:
-		return jsonOnly(wire.AcceptMetadataList)
-	}
-	return wire.AcceptMetadataList
 }

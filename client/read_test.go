@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 const widgetJSON = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"web","uid":"u"},"spec":{"n":9007199254740993}}`
@@ -87,7 +87,7 @@ func TestInvalidKeysAreNotSent(t *testing.T) {
 		"slash": key("a/b"), "dots": key(".."), "percent": key("a%2fb"),
 	} {
 		_, err := Get[corev1.Pod](t.Context(), c, k)
-		if e, ok := asType[*InvalidKeyError](err); !ok || e.Kind != "Pod" || e.Key != k {
+		if e, ok := asType[*ArgumentError](err); !ok || e.Kind != "Pod" || e.Key != k {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // A request never waits longer than MaxRetryAfter, in whatever form the server asks.
@@ -60,7 +62,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 func TestRetryAfterOfFeeds(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), ListQuery{})
+	_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), wire.ListQuery{})
 	busy, ok := errors.AsType[*TooManyRequestsError](err)
 	if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
 		t.Errorf("%v: asked %v", err, busy)

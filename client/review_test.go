@@ -26,5 +26,5 @@ func TestReviews(t *testing.T) {
 		t.Errorf("got %+v, %v", local, err)
 	}
 	_, err = client.Create(ctx, c, configMap(ns, "", nil))
-	as[*client.InvalidKeyError](t, err)
+	as[*client.ArgumentError](t, err)
 }

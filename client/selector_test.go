@@ -6,12 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // A selector that matches nothing is not sent: the server would select everything.
 func TestSelectorOfNothingIsNotSent(t *testing.T) {
-	for name, o := range map[string]SelectorOption{
-		"labels": MatchingSelector(labels.Nothing()), "fields": MatchingFieldSelector(fields.Nothing()),
+	for name, o := range map[string]Selection{
+		"labels": {Labels: labels.Nothing()}, "fields": {Fields: fields.Nothing()},
 	} {
 		f := newFake(t)
 		c := f.client(Options{})
@@ -22,10 +24,10 @@ func TestSelectorOfNothingIsNotSent(t *testing.T) {
 		if err := DeleteAll[corev1.Pod](t.Context(), c, InNamespace("web"), o); err != nil {
 			t.Errorf("%s: delete: %v", name, err)
 		}
-		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*InvalidSelectorError](err) {
+		if _, err := Watch[corev1.Pod](t.Context(), c, o); !is[*ArgumentError](err) {
 			t.Errorf("%s: watch: %v", name, err)
 		}
-		if _, err := c.Feed(podGVK, Selection{Labels: o.labels, Fields: o.fields}).List(t.Context(), ListQuery{}); !is[*InvalidSelectorError](err) {
+		if _, err := c.Feed(podGVK, o).List(t.Context(), wire.ListQuery{}); !is[*ArgumentError](err) {
 			t.Errorf("%s: feed: %v", name, err)
 		}
 		if f.count() != 0 {
@@ -45,16 +47,16 @@ func TestLabelsAreValidatedBeforeTheyAreSent(t *testing.T) {
 		f.on("GET /api/v1/pods", podList("5", ""))
 		f.on("GET /api/v1/namespaces/web/pods", text(200, "application/json;stream=watch", ""))
 		f.on("DELETE /api/v1/namespaces/web/pods", text(200, "application/json", "{}"))
-		c, o := f.client(Options{}), MatchingSelector(labels.SelectorFromSet(set))
+		c, o := f.client(Options{}), Selection{Labels: labels.SelectorFromSet(set)}
 		_, errs := names(t, List[corev1.Pod](t.Context(), c, o))
 		errs = append(errs, DeleteAll[corev1.Pod](t.Context(), c, InNamespace("web"), o))
 		w, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web"), o)
 		if err == nil {
 			w.Stop()
 		}
-		_, listed := c.Feed(podGVK, Selection{Labels: o.labels}).List(t.Context(), ListQuery{})
+		_, listed := c.Feed(podGVK, o).List(t.Context(), wire.ListQuery{})
 		for _, err := range append(errs, err, listed) {
-			if is[*InvalidSelectorError](err) == (name == "fine") {
+			if is[*ArgumentError](err) == (name == "fine") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -71,13 +73,17 @@ func TestLabelsAreValidatedBeforeTheyAreSent(t *testing.T) {
 
 func TestSelectors(t *testing.T) {
 	sel := labels.SelectorFromSet(labels.Set{"tier": "a"})
-	o, err := NewListOptions(MatchingLabels{"app": "x"}, LabelSelector("env in (p, q)"), MatchingSelector(sel), MatchingSelector(nil),
+	var o ListOptions
+	err := o.Apply(MatchingLabels{"app": "x"}, LabelSelector("env in (p, q)"), Selection{Labels: sel}, Selection{}, ListOptions{Limit: 2},
 		MatchingFields{"metadata.name": "n"}, FieldSelector("spec.nodeName!=m"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := o.Labels.String(); got != "app=x,env in (p,q),tier=a" {
 		t.Errorf("labels %q", got)
+	}
+	if o.Limit != 2 {
+		t.Errorf("limit %d", o.Limit)
 	}
 	if got := o.Fields.String(); got != "metadata.name=n,spec.nodeName!=m" {
 		t.Errorf("fields %q", got)
@@ -91,10 +97,10 @@ func TestSelectors(t *testing.T) {
 		"fields": MatchingFields{"a": "\xff"}, "field text": FieldSelector("a=\xff"),
 	} {
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}), bad))
-		if len(errs) != 1 || !is[*InvalidSelectorError](errs[0]) {
+		if len(errs) != 1 || !is[*ArgumentError](errs[0]) {
 			t.Errorf("%s: got %v", name, errs)
 		}
-		if err := DeleteAll[corev1.Pod](t.Context(), f.client(Options{}), bad); !is[*InvalidSelectorError](err) {
+		if err := DeleteAll[corev1.Pod](t.Context(), f.client(Options{}), bad); !is[*ArgumentError](err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -109,8 +115,9 @@ func FuzzSelectors(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, opt := range []ListOption{LabelSelector(s), FieldSelector(s)} {
-			o, err := NewListOptions(opt)
-			if err != nil && !is[*InvalidSelectorError](err) {
+			var o ListOptions
+			err := o.Apply(opt)
+			if err != nil && !is[*ArgumentError](err) {
 				t.Fatalf("got %T", err)
 			}
 			if err != nil {

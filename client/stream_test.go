@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // feedFrames is a watch as a server sends it.
@@ -34,7 +34,7 @@ func TestFeed(t *testing.T) {
 	c := f.serve(Options{Hook: func(d Done) { hooked = append(hooked, d.Call) }})
 	feed := c.Feed(podGVK, Selection{Namespace: "web", Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("spec.nodeName", "n")})
 	f.on("GET /api/v1/namespaces/web/pods", podList("5", "", "a", "b"))
-	l, err := feed.List(t.Context(), ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
+	l, err := feed.List(t.Context(), wire.ListQuery{ResourceVersion: "0", Match: metav1.ResourceVersionMatchNotOlderThan, Limit: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestFeed(t *testing.T) {
 	}
 
 	f.on("GET /api/v1/namespaces/web/pods", text(200, "application/json;stream=watch", feedFrames+goneFrame))
-	w, err := feed.Watch(t.Context(), WatchQuery{ResourceVersion: "5", SendInitialEvents: true, Timeout: 90 * 1e9})
+	w, err := feed.Watch(t.Context(), wire.WatchQuery{ResourceVersion: "5", SendInitialEvents: true, Timeout: 90 * 1e9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFeed(t *testing.T) {
 		t.Errorf("watch: Accept %q", a)
 	}
 
-	plain, err := feed.Watch(t.Context(), WatchQuery{ResourceVersion: "5"})
+	plain, err := feed.Watch(t.Context(), wire.WatchQuery{ResourceVersion: "5"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestFeedAccept(t *testing.T) {
 		{podGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
 		{widgetGVK, Selection{MetadataOnly: true}, wire.AcceptMetadataList},
 	} {
-		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), ListQuery{})
+		_, err := c.Feed(tt.gvk, tt.o).List(t.Context(), wire.ListQuery{})
 		if !is[*ResponseError](err) {
 			t.Errorf("HTML: got %v", err)
 		}
@@ -112,7 +112,7 @@ func TestFeedAccept(t *testing.T) {
 			t.Errorf("%v %+v: Accept %q", tt.gvk.Kind, tt.o, a)
 		}
 	}
-	_, err := c.Feed(podGVK, Selection{MetadataOnly: true}).Watch(t.Context(), WatchQuery{})
+	_, err := c.Feed(podGVK, Selection{MetadataOnly: true}).Watch(t.Context(), wire.WatchQuery{})
 	if a := f.last().header.Get("Accept"); a != wire.AcceptMetadata || !is[*ResponseError](err) {
 		t.Errorf("metadata watch: Accept %q, %v", a, err)
 	}
@@ -153,7 +153,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("asked for %v", q)
 	}
 
-	if _, _, errs = events(goneFrame); len(errs) != 1 || !IsExpired(errs[0]) {
+	if _, _, errs = events(goneFrame); len(errs) != 1 || !is[*GoneError](errs[0]) {
 		t.Errorf("410: %v", errs)
 	}
 	if _, _, errs = events(feedFrames[:60]); len(errs) != 1 || !is[*ResponseError](errs[0]) || !errors.Is(errs[0], io.ErrUnexpectedEOF) {

@@ -4,9 +4,6 @@ import (
 	"context"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/object"
@@ -15,12 +12,12 @@ import (
 // UpdateStatus replaces the status of the object and does not change its spec. Some kinds, such as Pods,
 // also take changed labels and annotations. Fields that the Go type does not have stay, as in [Update].
 func UpdateStatus[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj, Subresource: "status"}, opts)
+	return write(ctx, w, obj, Op{Verb: verbUpdate, Object: obj, Subresource: "status"}, opts)
 }
 
 // PatchStatus changes part of the status of the object and does not change its spec.
 func PatchStatus[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
+	return write(ctx, w, obj, Op{Verb: verbPatch, Object: obj, Subresource: "status", Patch: patch}, opts)
 }
 
 // PatchStatusIfChanged writes the status of after if it differs from that of before, the object as it
@@ -42,19 +39,13 @@ func PatchStatusIfChanged[O object.Object](ctx context.Context, w Writer, before
 	return PatchStatus(ctx, w, after, patch, opts...)
 }
 
-// ApplyStatus is [Apply] for the status of the object.
-func ApplyStatus[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Subresource: "status", Owner: owner}, opts)
-}
-
 // GetSub reads a subresource of another kind than obj:
 // GetSub[autoscalingv1.Scale](ctx, c, deployment, "scale"). It reads only the kind, the namespace and
 // the name of obj. For a subresource of obj's kind call [Get] with [Sub].
 func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Object, sub string, opts ...GetOption) (P, error) {
-	o, err := NewGetOptions(opts...)
-	if err != nil {
-		return nil, err
-	}
+	var o GetOptions
+	o.Apply(opts...)
+	var err error
 	if o.Parent, err = kindOf(verbGet, c.Scheme(), obj, schema.GroupVersionKind{}); err != nil {
 		return nil, err
 	}
@@ -69,50 +60,33 @@ func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Ob
 
 // CreateSub sends body to a subresource of another kind than obj, such as a TokenRequest or a Binding,
 // and returns the answer. The answer is nil if it is a Status, as for a Binding. CreateSub reads only the
-// kind, the namespace and the name of obj.
+// kind, the namespace and the name of obj. An eviction of a Pod is
+//
+//	_, err := client.CreateSub(ctx, c, pod, "eviction", &policyv1.Eviction{
+//		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+//	})
+//
+// If a PodDisruptionBudget does not allow it, the error is a [TooManyRequestsError].
 func CreateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
-	return write(ctx, w, body, Op{Verb: VerbCreate, Object: obj, Subresource: sub, Body: body}, opts)
+	return write(ctx, w, body, Op{Verb: verbCreate, Object: obj, Subresource: sub, Body: body}, opts)
 }
 
 // UpdateSub replaces a subresource of another kind than obj. It reads only the kind, the namespace and
 // the name of obj.
 func UpdateSub[B object.Object](ctx context.Context, w Writer, obj object.Object, sub string, body B, opts ...WriteOption) (B, error) {
-	return write(ctx, w, body, Op{Verb: VerbUpdate, Object: obj, Subresource: sub, Body: body}, opts)
-}
-
-// GetScale reads the scale of an object: the desired and the actual number of replicas, and the selector
-// of its Pods. It reads only the kind, the namespace and the name of obj.
-func GetScale(ctx context.Context, c Client, obj object.Object) (*autoscalingv1.Scale, error) {
-	return GetSub[autoscalingv1.Scale](ctx, c, obj, "scale")
+	return write(ctx, w, body, Op{Verb: verbUpdate, Object: obj, Subresource: sub, Body: body}, opts)
 }
 
 // SetScale sets the desired number of replicas by the scale subresource, whatever the number was. It
 // reads only the kind, the namespace and the name of obj, and does not change obj.
 func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, opts ...WriteOption) error {
 	op := Op{
-		Verb: VerbPatch, Object: obj, Subresource: "scale", Body: new(autoscalingv1.Scale),
+		Verb: verbPatch, Object: obj, Subresource: "scale", Body: new(autoscalingv1.Scale),
 		Patch: MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}}),
 	}
 	if err := op.apply(opts); err != nil {
 		return err
 	}
-	_, err := w.Write(ctx, op)
-	return err
-}
-
-// Evict asks the server to delete the Pod if its PodDisruptionBudgets allow that. If a budget does not,
-// the error is a [TooManyRequestsError]. Preconditions, propagation and grace are options.
-func Evict(ctx context.Context, w Writer, pod *corev1.Pod, opts ...WriteOption) error {
-	op := Op{Verb: VerbCreate, Object: pod, Subresource: "eviction"}
-	if err := op.apply(opts); err != nil {
-		return err
-	}
-	if isNil(pod) {
-		return op.validate()
-	}
-	body := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	body.DeleteOptions = op.deleteOptions()
-	op.Body, op.IfUID, op.IfVersion, op.Propagation, op.Grace = body, nil, nil, "", nil
 	_, err := w.Write(ctx, op)
 	return err
 }

@@ -31,13 +31,13 @@ const maxTakeOvers = 5
 func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, managers ...string) (changed bool, err error) {
 	switch {
 	case isNil(obj):
-		return false, &InvalidOpError{Verb: VerbPatch, Field: "Object", Problem: "is nil"}
+		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Object", Problem: "is nil"}
 	case owner == "":
-		return false, &InvalidOpError{Verb: VerbPatch, Field: "Owner", Problem: "is empty"}
+		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Owner", Problem: "is empty"}
 	case len(managers) == 0 || slices.Contains(managers, ""):
-		return false, &InvalidOpError{Verb: VerbPatch, Field: "managers", Problem: "none, or one without a name: say from whom"}
+		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "managers", Problem: "none, or one without a name: say from whom"}
 	}
-	gvk, err := kindOf(string(VerbPatch), c.Scheme(), obj, schema.GroupVersionKind{})
+	gvk, err := kindOf(verbPatch, c.Scheme(), obj, schema.GroupVersionKind{})
 	if err != nil {
 		return false, err
 	}
@@ -58,7 +58,7 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 	}
 	if uid := obj.GetUID(); uid != "" && uid != live.GetUID() {
 		s := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object is another one by now"}
-		return false, &ConflictError{RequestError: RequestError{Call: Call{Verb: string(VerbPatch), Kind: gvk.Kind, Key: key}, status: s}}
+		return false, &ConflictError{RequestError: RequestError{Call: Call{Verb: verbPatch, Kind: gvk.Kind, Key: key}, status: s}}
 	}
 	entries, changed, err := mergeManagers(live.GetManagedFields(), gvk.GroupVersion().String(), owner, managers)
 	if err != nil || !changed {
@@ -68,7 +68,7 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
 	})
-	_, err = c.Write(ctx, Op{Verb: VerbPatch, Object: live, Patch: patch, Owner: owner})
+	_, err = c.Write(ctx, Op{Verb: verbPatch, Object: live, Patch: patch, Owner: owner})
 	return err == nil, err
 }
 
@@ -76,33 +76,30 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 // owner has no entry, it makes one, of version if managers have an entry of that version, else of the
 // version of their first.
 func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, managers []string) ([]metav1.ManagedFieldsEntry, bool, error) {
-	ours := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+	ours := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == owner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
-	})
+	}
 	theirs := func(e metav1.ManagedFieldsEntry) bool {
 		return slices.Contains(managers, e.Manager) && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.FieldsV1 != nil
 	}
-	if ours >= 0 {
-		version = entries[ours].APIVersion
-	} else if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return theirs(e) && e.APIVersion == version }) {
-		first := slices.IndexFunc(entries, theirs)
-		if first < 0 {
-			return entries, false, nil
+	for _, sets := range []func(metav1.ManagedFieldsEntry) bool{
+		theirs, func(e metav1.ManagedFieldsEntry) bool { return theirs(e) && e.APIVersion == version }, ours,
+	} { // the last that has an entry says the version
+		if i := slices.IndexFunc(entries, sets); i >= 0 {
+			version = entries[i].APIVersion
 		}
-		version = entries[first].APIVersion
 	}
 	merged := metav1.ManagedFieldsEntry{Manager: owner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1"}
 	fields := map[string]any{}
 	var out []metav1.ManagedFieldsEntry
 	took := false
-	for i, e := range entries {
-		mine := i == ours
-		if !mine && !(theirs(e) && e.APIVersion == version) {
+	for _, e := range entries {
+		if !ours(e) && !(theirs(e) && e.APIVersion == version) {
 			out = append(out, e)
 			continue
 		}
-		took = took || !mine
-		if e.Time != nil && (merged.Time == nil || merged.Time.Before(e.Time)) {
+		took = took || !ours(e)
+		if merged.Time == nil || merged.Time.Before(e.Time) {
 			merged.Time = e.Time
 		}
 		if e.FieldsV1 == nil {

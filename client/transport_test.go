@@ -89,11 +89,11 @@ func TestCARotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert.Store(&newCert)
-	if err := get(); !is[*EndpointError](err) {
+	if err := get(); !is[*ConfigError](err) {
 		t.Fatalf("before the file has it: %v", err)
 	}
 	file(t, ca, string(newCA[:len(newCA)/2]))
-	if err := get(); !is[*EndpointError](err) {
+	if err := get(); !is[*ConfigError](err) {
 		t.Fatalf("half written: %v", err)
 	}
 	file(t, ca, string(newCA))
@@ -213,11 +213,11 @@ func TestWrongConfigurationsFailAtOnce(t *testing.T) {
 		says string
 	}{
 		"works":            {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, func(err error) bool { return err == nil }, ""},
-		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*EndpointError], `not for the name "localhost"`},
-		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*EndpointError], "authority"},
-		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*EndpointError], "does not speak TLS"},
-		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*EndpointError], "it speaks TLS"},
-		"no API server":    {rest.Config{Host: html.URL}, is[*EndpointError], "Kubernetes API server"},
+		"name mismatch":    {rest.Config{Host: "https://localhost" + port, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, is[*ConfigError], `not for the name "localhost"`},
+		"other authority":  {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: otherCA}}, is[*ConfigError], "authority"},
+		"HTTPS to HTTP":    {rest.Config{Host: strings.Replace(plain.URL, "http:", "https:", 1)}, is[*ConfigError], "does not speak TLS"},
+		"HTTP to HTTPS":    {rest.Config{Host: "http://127.0.0.1" + port}, is[*ConfigError], "it speaks TLS"},
+		"no API server":    {rest.Config{Host: html.URL}, is[*ConfigError], "Kubernetes API server"},
 		"nobody there":     {rest.Config{Host: closed.URL}, is[*UnavailableError], "refused"},
 		"bad credentials":  {rest.Config{Host: denied.URL, BearerToken: "x"}, is[*UnauthorizedError], "version"},
 		"CA file absent":   {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: "/nonexistent/ca"}}, is[*ConfigError], "/nonexistent/ca"},

@@ -8,20 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Get returns the object of the key: Get[corev1.Pod](ctx, c, key). The object is nil whenever the error
 // is not, so also if there is no such object: that is a [NotFoundError], see [IgnoreNotFound].
 //
 // The namespace of the key is ignored for a cluster-scoped kind. For a namespaced kind an empty one is
-// an [InvalidKeyError].
+// an [ArgumentError].
 func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, opts ...GetOption) (P, error) {
-	o, err := NewGetOptions(opts...)
-	if err != nil {
-		return nil, err
-	}
+	var o GetOptions
+	o.Apply(opts...)
 	p := P(new(T))
 	setKind(p, o.Kind)
 	if err := r.Get(ctx, key, p, o); err != nil {
@@ -36,11 +34,11 @@ func Get[T any, P object.Ptr[T]](ctx context.Context, r Reader, key object.Key, 
 //
 // An object that cannot be decoded is yielded as nil with a [*wire.DecodeError], and the sequence
 // continues. Any other error is yielded with nil and ends the sequence. If the server's snapshot
-// expires between two pages, that error is a [GoneError]: list again, or give [AllowInconsistent].
+// expires between two pages, that error is a [GoneError]: list again, or set Inconsistent in [ListOptions].
 func List[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
-		o, err := NewListOptions(opts...)
-		if err != nil {
+		var o ListOptions
+		if err := o.Apply(opts...); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -73,24 +71,19 @@ type Page[P object.Object] struct {
 	Remaining int64
 }
 
-// Pager is a [Reader] that can answer page by page.
-type Pager interface {
-	// Page reads one page of at most o.Limit objects of proto's type.
-	Page(ctx context.Context, proto object.Object, o ListOptions) (Page[object.Object], error)
-}
-
-// ListPage reads one page of a list: ListPage[corev1.Pod](ctx, c, Limit(100)). A reader that is no
-// [Pager] answers with the whole list. The page lacks objects that cannot be decoded; err then joins a
-// [*wire.DecodeError] for each of them, and the page holds the others.
+// ListPage reads one page of a list: ListPage[corev1.Pod](ctx, c, ListOptions{Limit: 100}). A reader that
+// is no [PartialReader] answers with the whole list. The page lacks objects that cannot be decoded; err
+// then joins a [*wire.DecodeError] for each of them.
 func ListPage[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...ListOption) (Page[P], error) {
-	o, err := NewListOptions(opts...)
+	var o ListOptions
+	err := o.Apply(opts...)
 	if err != nil {
 		return Page[P]{}, err
 	}
 	proto := P(new(T))
 	setKind(proto, o.Kind)
 	var raw Page[object.Object]
-	if pager, ok := r.(Pager); ok {
+	if pager, ok := r.(PartialReader); ok {
 		raw, err = pager.Page(ctx, proto, o)
 	} else {
 		raw, err = collect(r.List(ctx, proto, o))
@@ -113,7 +106,7 @@ func ListPage[T any, P object.Ptr[T]](ctx context.Context, r Reader, opts ...Lis
 // the server chooses the name. Reviews (of tokens, of access) have no name: the object that is returned
 // has the answer in its status.
 func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbCreate, Object: obj}, opts)
+	return write(ctx, w, obj, Op{Verb: verbCreate, Object: obj}, opts)
 }
 
 // Update replaces the object. If obj has a resourceVersion and the server has another one, the error is
@@ -135,19 +128,19 @@ func Create[O object.Object](ctx context.Context, w Writer, obj O, opts ...Write
 // a resourceVersion is sent as it is, and so is one that other code than this module has decoded. The
 // same holds for the subresources: [UpdateStatus], [UpdateSub].
 func Update[O object.Object](ctx context.Context, w Writer, obj O, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbUpdate, Object: obj}, opts)
+	return write(ctx, w, obj, Op{Verb: verbUpdate, Object: obj}, opts)
 }
 
 // Patch changes part of the object. It reads the kind, the namespace and the name of obj and nothing
 // else. A patch that changes nothing is sent, too; ask [PatchData.Empty] before.
 func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchData, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbPatch, Object: obj, Patch: patch}, opts)
+	return write(ctx, w, obj, Op{Verb: verbPatch, Object: obj, Patch: patch}, opts)
 }
 
 // Apply is a server-side apply. Afterwards owner owns exactly the fields that obj sets. A field that
 // owner owned before and that obj does not set is removed. If others own a field with another value,
-// the error is a [ConflictError] that names it, unless [Force] is given. Unknown fields are refused
-// ([Strict]).
+// the error is a [ConflictError] that names it, unless [Force] is given. Unknown fields are refused; see
+// [FieldValidation]. For the status of obj give [Sub]("status").
 //
 // A resourceVersion in obj must be the current one; another one is a [ConflictError]. Leave it empty to
 // apply to any version.
@@ -156,13 +149,13 @@ func Patch[O object.Object](ctx context.Context, w Writer, obj O, patch PatchDat
 // a zero creationTimestamp. Use an unstructured object if another such field must not be owned. If a
 // conversion of the kind drops zero values, each apply of them is a change.
 func Apply[O object.Object](ctx context.Context, w Writer, obj O, owner string, opts ...WriteOption) (O, error) {
-	return write(ctx, w, obj, Op{Verb: VerbApply, Object: obj, Owner: owner}, opts)
+	return write(ctx, w, obj, Op{Verb: verbApply, Object: obj, Owner: owner}, opts)
 }
 
 // Delete deletes the object. It reads the kind, the namespace and the name of obj and nothing else;
 // [IfUID] and [IfVersion] are preconditions. If there is no such object, the error is a [NotFoundError].
 func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOption) error {
-	op := Op{Verb: VerbDelete, Object: obj}
+	op := Op{Verb: verbDelete, Object: obj}
 	if err := op.apply(opts); err != nil {
 		return err
 	}
@@ -174,7 +167,7 @@ func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOptio
 // DeleteAll[corev1.Pod](ctx, c, InNamespace("web"), MatchingLabels{…}). Without a namespace it deletes
 // in all namespaces, if the server allows that for the kind.
 func DeleteAll[T any, P object.Ptr[T]](ctx context.Context, w Writer, opts ...WriteOption) error {
-	op := Op{Verb: VerbDeleteAll}
+	op := Op{Verb: verbDeleteAll}
 	if err := op.apply(opts); err != nil {
 		return err
 	}
@@ -188,11 +181,9 @@ func DeleteAll[T any, P object.Ptr[T]](ctx context.Context, w Writer, opts ...Wr
 // apply applies the options in order.
 func (op *Op) apply(opts []WriteOption) error {
 	for _, opt := range opts {
-		if err := opt.ApplyToWrite(op); err != nil {
-			return err
-		}
+		opt.ApplyToWrite(op)
 	}
-	return nil
+	return op.Select.err
 }
 
 // write sends the op and returns the answer in the type of obj. The answer is nil if a subresource of

@@ -8,24 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// Holder is a cache that has objects as the server sent them.
-type Holder interface {
-	// Held returns a version of an object with all fields that the server sent, except
-	// metadata.managedFields. The caller owns the bytes. False: the holder lacks that version, or
-	// some of its fields. Held must not block.
-	Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool)
-}
+// heldFunc returns a version of an object as the server sent it; see [Live.HeldBy].
+type heldFunc = func(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool)
 
-// HeldBy returns a client whose [Update] asks h for the version that was read before it asks the server.
-// It saves a request for each update of an object that has fields which its Go type lacks. The new
-// client shares everything else with c, which does not change.
-func (c *Live) HeldBy(h Holder) *Live {
+// HeldBy returns a client whose [Update] asks held for the version that was read before it asks the
+// server. It saves a request for each update of an object that has fields which its Go type lacks. The
+// new client shares everything else with c, which does not change.
+//
+// held returns the version with all fields that the server sent, except metadata.managedFields. The
+// caller owns the bytes. False: that version, or some of its fields, are not held. It must not block.
+func (c *Live) HeldBy(held heldFunc) *Live {
 	d := *c
-	d.holder = h
+	d.held = held
 	return &d
 }
 
@@ -34,10 +32,7 @@ func (c *Live) HeldBy(h Holder) *Live {
 type DropUnknown struct{}
 
 // ApplyToWrite implements [WriteOption].
-func (DropUnknown) ApplyToWrite(op *Op) error {
-	op.DropUnknown = true
-	return nil
-}
+func (DropUnknown) ApplyToWrite(op *Op) { op.DropUnknown = true }
 
 // UnknownFieldsError is the error for an update that could have removed fields which the object's Go
 // type does not have. Nothing was sent. A patch of the changes ([Diff]) keeps such fields, and
@@ -80,7 +75,7 @@ func (c *Live) building(ctx context.Context, p *plan) func(plain bool) (*request
 // fields of some object before.
 func (p *plan) mayLose() bool {
 	o := p.answer
-	return p.op.Verb == VerbUpdate && !p.op.DropUnknown && formOf(o) == typed &&
+	return p.op.Verb == verbUpdate && !p.op.DropUnknown && formOf(o) == typed &&
 		o.GetUID() != "" && o.GetResourceVersion() != "" && wire.Partial(o)
 }
 
@@ -115,12 +110,12 @@ func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wir
 	if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, enc) {
 		return read, true, nil
 	}
-	if c.holder != nil && p.op.Body == nil {
-		if read, ok = c.holder.Held(p.gvk, key, uid, version); ok && serves(read, o, enc) {
+	if c.held != nil && p.op.Body == nil {
+		if read, ok = c.held(p.kind.GVK, key, uid, version); ok && serves(read, o, enc) {
 			return read, true, nil
 		}
 	}
-	get := GetOptions{Kind: p.gvk}
+	get := GetOptions{Kind: p.kind.GVK}
 	if p.op.Body != nil { // the subresource has fields of its own
 		get.Parent, get.Subresource = p.target.gvk, p.op.Subresource
 	}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-io/flyball/decode"
+	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // partWidget is a Go type that is older than its kind.
@@ -167,7 +167,7 @@ func TestUpdateUsesTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Spec.Size = 2
-	if _, err := Update(t.Context(), c.HeldBy(holder{raw}), w); err != nil {
+	if _, err := Update(t.Context(), c.HeldBy(holder{raw}.Held), w); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "requests", f.requests(), []string{"PUT /w"})
@@ -200,7 +200,7 @@ func TestAmbiguousUnknownFieldsAreNotSent(t *testing.T) {
 	if got := f.last().body; strings.Contains(got, "color") {
 		t.Errorf("sent %s", got)
 	}
-	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*InvalidOpError)) {
+	if _, err := Create(t.Context(), c, w, DropUnknown{}); !errors.As(err, new(*ArgumentError)) {
 		t.Error(err)
 	}
 }
@@ -282,7 +282,7 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 	f.on("GET "+path, read)
 	f.on("PUT "+path, read)
 	c := f.client(Options{Scheme: testScheme})
-	got, err := GetScale(t.Context(), c, deployment())
+	got, err := GetSub[autoscalingv1.Scale](t.Context(), c, deployment(), "scale")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Error("not kept")
 	}
 	again := note(0, 2, "")
-	if found(first) != -1 || found(again) != 2 || r.order.Len() != 1 || r.size != recentCost+2 {
+	if found(first) != -1 || found(again) != 2 || len(r.young) != 1 {
 		t.Error("not replaced by one without unknown fields", found(again), r.size)
 	}
 	for i := range 100 {
@@ -335,11 +335,12 @@ func TestRecentIsBounded(t *testing.T) {
 			t.Fatal("not kept, or too much", r.size)
 		}
 	}
-	if n := r.order.Len(); n != len(r.byUID) || n < 35 || n > 41 || found(again) != -1 {
+	if n := len(r.young) + len(r.old); n < 20 || n > 41 || found(again) != -1 {
 		t.Error(n)
 	}
+	kept := r.size
 	huge := note(1000, 1, `,"x":"`+strings.Repeat("x", recentBytes)+`"`)
-	if found(huge) != -1 || r.size != 0 || r.order.Len() != 0 {
+	if found(huge) != -1 || r.size != kept {
 		t.Error("kept what is larger than all", r.size)
 	}
 }

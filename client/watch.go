@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Event is one event of a [Watcher]. A Bookmark has no object; it may be the first event of a kind
@@ -68,14 +68,14 @@ var errStopped = errors.New("the watch was stopped")
 //	for ev, err := range w.Events() { … }
 //
 // The events start after the resourceVersion of [AtVersion]. Without one the server first sends the
-// objects that exist, as Added events. An option that only a list can honor, such as [Limit], is an
-// [InvalidOpError].
+// objects that exist, as Added events. An option that only a list can honor, such as a Limit, is an
+// [ArgumentError].
 //
 // The server ends a watch after five to ten minutes. On a dead connection the watch ends half a minute
 // after that, with a [TimeoutError]. The connection is freed by Stop, or when ctx ends.
 func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOption) (*Watcher[P], error) {
-	o, err := NewListOptions(opts...)
-	if err != nil {
+	var o ListOptions
+	if err := o.Apply(opts...); err != nil {
 		return nil, err
 	}
 	proto := P(new(T))
@@ -93,19 +93,15 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	o.Match = "" // the API has it for lists only
 	query := listQuery(&o)
 	last := 5*time.Minute + rand.N(5*time.Minute)
-	watchParameters(query, WatchQuery{Timeout: last})
+	watchParameters(query, wire.WatchQuery{Timeout: last})
 	wctx, cancel := context.WithCancelCause(ctx)
-	resp, err := c.send(wctx, t, func(plain bool) (*request, error) {
-		return &request{
-			call: t.call, method: http.MethodGet, path: t.path(), query: query,
-			accept: acceptFor(proto, plain), stream: true,
-		}, nil
-	})
+	kind := c.wireKind(gvk, proto)
+	resp, err := c.get(wctx, t, kind, encodingFor(proto), request{query: query, stream: true})
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
-	frames, err := wire.NewWatch(resp.Body, resp.Header.Get("Content-Type"), c.wireKind(gvk, proto), wire.Limits{})
+	frames, err := wire.NewWatch(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
 	if err != nil {
 		cancel(nil)
 		return nil, streamError(t.call, resp, err)
@@ -127,7 +123,7 @@ func (o *ListOptions) watches(proto object.Object) error {
 	}
 	switch {
 	case more != (ListOptions{}):
-		return &InvalidOpError{Verb: verbWatch, Field: "Limit, Continue, Match, Inconsistent", Problem: "have no meaning for a watch"}
+		return &ArgumentError{Call: Call{Verb: verbWatch}, Argument: "Limit, Continue, Match, Inconsistent", Problem: "have no meaning for a watch"}
 	case o.MetadataOnly && formOf(proto) != metadataForm:
 		return notMetadata(verbWatch)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/sparse"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Write implements [Writer].
@@ -30,7 +30,7 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	if op.Owner == "" {
 		op.Owner = c.owner
 	}
-	if op.Verb == VerbDeleteAll {
+	if op.Verb == verbDeleteAll {
 		if some, err := selects(&op.Select.Selection); err != nil || !some {
 			return nil, err
 		}
@@ -46,10 +46,10 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if op.Verb == VerbDeleteAll {
+	if op.Verb == verbDeleteAll {
 		return nil, resp.Body.Close()
 	}
-	raw, ok, err := readObject(w.target.call, c.wireKind(w.gvk, w.answer), resp)
+	raw, ok, err := readObject(w.target.call, w.kind, resp)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -69,41 +69,43 @@ type plan struct {
 	target *target
 	// answer has the kind and the form of the answer: it is the body, or the object.
 	answer object.Object
-	gvk    schema.GroupVersionKind
+	kind   *wire.Kind
 }
 
 func (c *Live) plan(ctx context.Context, op *Op) (*plan, error) {
-	verb := string(op.Verb)
+	verb := op.Verb
 	gvk, err := kindOf(verb, c.scheme, op.Object, op.Select.Kind)
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{op: op, answer: op.Object, gvk: gvk}
+	p := &plan{op: op, answer: op.Object}
+	answered := gvk
 	if op.Body != nil {
 		p.answer = op.Body
-		if p.gvk, err = kindOf(verb, c.scheme, op.Body, schema.GroupVersionKind{}); err != nil {
+		if answered, err = kindOf(verb, c.scheme, op.Body, schema.GroupVersionKind{}); err != nil {
 			return nil, err
 		}
 	}
-	sends := op.Verb == VerbCreate || op.Verb == VerbUpdate || op.Verb == VerbApply
+	p.kind = c.wireKind(answered, p.answer)
+	sends := op.Verb == verbCreate || op.Verb == verbUpdate || op.Verb == verbApply
 	if sends {
 		if err := checkText(p.answer); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", verb, gvk.Kind, err)
 		}
-		if formOf(p.answer) == metadataForm && op.Verb != VerbApply {
-			return nil, &InvalidOpError{Verb: op.Verb, Field: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
+		if formOf(p.answer) == metadataForm && op.Verb != verbApply {
+			return nil, &ArgumentError{Call: Call{Verb: op.Verb}, Argument: "Object", Problem: "is metadata only: it would lose everything else; use a patch"}
 		}
 	}
-	if op.Verb == VerbApply && op.Owner == "" {
-		return nil, &InvalidOpError{Verb: op.Verb, Field: "Owner", Problem: "is empty"}
+	if op.Verb == verbApply && op.Owner == "" {
+		return nil, &ArgumentError{Call: Call{Verb: op.Verb}, Argument: "Owner", Problem: "is empty"}
 	}
 	key := object.KeyOf(op.Object)
 	all := false
 	switch {
-	case op.Verb == VerbDeleteAll:
+	case op.Verb == verbDeleteAll:
 		key, all = object.Key{Namespace: op.Select.Namespace}, true
-	case key.Name == "" && !(op.Verb == VerbCreate && op.Subresource == "" && (op.Object.GetGenerateName() != "" || isReview(gvk))):
-		return nil, &InvalidKeyError{Verb: op.Verb, Kind: gvk.Kind, Key: key, Problem: "name is empty"}
+	case key.Name == "" && !(op.Verb == verbCreate && op.Subresource == "" && (op.Object.GetGenerateName() != "" || isReview(gvk))):
+		return nil, badKey(verb, gvk, key, "name is empty")
 	}
 	p.target, err = c.resolve(ctx, verb, gvk, key, op.Subresource, all)
 	return p, err
@@ -118,27 +120,24 @@ func isReview(gvk schema.GroupVersionKind) bool {
 // build makes the request. plain is for JSON in both directions.
 func (p *plan) build(plain bool) (*request, error) {
 	op := p.op
-	r := &request{call: p.target.call, path: p.target.path(), query: p.query(), accept: acceptFor(p.answer, plain)}
+	r := &request{call: p.target.call, path: p.target.path(), query: p.query(), accept: accept(p.kind, encodingFor(p.answer), op.Verb, plain)}
 	var err error
 	switch op.Verb {
-	case VerbCreate:
+	case verbCreate:
 		r.method = http.MethodPost
 		if op.Subresource == "" && p.target.call.Key.Name != "" {
 			r.path = r.path[:len(r.path)-1]
 		}
-	case VerbUpdate:
+	case verbUpdate:
 		r.method = http.MethodPut
-	case VerbPatch:
+	case verbPatch:
 		r.method, r.body, r.contentType = http.MethodPatch, op.Patch.data, string(op.Patch.kind)
 		return r, nil
-	case VerbApply:
+	case verbApply:
 		r.method, r.contentType = http.MethodPatch, string(types.ApplyYAMLPatchType)
-		r.body, err = applyBody(p.answer, p.gvk)
-		if err == nil && op.IfAbsent {
-			r.body, err = onlyIfAbsent(r.body)
-		}
+		r.body, err = applyBody(p.answer, p.kind.GVK, op.IfAbsent)
 		return r, err
-	case VerbDelete, VerbDeleteAll:
+	case verbDelete, verbDeleteAll:
 		r.method, r.contentType = http.MethodDelete, wire.ContentTypeJSON
 		r.body, err = op.deleteBody()
 		return r, err
@@ -147,18 +146,17 @@ func (p *plan) build(plain bool) (*request, error) {
 	if !plain {
 		enc = encodingFor(p.answer)
 	}
-	r.body, r.contentType, err = wire.Encode(p.answer, p.gvk, enc)
+	r.body, r.contentType, err = wire.Encode(p.answer, p.kind.GVK, enc)
 	return r, err
 }
 
 func (p *plan) query() url.Values {
-	op := p.op
-	q := url.Values{}
-	if op.Verb == VerbDelete || op.Verb == VerbDeleteAll {
-		if op.Verb == VerbDeleteAll {
-			q = selectorQuery(&op.Select.Selection)
-		}
-		return q // the other options are in the body
+	op, q := p.op, url.Values{}
+	switch op.Verb { // the other options of a delete are in the body
+	case verbDelete:
+		return q
+	case verbDeleteAll:
+		return selectorQuery(&op.Select.Selection)
 	}
 	if op.DryRun {
 		q.Set("dryRun", metav1.DryRunAll)
@@ -172,17 +170,14 @@ func (p *plan) query() url.Values {
 	switch {
 	case op.Validation != "":
 		q.Set("fieldValidation", string(op.Validation))
-	case op.Verb == VerbApply:
-		q.Set("fieldValidation", string(Strict))
+	case op.Verb == verbApply:
+		q.Set("fieldValidation", metav1.FieldValidationStrict)
 	}
 	return q
 }
 
 func (op *Op) deleteBody() ([]byte, error) {
-	o := op.deleteOptions()
-	if o == nil {
-		o = &metav1.DeleteOptions{}
-	}
+	o := op.Delete
 	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if op.DryRun {
 		o.DryRun = []string{metav1.DryRunAll}
@@ -190,25 +185,10 @@ func (op *Op) deleteBody() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// deleteOptions has the preconditions, the propagation and the grace of the op; nil if it has none.
-func (op *Op) deleteOptions() *metav1.DeleteOptions {
-	if op.IfUID == nil && op.IfVersion == nil && op.Propagation == "" && op.Grace == nil {
-		return nil
-	}
-	o := &metav1.DeleteOptions{GracePeriodSeconds: op.Grace}
-	if op.IfUID != nil || op.IfVersion != nil {
-		o.Preconditions = &metav1.Preconditions{UID: op.IfUID, ResourceVersion: op.IfVersion}
-	}
-	if op.Propagation != "" {
-		o.PropagationPolicy = (*metav1.DeletionPropagation)(&op.Propagation)
-	}
-	return o
-}
-
 // applyBody is the object as an apply configuration. It lacks managedFields, which an apply may not have.
 // For a typed object it also lacks a zero status, and nulls outside of free JSON: the Go type writes
-// those although nobody set them.
-func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
+// those although nobody set them. With ifAbsent it changes no existing object.
+func applyBody(o object.Object, gvk schema.GroupVersionKind, ifAbsent bool) ([]byte, error) {
 	body, _, err := wire.Encode(o, gvk, wire.JSON)
 	if err != nil {
 		return nil, err
@@ -217,8 +197,13 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if md, ok := m["metadata"].(map[string]any); ok {
-		delete(md, "managedFields")
+	md, ok := m["metadata"].(map[string]any)
+	delete(md, "managedFields")
+	switch {
+	case ifAbsent && !ok:
+		return nil, errNoMetadata
+	case ifAbsent:
+		md["resourceVersion"] = absentVersion
 	}
 	if formOf(o) == typed {
 		if s := reflect.ValueOf(o).Elem().FieldByName("Status"); s.IsValid() && s.IsZero() {
@@ -228,20 +213,6 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if formOf(o) != unstructuredForm {
 		sparse.Nulls(o, m)
 	}
-	return json.Marshal(m)
-}
-
-// onlyIfAbsent is the body of an apply that changes no existing object.
-func onlyIfAbsent(body []byte) ([]byte, error) {
-	m, err := decodeMap(body)
-	if err != nil {
-		return nil, err
-	}
-	md, ok := m["metadata"].(map[string]any)
-	if !ok {
-		return nil, errNoMetadata
-	}
-	md["resourceVersion"] = absentVersion
 	return json.Marshal(m)
 }
 

@@ -41,10 +41,10 @@ func index(conditions []metav1.Condition, conditionType string) int {
 	return slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
 }
 
-// Set puts c into the list, in place of the condition of its type or at the end. It reports whether
+// set puts c into the list, in place of the condition of its type or at the end. It reports whether
 // the list changed. LastTransitionTime stays if the status stays, and becomes now otherwise; that
-// of c is ignored. Set does not write to the old list, which may be shared: it replaces the slice.
-func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
+// of c is ignored. set does not write to the old list, which may be shared: it replaces the slice.
+func set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	i := index(*conditions, c.Type)
 	if i < 0 {
@@ -63,8 +63,8 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool
 	return true
 }
 
-// Remove removes the condition of a type, and reports whether there was one.
-func Remove(conditions *[]metav1.Condition, conditionType string) bool {
+// remove removes the condition of a type, and reports whether there was one.
+func remove(conditions *[]metav1.Condition, conditionType string) bool {
 	i := index(*conditions, conditionType)
 	if i < 0 {
 		return false
@@ -128,9 +128,9 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("condition %q: %v", e.Type, e.Fields.ToAggregate())
 }
 
-// Validate checks type, status, reason, message and observedGeneration by the rules of the API. The
-// error is an *InvalidError. Validate ignores lastTransitionTime, which [Set] fills in.
-func Validate(c metav1.Condition) error {
+// validate checks type, status, reason, message and observedGeneration by the rules of the API. The
+// error is an *InvalidError. validate ignores lastTransitionTime, which set fills in.
+func validate(c metav1.Condition) error {
 	if c.LastTransitionTime.IsZero() {
 		c.LastTransitionTime = metav1.NewTime(time.Unix(1, 0))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { planetest.Main(m) }

@@ -72,11 +72,11 @@ func (s *Status[T, P]) Set(c metav1.Condition) {
 		return
 	}
 	c.ObservedGeneration = s.before.GetGeneration()
-	if err := Validate(c); err != nil {
+	if err := validate(c); err != nil {
 		s.errs = append(s.errs, err)
 		return
 	}
-	Set(s.conditions, c, time.Now())
+	set(s.conditions, c, time.Now())
 }
 
 // Summarize sets a condition to the [Summary] of others, as they are now.
@@ -87,7 +87,7 @@ func (s *Status[T, P]) Summarize(conditionType string, of ...string) {
 }
 
 // Remove removes a condition.
-func (s *Status[T, P]) Remove(conditionType string) { Remove(s.conditions, conditionType) }
+func (s *Status[T, P]) Remove(conditionType string) { remove(s.conditions, conditionType) }
 
 // Patch sends the changes of the status since Begin, or since the last Patch, in one request. It
 // sends none if nothing has changed. Afterwards the object is as the server answered; it may be

@@ -71,7 +71,8 @@ func (m *instrumented) ControllerHooks(name string, workers int) controller.Hook
 	return controller.Hooks{
 		Reconciled: func(controller.Reconciled) { m.hear(name) },
 		Problem:    func(controller.Problem) { m.hear("problem") },
-		Queue:      observer{func(what string) { m.hear(what) }},
+		Waited:     func(time.Duration) { m.hear("wait") },
+		Worked:     func(time.Duration) { m.hear("work") },
 	}
 }
 
@@ -80,11 +81,6 @@ func (m *instrumented) hear(what string) {
 	defer m.mu.Unlock()
 	m.heard = append(m.heard, what)
 }
-
-type observer struct{ f func(string) }
-
-func (o observer) ObserveWait(time.Duration) { o.f("wait") }
-func (o observer) ObserveWork(time.Duration) { o.f("work") }
 
 // The hooks of the manager are called in addition to those of the options.
 func TestHooksOfTheManagerAreCalledToo(t *testing.T) {
@@ -99,7 +95,8 @@ func TestHooksOfTheManagerAreCalledToo(t *testing.T) {
 					o.Hooks = controller.Hooks{
 						Reconciled: func(controller.Reconciled) { hear("test") },
 						Problem:    func(controller.Problem) { hear("problem") },
-						Queue:      observer{hear},
+						Waited:     func(time.Duration) { hear("wait") },
+						Worked:     func(time.Duration) { hear("work") },
 					}
 				}
 				o.Priority = func(reconcile.Cause) int { panic("no priority") }

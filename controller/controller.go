@@ -80,8 +80,8 @@ func (p Phase) String() string {
 // reconciler determines the type of the requests. For the default type, object keys, exactly one
 // source is [For].
 //
-// An error names what is wrong, and nothing is added then. It is an *option.Error around one of the
-// package's sentinels, an *object.UnknownKindError or a *TypeMismatchError; or the manager's error,
+// An error names what is wrong, and nothing is added then. It is an *option.Error, whose
+// cause may be an *object.UnknownKindError or a *TypeMismatchError; or the manager's error,
 // for a name that is taken.
 func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sources ...Source[R]) (*Controller[R], error) {
 	return NewWith(mgr, name, r, Options{}, sources...)
@@ -90,10 +90,10 @@ func New[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], sour
 // NewWith is [New] with options.
 func NewWith[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], o Options, sources ...Source[R]) (*Controller[R], error) {
 	if name == "" {
-		return nil, badOption(name, "name", ErrNoName)
+		return nil, badOption(name, "name", errNoName)
 	}
 	if r == nil {
-		return nil, badOption(name, "reconciler", ErrNoReconciler)
+		return nil, badOption(name, "reconciler", errNoReconciler)
 	}
 	o, err := o.resolved(name)
 	if err != nil {

@@ -11,17 +11,6 @@ import (
 )
 
 var (
-	// ErrNoName says that a controller was given no name.
-	ErrNoName = errors.New("controller has no name")
-	// ErrNoReconciler says that the reconciler is nil.
-	ErrNoReconciler = errors.New("reconciler is nil")
-	// ErrNoFor says that the requests are object keys, and no source says of which kind. Add [For], or
-	// [WithoutFor] on purpose.
-	ErrNoFor = errors.New("For is missing")
-	// ErrTwoFor says that For was given twice.
-	ErrTwoFor = errors.New("For is given twice")
-	// ErrNoSource says that no source would ever cause a reconcile.
-	ErrNoSource = errors.New("controller has no source")
 	// ErrGraceEnded is the cause of the ctx of a reconcile that was cancelled at the end of the grace
 	// period. Run returns it then.
 	ErrGraceEnded = errors.New("grace period is over")
@@ -29,7 +18,13 @@ var (
 	// Options.ReconcileTimeout.
 	ErrReconcileTimeout = errors.New("reconcile timed out")
 
-	errNilHandler = errors.New("handler is nil")
+	// The causes of an *option.Error.
+	errNoName       = errors.New("controller has no name")
+	errNoReconciler = errors.New("reconciler is nil")
+	errNilHandler   = errors.New("handler is nil")
+	errNoSource     = errors.New("controller has no source")
+	errTwoFor       = errors.New("For is given twice")
+	errNoFor        = errors.New("For is missing: requests that are object keys need it, or WithoutFor")
 )
 
 // TypeMismatchError says that the Go type of a watch is not the one that its handler maps.
@@ -90,14 +85,9 @@ func (e *FailingError) Unwrap() []error {
 // SyncError says that workers cannot start because sources have not synced.
 type SyncError struct {
 	Controller string
-	// Sources are the ones that have not synced, in the order of the controller's sources.
-	Sources []Unsynced
-}
-
-// Unsynced is a source that has not synced. Err is the known cause, or nil.
-type Unsynced struct {
-	Source string
-	Err    error
+	// Sources are the ones that have not synced, in the order of the controller's sources. Their Err is
+	// the known cause, or nil; no other field is set.
+	Sources []SourceFailure
 }
 
 func (e *SyncError) Error() string {

@@ -10,15 +10,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/overdue"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 	"github.com/flyball-io/flyball/workqueue"
 )
 

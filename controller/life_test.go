@@ -316,7 +316,7 @@ func TestCallbacksMayCallTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *controller.Controller[reconcile.Request]
 		m := newManager()
-		o := controller.Options{Workers: 4, Hooks: controller.Hooks{Queue: observer{func(string) { _ = c.State() }}}}
+		o := controller.Options{Workers: 4, Hooks: controller.Hooks{Waited: func(time.Duration) { _ = c.State() }, Worked: func(time.Duration) { _ = c.State() }}}
 		o.Priority = func(reconcile.Cause) int {
 			_, _ = c.State(), c.QueueStats()
 			return 0

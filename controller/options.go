@@ -77,8 +77,9 @@ type Hooks struct {
 	// Problem is called when a predicate, a handler or a source fails or panics, or an option or hook
 	// panics. It is called with an *OverdueError when a predicate or a handler has taken a second.
 	Problem func(Problem)
-	// Queue observes how long requests wait, and how long workers have them.
-	Queue workqueue.Observer
+	// Waited is called with the time that a request has waited, Worked with the time that a worker had
+	// it. They are called under the lock of the queue: they must be quick.
+	Waited, Worked func(time.Duration)
 }
 
 // Reconciled is one reconcile that has ended.
@@ -137,7 +138,7 @@ func (o Options) resolved(name string) (Options, error) {
 		if limiter == nil {
 			return o, bad("RateLimiter", errors.New("made nil"))
 		}
-		if _, err := workqueue.NewCore(workqueue.Options[any, struct{}]{RateLimiter: limiter}); err != nil {
+		if _, err := workqueue.New(workqueue.Options[any, struct{}]{RateLimiter: limiter}); err != nil {
 			return o, bad("RateLimiter", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/run"
 )
 

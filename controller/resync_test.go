@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
@@ -51,7 +52,7 @@ func TestResyncReconcilesEachObjectOncePerPeriod(t *testing.T) {
 				m, s, end := newCached(t, io.Discard)
 				defer end()
 				for i := range n {
-					s.Put(configMap(fmt.Sprintf("c%03d", i)))
+					s.Put(testobj.ConfigMap(fmt.Sprintf("web/c%03d", i)))
 				}
 				pass(time.Minute)
 				r := &recorder{}
@@ -126,7 +127,7 @@ func TestChangesDuringAResyncAreReconciled(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
 		defer end()
 		for i := range 20 {
-			s.Put(configMap(fmt.Sprintf("c%02d", i)))
+			s.Put(testobj.ConfigMap(fmt.Sprintf("web/c%02d", i)))
 		}
 		pass(time.Minute)
 		r := &recorder{}
@@ -137,8 +138,8 @@ func TestChangesDuringAResyncAreReconciled(t *testing.T) {
 		defer start(c)()
 		pass(30 * time.Minute)
 		s.Delete(key("c15"))
-		s.Put(configMap("b"))   // before the present position of the resync
-		s.Put(configMap("c99")) // after it
+		s.Put(testobj.ConfigMap("web/b"))   // before the present position of the resync
+		s.Put(testobj.ConfigMap("web/c99")) // after it
 		synctest.Wait()
 		n := len(r.calls())
 		pass(31 * time.Minute)

@@ -24,9 +24,10 @@ type running[R comparable] struct {
 
 func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
 	o := workqueue.Options[R, reconcile.Cause]{
-		Merge:    reconcile.Cause.Merge,
-		MaxWait:  c.o.MaxWait,
-		Observer: c.o.Hooks.Queue,
+		Merge:   reconcile.Cause.Merge,
+		MaxWait: c.o.MaxWait,
+		Waited:  c.o.Hooks.Waited,
+		Worked:  c.o.Hooks.Worked,
 	}
 	if c.o.RateLimiter != nil {
 		o.RateLimiter = limiter[R]{c.o.RateLimiter()}

@@ -16,18 +16,18 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // problemList collects the problems that a controller reports.
@@ -89,10 +89,6 @@ func newCached(t *testing.T, log io.Writer) (cached, *feedtest.Server, func()) {
 	}
 }
 
-func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
-}
-
 // A function that sleeps for five minutes delays its own controller, and is named after a second. Reads of the
 // kind, other controllers and the watch go on.
 func TestSlowFunctionDelaysItsControllerOnly(t *testing.T) {
@@ -148,8 +144,8 @@ func TestSlowFunctionDelaysItsControllerOnly(t *testing.T) {
 				}
 				defer start(one)()
 				defer start(two)()
-				s.Put(configMap("slow"))
-				s.Put(configMap("a"))
+				s.Put(testobj.ConfigMap("web/slow"))
+				s.Put(testobj.ConfigMap("web/a"))
 				synctest.Wait()
 				if _, err := m.in.Entry(key("a")); err != nil {
 					t.Errorf("an unrelated object cannot be read: %v", err)
@@ -172,7 +168,7 @@ func TestSlowFunctionDelaysItsControllerOnly(t *testing.T) {
 				}
 				pass(4 * time.Minute)
 				s.Delete(key("a"))
-				s.Put(configMap("b"))
+				s.Put(testobj.ConfigMap("web/b"))
 				synctest.Wait()
 				if _, err := m.in.Entry(key("a")); err == nil {
 					t.Error("what was deleted can be read")
@@ -200,8 +196,8 @@ func TestWorkersWaitForSlowHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s, end := newCached(t, io.Discard)
 		defer end()
-		s.Put(configMap("slow"))
-		s.Put(configMap("a"))
+		s.Put(testobj.ConfigMap("web/slow"))
+		s.Put(testobj.ConfigMap("web/a"))
 		r := &recorder{}
 		c, err := controller.New(m, "slow", r.Reconcile, controller.WithoutFor(), controller.Watches[corev1.ConfigMap](
 			handler.MapHeader(func(_ context.Context, h *object.Header) ([]reconcile.Request, error) {

@@ -159,23 +159,23 @@ func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Sch
 		}
 		if s.isFor {
 			if main != nil {
-				return nil, badOption(name, s.String(), ErrTwoFor)
+				return nil, badOption(name, s.String(), errTwoFor)
 			}
 			main = &s
 		}
 		fed = append(fed, s)
 	}
 	if _, byObject := any(*new(R)).(reconcile.Request); byObject && main == nil && !explicit {
-		return nil, badOption(name, "sources", ErrNoFor)
+		return nil, badOption(name, "sources", errNoFor)
 	}
 	if len(fed) == 0 {
-		return nil, badOption(name, "sources", ErrNoSource)
+		return nil, badOption(name, "sources", errNoSource)
 	}
 	for i := range fed {
 		s := &fed[i]
 		if s.owns {
 			if main == nil {
-				return nil, badOption(name, s.String(), ErrNoFor)
+				return nil, badOption(name, s.String(), errNoFor)
 			}
 			s.handler = main.owned
 		}
@@ -196,10 +196,13 @@ func (s *Source[R]) resolve(scheme *runtime.Scheme) error {
 	}
 	if s.proto == nil {
 		if s.outside == nil {
-			return fmt.Errorf("%w: nothing to receive from", ErrNoSource)
+			return fmt.Errorf("%w: nothing to receive from", errNoSource)
 		}
 		if s.verb == "Channel" && s.handler == nil {
 			return errNilHandler
+		}
+		if _, only := s.handler.(interface{ TakesChangesOnly() }); only {
+			return handler.ErrNoGeneric
 		}
 		return nil
 	}

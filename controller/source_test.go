@@ -15,11 +15,12 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 func problems(got *[]controller.Problem) controller.Hooks {
@@ -322,29 +323,16 @@ func TestFailureOnAnOutsideObjectIsReported(t *testing.T) {
 	})
 }
 
-// A handler of changes takes no object from outside: that is reported, and the handler is not called again.
+// A handler of changes takes no object from outside: New refuses it on a Channel.
 func TestFuncTakesNoOutsideObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, r := newManager(), &recorder{}
-		ch := make(chan *corev1.Pod)
-		var got []controller.Problem
-		h := handler.Func(func(_ context.Context, c store.Change) ([]reconcile.Request, error) {
-			return []reconcile.Request{c.Key}, nil
-		})
-		c := newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, controller.Watches[corev1.Pod](h), controller.WithoutFor(), controller.Channel(ch, h))
-		stop := start(c)
-		close(m.watch("Pod").synced)
-		ch <- pod("outside", 1, "")
-		m.watch("Pod").set(pod("a", 2, ""), false)
-		pass(time.Hour)
-		if len(got) != 1 || !errors.Is(got[0].Err, handler.ErrNoGeneric) || c.State().Err != nil {
-			t.Errorf("problems %+v, state %v", got, c.State().Err)
-		}
-		if calls := r.calls(); !slices.Equal(calls, []string{"a created×1"}) {
-			t.Errorf("calls %q", calls)
-		}
-		stop()
+	m, r := newManager(), &recorder{}
+	h := handler.Func(func(_ context.Context, c store.Change) ([]reconcile.Request, error) {
+		return []reconcile.Request{c.Key}, nil
 	})
+	_, err := controller.NewWith(m, "test", r.Reconcile, controller.Options{}, controller.Watches[corev1.Pod](h), controller.WithoutFor(), controller.Channel(make(chan *corev1.Pod), h))
+	if bad, ok := errors.AsType[*option.Error](err); !ok || !strings.HasPrefix(bad.Field, "Channel") || !errors.Is(err, handler.ErrNoGeneric) {
+		t.Errorf("New = %v", err)
+	}
 }
 
 // shard is a request of another type.

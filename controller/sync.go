@@ -89,7 +89,7 @@ func (r *running[R]) unsynced(known bool) error {
 			continue
 		}
 		if err := f.err(); err != nil || !known {
-			e.Sources = append(e.Sources, Unsynced{Source: f.source.String(), Err: err})
+			e.Sources = append(e.Sources, SourceFailure{Source: f.source.String(), Err: err})
 		}
 	}
 	if len(e.Sources) == 0 {

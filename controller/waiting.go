@@ -38,7 +38,7 @@ func mergeWaiting(first, then []waiting) []waiting {
 		at := leastRelevant(all)
 		merged := all[at+1]
 		if a, b := &all[at], &merged; a.object == nil && b.object == nil {
-			b.change = store.Change(delta.Merge(delta.Change[*store.Entry](a.change), delta.Change[*store.Entry](b.change)))
+			b.change = delta.Merge(a.change, b.change)
 			b.failed = a.failed || b.failed
 		}
 		all[at+1] = merged

@@ -1,209 +1,205 @@
 package delta
 
 import (
-	"slices"
 	"time"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
-// Core is the queue between the one who hears of changes and the one who applies them, without
-// lock or clock. The zero Core is empty and ready. It is for one goroutine at a time.
+// minDead is how many objects that came and went unseen a queue always remembers.
+const minDead = 4096
+
+// keepTable is the size up to which an emptied map is kept for reuse: a map never shrinks.
+const keepTable = 1024
+
+// core is a Queue without lock or clock: time is an argument. The zero core is empty. It is for one
+// goroutine at a time.
 //
-// Keys stand in the order in which they first became pending. A key that changes again before it
-// was taken keeps its place and its slot:
+// Each key has at most one slot, in the order in which keys became pending. Changes merge so that
+// Old stays what the reader was shown last and New is the newest state:
 //
-//	Added   + Updated            Added, newest state
-//	Updated + Updated            Updated, newest state
-//	Added   + Deleted            Deleted, Came: it came and went
-//	Updated + Deleted            Deleted
-//	Deleted + Added              Updated (two uids, or one that was out of sight for a while)
-//	Sync    + anything           that
-//	anything + Sync              unchanged
+//	add + update               add of the newest
+//	update + update            update: first old, last new
+//	update + delete            delete: old as shown, final state
+//	delete + add               one update, with two uids
+//	add + delete               it came and went: Old and New are nil, Last is the final state
+//	came and went + add        add
+//	anything + resync          unchanged
 //
-// An incarnation that gives way to another one is noted in Delta.Unseen.
+// Incarnations that were not shown, and no longer are, go into Change.Unseen. It has the UIDs of the
+// latest object.MaxIncarnations of a key.
 //
-// A state older than the pending one of the same uid is ignored, and so is the deletion of an
-// incarnation older than the pending one.
-//
-// Nothing is merged across a barrier: every item of a relist is a slot of its own behind the
-// BeginReplace, and events that follow EndReplace are behind that. A relist that breaks off takes
-// its pending items with it. When a relist is whole, one before it that nobody has taken yet is
-// forgotten, together with what came between the two, since the later list says it all. So the
-// queue holds at most a few slots for each key, however often the server is listed while the
-// consumer is stuck. A deletion forgotten that way is found by the sweep, as a missed one; the
-// incarnations forgotten that way are not told, as those that the server itself does not list.
-type Core[V Value[V]] struct {
-	pending []Delta[V]
-	// slots finds the pending change of a key behind the last barrier.
-	slots map[object.Key]int
-	// open: a relist has begun and has not ended. begin is then the place of its BeginReplace in
-	// pending, or -1 if that was taken already.
-	open  bool
-	begin int
+// The keys that exist do not bound the number of objects that came and went unseen. At most
+// max(minDead, number of live objects) of those are kept. Beyond that the oldest is forgotten and
+// counted in Stats.Dropped.
+type core struct {
+	slots map[object.Key]*slot
+	order list // every slot, by arrival
+	dead  list // those that came and went unseen, by the time they went
+	live  int  // objects that live, by the changes pushed
+	peak  int  // most slots since slots was made
 	stats Stats
 }
 
-// Push takes in one change: t is Added, Updated, Deleted or Replaced, anything else is ignored.
-// The key is that of the header of v.
-func (c *Core[V]) Push(now time.Time, t Type, v V) {
-	if t < Added || t > Replaced {
-		return
-	}
+func (c *core) push(now time.Time, ch store.Change) {
 	c.stats.Pushed++
-	key := v.Header().Key
-	if i, ok := c.slots[key]; ok {
-		c.merge(&c.pending[i], t, v)
-		return
-	}
-	c.add(Delta[V]{Type: t, Key: key, Value: v, Since: now})
-}
-
-// Sync asks for another look at key.
-func (c *Core[V]) Sync(now time.Time, key object.Key) {
-	c.stats.Pushed++
-	if _, ok := c.slots[key]; ok {
-		c.stats.Merged++
-		return
-	}
-	c.add(Delta[V]{Type: Sync, Key: key, Since: now})
-}
-
-func (c *Core[V]) add(d Delta[V]) {
-	if c.slots == nil {
-		c.slots = map[object.Key]int{}
-	}
-	c.slots[d.Key] = len(c.pending)
-	c.pending = append(c.pending, d)
-}
-
-func (c *Core[V]) merge(p *Delta[V], t Type, v V) {
-	c.stats.Merged++
-	if p.Type == Sync {
-		p.Type, p.Value = t, v
-		return
-	}
-	was, is := p.Value.Header(), v.Header()
-	same := is.Same(was)
-	// A uid that was deleted is gone for good, so its deletion counts whatever its version.
-	if older(is, was) && same != (t == Deleted) {
-		c.stats.Merged--
-		c.stats.Stale++
-		return
-	}
-	if !same {
-		p.Unseen = p.Unseen.Then(was.UID)
-	}
 	switch {
-	case t == Deleted:
-		p.Came = p.Came || p.Type == Added
-		p.Type = Deleted
-	case p.Type == Deleted && t == Replaced:
-		p.Type, p.Came = Replaced, false
-	case p.Type == Deleted && p.Came:
-		p.Type, p.Came = Added, false
-	case p.Type == Deleted:
-		p.Type = Updated
+	case ch.Old == nil && ch.New != nil:
+		c.live++
+	case ch.Old != nil && ch.New == nil:
+		c.live--
 	}
-	p.Value = v
+	s := c.slots[ch.Key]
+	if s == nil {
+		s = &slot{Item: Item{Change: ch, Since: now}}
+		if c.slots == nil {
+			c.slots = map[object.Key]*slot{}
+		}
+		c.slots[ch.Key] = s
+		c.peak = max(c.peak, len(c.slots))
+		c.order.push(byArrival, s)
+	} else {
+		c.stats.Merged++
+		s.Change = Merge(s.Change, ch)
+	}
+	c.bury(s)
 }
 
-// BeginReplace opens a relist. One that was open is aborted first. reset says that the server
-// went back in time: what it lists counts even where it is older than what is known.
-func (c *Core[V]) BeginReplace(now time.Time, reset bool) {
-	c.AbortReplace(now)
-	c.open, c.begin = true, len(c.pending)
-	c.barrier(Delta[V]{Type: BeginReplace, Reset: reset, Since: now})
+// Merge returns one change for two of the same key: p is pending, c comes after it.
+func Merge(p, c store.Change) store.Change {
+	if c.Resync {
+		return p
+	}
+	m := c
+	m.Old = p.Old
+	m.Reset = c.Reset || p.Reset
+	m.Unseen = unseen(p, c, m)
+	// An add stays part of the first list while it waits, unless the object went in between.
+	m.Initial = c.Initial || p.Initial && (p.New != nil || c.New == nil)
+	return m
 }
 
-// EndReplace closes the open relist as whole; version is the resourceVersion of the list. Without
-// an open relist it does nothing.
-func (c *Core[V]) EndReplace(now time.Time, version string) {
-	if !c.open {
-		return
+// unseen returns the incarnations that came and went within m, the change that p and c merge into:
+// those of p and of c, and the one between them, without those that m shows.
+func unseen(p, c, m store.Change) *object.Incarnations {
+	between, after := p.New, m.New
+	if between == nil {
+		between = p.Last
 	}
-	c.barrier(Delta[V]{Type: EndReplace, Version: version, Since: now})
-	c.open = false
-	if c.begin < 0 {
-		return
+	if after == nil {
+		after = m.Last
 	}
-	earlier := slices.IndexFunc(c.pending[:c.begin], func(d Delta[V]) bool { return d.Type == BeginReplace })
-	if earlier < 0 {
-		return
+	all := p.Unseen
+	if between != nil && after != nil && !between.SameUID(after) {
+		all = all.Then(between.UID())
 	}
-	for _, d := range c.pending[earlier:c.begin] {
-		c.pending[c.begin].Reset = c.pending[c.begin].Reset || d.Reset
-		if !d.Type.Barrier() {
-			c.stats.Merged++
+	all = all.Join(c.Unseen)
+	if all == nil {
+		return nil
+	}
+	for _, shown := range []*store.Entry{m.Old, after} {
+		if shown != nil {
+			all = all.Without(shown.UID()) // Old, or one that a server brought back
 		}
 	}
-	c.pending = slices.Delete(c.pending, earlier, c.begin)
+	return all
 }
 
-// AbortReplace gives up the open relist: its items that were not taken are forgotten, and an
-// AbortReplace is handed out if its BeginReplace was. Without an open relist it does nothing.
-func (c *Core[V]) AbortReplace(now time.Time) {
-	if !c.open {
-		return
+// bury keeps the list of the dead in step with s, and within its bound.
+func (c *core) bury(s *slot) {
+	dead := s.Change.Old == nil && s.Change.New == nil
+	switch {
+	case dead && !s.dead:
+		c.dead.push(byDeath, s)
+	case !dead && s.dead:
+		c.dead.remove(byDeath, s)
 	}
-	c.open = false
-	if c.begin < 0 {
-		c.drop(0)
-		c.barrier(Delta[V]{Type: AbortReplace, Since: now})
-		return
-	}
-	c.drop(c.begin)
-	// The list never was: changes to come merge with those before it.
-	clear(c.slots)
-	for i := len(c.pending) - 1; i >= 0 && !c.pending[i].Type.Barrier(); i-- {
-		c.slots[c.pending[i].Key] = i
+	s.dead = dead
+	for c.dead.len > max(minDead, c.live) {
+		c.remove(c.dead.first)
+		c.stats.Dropped++
 	}
 }
 
-func (c *Core[V]) drop(from int) {
-	for _, d := range c.pending[from:] {
-		if !d.Type.Barrier() {
-			c.stats.Merged++
-		}
+func (c *core) mark(now time.Time) {
+	c.order.push(byArrival, &slot{Item: Item{Mark: true, Since: now}})
+}
+
+// next hands out what has waited longest; false if nothing is pending.
+func (c *core) next() (Item, bool) {
+	s := c.order.first
+	if s == nil {
+		return Item{}, false
 	}
-	c.pending = slices.Delete(c.pending, from, len(c.pending))
+	c.remove(s)
+	return s.Item, true
 }
 
-func (c *Core[V]) barrier(d Delta[V]) {
-	c.forgetSlots()
-	c.pending = append(c.pending, d)
-}
-
-// keepTable is the size up to which an emptied map is kept for use again: a map never shrinks.
-const keepTable = 1024
-
-func (c *Core[V]) forgetSlots() {
-	if len(c.slots) > keepTable {
-		c.slots = nil
-		return
+func (c *core) remove(s *slot) {
+	c.order.remove(byArrival, s)
+	if s.dead {
+		c.dead.remove(byDeath, s)
 	}
-	clear(c.slots)
-}
-
-// TakeAll hands out everything pending, in order. The slice is the caller's, who gives another one as
-// room for what comes: nil, or the one before, cleared.
-func (c *Core[V]) TakeAll(room []Delta[V]) []Delta[V] {
-	out := c.pending
-	if cap(room) > keepTable {
-		room = nil
+	if !s.Mark {
+		delete(c.slots, s.Change.Key)
 	}
-	c.pending = room[:0]
-	c.forgetSlots()
-	c.begin = -1
-	return out
+	if len(c.slots) == 0 && c.peak > keepTable {
+		c.slots, c.peak = nil, 0
+	}
 }
 
-// Stats counts what is pending and what was done, as of now. Barriers count in Depth.
-func (c *Core[V]) Stats(now time.Time) Stats {
+func (c *core) figures(now time.Time) Stats {
 	s := c.stats
-	s.Depth = len(c.pending)
-	if s.Depth > 0 {
-		s.Oldest = now.Sub(c.pending[0].Since)
+	s.Depth = c.order.len
+	if c.order.first != nil {
+		s.Oldest = now.Sub(c.order.first.Since)
 	}
 	return s
+}
+
+// slot is a pending item, with its places in two lists.
+type slot struct {
+	Item
+	dead  bool
+	links [2]struct{ prev, next *slot }
+}
+
+// The two lists a slot can be in.
+const (
+	byArrival = iota
+	byDeath
+)
+
+// list is a doubly linked list through slot.links[which].
+type list struct {
+	first, last *slot
+	len         int
+}
+
+func (l *list) push(which int, s *slot) {
+	s.links[which].prev = l.last
+	if l.last == nil {
+		l.first = s
+	} else {
+		l.last.links[which].next = s
+	}
+	l.last = s
+	l.len++
+}
+
+func (l *list) remove(which int, s *slot) {
+	at := &s.links[which]
+	if at.prev == nil {
+		l.first = at.next
+	} else {
+		at.prev.links[which].next = at.next
+	}
+	if at.next == nil {
+		l.last = at.prev
+	} else {
+		at.next.links[which].prev = at.prev
+	}
+	at.prev, at.next = nil, nil
+	l.len--
 }

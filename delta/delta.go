@@ -1,133 +1,38 @@
-// Package delta holds what has changed and has not been looked at yet: at most one slot for each
-// key, so that a consumer that is slow, or stuck, costs memory by the keys there are and never by
-// the events that happen.
+// Package delta is the DeltaFIFO of this framework: a queue of the changes that one slow reader of a
+// store, such as an event handler, has not taken yet. It holds one slot for each key. A reader that is
+// slow, or stuck, costs memory by the number of keys, not by the number of events.
 //
-//	                 FIFO: BeginReplace … EndReplace are barriers                  one Backlog for each handler
-//	reflector ─Push─▶ [a Updated][b Deleted]│[a Replaced][c Replaced]│─TakeAll─▶ store ─Push─▶ [a old→new][c →new] ─Next─▶ handler
-//	                  never blocks                                   applier                   never blocks
+//	store ─Push─▶ [a: v1→v4] [b: gone, v7] [c: new, v9] ─Next─▶ handler
+//	       never blocks                       one key at a time
 //
-// The two queues merge by different rules because they are asked different questions. The FIFO
-// carries what the server said, and the store finds out what that changes: it keeps the newest
-// state of a key. The Backlog carries what changed, as one handler must be told: it keeps the
-// state that the handler was shown last and the newest one.
+// Two changes of one key merge into one: from the state that the reader took last to the newest state.
+// Incarnations (UIDs) that began and ended in between are counted, and the latest are named: see
+// store.Change.Unseen.
 //
-// Core and BacklogCore are the queues themselves: no lock, no clock, no waiting. FIFO and Backlog
-// put a lock around them and let one goroutine wait for another.
+// The client-go queue of that name stands between the reflector and the store. Here the reflector's
+// goroutine writes the store, and the queue stands behind it, once for each slow reader.
 package delta
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
-// ErrClosed is returned by FIFO.Wait and Backlog.Next when the queue was closed and nothing
-// more will come.
+// ErrClosed is returned by Queue.Next after Close.
 var ErrClosed = errors.New("delta: queue closed")
 
-// Value is one state of one object. The zero V stands for "no state". The header is read only and
-// gives the key, the uid and the resourceVersion, by which states are told apart and ordered.
-type Value[V any] interface {
-	comparable
-	Header() *object.Header
-	// SameUID reports whether two states are of one incarnation, as far as can be known. It costs
-	// less than two headers.
-	SameUID(V) bool
-}
-
-// Type says what happened to a key, or that a relist begins or ends.
-type Type uint8
-
-const (
-	// Added is an object that appeared, or appeared and was updated since.
-	Added Type = iota + 1
-	// Updated is an object that was changed; also one that was deleted and made again.
-	Updated
-	// Deleted is an object that went; its Value is the final state.
-	Deleted
-	// Replaced is an item of a relist: the object stands so, whatever was known before.
-	Replaced
-	// Sync asks for another look at an object that did not change. It has no Value.
-	Sync
-
-	// BeginReplace says that a whole list follows: until its end, states belong to that list.
-	BeginReplace
-	// EndReplace says that the list was whole: what it did not hold is gone.
-	EndReplace
-	// AbortReplace says that the list broke off: nothing of it may be kept.
-	AbortReplace
-)
-
-func (t Type) String() string {
-	switch t {
-	case Added:
-		return "Added"
-	case Updated:
-		return "Updated"
-	case Deleted:
-		return "Deleted"
-	case Replaced:
-		return "Replaced"
-	case Sync:
-		return "Sync"
-	case BeginReplace:
-		return "BeginReplace"
-	case EndReplace:
-		return "EndReplace"
-	case AbortReplace:
-		return "AbortReplace"
-	}
-	return "unknown"
-}
-
-// Barrier reports whether t is a mark in the stream rather than a change of a key.
-func (t Type) Barrier() bool { return t >= BeginReplace }
-
-// Delta is the pending change of one key, or a barrier.
-type Delta[V Value[V]] struct {
-	Type Type
-	// Key is the zero Key for a barrier.
-	Key object.Key
-	// Value is the newest state; for Deleted the final one; the zero V for Sync and barriers.
-	Value V
-	// Unseen are the incarnations before that of Value which came and went since the last take. The
-	// first may be one that was taken before.
-	Unseen *object.Incarnations
-	// Came is set on a Deleted whose object also appeared since the last take: it came and went.
-	Came bool
-	// Reset is set on a BeginReplace if the server itself went back in time, so that versions of
-	// before mean nothing any more.
-	Reset bool
-	// Version is the resourceVersion of the list, on EndReplace.
-	Version string
-	// Since is when the oldest of the changes merged into this one arrived.
+// Item is what a queue hands out.
+type Item struct {
+	// Change is the merged change of one key. It has no meaning if Mark is set.
+	Change store.Change
+	// Mark says that everything pushed before the call of Mark has been handed out.
+	Mark bool
+	// Since is when the oldest change merged into this one was pushed.
 	Since time.Time
-}
-
-// Change is what one handler is to be told about one key. Its fields are those of store.Change, in
-// the same order, so that one converts to the other:
-//
-//	delta.Change[*store.Entry](c)   and   store.Change(item.Change)
-//
-//	Old zero, New set    the object appeared
-//	Old set,  New set    it changed, or was deleted and made again under one name (two UIDs)
-//	Old set,  New zero   it went; Last is its final state
-//	Old zero, New zero   it came and went before the handler was shown it; Last is its final state
-type Change[V Value[V]] struct {
-	Key object.Key
-	// Old is the state that the handler was shown last.
-	Old V
-	// New is the newest state.
-	New V
-	// Last is the final state of an object that went.
-	Last V
-	// Unseen are the incarnations that came and went between Old and New, or Last; nil: none.
-	Unseen  *object.Incarnations
-	Initial bool
-	Missed  bool
-	Resync  bool
-	Reset   bool
 }
 
 // Stats counts what a queue holds and has done.
@@ -138,16 +43,87 @@ type Stats struct {
 	Oldest time.Duration
 	// Pushed is the number of changes that came in.
 	Pushed uint64
-	// Merged is how many of them took no slot of their own, or lost it to a later list.
+	// Merged is how many of them took no slot of their own.
 	Merged uint64
-	// Stale is how many were older than what was pending, and ignored.
-	Stale uint64
 	// Dropped is how many objects that came and went were forgotten, to keep memory bounded.
 	Dropped uint64
 }
 
-// older reports whether a is certainly of an older version than b.
-func older(a, b *object.Header) bool {
-	c, ok := object.CompareVersions(a.ResourceVersion, b.ResourceVersion)
-	return ok && c < 0
+// Queue holds the changes that one reader has not taken yet. Push never blocks; the reader waits in
+// Next. Use New.
+type Queue struct {
+	mu     sync.Mutex
+	core   core
+	closed bool
+	ready  chan struct{} // one token: something is pending, or the queue is closed
+}
+
+// New returns an empty queue.
+func New() *Queue { return &Queue{ready: make(chan struct{}, 1)} }
+
+// Push takes in a change. Changes of one key must follow each other: Old of a change is New of the one
+// before. After Close a push is ignored.
+func (q *Queue) Push(c store.Change) { q.do(func(now time.Time) { q.core.push(now, c) }) }
+
+// Mark puts a mark behind everything pending. Marks are never merged or dropped. A few at a time are
+// meant, such as the end of the first list.
+func (q *Queue) Mark() { q.do(q.core.mark) }
+
+func (q *Queue) do(step func(now time.Time)) {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	step(now)
+	q.wake()
+}
+
+func (q *Queue) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits until something is pending, and hands out what has waited longest, one key at a time. What
+// still waits goes on merging. When ctx ends first Next returns context.Cause(ctx); after Close,
+// ErrClosed. It is for one goroutine.
+func (q *Queue) Next(ctx context.Context) (Item, error) {
+	for {
+		if ctx.Err() != nil {
+			return Item{}, context.Cause(ctx)
+		}
+		q.mu.Lock()
+		item, ok := q.core.next()
+		closed := q.closed
+		q.mu.Unlock()
+		switch {
+		case ok:
+			return item, nil
+		case closed:
+			return Item{}, ErrClosed
+		}
+		select {
+		case <-q.ready:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Close ends the queue and forgets what is pending. It may be called more than once.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.core = core{stats: q.core.stats}
+	q.wake()
+}
+
+// Stats counts what is pending and what was done.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.core.figures(time.Now())
 }

@@ -4,10 +4,10 @@ import (
 	"container/list"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 )
 
-// Limits bound a Core. The zero value means the defaults.
+// Limits bound a [Recorder]. The zero value means the defaults.
 type Limits struct {
 	// Queue is the number of events that may wait. Zero or negative means 1000.
 	Queue int
@@ -28,37 +28,32 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	number := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	duration := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	number(&l.Queue, 1000)
-	number(&l.Series, 4000)
-	number(&l.Burst, 100)
-	number(&l.Attempts, 12)
-	duration(&l.Refresh, 30*time.Second)
-	duration(&l.Window, 6*time.Minute)
+	l.Queue, l.Series = positive(l.Queue, 1000), positive(l.Series, 4000)
+	l.Burst, l.Attempts = positive(l.Burst, 100), positive(l.Attempts, 12)
+	l.Refresh, l.Window = positive(l.Refresh, 30*time.Second), positive(l.Window, 6*time.Minute)
 	if l.Rate == 0 {
 		l.Rate = 10
 	}
 	return l
 }
 
-// Stats counts events by outcome: Recorded = Told + Dropped + Untold.
+// positive returns n, or the default if n is zero or negative.
+func positive[N int | time.Duration](n, usual N) N {
+	if n > 0 {
+		return n
+	}
+	return usual
+}
+
+// Stats counts events by outcome: Recorded = Sent + Dropped + Unsent.
 type Stats struct {
 	// Recorded is the number of events recorded.
 	Recorded int
-	// Told is the number of events that the server has, as an event of their own or in the count of
+	// Sent is the number of events that the server has, as an event of their own or in the count of
 	// a series.
-	Told int
-	// Untold is the number of events that wait.
-	Untold int
+	Sent int
+	// Unsent is the number of events that wait.
+	Unsent int
 	// Dropped is the number of events given up: the queue was full, the server rejected them, or
 	// all attempts failed.
 	Dropped int
@@ -67,14 +62,13 @@ type Stats struct {
 	Waiting, Remembered int
 }
 
-// Series is a sequence of events that differ only in time and note.
-type Series struct {
-	Event Event
-	// Name of the object on the server.
-	Name string
-	// First and Last are the times of the first and the last event. Count is the number of events.
-	First, Last time.Time
-	Count       int
+// series is a sequence of events that differ only in time and note.
+type series struct {
+	event Event
+	name  string // of the object on the server
+	// first and last are the times of the first and the last event. count is the number of events.
+	first, last time.Time
+	count       int
 
 	key       key
 	sentCount int // count that the server has; 0 until created
@@ -84,69 +78,116 @@ type Series struct {
 	elem      *list.Element // in ready or sent; nil while its request is open
 }
 
-// Created reports whether the server has the event. If so, it is updated, otherwise created.
-func (s *Series) Created() bool { return s.sentCount > 0 }
+// created reports whether the server has the event. If so, it is updated, otherwise created.
+func (s *series) created() bool { return s.sentCount > 0 }
 
-// Retried reports whether the event was sent before without a successful answer.
-func (s *Series) Retried() bool { return s.attempts > 0 }
-
-// Outcome is the result of one attempt to send.
-type Outcome uint8
+// kind is the kind of an input.
+type kind uint8
 
 const (
-	// Done: the server has it.
-	Done Outcome = iota
-	// Again: a later attempt may succeed.
-	Again
-	// Missing: the event to update does not exist, or the name of the event to create is taken. It
-	// is created under another name.
-	Missing
-	// Drop: no attempt will succeed.
-	Drop
+	tick     kind = iota // the time of the last output has come
+	recorded             // event
+	answered             // the request has ended: outcome, after
+	flush                // send all that waits, without the rate limit, until closed
+	closed               // drop all that waits, and all events until opened
+	opened
 )
 
-// Core decides what to send and when. It has no goroutine, lock or clock. One goroutine at a time
-// may use it. Make one with NewCore.
+// input is what has happened.
+type input struct {
+	kind    kind
+	event   Event
+	outcome outcome
+	after   time.Duration // the wait that the server asks for
+}
+
+// outcome is the result of one attempt to send.
+type outcome uint8
+
+const (
+	done    outcome = iota // the server has it
+	again                  // a later attempt may succeed
+	missing                // the event to update does not exist, or the name of the event to create is taken
+	drop                   // no attempt will succeed
+)
+
+// output is what to do next.
+type output struct {
+	// send is a copy of the series to send now, and nil for none. No other follows before the answer.
+	send *series
+	// until is the time of the next tick. Zero means that only an input makes another Step necessary.
+	until time.Time
+}
+
+// core decides what to send and when. It has no goroutine, lock or clock. One goroutine at a time
+// may use it. Make one with [newCore].
 //
 // A series waits in ready until it is sent, Warnings first. Then it moves to sent, where it is
 // checked every Refresh. If it was repeated, it becomes ready again. After a Window without events
 // it is forgotten.
-type Core struct {
+type core struct {
 	limits    Limits
-	series    map[key]*Series
-	ready     [2]list.List // of *Series: Warnings, Normals
-	sent      list.List    // of *Series, in order of due
-	inFlight  *Series
+	rand      func() float64 // from [0, 1)
+	series    map[key]*series
+	ready     [2]list.List // of *series: Warnings, Normals
+	sent      list.List    // of *series, in order of due
+	inFlight  *series
 	openCount int // count in that request
 	bucket    backoff.Bucket
 	policy    backoff.Policy
 	failures  int
 	pause     time.Time // no request before
 	names     uint64
+	closed    bool
 	stats     Stats
 }
 
-// NewCore returns an empty Core.
-func NewCore(l Limits) *Core {
+// newCore returns an empty core.
+func newCore(l Limits, rand func() float64) *core {
 	l = l.withDefaults()
-	return &Core{
-		limits: l,
-		series: map[key]*Series{},
+	return &core{
+		limits: l, rand: rand,
+		series: map[key]*series{},
 		bucket: backoff.Bucket{Rate: l.Rate, Burst: l.Burst},
 		policy: backoff.Policy{Base: 500 * time.Millisecond, Max: 30 * time.Second, Jitter: 0.5},
 	}
 }
 
-// Add records an event. When the queue is full, a Warning replaces the oldest waiting Normal. Any
+// Step takes what has happened by now and returns what to do next. now must not go back. Only a tick
+// has something to send as its output; after any other input a tick is due at once.
+func (c *core) Step(now time.Time, in input) output {
+	switch in.kind {
+	case tick:
+		return c.next(now)
+	case recorded:
+		c.record(now, in.event)
+	case answered:
+		c.answer(now, in)
+	case flush:
+		c.flush()
+	case closed:
+		c.forgetAll()
+		c.closed = true
+	case opened:
+		c.closed = false
+	}
+	return output{until: now}
+}
+
+// record takes an event. When the queue is full, a Warning replaces the oldest waiting Normal. Any
 // other event is dropped.
-func (c *Core) Add(now time.Time, e Event) {
+func (c *core) record(now time.Time, e Event) {
 	c.stats.Recorded++
+	if c.closed {
+		c.stats.Dropped++
+		return
+	}
 	e = e.fit()
 	k := e.key()
 	if s := c.series[k]; s != nil {
-		s.Count++
-		s.Last = now
-		c.stats.Untold++
+		s.count++
+		s.last = now
+		c.stats.Unsent++
 		if s.sentCount == 1 && s.elem != nil && !s.ready {
 			c.makeReady(s, false) // the first repeat is sent at once
 		}
@@ -158,109 +199,100 @@ func (c *Core) Add(now time.Time, e Event) {
 			c.stats.Dropped++
 			return
 		}
-		c.forget(victim.Value.(*Series))
+		c.forget(victim.Value.(*series))
 	}
 	c.names++
-	s := &Series{Event: e, Name: name(e.Regarding.Name, now, c.names), First: now, Last: now, Count: 1, key: k}
+	s := &series{event: e, name: name(e.Regarding.Name, now, c.names), first: now, last: now, count: 1, key: k}
 	c.series[k] = s
-	c.stats.Untold++
+	c.stats.Unsent++
 	c.makeReady(s, false)
 }
 
-// Next returns the series to send now; Report must follow. If there is none, wait is the time until
-// the next call. Zero means no call before the next Add.
-func (c *Core) Next(now time.Time) (next Series, ok bool, wait time.Duration) {
+// next returns what to send, and when to look again.
+func (c *core) next(now time.Time) output {
 	if c.inFlight != nil {
-		return Series{}, false, 0
+		return output{}
 	}
 	c.promoteDue(now)
 	s := c.first()
-	if s == nil {
-		if f := c.sent.Front(); f != nil {
-			wait = max(f.Value.(*Series).due.Sub(now), time.Millisecond)
-		}
-		return Series{}, false, wait
-	}
-	if now.Before(c.pause) {
-		return Series{}, false, c.pause.Sub(now)
-	}
-	if !c.bucket.TryTake(now) {
-		return Series{}, false, c.bucket.Until(now, 1)
+	switch {
+	case s == nil && c.sent.Len() == 0:
+		return output{}
+	case s == nil:
+		return output{until: c.sent.Front().Value.(*series).due}
+	case now.Before(c.pause):
+		return output{until: c.pause}
+	case !c.bucket.TryTake(now):
+		return output{until: now.Add(c.bucket.Until(now, 1))}
 	}
 	c.unlink(s)
-	c.inFlight, c.openCount = s, s.Count
-	return *s, true, 0
+	c.inFlight, c.openCount = s, s.count
+	send := *s
+	return output{send: &send}
 }
 
-// Report records the outcome of the series from Next. atLeast is the wait that the server asks for.
-// random is drawn from [0, 1).
-func (c *Core) Report(now time.Time, random float64, o Outcome, atLeast time.Duration) {
-	s := c.inFlight
+// answer takes the outcome of the request.
+func (c *core) answer(now time.Time, in input) {
+	s, o := c.inFlight, in.outcome
 	if s == nil {
 		return
 	}
 	c.inFlight = nil
-	if o == Again {
+	if o == again {
 		c.failures++
-		c.pause = now.Add(max(atLeast, c.policy.Delay(c.failures, random)))
+		c.pause = now.Add(max(in.after, c.policy.Delay(c.failures, c.rand())))
 	} else {
 		c.failures, c.pause = 0, time.Time{}
 	}
-	if o == Again || o == Missing {
+	if o == again || o == missing {
 		if s.attempts++; s.attempts >= c.limits.Attempts {
-			o = Drop
+			o = drop
 		}
 	}
 	switch o {
-	case Drop:
+	case drop:
 		c.forget(s)
 		return
-	case Again:
+	case again:
 		c.makeReady(s, true)
 		return
-	case Missing:
+	case missing:
 		c.names++
-		s.Name = name(s.Event.Regarding.Name, now, c.names)
-		s.Count -= s.sentCount
+		s.name = name(s.event.Regarding.Name, now, c.names)
+		s.count -= s.sentCount
 		s.sentCount = 0
-		s.First = s.Last
+		s.first = s.last
 		c.makeReady(s, true)
 		return
 	}
 	first := s.sentCount == 0
-	c.stats.Told += c.openCount - s.sentCount
-	c.stats.Untold -= c.openCount - s.sentCount
+	c.stats.Sent += c.openCount - s.sentCount
+	c.stats.Unsent -= c.openCount - s.sentCount
 	s.sentCount, s.attempts = c.openCount, 0
-	if first && s.Count > s.sentCount {
+	if first && s.count > s.sentCount {
 		c.makeReady(s, false)
 		return
 	}
 	c.park(now, s)
 	if c.sent.Len() > c.limits.Series {
-		c.forget(c.sent.Front().Value.(*Series))
+		c.forget(c.sent.Front().Value.(*series))
 	}
 }
 
-// Flush makes all series with unsent events ready, and lifts the rate limit until Close.
-func (c *Core) Flush() {
+// flush makes all series with unsent events ready, and lifts the rate limit.
+func (c *core) flush() {
 	c.bucket.Rate, c.pause = 0, time.Time{}
 	for e := c.sent.Front(); e != nil; {
-		s := e.Value.(*Series)
+		s := e.Value.(*series)
 		e = e.Next()
-		if s.Count > s.sentCount {
+		if s.count > s.sentCount {
 			c.makeReady(s, false)
 		}
 	}
 }
 
-// Refuse counts an event that came after Close.
-func (c *Core) Refuse() {
-	c.stats.Recorded++
-	c.stats.Dropped++
-}
-
-// Close forgets all series and drops unsent events. The Core can be used again.
-func (c *Core) Close() {
+// forgetAll drops what waits, and restores the rate limit.
+func (c *core) forgetAll() {
 	c.inFlight = nil
 	c.bucket.Rate, c.failures, c.pause = c.limits.Rate, 0, time.Time{}
 	for _, s := range c.series {
@@ -268,8 +300,8 @@ func (c *Core) Close() {
 	}
 }
 
-// Stats returns the counters.
-func (c *Core) Stats() Stats {
+// currentStats returns the counters.
+func (c *core) currentStats() Stats {
 	st := c.stats
 	st.Waiting, st.Remembered = c.ready[0].Len()+c.ready[1].Len(), len(c.series)
 	if c.inFlight != nil {
@@ -279,15 +311,15 @@ func (c *Core) Stats() Stats {
 }
 
 // promoteDue handles the sent series that are due for a check.
-func (c *Core) promoteDue(now time.Time) {
+func (c *core) promoteDue(now time.Time) {
 	for e := c.sent.Front(); e != nil; e = c.sent.Front() {
-		s := e.Value.(*Series)
+		s := e.Value.(*series)
 		switch {
 		case s.due.After(now):
 			return
-		case s.Count > s.sentCount:
+		case s.count > s.sentCount:
 			c.makeReady(s, false)
-		case now.Sub(s.Last) >= c.limits.Window:
+		case now.Sub(s.last) >= c.limits.Window:
 			c.forget(s)
 		default:
 			c.park(now, s)
@@ -295,33 +327,33 @@ func (c *Core) promoteDue(now time.Time) {
 	}
 }
 
-func (c *Core) first() *Series {
+func (c *core) first() *series {
 	for i := range c.ready {
 		if e := c.ready[i].Front(); e != nil {
-			return e.Value.(*Series)
+			return e.Value.(*series)
 		}
 	}
 	return nil
 }
 
-func (c *Core) queue(s *Series) *list.List {
+func (c *core) queue(s *series) *list.List {
 	switch {
 	case !s.ready:
 		return &c.sent
-	case s.Event.Type == Warning:
+	case s.event.Type == Warning:
 		return &c.ready[0]
 	}
 	return &c.ready[1]
 }
 
-func (c *Core) unlink(s *Series) {
+func (c *core) unlink(s *series) {
 	if s.elem != nil {
 		c.queue(s).Remove(s.elem)
 		s.elem = nil
 	}
 }
 
-func (c *Core) makeReady(s *Series, front bool) {
+func (c *core) makeReady(s *series, front bool) {
 	c.unlink(s)
 	s.ready = true
 	if front {
@@ -331,15 +363,15 @@ func (c *Core) makeReady(s *Series, front bool) {
 	}
 }
 
-func (c *Core) park(now time.Time, s *Series) {
+func (c *core) park(now time.Time, s *series) {
 	c.unlink(s)
 	s.ready, s.due = false, now.Add(c.limits.Refresh)
 	s.elem = c.sent.PushBack(s)
 }
 
-func (c *Core) forget(s *Series) {
+func (c *core) forget(s *series) {
 	c.unlink(s)
 	delete(c.series, s.key)
-	c.stats.Dropped += s.Count - s.sentCount
-	c.stats.Untold -= s.Count - s.sentCount
+	c.stats.Dropped += s.count - s.sentCount
+	c.stats.Unsent -= s.count - s.sentCount
 }

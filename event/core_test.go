@@ -12,29 +12,31 @@ import (
 	"pgregory.net/rapid"
 )
 
+func testCore(l Limits) *core { return newCore(l, func() float64 { return 0 }) }
+
 func of(name string, t Type, reason string) Event {
 	return Event{Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: name}, Type: t, Reason: reason}
 }
 
 // send takes every series that can be sent now, as "name reason ×count", and reports each as Done.
-func send(c *Core, now time.Time) string {
+func send(c *core, now time.Time) string {
 	var out []string
 	for {
-		s, ok, _ := c.Next(now)
-		if !ok {
+		s := c.Step(now, input{}).send
+		if s == nil {
 			return strings.Join(out, ", ")
 		}
 		verb := "create"
-		if s.Created() {
+		if s.created() {
 			verb = "update"
 		}
-		out = append(out, fmt.Sprintf("%s %s %s ×%d", verb, s.Event.Regarding.Name, s.Event.Reason, s.Count))
-		c.Report(now, 0, Done, 0)
+		out = append(out, fmt.Sprintf("%s %s %s ×%d", verb, s.event.Regarding.Name, s.event.Reason, s.count))
+		c.Step(now, input{kind: answered, outcome: done})
 	}
 }
 
 func TestRepeatsJoinASeries(t *testing.T) {
-	c := NewCore(Limits{})
+	c := testCore(Limits{})
 	now := time.Unix(1000, 0)
 	at := func(d time.Duration) time.Time { return now.Add(d) }
 	check := func(when time.Time, want string) {
@@ -43,31 +45,31 @@ func TestRepeatsJoinASeries(t *testing.T) {
 			t.Errorf("at %v: %s, want %s", when.Sub(now), got, want)
 		}
 	}
-	c.Add(now, of("a", Normal, "Scaled"))
+	c.Step(now, input{kind: recorded, event: of("a", Normal, "Scaled")})
 	check(now, "create a Scaled ×1")
-	c.Add(at(time.Second), of("a", Normal, "Scaled"))
+	c.Step(at(time.Second), input{kind: recorded, event: of("a", Normal, "Scaled")})
 	check(at(time.Second), "update a Scaled ×2") // the first repeat is sent at once
 	for i := range 100 {
-		c.Add(at(2*time.Second+time.Duration(i)), of("a", Normal, "Scaled"))
+		c.Step(at(2*time.Second+time.Duration(i)), input{kind: recorded, event: of("a", Normal, "Scaled")})
 	}
 	check(at(2*time.Second), "") // later repeats are collected
 	check(at(31*time.Second), "update a Scaled ×102")
-	c.Add(at(40*time.Second), of("a", Warning, "Scaled")) // another type is another series
-	c.Add(at(40*time.Second), of("b", Normal, "Scaled"))
+	c.Step(at(40*time.Second), input{kind: recorded, event: of("a", Warning, "Scaled")}) // another type is another series
+	c.Step(at(40*time.Second), input{kind: recorded, event: of("b", Normal, "Scaled")})
 	check(at(40*time.Second), "create a Scaled ×1, create b Scaled ×1")
 	check(at(10*time.Minute), "")
-	if st := c.Stats(); st.Remembered != 0 || st.Told != 104 || st.Recorded != 104 {
+	if st := c.currentStats(); st.Remembered != 0 || st.Sent != 104 || st.Recorded != 104 {
 		t.Errorf("%+v", st)
 	}
-	c.Add(at(20*time.Minute), of("a", Normal, "Scaled")) // the series has been forgotten: a new one
+	c.Step(at(20*time.Minute), input{kind: recorded, event: of("a", Normal, "Scaled")}) // the series has been forgotten: a new one
 	check(at(20*time.Minute), "create a Scaled ×1")
 }
 
 func TestRepeatsBeforeCreation(t *testing.T) {
-	c := NewCore(Limits{})
+	c := testCore(Limits{})
 	now := time.Unix(1000, 0)
 	for range 5 {
-		c.Add(now, of("a", Normal, "Scaled"))
+		c.Step(now, input{kind: recorded, event: of("a", Normal, "Scaled")})
 	}
 	if got := send(c, now); got != "create a Scaled ×5" {
 		t.Error(got)
@@ -75,7 +77,7 @@ func TestRepeatsBeforeCreation(t *testing.T) {
 }
 
 func TestWarningsGoFirstAndStay(t *testing.T) {
-	c := NewCore(Limits{Queue: 3})
+	c := testCore(Limits{Queue: 3})
 	now := time.Unix(1000, 0)
 	for _, e := range []Event{
 		of("a", Normal, "N"), of("b", Normal, "N"), of("c", Normal, "N"),
@@ -85,27 +87,27 @@ func TestWarningsGoFirstAndStay(t *testing.T) {
 		of("h", Warning, "W"), // no Normal is left to replace
 		of("g", Warning, "W"), // is a repeat and needs no room
 	} {
-		c.Add(now, e)
+		c.Step(now, input{kind: recorded, event: e})
 	}
 	if got := send(c, now); got != "create e W ×1, create f W ×1, create g W ×2" {
 		t.Error(got)
 	}
-	if st := c.Stats(); st.Dropped != 5 || st.Recorded != 9 || st.Told != 4 {
+	if st := c.currentStats(); st.Dropped != 5 || st.Recorded != 9 || st.Sent != 4 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestRateIsBounded(t *testing.T) {
-	c := NewCore(Limits{Rate: 2, Burst: 3})
+	c := testCore(Limits{Rate: 2, Burst: 3})
 	now := time.Unix(1000, 0)
 	for i := range 20 {
-		c.Add(now, of(fmt.Sprint(i), Normal, "N"))
+		c.Step(now, input{kind: recorded, event: of(fmt.Sprint(i), Normal, "N")})
 	}
 	if got := strings.Count(send(c, now), "create"); got != 3 {
 		t.Errorf("%d at once", got)
 	}
-	if _, ok, wait := c.Next(now); ok || wait <= 0 || wait > time.Second {
-		t.Errorf("then ok=%v, wait %v", ok, wait)
+	if out := c.Step(now, input{}); out.send != nil || !out.until.After(now) || out.until.Sub(now) > time.Second {
+		t.Errorf("then %+v", out)
 	}
 	n := 0
 	for i := range 40 {
@@ -118,52 +120,52 @@ func TestRateIsBounded(t *testing.T) {
 
 func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 	now := time.Unix(1000, 0)
-	c := NewCore(Limits{Attempts: 3})
-	c.Add(now, of("a", Normal, "N"))
-	c.Add(now, of("b", Normal, "N"))
-	next := func() Series {
+	c := testCore(Limits{Attempts: 3})
+	c.Step(now, input{kind: recorded, event: of("a", Normal, "N")})
+	c.Step(now, input{kind: recorded, event: of("b", Normal, "N")})
+	next := func() *series {
 		t.Helper()
-		s, ok, _ := c.Next(now)
-		if !ok {
+		s := c.Step(now, input{}).send
+		if s == nil {
 			t.Fatal("nothing to send")
 		}
 		return s
 	}
 	first := next()
-	if _, ok, _ := c.Next(now); ok {
+	if c.Step(now, input{}).send != nil {
 		t.Error("a second one was handed out")
 	}
-	c.Report(now, 0, Again, 7*time.Second)
-	if _, ok, wait := c.Next(now); ok || wait != 7*time.Second {
-		t.Errorf("ok=%v, wait %v", ok, wait)
+	c.Step(now, input{kind: answered, outcome: again, after: 7 * time.Second})
+	if out := c.Step(now, input{}); out.send != nil || out.until.Sub(now) != 7*time.Second {
+		t.Errorf("%+v", out)
 	}
 	now = now.Add(7 * time.Second)
-	if s := next(); s.Name != first.Name || !s.Retried() {
+	if s := next(); s.name != first.name || s.attempts == 0 {
 		t.Errorf("after Again: %+v", s)
 	}
-	c.Report(now, 0, Missing, 0) // the name was taken
-	if s := next(); s.Name == first.Name || s.Event.Regarding.Name != "a" {
+	c.Step(now, input{kind: answered, outcome: missing}) // the name was taken
+	if s := next(); s.name == first.name || s.event.Regarding.Name != "a" {
 		t.Errorf("after Missing: %+v", s)
 	}
-	c.Report(now, 0, Again, 0) // the third failure
-	if st := c.Stats(); st.Dropped != 1 {
+	c.Step(now, input{kind: answered, outcome: again}) // the third failure
+	if st := c.currentStats(); st.Dropped != 1 {
 		t.Errorf("%+v", st)
 	}
 	now = now.Add(time.Minute)
-	if s := next(); s.Event.Regarding.Name != "b" {
+	if s := next(); s.event.Regarding.Name != "b" {
 		t.Errorf("%+v", s)
 	}
-	c.Report(now, 0, Done, 0)
-	c.Add(now, of("b", Normal, "N"))
-	if s := next(); !s.Created() || s.Count != 2 {
+	c.Step(now, input{kind: answered, outcome: done})
+	c.Step(now, input{kind: recorded, event: of("b", Normal, "N")})
+	if s := next(); !s.created() || s.count != 2 {
 		t.Errorf("%+v", s)
 	}
-	c.Report(now, 0, Missing, 0) // it has expired on the server
-	if s := next(); s.Created() || s.Count != 1 {
+	c.Step(now, input{kind: answered, outcome: missing}) // it has expired on the server
+	if s := next(); s.created() || s.count != 1 {
 		t.Errorf("after it expired: %+v", s)
 	}
-	c.Report(now, 0, Drop, 0)
-	if st := c.Stats(); st.Recorded != 3 || st.Told != 1 || st.Dropped != 2 || st.Remembered != 0 {
+	c.Step(now, input{kind: answered, outcome: drop})
+	if st := c.currentStats(); st.Recorded != 3 || st.Sent != 1 || st.Dropped != 2 || st.Remembered != 0 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -171,7 +173,7 @@ func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 // Every event is accounted for, and the number of series is bounded, under random operations.
 func TestEveryEventIsAccountedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCore(Limits{
+		c := testCore(Limits{
 			Queue: rapid.IntRange(1, 4).Draw(t, "queue"), Series: rapid.IntRange(1, 4).Draw(t, "series"),
 			Rate: 1, Burst: rapid.IntRange(1, 9).Draw(t, "burst"),
 		})
@@ -181,8 +183,8 @@ func TestEveryEventIsAccountedFor(t *testing.T) {
 		names := map[string]bool{}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
-				st := c.Stats()
-				if st.Recorded != st.Told+st.Dropped+st.Untold {
+				st := c.currentStats()
+				if st.Recorded != st.Sent+st.Dropped+st.Unsent {
 					t.Fatalf("%+v", st)
 				}
 				// Besides the queued series, repeats may be ready, and one request may be open.
@@ -193,34 +195,34 @@ func TestEveryEventIsAccountedFor(t *testing.T) {
 				for _, n := range sentCounts {
 					sum += n
 				}
-				if sum != st.Told {
+				if sum != st.Sent {
 					t.Fatalf("the server has %d: %+v", sum, st)
 				}
 			},
 			"add": func(t *rapid.T) {
-				c.Add(now, of(rapid.StringMatching("[a-f]").Draw(t, "name"), types.Draw(t, "type"), "R"))
+				c.Step(now, input{kind: recorded, event: of(rapid.StringMatching("[a-f]").Draw(t, "name"), types.Draw(t, "type"), "R")})
 			},
 			"pass": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 200).Draw(t, "s")) * time.Second)
 			},
 			"send": func(t *rapid.T) {
-				s, ok, _ := c.Next(now)
-				if !ok {
+				s := c.Step(now, input{}).send
+				if s == nil {
 					return
 				}
-				o := rapid.SampledFrom([]Outcome{Done, Done, Done, Again, Missing, Drop}).Draw(t, "outcome")
-				if o == Done {
-					if s.Created() != names[s.Name] {
-						t.Fatalf("created %v, the server has it: %v", s.Created(), names[s.Name])
+				o := rapid.SampledFrom([]outcome{done, done, done, again, missing, drop}).Draw(t, "outcome")
+				if o == done {
+					if s.created() != names[s.name] {
+						t.Fatalf("created %v, the server has it: %v", s.created(), names[s.name])
 					}
-					names[s.Name], sentCounts[s.Name] = true, s.Count
+					names[s.name], sentCounts[s.name] = true, s.count
 				}
-				c.Report(now, 0, o, 0)
+				c.Step(now, input{kind: answered, outcome: o})
 			},
-			"flush": func(t *rapid.T) { c.Flush() },
+			"flush": func(t *rapid.T) { c.Step(now, input{kind: flush}) },
 		})
-		c.Close()
-		if st := c.Stats(); st.Untold != 0 || st.Remembered != 0 || st.Waiting != 0 || st.Recorded != st.Told+st.Dropped {
+		c.Step(now, input{kind: closed})
+		if st := c.currentStats(); st.Unsent != 0 || st.Remembered != 0 || st.Waiting != 0 || st.Recorded != st.Sent+st.Dropped {
 			t.Fatalf("after Close: %+v", st)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -70,7 +70,7 @@ func TestAPIServerAcceptsEveryEvent(t *testing.T) {
 	if err := <-done; err != over {
 		t.Errorf("Run: %v", err)
 	}
-	if st := rec.Stats(); st.Dropped != 0 || st.Told != st.Recorded {
+	if st := rec.Stats(); st.Dropped != 0 || st.Sent != st.Recorded {
 		t.Errorf("%+v", st)
 	}
 	repeats := 0

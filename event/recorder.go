@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
@@ -46,14 +47,14 @@ type Options struct {
 
 // Recorder queues events and sends them while Run runs. Any goroutine may call its methods.
 type Recorder struct {
-	w    client.Writer
-	o    Options
-	runs atomic.Bool
-	wake chan struct{}
+	w      client.Writer
+	o      Options
+	runs   atomic.Bool
+	wake   chan struct{}
+	logged map[string]bool // reasons of rejections that this Run has logged
 
-	mu     sync.Mutex
-	core   *Core
-	closed bool // Run has returned
+	mu   sync.Mutex
+	core *core
 }
 
 // New validates the options. It starts no goroutine. Events recorded before Run wait.
@@ -78,14 +79,12 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	if c, ok := w.(interface{ Scheme() *runtime.Scheme }); ok && o.Scheme == nil {
 		o.Scheme = c.Scheme()
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = positive(o.Timeout, 10*time.Second)
 	if o.FlushTimeout == 0 {
 		o.FlushTimeout = 3 * time.Second
 	}
 	o.Logger = logguard.Logger(o.Logger)
-	return &Recorder{w: w, o: o, core: NewCore(o.Limits), wake: make(chan struct{}, 1)}, nil
+	return &Recorder{w: w, o: o, core: newCore(o.Limits, rand.Float64), wake: make(chan struct{}, 1)}, nil
 }
 
 func badController(format string, args ...any) error {
@@ -118,18 +117,19 @@ func (r *Recorder) Record(e Event) {
 		related := *e.Related
 		e.Related = &related
 	}
-	r.mu.Lock()
-	if r.closed {
-		r.core.Refuse()
-		r.mu.Unlock()
-		return
-	}
-	r.core.Add(time.Now(), e)
-	r.mu.Unlock()
+	r.step(input{kind: recorded, event: e})
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
+}
+
+// step steps the core. waiting is the number of series that wait.
+func (r *Recorder) step(in input) (out output, waiting int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out = r.core.Step(time.Now(), in)
+	return out, r.core.currentStats().Waiting
 }
 
 // Ref returns the reference to an object. If neither the object nor the scheme tells its kind, the
@@ -157,7 +157,7 @@ func (r *Recorder) Ref(obj object.Object) corev1.ObjectReference {
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.core.Stats()
+	return r.core.currentStats()
 }
 
 // Run sends events until ctx ends. Then it sends waiting events for up to FlushTimeout, drops the
@@ -168,22 +168,15 @@ func (r *Recorder) Run(ctx context.Context) error {
 		return fmt.Errorf("event recorder: %w", run.ErrRunning)
 	}
 	defer r.runs.Store(false)
-	r.mu.Lock()
-	r.closed = false
-	r.mu.Unlock()
-	s := sender{r: r, logged: map[string]bool{}}
-	s.run(ctx, true)
+	r.logged = map[string]bool{}
+	r.step(input{kind: opened})
+	r.send(ctx, true)
 	if r.o.FlushTimeout > 0 {
-		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
 		defer cancel()
-		r.mu.Lock()
-		r.core.Flush()
-		r.mu.Unlock()
-		s.run(flush, false)
+		r.step(input{kind: flush})
+		r.send(bound, false)
 	}
-	r.mu.Lock()
-	r.closed = true
-	r.core.Close()
-	r.mu.Unlock()
+	r.step(input{kind: closed})
 	return context.Cause(ctx)
 }

@@ -54,7 +54,7 @@ func (s *server) Write(ctx context.Context, op client.Op) (object.Object, error)
 	key := object.KeyOf(in)
 	resource := schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 	switch op.Verb {
-	case client.VerbCreate:
+	case "create":
 		if s.events[key] != nil {
 			return nil, apierrors.NewAlreadyExists(resource, in.Name)
 		}
@@ -62,7 +62,7 @@ func (s *server) Write(ctx context.Context, op client.Op) (object.Object, error)
 			s.events = map[object.Key]*eventsv1.Event{}
 		}
 		s.events[key] = in.DeepCopy()
-	case client.VerbPatch:
+	case "patch":
 		have := s.events[key]
 		if have == nil {
 			return nil, apierrors.NewNotFound(resource, in.Name)
@@ -172,7 +172,7 @@ func TestRepeatsAreOneSeries(t *testing.T) {
 		if s.requests > 6 {
 			t.Errorf("%d requests", s.requests)
 		}
-		if st := r.Stats(); st.Told != 600 || st.Dropped != 0 {
+		if st := r.Stats(); st.Sent != 600 || st.Dropped != 0 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -195,7 +195,7 @@ func TestHangingServerBlocksNoCaller(t *testing.T) {
 		if d := time.Since(start); d != 0 {
 			t.Errorf("recording took %v", d)
 		}
-		if st := r.Stats(); st.Untold != 101 || st.Dropped != 10_000-101 {
+		if st := r.Stats(); st.Unsent != 101 || st.Dropped != 10_000-101 {
 			t.Errorf("%+v", st)
 		}
 		start = time.Now()
@@ -204,7 +204,7 @@ func TestHangingServerBlocksNoCaller(t *testing.T) {
 			t.Errorf("stopping took %v", d)
 		}
 		r.Event(pod("late"), Normal, "Scaled", "Scale", "")
-		if st := r.Stats(); st.Untold != 0 || st.Recorded != 10_001 || st.Dropped != 10_001 {
+		if st := r.Stats(); st.Unsent != 0 || st.Recorded != 10_001 || st.Dropped != 10_001 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -291,7 +291,7 @@ func TestLostAnswerCountsOnce(t *testing.T) {
 		r.Event(pod("web"), Normal, "Scaled", "Scale", "")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if st := r.Stats(); st.Told != 1 || len(s.list()) != 1 {
+		if st := r.Stats(); st.Sent != 1 || len(s.list()) != 1 {
 			t.Errorf("%+v, %d events", st, len(s.list()))
 		}
 	})

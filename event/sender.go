@@ -1,9 +1,9 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -15,86 +15,74 @@ import (
 	"github.com/flyball-io/flyball/client"
 )
 
-// sender is the loop of Run.
-type sender struct {
-	r      *Recorder
-	logged map[string]bool // reasons of rejections that were logged
-}
-
-// run sends ready events until ctx ends or, unless forMore, until no event waits.
-func (s *sender) run(ctx context.Context, forMore bool) {
+// send sends ready events until ctx ends or, unless forMore, until no event waits.
+func (r *Recorder) send(ctx context.Context, forMore bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		s.r.mu.Lock()
-		next, ok, wait := s.r.core.Next(time.Now())
-		idle := s.r.core.Stats().Waiting == 0
-		s.r.mu.Unlock()
-		if ok {
-			outcome, atLeast := s.send(ctx, &next)
-			s.r.mu.Lock()
-			s.r.core.Report(time.Now(), rand.Float64(), outcome, atLeast)
-			s.r.mu.Unlock()
+		out, waiting := r.step(input{kind: tick})
+		if out.send != nil {
+			r.step(r.request(ctx, out.send))
 			continue
 		}
-		if idle && !forMore {
+		if waiting == 0 && !forMore {
 			return
 		}
-		var tick <-chan time.Time
-		if wait > 0 {
-			timer.Reset(wait)
-			tick = timer.C
+		timer.Stop()
+		if !out.until.IsZero() {
+			timer.Reset(time.Until(out.until))
 		}
 		select {
 		case <-ctx.Done():
-		case <-tick:
-		case <-s.r.wake:
+		case <-timer.C:
+		case <-r.wake:
 		}
 	}
 }
 
-func (s *sender) send(ctx context.Context, next *Series) (Outcome, time.Duration) {
-	call, cancel := context.WithTimeout(ctx, s.r.o.Timeout)
+// request creates or updates an event, and returns the answer.
+func (r *Recorder) request(ctx context.Context, s *series) input {
+	call, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	var err error
-	if next.Created() {
-		patch := client.MergePatch(map[string]any{"series": series(next)})
-		_, err = client.Patch(call, s.r.w, s.stub(next), patch)
+	if s.created() {
+		patch := client.MergePatch(map[string]any{"series": countOf(s)})
+		_, err = client.Patch(call, r.w, stub(s), patch)
 	} else {
-		_, err = client.Create(call, s.r.w, s.object(next))
+		_, err = client.Create(call, r.w, r.object(s))
 	}
-	return s.classify(ctx, next, err)
+	in := input{kind: answered, outcome: r.classify(ctx, s, err)}
+	if in.outcome == again {
+		in.after, _ = client.RetryAfter(err)
+	}
+	return in
 }
 
-// classify maps the error of a request to an Outcome and the wait that the server asks for.
-func (s *sender) classify(ctx context.Context, next *Series, err error) (Outcome, time.Duration) {
+// classify returns the outcome of a request.
+func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
+	status := apierrors.APIStatus(nil)
 	switch {
 	case err == nil:
-		return Done, 0
+		return done
 	case ctx.Err() != nil:
-		return Again, 0
-	case !next.Created() && apierrors.IsAlreadyExists(err):
-		if next.Retried() {
-			return Done, 0 // the attempt before has succeeded after all
+		return again
+	case !s.created() && apierrors.IsAlreadyExists(err):
+		if s.attempts > 0 {
+			return done // the attempt before has succeeded after all
 		}
-		return Missing, 0
-	case next.Created() && apierrors.IsNotFound(err):
-		return Missing, 0 // the server keeps events for a short time only
+		return missing
+	case s.created() && apierrors.IsNotFound(err):
+		return missing // the server keeps events for a short time only
+	case !errors.As(err, &status) || temporary(status.Status().Code):
+		return again
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return drop // not worth a log line: nobody can act on it
 	}
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || temporary(status.Status().Code) {
-		after, _ := client.RetryAfter(err)
-		return Again, after
+	if reason := string(status.Status().Reason); !r.logged[reason] {
+		r.logged[reason] = true
+		r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", s.event.Regarding.Name, "err", err)
 	}
-	reason := string(status.Status().Reason)
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return Drop, 0 // not worth a log line: nobody can act on it
-	}
-	if !s.logged[reason] {
-		s.logged[reason] = true
-		s.r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", next.Event.Regarding.Name, "err", err)
-	}
-	return Drop, 0
+	return drop
 }
 
 // temporary reports whether a status code is of a temporary failure.
@@ -104,27 +92,24 @@ func temporary(code int32) bool {
 }
 
 // stub returns the object of an event with only its namespace and name.
-func (s *sender) stub(next *Series) *eventsv1.Event {
-	namespace := next.Event.Regarding.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	return &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: next.Name}}
+func stub(s *series) *eventsv1.Event {
+	namespace := cmp.Or(s.event.Regarding.Namespace, metav1.NamespaceDefault)
+	return &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name}}
 }
 
-func (s *sender) object(next *Series) *eventsv1.Event {
-	e := s.stub(next)
-	e.EventTime = metav1.NewMicroTime(next.First)
-	e.ReportingController, e.ReportingInstance = s.r.o.Controller, s.r.o.Instance
-	e.Action, e.Reason = next.Event.Action, next.Event.Reason
-	e.Type, e.Note = string(next.Event.Type), next.Event.Note
-	e.Regarding, e.Related = next.Event.Regarding, next.Event.Related
-	if next.Count > 1 {
-		e.Series = series(next)
+func (r *Recorder) object(s *series) *eventsv1.Event {
+	e := stub(s)
+	e.EventTime = metav1.NewMicroTime(s.first)
+	e.ReportingController, e.ReportingInstance = r.o.Controller, r.o.Instance
+	e.Action, e.Reason = s.event.Action, s.event.Reason
+	e.Type, e.Note = string(s.event.Type), s.event.Note
+	e.Regarding, e.Related = s.event.Regarding, s.event.Related
+	if s.count > 1 {
+		e.Series = countOf(s)
 	}
 	return e
 }
 
-func series(s *Series) *eventsv1.EventSeries {
-	return &eventsv1.EventSeries{Count: int32(min(s.Count, 1<<30)), LastObservedTime: metav1.NewMicroTime(s.Last)}
+func countOf(s *series) *eventsv1.EventSeries {
+	return &eventsv1.EventSeries{Count: int32(min(s.count, 1<<30)), LastObservedTime: metav1.NewMicroTime(s.last)}
 }

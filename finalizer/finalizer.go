@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/client"
@@ -154,7 +155,7 @@ func changed(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*client.InvalidError](err)
-	return ok && !slices.ContainsFunc(e.Fields, func(f client.FieldProblem) bool { return f.Path != "metadata.finalizers" })
+	return ok && !slices.ContainsFunc(e.Fields, func(f metav1.StatusCause) bool { return f.Field != "metadata.finalizers" })
 }
 
 // Result returns the result of a reconcile for which [Run] returned no object: a requeue after the

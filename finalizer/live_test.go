@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/finalizer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 const name = "webapp.example.com/cleanup"

@@ -16,7 +16,7 @@ var ErrNoGeneric = errors.New("the handler is a function of changes: it takes no
 // reads the entries of the change and does not change them. A nil f makes a nil Handler. Errors are as
 // for [Map].
 //
-// Events from outside the cluster are no changes: on a Channel each one is reported as [ErrNoGeneric].
+// Events from outside the cluster are no changes: a Channel with such a handler is an [ErrNoGeneric].
 func Func[R comparable](f func(ctx context.Context, c store.Change) ([]R, error)) Handler[R] {
 	if f == nil {
 		return nil
@@ -24,6 +24,7 @@ func Func[R comparable](f func(ctx context.Context, c store.Change) ([]R, error)
 	return ofChange[R]{f}
 }
 
+// ofChange implements Handler for Func.
 type ofChange[R comparable] struct {
 	f func(ctx context.Context, c store.Change) ([]R, error)
 }
@@ -32,5 +33,8 @@ func (m ofChange[R]) Handle(ctx context.Context, c store.Change, add func(R)) er
 	requests, err := m.f(ctx, c)
 	return addAll(requests, err, add)
 }
+
+// TakesChangesOnly marks the handler for controller.Channel, which refuses it.
+func (ofChange[R]) TakesChangesOnly() {}
 
 func (ofChange[R]) HandleGeneric(context.Context, object.Object, func(R)) error { return ErrNoGeneric }

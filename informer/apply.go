@@ -5,39 +5,39 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/internal/turn"
+	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
 
-// applier owns the writing side of the store, for whoever has its turn: the goroutine that reads the
-// watch, see sink, or its own, which does what nothing on the watch is the occasion for.
+// applier is the store's only writer, and the Sink of the reflector. It runs on the reader's goroutine for
+// updates of the server. It runs on its own goroutine for joins, resyncs, audits and memory release, and for
+// the updates of the inbox.
 type applier struct {
-	in   *Informer
-	turn *turn.Mutex
-	// txn is open between two batches only while a relist comes in.
+	in        *Informer
+	writeLock *turn.Mutex
+	inbox     *inbox
+	held      bool // the reader holds the write lock, from Apply to Commit; the reader owns the field
+
+	// txn is nil after Commit, unless a list is in progress.
 	txn       *store.Txn
 	relisting bool
-	reset     bool        // the relist is from a server that went back in time
+	reset     bool        // the server of the list went back in time
 	wake      *time.Timer // for the next resync
 	idle      idler
 	stopped   bool
 	watch     *overdue.Watch[slowCall]
-	incoming  incoming                    // if there is a transform
-	batch     []delta.Delta[*store.Entry] // taken last, and cleared
+	incoming  incoming // used only with a transform
 }
 
 func newApplier(in *Informer) *applier {
-	return &applier{
-		in: in, turn: turn.New(), watch: overdue.New(in.overdue),
-		wake: time.AfterFunc(time.Hour, in.fifo.Wake), idle: idler{timer: time.AfterFunc(time.Hour, in.fifo.Wake)},
-	}
+	return &applier{in: in, writeLock: turn.New(), inbox: newInbox(), watch: overdue.New(in.overdue)}
 }
 
 func (a *applier) stop() {
-	a.turn.Lock()
-	defer a.turn.Unlock()
+	a.writeLock.Lock()
+	defer a.writeLock.Unlock()
 	a.wake.Stop()
 	a.in.audits.stop()
 	a.idle.timer.Stop()
@@ -50,20 +50,31 @@ func (a *applier) stop() {
 	a.in.unweigh()
 }
 
-// run is the applier's goroutine. It ends with ctx.
-func (a *applier) run(ctx context.Context) error {
-	defer a.stop()
-	for a.in.fifo.Wait(ctx) == nil {
-		a.round()
-	}
-	return nil
+// start creates the timers.
+func (a *applier) start() {
+	a.wake = time.AfterFunc(time.Hour, a.in.wake)
+	a.idle.timer = time.AfterFunc(time.Hour, a.in.wake)
 }
 
-// round applies what waits, and does what is to be done at times.
+// run is the applier's goroutine. It returns when ctx ends.
+func (a *applier) run(ctx context.Context) error {
+	defer a.stop()
+	for {
+		select {
+		case <-a.in.woken:
+			a.round()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// round applies the inbox, and does the joins, resyncs, memory release and audits that are due.
 func (a *applier) round() {
-	a.turn.Lock()
-	defer a.turn.Unlock()
-	a.apply()
+	a.writeLock.Lock()
+	defer a.writeLock.Unlock()
+	a.applyInbox()
+	a.commit()
 	a.join()
 	a.resync(time.Now())
 	a.releaseIdle(time.Now())
@@ -71,102 +82,131 @@ func (a *applier) round() {
 	a.in.weigh()
 }
 
-// tryApply applies what waits, unless somebody else has the turn: then it reports false.
-func (a *applier) tryApply() bool {
-	if !a.turn.TryLock() {
+// catchUp applies and commits the updates that the reader pushed before the call.
+func (a *applier) catchUp() {
+	a.writeLock.Lock()
+	defer a.writeLock.Unlock()
+	a.applyInbox()
+	a.commit()
+}
+
+// Apply applies an update to the open transaction, or pushes it to the inbox.
+func (a *applier) Apply(u *reflector.Update) {
+	switch {
+	case u.What == reflector.Unusable:
+		if u.Key.Name == "" { // an object with a name follows as a rejected entry
+			a.in.reportUnusable(u)
+		}
+		return
+	case u.What == reflector.Sweep:
+		a.in.avail.pushed++
+	case u.Entry != nil:
+		a.inbox.pushed.Add(1)
+	}
+	if a.hold() {
+		a.apply(u)
+	} else {
+		a.inbox.push(u)
+	}
+}
+
+// Commit commits the open transaction and publishes its changes. Without the write lock it leaves that to the
+// applier's goroutine, and waits for room in the inbox.
+func (a *applier) Commit() {
+	switch {
+	case a.held || a.inbox.len() > 0 && a.hold():
+		defer a.release()
+		a.commit()
+		a.in.weigh()
+		a.idle.lookIn(idlePause)
+	case a.inbox.len() > 0:
+		a.in.wake()
+		a.inbox.waitForRoom(a.in.running())
+	}
+}
+
+// hold takes the write lock for the reader, and applies the inbox. It reports false if the applier's goroutine
+// has the lock or must apply the updates.
+func (a *applier) hold() bool {
+	if a.held {
+		return true
+	}
+	if a.in.readAhead.Load() || !a.writeLock.TryLock() {
 		return false
 	}
-	defer a.turn.Unlock()
-	a.applyNow()
+	a.held = true
+	a.applyInbox()
 	return true
 }
 
-// catchUp applies what was passed to the sink before the call.
-func (a *applier) catchUp() {
-	a.turn.Lock()
-	defer a.turn.Unlock()
-	a.applyNow()
+// release releases the write lock if the reader holds it.
+func (a *applier) release() {
+	if a.held {
+		a.held = false
+		a.writeLock.Unlock()
+	}
 }
 
-func (a *applier) applyNow() {
-	if a.apply() {
-		a.in.weigh()
+func (a *applier) applyInbox() {
+	all := a.inbox.take()
+	for i := range all {
+		a.apply(&all[i])
+	}
+	if len(all) > 0 {
 		a.idle.lookIn(idlePause)
 	}
 }
 
-// apply applies what waits, and reports whether that was anything.
-func (a *applier) apply() bool {
+// apply applies an update to the open transaction. A list has a transaction of its own.
+func (a *applier) apply(u *reflector.Update) {
 	if a.stopped {
-		return false
+		return
 	}
-	a.batch = a.in.fifo.TakeAll(a.batch)
-	if len(a.batch) == 0 {
-		if a.in.unreported.Swap(false) && a.txn == nil {
-			a.begin()
-			a.commit()
-		}
-		return false
-	}
-	a.step(a.batch)
-	clear(a.batch)
-	return true
-}
-
-// step applies a batch. It becomes visible as a whole, except that a relist is a commit of its
-// own, between what came before it and what came after.
-func (a *applier) step(batch []delta.Delta[*store.Entry]) {
-	a.begin()
-	for _, d := range batch {
-		if d.Unseen != nil {
-			a.txn.Passed(d.Unseen)
-		}
-		switch d.Type {
-		case delta.BeginReplace:
-			a.commit()
-			a.begin()
-			a.relisting, a.reset = true, d.Reset
-			if d.Reset {
-				a.txn.Reset()
-			} else {
-				a.txn.Replace()
-			}
-		case delta.EndReplace:
-			a.endReplace(d.Version)
-			a.begin()
-		case delta.AbortReplace:
-			a.txn.Discard()
-			a.txn, a.relisting, a.reset = nil, false, false
-			a.incoming = nil // it may be of what is not held
-			a.begin()
-		case delta.Sync:
-			a.txn.Resync(d.Key)
-		case delta.Deleted:
-			a.txn.Delete(d.Key, a.prepare(d.Value))
-		default:
-			a.txn.Put(a.prepare(d.Value))
-		}
-	}
-	if !a.relisting {
+	if u.What == reflector.Replace {
 		a.commit()
 	}
-}
-
-func (a *applier) begin() {
 	if a.txn == nil {
 		a.txn = a.in.store.Begin()
 	}
+	switch u.What {
+	case reflector.Put:
+		a.txn.Put(a.prepare(u.Entry))
+	case reflector.Delete:
+		a.txn.Delete(u.Entry.Key(), a.prepare(u.Entry))
+	case reflector.Replace:
+		a.relisting, a.reset = true, u.Reset
+		if u.Reset {
+			a.txn.Reset()
+		} else {
+			a.txn.Replace()
+		}
+	case reflector.Sweep:
+		a.endReplace(u.Version)
+	case reflector.Discard:
+		a.txn.Discard()
+		a.txn, a.relisting, a.reset = nil, false, false
+		a.incoming = nil // it may have hashes of the discarded list
+	}
 }
 
-// commit makes the open transaction visible, and tells everyone.
+// commit commits the open transaction and publishes its changes, unless a list is in progress. It also publishes
+// the objects that an index function has rejected.
 func (a *applier) commit() {
-	changes := a.txn.Commit()
-	a.txn = nil
-	a.tell(changes)
+	if a.relisting || a.stopped {
+		return
+	}
+	if a.txn == nil && a.in.unreported.Swap(false) {
+		a.txn = a.in.store.Begin()
+	}
+	if a.txn != nil {
+		changes := a.txn.Commit()
+		a.txn = nil
+		a.publish(changes)
+	}
 }
 
-// endReplace makes a relist visible. The first one is what makes the informer synced; a kind that
-// is not served (the version is empty then) has no content to be synced with.
+// endReplace commits a list. The first list makes the informer synced. An empty version says that the server does
+// not serve the kind: that does not make the informer synced.
 func (a *applier) endReplace(version string) {
 	a.relisting, a.reset = false, false
 	defer a.in.avail.replaced()
@@ -179,27 +219,28 @@ func (a *applier) endReplace(version string) {
 	a.txn.Sweep()
 	changes := a.txn.Commit()
 	a.txn = nil
-	a.in.spare.drop() // it was for a list
+	a.in.spare.drop() // the buffers were for the list
 	if !synced {
 		close(a.in.synced)
 	}
-	a.tell(changes)
+	a.publish(changes)
 	if !synced {
 		for _, r := range a.in.registered() {
 			r.listed()
 		}
-		a.resync(time.Now()) // the periods begin
+		a.resync(time.Now()) // the first periods begin
 		a.in.audits.begin(time.Now())
 	}
 }
 
-func (a *applier) tell(changes store.Changes) {
+// publish offers the changes to all registrations.
+func (a *applier) publish(changes store.Changes) {
 	if changes.Len() == 0 {
 		return
 	}
 	regs := a.in.registered()
 	for c := range changes.All() {
-		a.in.tidy(c)
+		a.in.updateRejected(c)
 		if c.Deleted() {
 			a.incoming.forget(c.Key)
 		}
@@ -209,8 +250,8 @@ func (a *applier) tell(changes store.Changes) {
 	}
 }
 
-// join takes over those who were added while the informer runs: they are given what is in the
-// store, and every change after that.
+// join starts the registrations that were added while the informer runs. Each gets the objects of the store, and
+// then every change.
 func (a *applier) join() {
 	in := a.in
 	in.mu.Lock()
@@ -234,7 +275,7 @@ func (a *applier) join() {
 	}
 }
 
-// resync shows everything again to the handlers whose time has come, and to nobody else.
+// resync resyncs the registrations that are due, and sets the timer for the next ones.
 func (a *applier) resync(now time.Time) {
 	if !a.in.HasSynced() {
 		return
@@ -247,7 +288,7 @@ func (a *applier) resync(now time.Time) {
 	}
 	for _, r := range a.in.registered() {
 		if every := r.every.Load(); every > 0 {
-			sooner(a.showSome(r, time.Duration(every), now))
+			sooner(a.resyncSome(r, time.Duration(every), now))
 		}
 		if r.resync <= 0 {
 			continue

@@ -12,28 +12,36 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// rig is an informer without goroutines: what is pushed into the sink is applied by apply.
+// rig is an informer without goroutines. Its methods are the updates of a reflector.
 type rig struct {
-	*sink
+	in   *Informer
 	a    *applier
 	told []string
 	bad  []Problem
-	busy bool // the applier is at something else whenever the reader would apply something
+	busy bool // the applier has the write lock whenever the reader would take it
 }
+
+func (b *rig) Put(e *store.Entry)    { b.a.Apply(&reflector.Update{What: reflector.Put, Entry: e}) }
+func (b *rig) Delete(e *store.Entry) { b.a.Apply(&reflector.Update{What: reflector.Delete, Entry: e}) }
+func (b *rig) Replace()              { b.a.Apply(&reflector.Update{What: reflector.Replace}) }
+func (b *rig) Sweep(version string) {
+	b.a.Apply(&reflector.Update{What: reflector.Sweep, Version: version})
+}
+func (b *rig) Discard() { b.a.Apply(&reflector.Update{What: reflector.Discard}) }
 
 func (b *rig) meanwhile(do func()) {
 	if b.busy {
-		b.a.turn.Lock()
-		defer b.a.turn.Unlock()
+		b.a.writeLock.Lock()
+		defer b.a.writeLock.Unlock()
 	}
 	do()
-	b.Settle()
+	b.a.Commit()
 }
 
 func newRig(t *testing.T) *rig {
@@ -47,9 +55,8 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.sink = &sink{in: in}
-	b.a = newApplier(in)
-	in.applier = b.a
+	b.in, b.a = in, in.applier
+	b.a.start()
 	t.Cleanup(b.a.stop)
 	if _, err := in.Subscribe("rig", func(c store.Change) {
 		what := "add"
@@ -69,7 +76,8 @@ func newRig(t *testing.T) *rig {
 // apply applies what is pending, and returns what the source was told and the names that readers see.
 func (b *rig) apply(t *testing.T) (told, seen string) {
 	t.Helper()
-	b.a.step(b.in.fifo.TakeAll(nil))
+	b.a.Commit()
+	b.a.catchUp()
 	var names []string
 	for e := range b.in.store.Snapshot().All() {
 		names = append(names, e.Header().Name)
@@ -104,25 +112,25 @@ func relists(t *testing.T, b *rig) {
 		told, seen string
 		synced     bool
 	}{
-		{"a list begins", func() { b.BeginReplace(false, reflector.First); b.Upsert(at("a", "1")) }, "", "", false},
-		{"goes on", func() { b.Upsert(at("b", "2")) }, "", "", false},
-		{"breaks off", func() { b.AbortReplace() }, "", "", false},
-		{"another one", func() { b.BeginReplace(false, reflector.First); b.Upsert(at("b", "2")) }, "", "", false},
-		{"is whole", func() { b.Upsert(at("c", "3")); b.EndReplace("3") }, "add b initial, add c initial", "b c", true},
-		{"live", func() { b.Upsert(at("a", "4")); b.Delete(at("b", "5")) }, "add a, delete b", "a c", true},
+		{"a list begins", func() { b.Replace(); b.Put(at("a", "1")) }, "", "", false},
+		{"goes on", func() { b.Put(at("b", "2")) }, "", "", false},
+		{"breaks off", func() { b.Discard() }, "", "", false},
+		{"another one", func() { b.Replace(); b.Put(at("b", "2")) }, "", "", false},
+		{"is whole", func() { b.Put(at("c", "3")); b.Sweep("3") }, "add b initial, add c initial", "b c", true},
+		{"live", func() { b.Put(at("a", "4")); b.Delete(at("b", "5")) }, "add a, delete b", "a c", true},
 		{"live, then a relist begins", func() {
-			b.Upsert(at("d", "6"))
-			b.BeginReplace(false, reflector.Expired)
-			b.Upsert(at("d", "7"))
+			b.Put(at("d", "6"))
+			b.Replace()
+			b.Put(at("d", "7"))
 		}, "add d", "a c d", true},
-		{"an object comes and goes meanwhile", func() { b.Upsert(at("e", "8")); b.Delete(at("e", "9")) }, "", "a c d", true},
+		{"an object comes and goes meanwhile", func() { b.Put(at("e", "8")); b.Delete(at("e", "9")) }, "", "a c d", true},
 		{"is whole, and then live", func() {
-			b.Upsert(at("f", "10"))
-			b.EndReplace("10")
-			b.Upsert(at("f", "11"))
+			b.Put(at("f", "10"))
+			b.Sweep("10")
+			b.Put(at("f", "11"))
 		}, "delete e, delete a, delete c, update d, add f, update f", "d f", true},
 		{"nothing", func() {}, "", "d f", true},
-		{"the kind is not served any more", func() { b.BeginReplace(false, reflector.KindGone); b.EndReplace("") }, "delete d, delete f", "", true},
+		{"the kind is not served any more", func() { b.Replace(); b.Sweep("") }, "delete d, delete f", "", true},
 	} {
 		b.meanwhile(step.do)
 		told, seen := b.apply(t)
@@ -132,7 +140,8 @@ func relists(t *testing.T, b *rig) {
 	}
 }
 
-// TestTheReaderAppliesWhatItRead: before it waits, or when there is much of it, unless it is not its turn.
+// TestTheReaderAppliesWhatItRead: before it waits, unless another goroutine has the write lock or a source
+// is slow.
 func TestTheReaderAppliesWhatItRead(t *testing.T) {
 	b := newRig(t)
 	said := func(want string) {
@@ -142,71 +151,74 @@ func TestTheReaderAppliesWhatItRead(t *testing.T) {
 		}
 		b.told = nil
 	}
-	b.BeginReplace(false, reflector.First)
-	b.Upsert(at("a", "1"))
-	b.EndReplace("1")
-	b.Upsert(at("a", "2"))
+	b.Replace()
+	b.Put(at("a", "1"))
+	b.Sweep("1")
+	said("add a initial")
+	b.Put(at("a", "2"))
 	said("")
-	b.Settle()
-	said("add a initial, update a")
+	b.a.Commit()
+	said("update a")
 	b.Delete(at("a", "4"))
-	b.Settle()
+	b.a.Commit()
 	said("delete a")
-	b.a.turn.Lock()
-	b.Upsert(at("b", "5"))
-	b.Settle()
-	b.a.turn.Unlock()
-	if err := b.in.fifo.Wait(t.Context()); err != nil { // the one who has the turn is told
-		t.Error(err)
+	b.a.writeLock.Lock()
+	b.Put(at("b", "5"))
+	b.a.Commit()
+	b.a.writeLock.Unlock()
+	<-b.in.woken // the applier's goroutine is told
+	said("")
+	b.Put(at("b", "6")) // merged with the one that waits
+	b.a.Commit()
+	said("add b")
+	b.in.readAhead.Store(true) // a source was slow
+	for i := range 10 {
+		b.Put(at("b", fmt.Sprint(7+i)))
+		b.a.Commit()
 	}
 	said("")
-	b.Upsert(at("b", "6")) // merged with the one that waits
-	b.Settle()
-	said("add b")
-	for i := range together {
-		said("")
-		b.Upsert(at("b", fmt.Sprint(7+i)))
+	if f := b.in.Figures().Queue; f.Pushed != 5+10 || f.Depth != 1 || f.Merged != 9 {
+		t.Errorf("%+v, want every change counted, and one slot", f)
 	}
+	b.a.round()
 	said("update b")
-	if s := b.in.fifo.Stats(); s.Pushed != 5+together || s.Depth != 0 {
-		t.Errorf("%+v, want every change counted", s)
-	}
+	b.in.readAhead.Store(false)
 	b.a.stop()
-	b.Upsert(at("b", "99"))
-	b.Settle()
+	b.Put(at("b", "99"))
+	b.a.Commit()
 	said("")
 }
 
 // TestNotTooMuchWaits: whoever has the turn, and however often the reader would have liked to have it.
 func TestNotTooMuchWaits(t *testing.T) {
-	for _, every := range []int{1, together - 1, 3 * together} {
+	for _, every := range []int{1, 63, 192} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newRig(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			b.in.ctx = ctx
-			b.a.turn.Lock()
+			b.a.writeLock.Lock()
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				for i := range 3 * ahead {
-					b.Upsert(at(fmt.Sprint("n", i), fmt.Sprint(i+1)))
+				for i := range 3 * maxInbox {
+					b.Put(at(fmt.Sprint("n", i), fmt.Sprint(i+1)))
 					if i%every == every-1 {
-						b.Settle()
+						b.a.Commit()
 					}
 				}
 			}()
 			synctest.Wait()
-			if n := b.in.fifo.Stats().Depth; n < ahead-every || n > ahead+together {
-				t.Errorf("settled every %d: %d wait", every, n)
+			if n := b.a.inbox.len(); n < maxInbox-every || n > maxInbox+every {
+				t.Errorf("committed every %d: %d wait", every, n)
 			}
 			ended := make(chan error)
 			go func() { ended <- b.a.run(ctx) }() // makes room
-			b.a.turn.Unlock()
+			b.a.writeLock.Unlock()
 			<-done
-			b.Settle()
+			b.a.Commit()
 			synctest.Wait()
-			if b.in.store.Stats().Objects != 3*ahead {
-				t.Errorf("settled every %d: %d objects", every, b.in.store.Stats().Objects)
+			if b.in.store.Stats().Objects != 3*maxInbox {
+				t.Errorf("committed every %d: %d objects", every, b.in.store.Stats().Objects)
 			}
 			cancel()
 			<-ended
@@ -216,13 +228,13 @@ func TestNotTooMuchWaits(t *testing.T) {
 
 func TestAKindThatIsNotServedIsNotSynced(t *testing.T) {
 	b := newRig(t)
-	b.BeginReplace(false, reflector.KindGone)
-	b.EndReplace("")
+	b.Replace()
+	b.Sweep("")
 	if b.apply(t); b.in.HasSynced() {
 		t.Error("synced with a kind that the server does not know")
 	}
-	b.BeginReplace(false, reflector.First)
-	b.EndReplace("1")
+	b.Replace()
+	b.Sweep("1")
 	if b.apply(t); !b.in.HasSynced() {
 		t.Error("not synced when it came")
 	}
@@ -231,8 +243,8 @@ func TestAKindThatIsNotServedIsNotSynced(t *testing.T) {
 func TestGarbageWithoutNameIsReported(t *testing.T) {
 	b := newRig(t)
 	cause := errors.New("garbage")
-	b.Report(reflector.Problem{ResourceVersion: "7", Err: cause})
-	b.Report(reflector.Problem{Key: object.Key{Name: "a"}, Err: cause}) // its entry follows
+	b.a.Apply(&reflector.Update{What: reflector.Unusable, ResourceVersion: "7", Err: cause})
+	b.a.Apply(&reflector.Update{What: reflector.Unusable, Key: object.Key{Name: "a"}, Err: cause}) // its entry follows
 	if len(b.bad) != 1 || !errors.Is(b.bad[0].Err, cause) || b.bad[0].ResourceVersion != "7" {
 		t.Errorf("problems %+v", b.bad)
 	}

@@ -22,34 +22,35 @@ const (
 	minAudit     = time.Second
 )
 
-// AuditStats count the audits of an informer, by how they ended.
+// AuditStats count the audits of an informer by result.
 type AuditStats struct {
-	// Agreed found nothing that was lost.
+	// Agreed is the number of audits that found no lost event.
 	Agreed uint64
-	// Repairs found lost events, and had the content listed anew.
+	// Repairs is the number of audits that found lost events. A list follows each of them.
 	Repairs uint64
-	// Void could not tell, since content was listed meanwhile or the watch did not follow the server.
+	// Void is the number of audits without a result: a list came between, or the watch did not follow the
+	// server.
 	Void uint64
-	// Failed could not list the metadata.
+	// Failed is the number of audits that could not list the metadata.
 	Failed uint64
-	// Lost is the number of objects whose events were lost, of all repairs.
+	// Lost is the number of objects with lost events, over all repairs.
 	Lost uint64
-	// Off is set while the server does not list metadata, or not such as can be compared. It is asked again
-	// after four periods.
+	// Off is set while the server does not list metadata, or lists metadata that cannot be compared. The
+	// next attempt follows after four periods.
 	Off bool
 }
 
-// auditor runs the audits of an informer. Between them there is no goroutine, but a timer that wakes the
-// applier.
+// auditor runs the audits of an informer. Each audit has a goroutine. A timer wakes the applier for the next
+// one.
 type auditor struct {
 	in       *Informer
-	source   audit.Source // nil: there are none
+	source   audit.Source // nil: no audits
 	period   time.Duration
-	core     audit.Core // of the audit that runs
-	unmended int        // that the log has told of; likewise
+	core     audit.Core // for the running audit
+	unmended int        // the logged number of unmended objects; for the running audit
 
 	mu      sync.Mutex
-	timer   *time.Timer // nil before the first sync, and after the end
+	timer   *time.Timer // nil before the first sync, and after stop
 	next    time.Time
 	running bool
 	stats   AuditStats
@@ -66,18 +67,18 @@ func newAuditor(in *Informer, source reflector.Source) *auditor {
 	return a
 }
 
-// begin has audits made from now on.
+// begin schedules the first audit.
 func (a *auditor) begin(now time.Time) {
 	if a.source == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.timer = time.AfterFunc(time.Hour, a.in.fifo.Wake)
+	a.timer = time.AfterFunc(time.Hour, a.in.wake)
 	a.schedule(now, nil)
 }
 
-// schedule has the next audit made in time. mu is held.
+// schedule sets the time of the next audit. The caller holds mu.
 func (a *auditor) schedule(now time.Time, err error) {
 	a.running = false
 	if a.timer != nil {
@@ -86,7 +87,7 @@ func (a *auditor) schedule(now time.Time, err error) {
 	}
 }
 
-// stop has no further audits made.
+// stop ends the schedule. A running audit goes on.
 func (a *auditor) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +97,7 @@ func (a *auditor) stop() {
 	}
 }
 
-// due starts an audit if it is time.
+// due starts an audit if its time has come.
 func (a *auditor) due(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,7 +112,7 @@ func (a *auditor) due(now time.Time) {
 			return last.Err
 		})
 		if p, ok := errors.AsType[*run.PanicError](err); ok {
-			last = a.core.Fail(p) // which forgets what it held
+			last = a.core.Fail(p) // it clears the core for the next audit
 		}
 		if ctx.Err() == nil {
 			a.ended(last)
@@ -129,7 +130,7 @@ func (a *auditor) audit(ctx context.Context) audit.Action {
 	})
 }
 
-// ended takes note of how an audit ended, and tells of it.
+// ended counts and logs the result of an audit, lists if events were lost, and schedules the next audit.
 func (a *auditor) ended(last audit.Action) {
 	in := a.in
 	a.mu.Lock()
@@ -153,7 +154,7 @@ func (a *auditor) ended(last audit.Action) {
 
 	switch {
 	case len(last.Lost) > 0:
-		in.watch.Relist(reflector.Audited)
+		in.watch.Relist("audited")
 		in.log.Warn("the watch has lost events, listing again", "lost", len(last.Lost), "objects", some(last.Lost))
 	case audit.Unfit(last.Err):
 		if !off {
@@ -176,7 +177,7 @@ func (a *auditor) figures() AuditStats {
 	return a.stats
 }
 
-// some names the first few of the objects.
+// some returns the names of the first few objects.
 func some(lost []audit.Lost) string {
 	const few = 5
 	var b strings.Builder
@@ -192,7 +193,8 @@ func some(lost []audit.Lost) string {
 	return b.String()
 }
 
-// key is the one under which an object is held. False: it is not one of this informer.
+// key returns the key under which the store holds an object. It returns false for an object that this informer
+// does not watch.
 func (a *auditor) key(key object.Key) (object.Key, bool) {
 	if a.in.o.Kind.ClusterScoped {
 		key.Namespace = ""
@@ -201,7 +203,7 @@ func (a *auditor) key(key object.Key) (object.Key, bool) {
 	return key, only == "" || key.Namespace == "" || key.Namespace == only
 }
 
-// observe returns the version that the watch has reached, and a snapshot taken then or later.
+// observe returns the state of the watch, and a snapshot that has at least its version.
 func (a *auditor) observe() (audit.Watch, audit.Holding) {
 	in := a.in
 	s := in.watch.State()
@@ -214,7 +216,7 @@ func (a *auditor) observe() (audit.Watch, audit.Holding) {
 	}, holding{snapshot}
 }
 
-// holding is a snapshot as an audit sees it.
+// holding is a snapshot as an audit.Holding.
 type holding struct{ s *store.Snapshot }
 
 func (h holding) State(key object.Key) audit.State {
@@ -227,7 +229,7 @@ func (h holding) State(key object.Key) audit.State {
 func (h holding) All() iter.Seq2[object.Key, audit.State] {
 	return func(yield func(object.Key, audit.State) bool) {
 		more := true
-		all, _ := h.s.Select(store.Query{Match: func(e *store.Entry) bool { // lent, and so without its bytes
+		all, _ := h.s.Select(store.Query{Match: func(e *store.Entry) bool { // the lent entry has no bytes
 			more = more && yield(e.Key(), stateOf(e))
 			return !more
 		}})

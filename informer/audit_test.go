@@ -14,16 +14,18 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/audit"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // agree reports whether an informer holds what the server has.
@@ -82,7 +84,7 @@ func TestAuditFindsWhatWasLost(t *testing.T) {
 						t.Errorf("after a period: %+v", in.Figures().Audit)
 					}
 					a, w := in.Figures().Audit, in.State().Watch
-					if a.Repairs != 1 || a.Lost != 1 || w.Relists[reflector.Audited] != 1 || w.Phase != reflector.Synced {
+					if a.Repairs != 1 || a.Lost != 1 || w.Relists["audited"] != 1 || w.Phase != reflector.Synced {
 						t.Errorf("%+v, relists %v", a, w.Relists)
 					}
 					stop()
@@ -98,7 +100,7 @@ func TestAuditFindsWhatWasLost(t *testing.T) {
 // Where nothing is lost no audit finds anything, however quickly objects change, are made and go.
 func TestAuditsOfABusyKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &slowMetadata{Server: newServer(), page: 20, before: func(context.Context, client.ListQuery) error {
+		src := &slowMetadata{Server: newServer(), page: 20, before: func(context.Context, wire.ListQuery) error {
 			time.Sleep(300 * time.Millisecond) // objects change while they are listed
 			return nil
 		}}
@@ -132,11 +134,11 @@ func TestAuditsOfABusyKind(t *testing.T) {
 // slowMetadata answers the lists of audits as it is told to.
 type slowMetadata struct {
 	*feedtest.Server
-	before func(ctx context.Context, q client.ListQuery) error
+	before func(ctx context.Context, q wire.ListQuery) error
 	page   int64 // objects in a page; 0: as many as were asked for
 }
 
-func (s *slowMetadata) ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error) {
+func (s *slowMetadata) ListMetadata(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 	if err := s.before(ctx, q); err != nil {
 		return nil, err
 	}
@@ -169,7 +171,7 @@ func TestAuditBesideARelist(t *testing.T) {
 			src.Put(configMap(fmt.Sprint("a", i), "1"))
 		}
 		in := src.informer(t)
-		src.before = func(_ context.Context, q client.ListQuery) error {
+		src.before = func(_ context.Context, q wire.ListQuery) error {
 			if pages++; pages == 2 {
 				src.Forget(func() { src.Put(configMap("c", "1")) }) // 410: a list
 				time.Sleep(time.Minute)
@@ -197,17 +199,19 @@ func TestAuditBesideARelist(t *testing.T) {
 	})
 }
 
-// Audits of one factory list one at a time, also while they pause between pages that take long.
+// Audits of one cache list one at a time, also while they pause between pages that take long.
 func TestAuditsListOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := newCluster().connection()
+		conn := cache.Connection{Scheme: types, Mapping: func(context.Context, schema.GroupVersionKind) (*meta.RESTMapping, error) {
+			return &meta.RESTMapping{Resource: configMaps.Resource, GroupVersionKind: configMapGVK, Scope: meta.RESTScopeNamespace}, nil
+		}}
 		var listing, together, lists atomic.Int32
 		conn.Source = func(schema.GroupVersionKind, client.Selection) reflector.Source {
 			server := newServer()
 			for i := range 100 {
 				server.Put(configMap(fmt.Sprint("a", i), "1"))
 			}
-			return &slowMetadata{Server: server, page: 20, before: func(_ context.Context, q client.ListQuery) error {
+			return &slowMetadata{Server: server, page: 20, before: func(_ context.Context, q wire.ListQuery) error {
 				if q.Continue == "" && listing.Add(1) > 1 {
 					together.Add(1)
 				}
@@ -219,16 +223,16 @@ func TestAuditsListOneAtATime(t *testing.T) {
 				return nil
 			}}
 		}
-		f, err := informer.NewFactory(conn, informer.FactoryOptions{Audit: 20 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		f, err := cache.New(conn, cache.Options{Audit: 20 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, of := range []string{"a", "b", "c", "d"} {
-			if _, err := f.OpenKind(configMaps, client.Selection{Labels: labels.SelectorFromSet(labels.Set{"of": of})}); err != nil {
+			if _, err := f.Open(t.Context(), &corev1.ConfigMap{}, client.Selection{Labels: labels.SelectorFromSet(labels.Set{"of": of})}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		stop := runFactory(f)
+		stop := start(t, f)
 		time.Sleep(10 * time.Minute)
 		_ = stop()
 		if together.Load() > 0 || lists.Load() < 40 {
@@ -240,11 +244,11 @@ func TestAuditsListOneAtATime(t *testing.T) {
 // An audit that hangs, or fails, costs itself only: the kind follows its watch, and the next audit is in
 // time. Stopping does not wait for it.
 func TestAuditThatHangs(t *testing.T) {
-	for name, before := range map[string]func(ctx context.Context, q client.ListQuery) error{
-		"hangs":  func(ctx context.Context, _ client.ListQuery) error { <-ctx.Done(); return context.Cause(ctx) },
-		"panics": func(context.Context, client.ListQuery) error { panic("no") },
-		"fails":  func(context.Context, client.ListQuery) error { return errors.New("no") },
-		"hangs between pages": func(ctx context.Context, q client.ListQuery) error {
+	for name, before := range map[string]func(ctx context.Context, q wire.ListQuery) error{
+		"hangs":  func(ctx context.Context, _ wire.ListQuery) error { <-ctx.Done(); return context.Cause(ctx) },
+		"panics": func(context.Context, wire.ListQuery) error { panic("no") },
+		"fails":  func(context.Context, wire.ListQuery) error { return errors.New("no") },
+		"hangs between pages": func(ctx context.Context, q wire.ListQuery) error {
 			if q.Continue == "" {
 				return nil
 			}
@@ -256,7 +260,7 @@ func TestAuditThatHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var broken atomic.Bool
 				broken.Store(true)
-				src := &slowMetadata{Server: newServer(), before: func(ctx context.Context, q client.ListQuery) error {
+				src := &slowMetadata{Server: newServer(), before: func(ctx context.Context, q wire.ListQuery) error {
 					if broken.Load() {
 						return before(ctx, q)
 					}
@@ -302,7 +306,7 @@ func TestAuditThatHangs(t *testing.T) {
 func TestAuditWithoutMetadata(t *testing.T) {
 	for name, list := range map[string]func(*feedtest.Server) (*wire.List, error){
 		"refused":       func(*feedtest.Server) (*wire.List, error) { return nil, fmt.Errorf("no: %w", audit.ErrNoMetadata) },
-		"whole objects": func(s *feedtest.Server) (*wire.List, error) { return s.List(context.Background(), client.ListQuery{}) },
+		"whole objects": func(s *feedtest.Server) (*wire.List, error) { return s.List(context.Background(), wire.ListQuery{}) },
 		"another kind": func(s *feedtest.Server) (*wire.List, error) {
 			return wire.NewList(io.NopCloser(strings.NewReader(`{"kind":"Whatever","apiVersion":"v1","metadata":{},"items":[]}`)),
 				"application/json", s.Kind(), wire.Limits{})
@@ -313,7 +317,7 @@ func TestAuditWithoutMetadata(t *testing.T) {
 				asked, mended := 0, atomic.Bool{}
 				src := &otherMetadata{Server: newServer(), list: func(s *feedtest.Server) (*wire.List, error) {
 					if mended.Load() {
-						return s.ListMetadata(context.Background(), client.ListQuery{})
+						return s.ListMetadata(context.Background(), wire.ListQuery{})
 					}
 					asked++
 					return list(s)
@@ -347,7 +351,7 @@ type otherMetadata struct {
 	list func(*feedtest.Server) (*wire.List, error)
 }
 
-func (s *otherMetadata) ListMetadata(context.Context, client.ListQuery) (*wire.List, error) {
+func (s *otherMetadata) ListMetadata(context.Context, wire.ListQuery) (*wire.List, error) {
 	return s.list(s.Server)
 }
 

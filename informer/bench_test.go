@@ -24,7 +24,7 @@ func running(b *testing.B, n int) (*feedtest.Server, *informer.Informer) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := in.IndexPath("data[value]"); err != nil {
+	if err := in.AddIndex("data[value]", informer.IndexPath("data[value]")); err != nil {
 		b.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,17 +53,23 @@ func BenchmarkEvent(b *testing.B) {
 		}
 	}
 	b.Run("source", bench(func(in *informer.Informer, seen chan<- struct{}) error {
-		_, err := in.Subscribe("source", func(c store.Change) {
+		r, err := in.Subscribe("source", func(c store.Change) {
 			if !c.Initial {
 				seen <- struct{}{}
 			}
 		})
+		if err == nil {
+			<-r.Synced() // a change before that would be part of what the source is given first
+		}
 		return err
 	}))
 	b.Run("handler", bench(func(in *informer.Informer, seen chan<- struct{}) error {
-		_, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
+		r, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 			OnUpdate: func(_, _ *corev1.ConfigMap) { seen <- struct{}{} },
-		}, informer.HandlerOptions{})
+		})
+		if err == nil {
+			<-r.Synced() // an update before that would be merged into an add
+		}
 		return err
 	}))
 }

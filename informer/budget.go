@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Budget is how many bytes of memory informers should hold at most: those that are given the same
-// one, together. It bounds nothing. When what they hold passes it this is told, once: a line in the
-// log, a *BudgetError to OnProblem, and the State until it is at most nine tenths of the budget
-// again, which is a line in the log, too. Every object is kept, and the informers work on.
+// Budget is the memory, in bytes, that its informers should hold together. It is no limit: every object stays,
+// and the informers go on. Above the budget, the informer logs once, reports a *BudgetError to OnProblem, and
+// State.Over is set. At nine tenths of the budget State.Over is cleared, and the informer logs that.
 //
-// What counts is [store.Stats].Held of informers that run, without what was Dropped and waits for the
-// garbage collector. It is looked at after each batch of changes. A nil Budget is none. All methods may be called from any goroutine.
+// The held bytes are [store.Stats].Held of the running informers, without Dropped. Each commit compares them
+// with the budget. A nil Budget is no budget. Any goroutine may call its methods.
 type Budget struct {
 	bytes int64
 
@@ -22,7 +21,7 @@ type Budget struct {
 	over bool
 }
 
-// NewBudget returns a budget of so many bytes; nil if that is zero or negative.
+// NewBudget returns a budget of that many bytes. It returns nil for zero and negative numbers.
 func NewBudget(bytes int64) *Budget {
 	if bytes <= 0 {
 		return nil
@@ -30,15 +29,15 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{bytes: bytes}
 }
 
-// BudgetState is how a budget and what is held of it compare. The zero value is that of no budget.
+// BudgetState compares a budget with the held bytes. The zero value is the state of no budget.
 type BudgetState struct {
-	// Bytes is the budget, Held what is held.
+	// Bytes is the budget. Held is the number of held bytes.
 	Bytes, Held int64
-	// Over is set when Held passes Bytes, and until it is at most nine tenths of that again.
+	// Over is true from when Held passes Bytes until it is at most nine tenths of it.
 	Over bool
 }
 
-// State says where the budget stands.
+// State returns the present state.
 func (b *Budget) State() BudgetState {
 	if b == nil {
 		return BudgetState{}
@@ -48,7 +47,7 @@ func (b *Budget) State() BudgetState {
 	return BudgetState{Bytes: b.bytes, Held: b.held, Over: b.over}
 }
 
-// add counts bytes that are held more, or less, than before. crossed reports whether Over changed.
+// add adds to the held bytes. crossed reports whether Over changed.
 func (b *Budget) add(bytes int64) (s BudgetState, crossed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,9 +62,9 @@ func (b *Budget) add(bytes int64) (s BudgetState, crossed bool) {
 	return BudgetState{Bytes: b.bytes, Held: b.held, Over: b.over}, b.over != was
 }
 
-// BudgetError says that informers hold more memory than they should.
+// BudgetError says that informers hold more memory than their budget.
 type BudgetError struct {
-	// Kind is that of the informer that passed the budget.
+	// Kind is the kind of the informer that passed the budget.
 	Kind schema.GroupVersionKind
 	// Budget and Held are in bytes.
 	Budget, Held int64
@@ -75,7 +74,7 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("memory budget of %s: %d bytes are held, it is %d", e.Kind.Kind, e.Held, e.Budget)
 }
 
-// weigh counts what the store holds against the budget. It belongs to the applier.
+// weigh counts the held bytes of the store against the budget. The applier calls it.
 func (in *Informer) weigh() {
 	if in.o.Budget != nil {
 		s := in.store.Stats()
@@ -83,7 +82,7 @@ func (in *Informer) weigh() {
 	}
 }
 
-// account notes that the store holds so many bytes now, and tells if that crosses the budget.
+// account records the held bytes, and reports if they cross the budget.
 func (in *Informer) account(held int64) {
 	more := held - in.weight
 	if more == 0 {
@@ -101,7 +100,7 @@ func (in *Informer) account(held int64) {
 	}
 }
 
-// unweigh takes the store out of the budget when the informer ends. There is nothing to tell.
+// unweigh removes the store from the budget when the informer stops. It reports nothing.
 func (in *Informer) unweigh() {
 	if in.o.Budget != nil {
 		in.o.Budget.add(-in.weight)

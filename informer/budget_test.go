@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/internal/feedtest"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // weighed is an informer that can be told what it holds.
@@ -160,7 +160,8 @@ func TestNoBudget(t *testing.T) {
 func TestBudgetIsLookedAtWhenNothingComes(t *testing.T) {
 	b := NewBudget(1000)
 	in := newWeighed(t, b)
-	a := newApplier(in.Informer)
+	a := in.applier
+	a.start()
 	t.Cleanup(a.stop)
 	in.account(5000)
 	a.round() // the store is empty

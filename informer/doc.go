@@ -1,16 +1,19 @@
-// Package informer keeps one kind of object, or a selection of it, in memory, and tells sources
-// and handlers what changes.
+// Package informer keeps one kind of object, or a selection of it, in memory, and calls sources and
+// handlers with its changes.
 //
-//	reflector ──► delta.FIFO ──► applier ──► store ──► snapshots: Lister, readers
-//	goroutine 1   one slot       goroutine 2   │
-//	of the kind   for each key                 ├──► sources: called on the applier, every change,
-//	                                           │    none merged; they must not block
-//	                                           └──► handlers: one slot for each key, a goroutine
-//	                                                each; they may block, and delay nobody else
+//	reflector ──► store ──┬──► snapshots: Lister, readers
+//	list, watch   one     │
+//	              writer  ├──► sources: every change, on the goroutine that applied it;
+//	                      │    they must not block
+//	                      └──► handlers: a goroutine and a queue of one slot a key each;
+//	                           they may block, and delay nobody else
 //
-// A change is in the store, in all of its indexes, before anyone is told of it. What handlers are
-// given, and what a Lister returns, is decoded for the one who gets it and belongs to them.
+// [New] makes an [Informer], which runs once. [Informer.Subscribe] adds a source and [AddHandler] a
+// handler. [NewLister] and [Informer.Entry] read.
 //
-// An [Informer] is of one kind and runs once. A [Factory] shares informers among those who open
-// the same kind and selection, counts them, and can run again after it stopped.
+// A change is in the store and in all of its indexes before a source or handler gets it. Handlers and
+// callers of a Lister own the objects that they get.
+//
+// Most programs share informers among their users. Package cache does so: see cache.Open for handlers and
+// listers, and cache.Cache for a client.
 package informer

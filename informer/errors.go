@@ -11,36 +11,43 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-var (
-	// ErrStopped says that an informer has run and stopped, or stops: nothing can be added to it any
-	// more.
-	ErrStopped = errors.New("informer has stopped")
-	// ErrClosed is the cause with which an informer ends whose last share was closed.
-	ErrClosed = errors.New("last share is closed")
-)
+// ErrStopped says that an informer has run and stopped, or stops. Nothing can be added to it any more.
+var ErrStopped = errors.New("informer has stopped")
 
-// NotSyncedError says that a read was refused since the first full list of the kind is not in
-// the store yet: an answer would be empty or partial. State says how far the informer is, and
-// what keeps it. It is an [object.ErrNoAnswer].
+// noAnswer is part of the errors of reads that tell nothing about the objects.
+type noAnswer struct{}
+
+// Is reports whether target is [object.ErrNoAnswer].
+func (noAnswer) Is(target error) bool { return target == object.ErrNoAnswer }
+
+// NotSyncedError says that the first full list of the kind is not in the store yet. An answer would be
+// partial. State says how far the informer is, and what keeps it. It is an [object.ErrNoAnswer].
 type NotSyncedError struct {
+	noAnswer
 	Kind      schema.GroupVersionKind
 	Selection client.Selection
 	State     State
 }
 
 func (e *NotSyncedError) Error() string {
-	subject := e.Kind.Kind
-	if s := e.Selection.String(); s != "" {
-		subject += " (" + s + ")"
-	}
-	return fmt.Sprintf("%s: not synced: %s", subject, e.State)
+	return fmt.Sprintf("%s: not synced: %s", subject(e.Kind, e.Selection), e.State)
 }
 
 // Unwrap returns what keeps the informer from syncing, if anything is known.
 func (e *NotSyncedError) Unwrap() error { return e.State.Err }
 
-// SyncError says which informers had not synced when the time to wait for them was over.
+// subject names a kind and a selection in the text of an error.
+func subject(kind schema.GroupVersionKind, sel client.Selection) string {
+	if s := sel.String(); s != "" {
+		return kind.Kind + " (" + s + ")"
+	}
+	return kind.Kind
+}
+
+// SyncError names the informers that had not synced when the wait for them ended. It is an
+// [object.ErrNoAnswer].
 type SyncError struct {
+	noAnswer
 	Missing []*NotSyncedError
 	// Cause is why the wait ended.
 	Cause error
@@ -63,12 +70,12 @@ func (e *SyncError) Unwrap() []error {
 	return all
 }
 
-// NamespaceError says that a namespace was read that is not held: an answer would be empty although
-// there may be objects.
+// NamespaceError says that a read is of a namespace that is not held. It is an [object.ErrNoAnswer].
 type NamespaceError struct {
+	noAnswer
 	Kind      schema.GroupVersionKind
 	Namespace string
-	// Held are those that are.
+	// Held are the namespaces that are held.
 	Held []string
 }
 
@@ -77,8 +84,9 @@ func (e *NamespaceError) Error() string {
 		e.Kind.Kind, e.Namespace, strings.Join(e.Held, ", "))
 }
 
-// TypeMismatchError says that a Go type cannot hold objects of the kind.
+// TypeMismatchError says that a Go type cannot hold objects of the kind. It is an [object.ErrNoAnswer].
 type TypeMismatchError struct {
+	noAnswer
 	Kind schema.GroupVersionKind
 	// Type is the Go type.
 	Type string
@@ -90,18 +98,16 @@ func (e *TypeMismatchError) Error() string {
 	return fmt.Sprintf("%s does not fit into %s: %s", e.Kind.Kind, e.Type, e.Reason)
 }
 
-// Problem is one thing that went wrong and that somebody should look at: a version of an object
-// that cannot be used, a callback that panicked, a call that takes long, or a memory budget that was
-// passed.
+// Problem is for a person to look at: a rejected version of an object, a callback that
+// panicked, a call that takes long, or a memory budget that was passed.
 type Problem struct {
 	Kind schema.GroupVersionKind
-	// Key and ResourceVersion are those of the object, as far as they are known; empty where it is
-	// about no object.
+	// Key and ResourceVersion are those of the object, as far as they are known.
 	Key             object.Key
 	ResourceVersion string
 	// Handler is the name of the registration whose callback panicked, or takes long; empty otherwise.
 	Handler string
-	// Err is the cause: a *run.PanicError, with its stack, if something panicked, a *BudgetError for a
-	// budget, an *OverdueError for a call.
+	// Err is the cause: a *run.PanicError with its stack, a *BudgetError, an *OverdueError for a call that
+	// takes long, or why the object is rejected.
 	Err error
 }

@@ -13,15 +13,15 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -46,10 +46,7 @@ func newServer() *feedtest.Server {
 }
 
 func configMap(name, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"value": value}},
-		Data:       map[string]string{"value": value},
-	}
+	return testobj.ConfigMap("ns/"+name, testobj.Labels("value="+value), testobj.Data("value", value))
 }
 
 func key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
@@ -86,7 +83,7 @@ func newInformer(t *testing.T, s *feedtest.Server, change ...func(*informer.Opti
 	t.Helper()
 	o := informer.Options{
 		Kind: configMaps, Scheme: types,
-		Reflector: reflector.Options{Config: reflector.Config{Paged: true}},
+		Reflector: reflector.Options{Paged: true},
 		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	for _, f := range change {
@@ -99,8 +96,8 @@ func newInformer(t *testing.T, s *feedtest.Server, change ...func(*informer.Opti
 	return in
 }
 
-// start runs an informer until stop is called, which returns what Run returned.
-func start(t *testing.T, in *informer.Informer) (stop func() error) {
+// start runs an informer or a cache until stop is called, which returns what Run returned.
+func start(t *testing.T, in interface{ Run(context.Context) error }) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
@@ -157,7 +154,7 @@ func (s *story) want(t *testing.T, when string, lines ...string) {
 
 func handle(t *testing.T, in *informer.Informer, s *story) *informer.Registration {
 	t.Helper()
-	r, err := informer.AddHandler(in, s.handler(), informer.HandlerOptions{})
+	r, err := informer.AddHandler(in, s.handler())
 	if err != nil {
 		t.Fatal(err)
 	}

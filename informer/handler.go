@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -9,67 +10,54 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handler is told what changes, on a goroutine of its own, object by object in the order in which
-// keys changed. A change to a key that still waits is merged into it: the handler sees the latest
-// state of each key, and as old the last state that it was shown. Deleted and made again unseen
-// is one update with two UIDs; what came and went under the name in between OnEnded is told. An object that came and went unseen is an add and a delete of its
-// last state, one after the other; of very many such objects that wait the oldest are dropped (see
-// delta.BacklogCore), and counted in Stats.Dropped.
+// Handler receives the changes of objects on a goroutine of its own. It gets the changes of one key in
+// order.
 //
-// What a callback is given is its own copy. Nil callbacks are skipped, and nothing is decoded
-// for them. An object that cannot be decoded is set aside and reported; the handler gets it when
-// it changes to something that can be. A callback that panics is reported, and the next one is
-// called.
+// Changes of a key that waits are merged: the handler gets the latest state, and as the old one the last
+// state that it received. An object that was deleted and created again meanwhile is one update with two
+// UIDs; OnEnded gets those in between. An object that came and went meanwhile is an add and a delete of its
+// last state. Of very many such objects the oldest are dropped, and counted in Stats.Dropped; see
+// package delta.
+//
+// A callback owns its arguments. A nil callback is skipped, and costs no decoding. An object that cannot be
+// decoded is rejected and reported; the handler gets its next state that can be. A callback that panics is
+// reported, and the next one is called.
 type Handler[T any] struct {
-	// OnAdd is given an object that is new to the handler. isInInitialList is true for the first
-	// list of the informer, and for what was in the store when the handler joined.
+	// Name is for logs and errors. Empty means "handler".
+	Name string
+	// Resync is the period after which the handler gets every object again. It begins when the handler
+	// joins or the informer syncs. Zero means that of the informer. Negative means never.
+	Resync time.Duration
+
+	// OnAdd gets an object that is new to the handler. isInInitialList is true for the first list of the
+	// informer, and for the held objects when the handler joined.
 	OnAdd func(obj *T, isInInitialList bool)
-	// OnUpdate is given an object that changed, or that is shown again since the handler asked for
-	// resync: then both are equal. Both may have one resourceVersion and differ, where the server
-	// shows that version in another way, as after a change of defaults or of a conversion.
+	// OnUpdate gets an object that changed. In a resync both are equal. Both may have one resourceVersion
+	// and differ, if the server shows that version in another way, as after a change of defaults.
 	OnUpdate func(old, new *T)
-	// OnDelete is given the last state of an object that went: with the resourceVersion of the
-	// deletion, or, if missed, as it was last seen, since nobody saw it go. Where that cannot be
-	// decoded it is the state that the handler was shown last; if that was not kept, as there is no
-	// OnUpdate, it is the metadata alone.
+	// OnDelete gets the last state of a deleted object, with the resourceVersion of the deletion. missed
+	// reports that the watch did not see the deletion: then it is the last held state. If that cannot be
+	// decoded, it is the last state that the handler got, or else the metadata alone.
 	OnDelete func(last *T, missed bool)
-	// OnEnded is told which objects of one name came to an end without being the old one of an
-	// OnUpdate or the last one of an OnDelete: mostly since they came and went before the handler
-	// looked. It is called right before the callback for what the handler is shown next. Whoever
-	// waits for the end of one object, by its UID, needs it beside those two. Objects that nobody
-	// saw, since a list told what had become of their name, are not among them.
+	// OnEnded gets the objects of one name that ended, and that no OnUpdate or OnDelete shows. Mostly they
+	// came and went before the handler was called. It is called right before the callback for the next
+	// state. A program that waits for the end of one object, by its UID, needs it beside those two. It does
+	// not get objects that the watch never saw.
 	OnEnded func(key object.Key, gone *object.Incarnations)
 }
 
-// HandlerOptions says how a handler is added. The zero value works.
-type HandlerOptions struct {
-	// Name is used in logs and errors. Empty: "handler".
-	Name string
-	// Resync is the period after which the handler is shown everything again. Zero: that of the
-	// informer. Negative: never. It is counted from when the handler joins or the informer syncs.
-	Resync time.Duration
-}
-
-// AddHandler adds a handler to an informer, before or while it runs. It fails with a
-// *TypeMismatchError if T cannot hold the kind, and with ErrStopped once the ctx of Run has ended.
+// AddHandler adds a handler to an informer, before or while it runs. Errors: *TypeMismatchError if T cannot
+// hold the kind, and ErrStopped once the ctx of Run has ended.
 //
-//	reg, err := informer.AddHandler(inf, informer.Handler[corev1.Pod]{OnAdd: …}, informer.HandlerOptions{})
-func AddHandler[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOptions) (*Registration, error) {
+//	reg, err := informer.AddHandler(inf, informer.Handler[corev1.Pod]{OnAdd: …})
+func AddHandler[T any, P object.Ptr[T]](in *Informer, h Handler[T]) (*Registration, error) {
 	if err := in.Fits(P(new(T))); err != nil {
 		return nil, err
 	}
-	if o.Name == "" {
-		o.Name = "handler"
-	}
 	t := &typed[T, P]{in: in, h: h, held: make(map[object.Key]*store.Entry)}
-	r := newRegistration(in, o.Name, t.deliver)
-	r.backlog = delta.NewBacklog[*store.Entry]()
-	switch {
-	case o.Resync > 0:
-		r.resync = o.Resync
-	case o.Resync == 0:
-		r.resync = max(in.o.Resync, 0)
-	}
+	r := newRegistration(in, cmp.Or(h.Name, "handler"), t.deliver)
+	r.backlog = delta.New()
+	r.resync = max(cmp.Or(h.Resync, in.o.Resync), 0)
 	return r, in.add(r)
 }
 
@@ -77,8 +65,8 @@ func AddHandler[T any, P object.Ptr[T]](in *Informer, h Handler[T], o HandlerOpt
 type typed[T any, P object.Ptr[T]] struct {
 	in *Informer
 	h  Handler[T]
-	// held has, for each key whose present state could not be decoded, the last entry that the
-	// handler was shown, or nil if it was shown none.
+	// held has the keys whose present state could not be decoded. The value is the last entry that the
+	// handler got; nil for none.
 	held map[object.Key]*store.Entry
 }
 
@@ -113,8 +101,8 @@ func (t *typed[T, P]) ended(key object.Key, gone *object.Incarnations) {
 	}
 }
 
-// unshown are the incarnations that the handler is not shown, where shown is what it was shown before
-// c and not c.Old, which could not be decoded.
+// unshown returns the incarnations that the handler does not get. It got shown before c, and not c.Old,
+// which could not be decoded.
 func unshown(c store.Change, shown *store.Entry) *object.Incarnations {
 	next := c.New
 	if next == nil {
@@ -134,7 +122,7 @@ func (t *typed[T, P]) appear(c store.Change) {
 	obj, err := t.copy(c.New)
 	if err != nil {
 		t.held[c.Key] = nil
-		t.in.aside(c.New, err)
+		t.in.reject(c.New, err)
 		return
 	}
 	t.h.OnAdd(obj, c.Initial)
@@ -147,12 +135,12 @@ func (t *typed[T, P]) change(c store.Change) {
 	obj, err := t.copy(c.New)
 	if err != nil {
 		t.held[c.Key] = c.Old
-		t.in.aside(c.New, err)
+		t.in.reject(c.New, err)
 		return
 	}
 	old, err := t.copy(c.Old)
 	if err != nil { // never shown: there was no OnAdd to find out
-		t.in.aside(c.Old, err)
+		t.in.reject(c.Old, err)
 		if t.h.OnAdd != nil {
 			t.h.OnAdd(obj, false)
 		}
@@ -178,7 +166,7 @@ func (t *typed[T, P]) remove(c store.Change) {
 	obj, err := t.copy(last)
 	if err != nil {
 		// The final state is of no use: the one that the handler was shown is the last known.
-		t.in.aside(last, err)
+		t.in.reject(last, err)
 		if obj, err = t.copy(c.Old); err != nil {
 			obj = bare[T, P](last.Header())
 		} else if !last.SameUID(c.Old) {
@@ -189,7 +177,7 @@ func (t *typed[T, P]) remove(c store.Change) {
 	t.ended(c.Key, gone)
 }
 
-// bare is an object of which nothing but the header could be read.
+// bare returns an object with the metadata of a header.
 func bare[T any, P object.Ptr[T]](h *object.Header) *T {
 	obj := P(new(T))
 	obj.SetNamespace(h.Namespace)

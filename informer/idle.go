@@ -46,12 +46,12 @@ func (a *applier) releaseIdle(now time.Time) {
 		return
 	}
 	in, i := a.in, &a.idle
-	for in.fifo.Stats().Depth == 0 && in.store.Compact() {
+	for a.inbox.len() == 0 && in.store.Compact() {
 	}
 	stats := in.store.Stats()
 	held := stats.Held - stats.Dropped
 	i.most = max(i.most, held)
-	if n := in.fifo.Stats().Pushed; n != i.came {
+	if n := a.inbox.pushed.Load(); n != i.came {
 		i.came, i.quiet = n, now.Add(quietFor)
 	}
 	if now.Before(i.quiet) {

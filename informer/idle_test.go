@@ -9,10 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // When nothing comes any more buffers are dropped, and when most of a large store has gone the runtime
@@ -35,13 +34,15 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 		return e
 	}
 	const n = 1000
-	b.BeginReplace(false, reflector.First)
+	b.Replace()
 	for i := range n {
-		b.Upsert(entry(i, 1))
+		b.Put(entry(i, 1))
+		b.a.Commit()
 		b.a.round()
 	}
 	during := b.in.spare.bytes
-	b.EndReplace("1")
+	b.Sweep("1")
+	b.a.Commit()
 	b.a.round()
 	if during == 0 || b.in.spare.bytes != 0 {
 		t.Errorf("%d bytes at hand for a list, and %d when it has ended", during, b.in.spare.bytes)
@@ -51,6 +52,7 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	}
 	for i := range n {
 		b.Delete(entry(i, 2))
+		b.a.Commit()
 		b.a.round()
 	}
 	if len(asked) > 0 || !b.in.store.Sparse() {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
@@ -96,7 +97,7 @@ func TestEndsOfIncarnations(t *testing.T) {
 		if _, err := in.Subscribe("source", source.changed); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := informer.AddHandler(in, prompt.handler(), informer.HandlerOptions{}); err != nil {
+		if _, err := informer.AddHandler(in, prompt.handler()); err != nil {
 			t.Fatal(err)
 		}
 		late := blocked.handler()
@@ -105,7 +106,7 @@ func TestEndsOfIncarnations(t *testing.T) {
 				<-hold
 			}
 		}
-		if _, err := informer.AddHandler(in, late, informer.HandlerOptions{}); err != nil {
+		if _, err := informer.AddHandler(in, late); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, in)
@@ -166,7 +167,7 @@ func TestEndsOfUndecodable(t *testing.T) {
 				s.Put(configMap("a", "1"))
 				in := newInformer(t, s)
 				var e ends
-				if _, err := informer.AddHandler(in, e.handler(), informer.HandlerOptions{}); err != nil {
+				if _, err := informer.AddHandler(in, e.handler()); err != nil {
 					t.Fatal(err)
 				}
 				stop := start(t, in)
@@ -190,11 +191,11 @@ func TestEndsOfUndecodable(t *testing.T) {
 // to be told of the end of what it made: by a source, and by a handler.
 func TestLiveEndsOfIncarnations(t *testing.T) {
 	c, ns := newClient(t)
-	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Selection: client.Selection{Namespace: ns}})
+	f, err := cache.New(cache.Connect(c), cache.Options{Namespaces: []string{ns}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := informer.Open[corev1.ConfigMap](t.Context(), f)
+	maps, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,10 +203,10 @@ func TestLiveEndsOfIncarnations(t *testing.T) {
 	if _, err := maps.Informer().Subscribe("source", source.changed); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := maps.AddHandler(handler.handler(), informer.HandlerOptions{}); err != nil {
+	if _, err := maps.AddHandler(handler.handler()); err != nil {
 		t.Fatal(err)
 	}
-	stop := runFactory(f)
+	stop := start(t, f)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := f.WaitForSync(ctx); err != nil {

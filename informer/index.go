@@ -1,100 +1,144 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// Indexable is what indexes are added to: an *Informer, or a *Share, whose indexes are there again
-// when its factory starts again.
-type Indexable interface {
-	Fits(object.Object) error
-	IndexEntries(name string, by store.Indexer) error
+// indexFor is an index that is made for the kind that it is added to.
+type indexFor func(*wire.Kind) (store.Indexer, error)
+
+// Values implements store.Indexer. It fails: AddIndex replaces an indexFor.
+func (indexFor) Values(*store.Entry) ([]string, error) {
+	return nil, errors.New("the index was not added to an informer or a cache")
 }
 
-// Index adds a named index by a function of the typed object, before or while the informer runs:
-// an object is found under each of the values that the function returns for it. The function is
-// given a copy of its own and must depend on nothing else. An object on which it panics is set
-// aside. A call that has run for a second is named, see Options.OnProblem, and nothing waits for it any
-// more but reads of this index, which are a *store.IndexPendingError until it has caught up.
+// IndexFunc returns an index by a function of the typed object. The object is found under each of
+// the values that the function returns. The function owns its argument and must depend on nothing
+// else. An object on which it panics is rejected.
 //
-// Errors: *TypeMismatchError, *store.IndexExistsError, store.ErrBadIndex, ErrStopped.
-func Index[T any, P object.Ptr[T]](to Indexable, name string, f func(P) []string) error {
-	if f == nil {
-		return to.IndexEntries(name, nil)
-	}
-	if err := to.Fits(P(new(T))); err != nil {
-		return fmt.Errorf("index %q: %w", name, err)
-	}
-	return to.IndexEntries(name, IndexFunc(f))
-}
-
-// IndexFunc makes an index function of entries of one on typed objects.
+//	informer.IndexFunc(func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.Indexer {
-	return store.Transient(func(e *store.Entry) ([]string, error) {
-		obj := P(new(T))
-		if err := e.Decode(obj); err != nil {
-			return nil, err
-		}
-		return f(obj), nil
+	if f == nil {
+		return nil
+	}
+	return indexFor(func(k *wire.Kind) (store.Indexer, error) {
+		return store.Transient(func(e *store.Entry) ([]string, error) {
+			obj := P(new(T))
+			if err := e.Decode(obj); err != nil {
+				return nil, err
+			}
+			return f(obj), nil
+		}), fits(k, P(new(T)))
 	})
 }
 
-// IndexPath adds an index by the value of a field under the path as its name: "spec.nodeName",
-// "metadata.labels[app]", "spec.containers[*].image"; see [wire.CompilePath]. The field is read from
-// the bytes; no object is built. Objects without it are not found.
+// IndexView returns an index by a function of a view. It builds no objects; see
+// [Informer.Projection]. The function owns its argument.
 //
-// Errors: *wire.PathError and those of Index.
-func (in *Informer) IndexPath(path string) error {
-	f, err := IndexPathFunc(in.goType(), path)
+//	informer.IndexView(func(p *podImages) []string { … })
+func IndexView[V any](f func(*V) []string) store.Indexer {
+	if f == nil {
+		return nil
+	}
+	return indexFor(func(k *wire.Kind) (store.Indexer, error) {
+		_, err := wire.CompileProjection(goType(k), reflect.TypeFor[V]())
+		return store.Transient(func(e *store.Entry) ([]string, error) {
+			view := new(V)
+			if err := e.Read(func(raw wire.Raw) error { return raw.Project(view) }); err != nil {
+				return nil, err
+			}
+			return f(view), nil
+		}), err
+	})
+}
+
+// IndexPath returns an index by the value of a field: "spec.nodeName", "metadata.labels[app]",
+// "spec.containers[*].image"; see [wire.CompilePath]. It reads the field from the bytes and builds no
+// objects. Objects without the field are not in the index.
+func IndexPath(path string) store.Indexer {
+	return indexFor(func(k *wire.Kind) (store.Indexer, error) {
+		p, err := wire.CompilePath(goType(k), path)
+		if err != nil {
+			return nil, err
+		}
+		return store.ByPath(p), nil
+	})
+}
+
+// CheckIndex returns an index as it is for one kind, and whether it fits. Package cache declares an
+// index by it before the kind is open.
+func CheckIndex(s *runtime.Scheme, gvk schema.GroupVersionKind, name string, by store.Indexer) (store.Indexer, error) {
+	return bind(&wire.Kind{GVK: gvk, Scheme: s}, name, by)
+}
+
+func bind(k *wire.Kind, name string, by store.Indexer) (_ store.Indexer, err error) {
+	if f, ok := by.(indexFor); ok {
+		by, err = f(k)
+	}
+	if by == nil && err == nil || name == "" {
+		err = store.ErrBadIndex
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("index %q: %w", name, err)
 	}
-	return in.IndexEntries(path, f)
+	return by, nil
 }
 
-// IndexPathFunc makes an index function of entries of a field path. t is the Go type of the kind,
-// against which the path is checked, or nil. The error is a *wire.PathError.
-func IndexPathFunc(t reflect.Type, path string) (store.Indexer, error) {
-	p, err := wire.CompilePath(t, path)
-	if err != nil {
-		return nil, err
-	}
-	return store.ByPath(p), nil
-}
-
-// goType is the Go type that paths are checked against, or nil.
-func (in *Informer) goType() reflect.Type {
-	if in.o.Selection.MetadataOnly {
-		return reflect.TypeFor[metav1.PartialObjectMetadata]()
-	}
-	return (&wire.Kind{GVK: in.o.Kind.GVK, Scheme: in.o.Scheme}).GoType()
-}
-
-// IndexEntries adds an index by a function of the entry: what Index and IndexPath stand on. It is
-// built over what is there before it returns.
-func (in *Informer) IndexEntries(name string, by store.Indexer) error {
+// AddIndex adds a named index, before or while the informer runs. It is built from the held objects
+// before AddIndex returns. See [IndexFunc], [IndexView], [IndexPath], and store for others.
+//
+// A call of its function that has run for a second is reported; see Options.OnProblem. After that
+// only reads of this index wait for it: they are a *store.IndexPendingError until it has caught up.
+//
+// Errors: *TypeMismatchError, *wire.PathError, *wire.ProjectionError, *store.IndexExistsError,
+// store.ErrBadIndex, ErrStopped.
+func (in *Informer) AddIndex(name string, by store.Indexer) error {
 	in.mu.Lock()
 	over := in.phase == stopped
 	in.mu.Unlock()
 	if over {
 		return fmt.Errorf("index %q of %s: %w", name, in.o.Kind.GVK.Kind, ErrStopped)
 	}
-	if err := in.store.AddIndex(name, by); err != nil {
+	if err := in.addIndex(name, by); err != nil {
 		return err
 	}
 	in.reportAsides()
 	return nil
 }
 
-// reportAsides has the applier tell which objects an index has set aside, if there are any.
+func (in *Informer) addIndex(name string, by store.Indexer) error {
+	by, err := bind(in.kind(), name, by)
+	if err != nil {
+		return err
+	}
+	return in.store.AddIndex(name, by)
+}
+
+// reportAsides makes the applier report which objects an index has rejected, if there are any.
 func (in *Informer) reportAsides() {
 	in.unreported.Store(true)
-	in.fifo.Wake()
+	in.wake()
+}
+
+// kind is the kind as package wire knows it.
+func (in *Informer) kind() *wire.Kind {
+	return &wire.Kind{GVK: in.o.Kind.GVK, Scheme: in.o.Scheme, MetadataOnly: in.o.Selection.MetadataOnly}
+}
+
+// goType is the Go type that paths and views are checked against, or nil.
+func goType(k *wire.Kind) reflect.Type {
+	if k.MetadataOnly {
+		return reflect.TypeFor[metav1.PartialObjectMetadata]()
+	}
+	return k.GoType()
 }

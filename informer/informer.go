@@ -12,16 +12,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Options says what an Informer watches and how. They are read by New.
@@ -31,16 +30,15 @@ type Options struct {
 	Selection client.Selection
 	// Scheme knows the Go types of typed kinds. Nil is fine for kinds without one.
 	Scheme *runtime.Scheme
-	// Indexes are there from the start, by their names; see Index for others. Nil: none.
+	// Indexes are there from the start, by their names; see AddIndex for others. Nil: none.
 	Indexes map[string]store.Indexer
-	// Transform changes each incoming version of an object before anyone sees it: once for each
-	// version, and for each other way in which the server shows it; one at a time, never for an object that was found missing, whose last
-	// state went through it already. The object is of the kind's Go type, or unstructured if it
-	// has none. If it fails or panics the object is set aside. Nil: none.
+	// Transform changes each incoming version of an object before it is stored: once for each version,
+	// and again if the server shows that version in another way. Calls do not overlap. The object has the
+	// Go type of the kind, or is unstructured if there is none. If Transform fails or panics, the object
+	// is rejected. Nil: none.
 	//
-	// It must be quick: what is stored can be read while it runs, and the watch is read, but no later
-	// change of the kind becomes visible until it returns. A call that has run for a second is named;
-	// see OnProblem.
+	// It must be quick. Reads and the watch go on while it runs, but no later change of the kind becomes
+	// visible. A call that has run for a second is reported; see OnProblem.
 	Transform func(object.Object) error
 	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of
 	// every object as it arrives, before the transform: they are half of most objects, and few
@@ -54,24 +52,23 @@ type Options struct {
 	Budget *Budget
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
-	// Audit is about how often the metadata of all objects is listed and compared with what is held, to
-	// find events that the watch has lost: each time after three quarters of it to the whole. What two
-	// such lists show, and the watch does not, is mended by a list of the content, which Figures, the log
-	// and State.Watch.Relists tell of. Zero: 6 h. Negative: never. Less than a second counts as one. A Source
-	// without ListMetadata is never audited. A server that does not list metadata is asked again after four
+	// Audit is the approximate interval of audits; each begins after three quarters of it to the whole. An
+	// audit lists the metadata of all objects, and compares it with the held objects. If two such lists
+	// show an event that the watch has lost, the kind is listed again; see Figures, the log and
+	// State.Watch.Relists. Zero: 6 h. Negative: never. Less than a second counts as one. A Source without
+	// ListMetadata is never audited. A server that does not list metadata is asked again after four
 	// periods.
 	//
-	// An audit of 100,000 Pods takes 23 MB over the wire, about 2 s of CPU and at most 32 MB of memory for
-	// some nine seconds, one of 10,000 a tenth of the first two and 9 MB (go test -C bench -run '^$'
-	// -bench Audit ./audit; docs/adr/0022-audit.md).
+	// An audit of 100,000 Pods takes 23 MB over the wire, about 2 s of CPU and at most 32 MB of memory, in
+	// nine seconds. One of 10,000 takes a tenth of that, and 9 MB of memory. See
+	// docs/adr/0022-audit.md and bench/audit.
 	Audit time.Duration
 	// AuditLimiter spreads the lists of audits of those who share it; a Factory has one for all of its
 	// informers. Nil: no limit.
 	AuditLimiter *reflector.Limiter
-	// OnProblem is told of each version of an object that cannot be used, once, of each panic of a
-	// source or handler, when Budget is passed, and of each call of an index function, a transform or a
-	// source that has run for a second, an *OverdueError; beside the log. It may be called from several
-	// goroutines, and must not block. Nil: none.
+	// OnProblem is called with what a person should look at, beside the log; see Problem. It is called once
+	// for each rejected version of an object. An index function, transform or source that has run for a
+	// second is an *OverdueError. Calls may overlap, and must not block. Nil: none.
 	OnProblem func(Problem)
 	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
 	Reflector reflector.Options
@@ -86,21 +83,21 @@ type Informer struct {
 	log     *slog.Logger
 	watch   *reflector.Reflector
 	applier *applier
-	fifo    *delta.FIFO[*store.Entry]
 	store   *store.Store
 	avail   availability
 	audits  *auditor
 	spare   spare
 	synced  chan struct{}
 	done    chan struct{} // closed when phase becomes stopped
+	woken   chan struct{} // one token: the applier has something to do
 
-	mu      sync.Mutex
-	phase   phase
-	group   *run.Group
-	ctx     context.Context // of the group
-	regs    []*Registration // replaced, never changed in place
-	joining []*Registration // added while running; the applier takes them over
-	asides  map[object.Key]*aside
+	mu       sync.Mutex
+	phase    phase
+	group    *run.Group
+	ctx      context.Context // of the group
+	regs     []*Registration // replaced, never changed in place
+	joining  []*Registration // added while running; the applier takes them over
+	rejected map[object.Key]*rejected
 
 	namespace string // the only one that is watched; empty: all
 
@@ -131,13 +128,13 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		return nil, &option.Error{Of: "informer.Options", Field: "Kind", Err: errors.New("has no kind")}
 	}
 	in := &Informer{
-		o:      o,
-		log:    o.Logger,
-		fifo:   delta.NewFIFO[*store.Entry](),
-		synced: make(chan struct{}),
-		done:   make(chan struct{}),
-		asides: make(map[object.Key]*aside),
-		slow:   slowLog{quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
+		o:        o,
+		log:      o.Logger,
+		woken:    make(chan struct{}, 1),
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
+		rejected: make(map[object.Key]*rejected),
+		slow:     slowLog{quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
 	}
 	so := store.Options{
 		Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap,
@@ -146,6 +143,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		},
 		OnAside: in.reportAsides,
 	}
+	in.applier = newApplier(in)
 	in.readAhead.Store(o.Transform != nil)
 	in.log = logguard.Logger(in.log)
 	in.log = in.log.With("kind", o.Kind.GVK.Kind)
@@ -159,7 +157,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if !o.KeepManagedFields && o.Reflector.Intake == nil {
 		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
 		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {
-			return reflector.Own(wire.CutManagedFields(in.spare.take(), raw))
+			return reflector.NewEntry(wire.CutManagedFields(in.spare.take(), raw))
 		}
 		so.Recycle = in.spare.give
 	}
@@ -168,7 +166,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		o.Reflector.Logger = in.log
 	}
 	for name, f := range o.Indexes {
-		if err := in.store.AddIndex(name, f); err != nil {
+		if err := in.addIndex(name, f); err != nil {
 			return nil, &option.Error{Of: "informer.Options", Field: "Indexes", Err: err}
 		}
 	}
@@ -179,7 +177,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 			in.hook("OnState", func() { tell(s) })
 		}
 	}
-	watch, err := reflector.New(source, &sink{in: in}, o.Reflector)
+	watch, err := reflector.New(source, in.applier, o.Reflector)
 	if err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
@@ -205,14 +203,18 @@ func (in *Informer) Run(ctx context.Context) error {
 	}
 	in.phase = running
 	group, ctx := run.New(ctx)
-	in.group, in.ctx, in.applier = group, ctx, newApplier(in)
+	in.group, in.ctx = group, ctx
+	in.applier.start()
 	for _, r := range in.regs {
 		in.start(r)
 	}
 	in.mu.Unlock()
 
 	group.Go("apply "+in.o.Kind.GVK.Kind, in.applier.run)
-	group.Go("watch "+in.o.Kind.GVK.Kind, in.watch.Run)
+	group.Go("watch "+in.o.Kind.GVK.Kind, func(ctx context.Context) error {
+		defer in.applier.release()
+		return in.watch.Run(ctx)
+	})
 	err := group.Wait()
 	in.store.Close()
 
@@ -220,9 +222,16 @@ func (in *Informer) Run(ctx context.Context) error {
 	defer in.mu.Unlock()
 	in.phase = stopped
 	close(in.done)
-	in.fifo.Close()
 	in.regs, in.joining = nil, nil
 	return err
+}
+
+// wake has the applier's goroutine make a round, or another one.
+func (in *Informer) wake() {
+	select {
+	case in.woken <- struct{}{}:
+	default:
+	}
 }
 
 // running is the ctx of Run. It is for the goroutines of Run.
@@ -236,8 +245,9 @@ func (in *Informer) running() context.Context {
 // Done is closed when the informer has stopped, or was given up without having run.
 func (in *Informer) Done() <-chan struct{} { return in.done }
 
-// abandon ends an informer that was never run.
-func (in *Informer) abandon() {
+// Discard ends an informer that was never run: nothing can be added to it, and Done is closed. It does
+// nothing to one that runs or has run.
+func (in *Informer) Discard() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.phase == idle {
@@ -246,15 +256,14 @@ func (in *Informer) abandon() {
 	}
 }
 
-// Subscribe adds a source: a function that is called for every change, none merged, after the store
-// has it: one call at a time, on the goroutine that applied the change. It must not block; what it
-// may do is look at headers, decode if it must, and put something into a queue. While it runs, later
-// changes of the kind do not become visible. A call that has run for a second is named, see OnProblem;
-// the first such may cut the watch, during later ones it is read. A panic in it is isolated and reported.
+// Subscribe adds a source: a function that is called for every change, none merged, once the store has it.
+// Calls do not overlap. They are on the goroutine that applied the change, and must not block: look at
+// headers, and put something into a queue. While a call runs, later changes of the kind do not become
+// visible. A call that has run for a second is reported; see OnProblem. The first such may cut the watch;
+// during later ones it is read. A panic is isolated and reported.
 //
-// Added while the informer runs, it is first given an Initial add for everything in the store,
-// between two changes, so that nothing is missed or seen twice. Once the ctx of Run has ended it
-// is ErrStopped.
+// A source that is added while the informer runs gets an Initial add for every held object first. It
+// misses nothing and gets nothing twice. The error is ErrStopped once the ctx of Run has ended.
 func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registration, error) {
 	if call == nil {
 		return nil, fmt.Errorf("informer: source %q is nil", name)
@@ -272,7 +281,7 @@ func (in *Informer) add(r *Registration) error {
 		return fmt.Errorf("add %s to the informer of %s: %w", r.name, in.o.Kind.GVK.Kind, ErrStopped)
 	case in.phase == running:
 		in.joining = append(in.joining, r)
-		in.fifo.Wake()
+		in.wake()
 	default:
 		in.regs = append(slices.Clip(in.regs), r)
 	}

@@ -108,7 +108,7 @@ func TestStoreAndIndexesComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		in := newInformer(t, s)
-		if err := informer.Index(in, "value", func(o *corev1.ConfigMap) []string { return []string{o.Data["value"]} }); err != nil {
+		if err := in.AddIndex("value", informer.IndexFunc(func(o *corev1.ConfigMap) []string { return []string{o.Data["value"]} })); err != nil {
 			t.Fatal(err)
 		}
 		seen := 0
@@ -159,7 +159,7 @@ func TestSynced(t *testing.T) {
 					<-release
 				}
 			},
-		}, informer.HandlerOptions{})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,9 @@ func TestResyncOnlyForThoseWhoAsk(t *testing.T) {
 		in := newInformer(t, s, func(o *informer.Options) { o.Resync = time.Hour })
 		add := func(resync time.Duration) *story {
 			st := &story{}
-			if _, err := informer.AddHandler(in, st.handler(), informer.HandlerOptions{Resync: resync}); err != nil {
+			h := st.handler()
+			h.Resync = resync
+			if _, err := informer.AddHandler(in, h); err != nil {
 				t.Fatal(err)
 			}
 			return st
@@ -255,13 +257,13 @@ func TestAfterTheEnd(t *testing.T) {
 		if err := in.Run(t.Context()); !errors.Is(err, run.ErrRunning) {
 			t.Errorf("Run after the end = %v", err)
 		}
-		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("AddHandler = %v", err)
 		}
 		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("Subscribe = %v", err)
 		}
-		if err := in.IndexPath("metadata.name"); !errors.Is(err, informer.ErrStopped) {
+		if err := in.AddIndex("metadata.name", informer.IndexPath("metadata.name")); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("IndexPath = %v", err)
 		}
 		if p := in.State().Watch.Phase; p != reflector.Stopped {
@@ -298,7 +300,7 @@ func TestWhileItStops(t *testing.T) {
 		if _, err := in.Subscribe("x", func(store.Change) {}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("Subscribe = %v", err)
 		}
-		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}, informer.HandlerOptions{}); !errors.Is(err, informer.ErrStopped) {
+		if _, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("AddHandler = %v", err)
 		}
 		select {
@@ -326,7 +328,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		t.Error("a nil source was taken")
 	}
 	var mismatch *informer.TypeMismatchError
-	if _, err := informer.AddHandler(in, informer.Handler[corev1.Secret]{}, informer.HandlerOptions{}); !errors.As(err, &mismatch) {
+	if _, err := informer.AddHandler(in, informer.Handler[corev1.Secret]{}); !errors.As(err, &mismatch) {
 		t.Errorf("a handler of another type: %v", err)
 	}
 }
@@ -336,15 +338,17 @@ func TestRemove(t *testing.T) {
 		s := newServer()
 		in := newInformer(t, s)
 		release, entered := make(chan struct{}), make(chan struct{}, 8)
-		h := informer.Handler[corev1.ConfigMap]{OnAdd: func(*corev1.ConfigMap, bool) {
-			entered <- struct{}{}
-			<-release
-		}}
-		first, err := informer.AddHandler(in, h, informer.HandlerOptions{Name: "one"})
+		named := func(name string) informer.Handler[corev1.ConfigMap] {
+			return informer.Handler[corev1.ConfigMap]{Name: name, OnAdd: func(*corev1.ConfigMap, bool) {
+				entered <- struct{}{}
+				<-release
+			}}
+		}
+		first, err := informer.AddHandler(in, named("one"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = informer.AddHandler(in, h, informer.HandlerOptions{Name: "two"}); err != nil {
+		if _, err = informer.AddHandler(in, named("two")); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, in)

@@ -11,14 +11,13 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Lister reads one kind from the store of an informer. What it returns is decoded for the caller
-// and belongs to them. Each call reads one snapshot, which never holds up the writer. Until the
-// informer has synced every read is a *NotSyncedError, and while the kind is unavailable an
-// *UnavailableError. Make one with NewLister.
+// Lister reads one kind from memory. It decodes for the caller, who owns the objects. Each call reads one
+// snapshot, and never delays the writer. Until the informer has synced every read is a *NotSyncedError,
+// and while the kind is unavailable an *UnavailableError. NewLister makes one.
 type Lister[T any] struct {
-	informer func() *Informer
-	copy     func(*Informer, *store.Entry) (*T, error)
-	opts     []ReadOption
+	informers func() []*Informer
+	copy      func(*Informer, *store.Entry) (*T, error)
+	opts      []ReadOption
 }
 
 // With returns a lister that reads with these options.
@@ -27,41 +26,68 @@ func (l Lister[T]) With(opts ...ReadOption) Lister[T] {
 	return l
 }
 
-// NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold
-// the kind.
+// NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold the kind.
 func NewLister[T any, P object.Ptr[T]](in *Informer) (Lister[T], error) {
-	if err := in.Fits(P(new(T))); err != nil {
-		return Lister[T]{}, err
-	}
-	return newLister[T, P](func() *Informer { return in }), nil
+	all := []*Informer{in}
+	return ListerOf[T, P](func() []*Informer { return all })
 }
 
-func newLister[T any, P object.Ptr[T]](in func() *Informer) Lister[T] {
-	return Lister[T]{informer: in, copy: func(in *Informer, e *store.Entry) (*T, error) {
+// ListerOf returns a lister of the informers of one kind, in the order of their namespaces. Package cache
+// calls it. Every read calls informers.
+func ListerOf[T any, P object.Ptr[T]](informers func() []*Informer) (Lister[T], error) {
+	for _, in := range informers() {
+		if err := in.Fits(P(new(T))); err != nil {
+			return Lister[T]{}, err
+		}
+	}
+	return Lister[T]{informers: informers, copy: func(in *Informer, e *store.Entry) (*T, error) {
 		obj := new(T)
 		if err := in.Decode(e, P(obj)); err != nil {
 			return nil, err
 		}
 		return obj, nil
-	}}
+	}}, nil
+}
+
+// holding returns the informers that hold a namespace; empty means all.
+func (l Lister[T]) holding(namespace string) ([]*Informer, error) {
+	all := l.informers()
+	if namespace == "" || len(all) == 1 {
+		return all, nil
+	}
+	missing := &NamespaceError{Kind: all[0].o.Kind.GVK, Namespace: namespace}
+	for i, in := range all {
+		if in.holds(namespace) == nil {
+			return all[i : i+1], nil
+		}
+		missing.Held = append(missing.Held, in.o.Selection.Namespace)
+	}
+	return nil, missing
 }
 
 // Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
 // error is a *client.NotFoundError if there is none, a *store.SetAsideError if it cannot be used, and a
 // *NamespaceError if the informer does not watch the namespace.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
-	in := l.informer()
-	e, err := in.Entry(key, l.opts...)
+	all, err := l.holding(key.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return l.copy(in, e)
+	e, err := all[0].Entry(key, l.opts...)
+	if err != nil {
+		return nil, err
+	}
+	return l.copy(all[0], e)
 }
 
 // Header returns the metadata of the object of a key, without decoding anything. It is the
 // caller's. Errors are those of Get.
 func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
-	return l.informer().Header(key, l.opts...)
+	all, err := l.holding(key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return all[0].Header(key, l.opts...)
 }
 
 // List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the
@@ -71,9 +97,8 @@ func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) {
 	return collect(l.All(namespace, sel))
 }
 
-// All yields what List returns, one by one. An object that cannot be used is yielded as nil with
-// its *store.SetAsideError, and the sequence goes on; any other error ends it. Of many objects some
-// are decoded ahead, by several goroutines, see [run.Ahead].
+// All yields the objects of List one by one. A rejected object is nil with its *store.SetAsideError, and the
+// sequence goes on; any other error ends it. Several goroutines decode many objects ahead; see [run.Ahead].
 func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] {
 	return l.query(Query{Namespace: namespace, Labels: sel})
 }
@@ -91,13 +116,13 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 // the caller's.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
-		entries, err := l.informer().Entries(Query{Namespace: namespace, Labels: sel, EvenUnavailable: even(l.opts)})
+		all, err := l.find(Query{Namespace: namespace, Labels: sel})
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for e := range entries {
-			if !yield(e.Header(), nil) {
+		for f := range all {
+			if !yield(f.Entry.Header(), nil) {
 				return
 			}
 		}
@@ -105,21 +130,53 @@ func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*obj
 }
 
 func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
-	q.EvenUnavailable = even(l.opts)
 	return func(yield func(*T, error) bool) {
-		in := l.informer()
-		entries, err := in.Entries(q)
+		all, err := l.find(q)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		copied := run.Ahead(entries, (*store.Entry).Size, func(e *store.Entry) (*T, error) { return l.copy(in, e) })
-		for obj, err := range copied {
-			if !yield(obj, err) {
-				return
-			}
+		run.Ahead(all, Found.Size, func(f Found) (*T, error) { return l.copy(f.Informer, f.Entry) })(yield)
+	}
+}
+
+func (l Lister[T]) find(q Query) (iter.Seq[Found], error) {
+	q.EvenUnavailable = even(l.opts)
+	all, err := l.holding(q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return Find(all, q)
+}
+
+// Found is an entry that a query selects, and its informer.
+type Found struct {
+	Informer *Informer
+	Entry    *store.Entry
+}
+
+// Size is the size of the entry, by which run.Ahead bounds what it decodes ahead.
+func (f Found) Size() int { return f.Entry.Size() }
+
+// Find yields the entries of several informers of one kind that a query selects: those of the first one,
+// then those of the next. The snapshots are those of the call. Errors are those of [Informer.Entries].
+func Find(all []*Informer, q Query) (iter.Seq[Found], error) {
+	selected := make([]iter.Seq[*store.Entry], len(all))
+	for i, in := range all {
+		var err error
+		if selected[i], err = in.Entries(q); err != nil {
+			return nil, err
 		}
 	}
+	return func(yield func(Found) bool) {
+		for i, in := range all {
+			for e := range selected[i] {
+				if !yield(Found{in, e}) {
+					return
+				}
+			}
+		}
+	}, nil
 }
 
 func collect[T any](all iter.Seq2[*T, error]) ([]*T, error) {

@@ -15,13 +15,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func newClient(t *testing.T) (*client.Live, string) {
@@ -40,8 +41,8 @@ func newClient(t *testing.T) (*client.Live, string) {
 // all seen the last state of each.
 func TestLiveNothingLost(t *testing.T) {
 	c, ns := newClient(t)
-	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{
-		Selection: client.Selection{Namespace: ns},
+	f, err := cache.New(cache.Connect(c), cache.Options{
+		Namespaces: []string{ns},
 		Configure: func(o *informer.Options) {
 			if !o.Selection.MetadataOnly {
 				o.Transform = informer.Transform(func(m *corev1.ConfigMap) error {
@@ -60,7 +61,7 @@ func TestLiveNothingLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	book := ledger.New()
-	whole, err := informer.Open[corev1.ConfigMap](t.Context(), f)
+	whole, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestLiveNothingLost(t *testing.T) {
 		if o.Data["seen"] != "yes" || o.ManagedFields != nil {
 			t.Errorf("%s was not transformed", o.Name)
 		}
-	}), informer.HandlerOptions{}); err != nil {
+	})); err != nil {
 		t.Fatal(err)
 	}
 	source := book.View("source")
@@ -82,15 +83,14 @@ func TestLiveNothingLost(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	light, err := f.OpenKind(whole.Informer().Kind(), client.Selection{Namespace: ns, MetadataOnly: true})
+	light, err := f.Open(t.Context(), &corev1.ConfigMap{}, client.Selection{Namespace: ns, MetadataOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.AddHandler(light.Informer(), viewOf[metav1.PartialObjectMetadata](book.View("metadata handler"), nil),
-		informer.HandlerOptions{}); err != nil {
+	if _, err := informer.AddHandler(light.Informer(), viewOf[metav1.PartialObjectMetadata](book.View("metadata handler"), nil)); err != nil {
 		t.Fatal(err)
 	}
-	stop := runFactory(f)
+	stop := start(t, f)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := f.WaitForSync(ctx); err != nil {
@@ -101,7 +101,7 @@ func TestLiveNothingLost(t *testing.T) {
 		t.Error(err)
 	}
 	late := book.View("late handler")
-	if _, err := whole.AddHandler(viewOf[corev1.ConfigMap](late, nil), informer.HandlerOptions{}); err != nil {
+	if _, err := whole.AddHandler(viewOf[corev1.ConfigMap](late, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := book.Wait(ctx); err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 type valueView struct {
@@ -113,14 +113,14 @@ func TestIndexView(t *testing.T) {
 		s.Put(configMap("b", "2"))
 		s.PutJSON(key("bad"), "", `"data":7`)
 		in := newInformer(t, s)
-		if err := informer.IndexView(in, "value", func(v *valueView) []string { return []string{v.Value} }); err != nil {
+		if err := in.AddIndex("value", informer.IndexView(func(v *valueView) []string { return []string{v.Value} })); err != nil {
 			t.Fatal(err)
 		}
 		var unfit *wire.ProjectionError
-		if err := informer.IndexView(in, "wrong", func(*wrongView) []string { return nil }); !errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), `index "wrong": `) {
+		if err := in.AddIndex("wrong", informer.IndexView(func(*wrongView) []string { return nil })); !errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), `index "wrong": `) {
 			t.Error(err)
 		}
-		if err := informer.IndexView[valueView](in, "none", nil); !errors.Is(err, store.ErrBadIndex) {
+		if err := in.AddIndex("none", informer.IndexView[valueView](nil)); !errors.Is(err, store.ErrBadIndex) {
 			t.Error(err)
 		}
 		stop := start(t, in)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Query selects entries of an informer. The zero Query selects all.
@@ -28,13 +28,12 @@ type Query struct {
 	Where store.Cond
 	// After restricts to keys behind this one. The zero Key means from the start.
 	After object.Key
-	// EvenUnavailable reads what is held also while the kind is unavailable.
+	// EvenUnavailable reads the held objects also while the kind is unavailable.
 	EvenUnavailable bool
 }
 
-// Snapshot is the content as of now: immutable, to be held for as long as wanted. Until the
-// informer has synced there is none, and the error is a *NotSyncedError; while the kind is
-// unavailable it is an *UnavailableError.
+// Snapshot returns the present content. It is immutable, and may be kept. Errors: *NotSyncedError,
+// *UnavailableError.
 func (in *Informer) Snapshot(opts ...ReadOption) (*store.Snapshot, error) {
 	if err := in.readable(even(opts)); err != nil {
 		return nil, err
@@ -54,13 +53,13 @@ func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, err
 		return nil, in.absent(key)
 	}
 	if e.Err() != nil {
-		return nil, in.unusable(e, e.Err())
+		return nil, in.rejectedError(e, e.Err())
 	}
 	return e, nil
 }
 
-// Header returns the metadata of the object of a key: a copy, which is the caller's. It costs less than
-// Entry, and Look costs less. Errors are those of Entry.
+// Header returns a copy of the metadata of an object. It costs less than Entry, and more than Look. Errors
+// are those of Entry.
 func (in *Informer) Header(key object.Key, opts ...ReadOption) (h *object.Header, err error) {
 	err = in.Look(key, func(e *store.Entry) error {
 		h = e.Header()
@@ -69,9 +68,8 @@ func (in *Informer) Header(key object.Key, opts ...ReadOption) (h *object.Header
 	return h, err
 }
 
-// Look calls f with what Entry returns, lent: it is good until f returns, as in [store.Store.Look]. It is
-// the cheapest way to read metadata, as of a label or the owners: nothing is copied that is not asked
-// for. Errors are those of Entry, and that of f.
+// Look calls f with the entry of a key, which is valid until f returns; see [store.Store.Look]. It is the
+// cheapest way to read metadata: it copies nothing. Errors are those of Entry, and that of f.
 func (in *Informer) Look(key object.Key, f func(*store.Entry) error, opts ...ReadOption) error {
 	var failed error
 	err := in.look(key, even(opts), func(e *store.Entry) error {
@@ -84,7 +82,7 @@ func (in *Informer) Look(key object.Key, f func(*store.Entry) error, opts ...Rea
 	return failed
 }
 
-// look is Look, but for f: if it fails the entry is one that cannot be used.
+// look is Look for an f that decodes: if it fails, the entry is rejected.
 func (in *Informer) look(key object.Key, even bool, f func(*store.Entry) error) error {
 	if err := in.answers(key, even); err != nil {
 		return err
@@ -103,12 +101,12 @@ func (in *Informer) look(key object.Key, even bool, f func(*store.Entry) error) 
 	case !found:
 		return in.absent(key)
 	case err != nil:
-		return in.unusable(bad, err)
+		return in.rejectedError(bad, err)
 	}
 	return nil
 }
 
-// answers returns an error if nothing can be said about a key.
+// answers returns an error if nothing is known about a key.
 func (in *Informer) answers(key object.Key, even bool) error {
 	if err := in.readable(even); err != nil {
 		return err
@@ -116,7 +114,7 @@ func (in *Informer) answers(key object.Key, even bool) error {
 	return in.holds(key.Namespace)
 }
 
-// absent is the error for a key under which there is nothing.
+// absent returns the error for a key without an object.
 func (in *Informer) absent(key object.Key) error {
 	if in.o.Kind.ClusterScoped {
 		key.Namespace = ""
@@ -126,9 +124,10 @@ func (in *Informer) absent(key object.Key) error {
 	})
 }
 
-// Entries yields what a query selects in one snapshot, in the order of the keys, decoding
-// nothing. Entries that were set aside are among them, those included of which it is not known
-// whether their labels match, but not where the query has a condition, since no index holds them.
+// Entries yields the entries of one snapshot that a query selects, in the order of the keys. It decodes
+// nothing. Rejected entries are among them, also those with unknown labels. A query with a condition does
+// not find them: they are in no index.
+//
 // Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError,
 // *store.IndexPendingError.
 func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
@@ -152,7 +151,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 	return snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After, Match: match})
 }
 
-// match is what a query asks of an entry that no index knows; nil: nothing.
+// match returns the conditions that no index answers; nil for none.
 func (q *Query) match() func(*store.Entry) bool {
 	anyLabels := q.Labels == nil || q.Labels.Empty()
 	if anyLabels && q.Name == "" {
@@ -175,7 +174,7 @@ func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {
 	}
 }
 
-// holds returns an error if a namespace is not among what is watched.
+// holds returns an error if the informer does not watch a namespace.
 func (in *Informer) holds(namespace string) error {
 	only := in.o.Selection.Namespace
 	if only == "" || only == namespace || in.o.Kind.ClusterScoped {
@@ -184,9 +183,9 @@ func (in *Informer) holds(namespace string) error {
 	return &NamespaceError{Kind: in.o.Kind.GVK, Namespace: namespace, Held: []string{only}}
 }
 
-// Decode writes an entry of this informer into an object of the caller's, which then owns all of
-// it. The first time that fails for a version it is reported. The error is a *store.SetAsideError,
-// or *TypeMismatchError if the object is of a type that cannot hold the kind.
+// Decode writes an entry of this informer into an object of the caller, who owns it. The error is a
+// *TypeMismatchError if the type cannot hold the kind, and a *store.SetAsideError if the entry cannot be
+// decoded. The first such error of each version is reported, too.
 func (in *Informer) Decode(e *store.Entry, into object.Object) error {
 	if err := in.Fits(into); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (in *Informer) Decode(e *store.Entry, into object.Object) error {
 		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", into), Reason: wrong.Reason}
 	}
 	if err != nil {
-		return in.unusable(e, err)
+		return in.rejectedError(e, err)
 	}
 	return nil
 }
@@ -207,24 +206,26 @@ func decode(e *store.Entry, into object.Object) error {
 }
 
 // Fits returns a *TypeMismatchError if objects of the kind cannot be decoded into o's type.
-func (in *Informer) Fits(o object.Object) error {
+func (in *Informer) Fits(o object.Object) error { return fits(in.kind(), o) }
+
+func fits(k *wire.Kind, o object.Object) error {
 	mismatch := func(reason string) error {
-		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", o), Reason: reason}
+		return &TypeMismatchError{Kind: k.GVK, Type: fmt.Sprintf("%T", o), Reason: reason}
 	}
 	if object.Untyped(o) {
 		return nil
 	}
-	if in.o.Selection.MetadataOnly {
+	if k.MetadataOnly {
 		return mismatch("the informer holds metadata only")
 	}
-	if in.o.Scheme == nil {
+	if k.Scheme == nil {
 		return nil // found out when the first object is decoded
 	}
-	kinds, _, err := in.o.Scheme.ObjectKinds(o)
+	kinds, _, err := k.Scheme.ObjectKinds(o)
 	if err != nil {
 		return mismatch("the scheme does not know the type")
 	}
-	if !slices.Contains(kinds, in.o.Kind.GVK) {
+	if !slices.Contains(kinds, k.GVK) {
 		return mismatch("it is the type of " + kinds[0].String())
 	}
 	return nil

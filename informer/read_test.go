@@ -101,12 +101,12 @@ func TestLister(t *testing.T) {
 		other.Namespace = "other"
 		s.Put(other)
 		in := newInformer(t, s)
-		if err := in.IndexPath("data[value]"); err != nil {
+		if err := in.AddIndex("data[value]", informer.IndexPath("data[value]")); err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, in)
 		synctest.Wait()
-		if err := informer.Index(in, "first", func(o *corev1.ConfigMap) []string { return []string{o.Name[:1]} }); err != nil {
+		if err := in.AddIndex("first", informer.IndexFunc(func(o *corev1.ConfigMap) []string { return []string{o.Name[:1]} })); err != nil {
 			t.Fatal(err)
 		}
 		l := lister(t, in)
@@ -187,10 +187,10 @@ func TestLister(t *testing.T) {
 			t.Errorf("a lister of another type: %v", err)
 		}
 		var taken *store.IndexExistsError
-		if err := in.IndexPath("data[value]"); !errors.As(err, &taken) {
+		if err := in.AddIndex("data[value]", informer.IndexPath("data[value]")); !errors.As(err, &taken) {
 			t.Errorf("the same index again: %v", err)
 		}
-		if err := informer.Index[corev1.ConfigMap](in, "nil", nil); !errors.Is(err, store.ErrBadIndex) {
+		if err := in.AddIndex("nil", informer.IndexFunc[corev1.ConfigMap](nil)); !errors.Is(err, store.ErrBadIndex) {
 			t.Errorf("no index function: %v", err)
 		}
 		_ = stop()

@@ -6,41 +6,41 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
-// Registration is one source or handler of an informer. The same function added twice makes two
-// registrations. Its methods may be called from any goroutine.
+// Registration is one source or handler of an informer. The same function added twice makes two registrations.
+// Any goroutine may call its methods.
 type Registration struct {
 	inf    *Informer
 	name   string
 	call   func(store.Change)
 	resync time.Duration // 0: never
 
-	// backlog is what a handler was not shown yet; nil for a source, which is called on the
-	// goroutine that applies.
-	backlog *delta.Backlog[*store.Entry]
+	// backlog holds the pending changes of a handler. It is nil for a source: the applier calls a source
+	// directly.
+	backlog *delta.Queue
 
-	// every is the period of a source, see ResyncEvery; nextResync and spread belong to the applier.
+	// every is the resync period of a source; see ResyncEvery. The applier owns nextResync and spread.
 	every      atomic.Int64
 	nextResync time.Time
 	spread     spread
 
-	// quiet and unsaid keep a callback that always panics from drowning the log. They belong to
-	// the goroutine that calls it.
-	quiet  backoff.Bucket
-	unsaid int
+	// logLimit bounds the logged panics, and unlogged counts the others. The goroutine of the callback owns
+	// both.
+	logLimit backoff.Bucket
+	unlogged int
 
 	synced chan struct{}
-	idle   chan struct{} // closed when removed and no callback runs
+	idle   chan struct{} // closed after Remove, when no callback runs
 
 	mu        sync.Mutex
 	calling   bool
 	removed   bool
-	marked    bool // the end of the initial adds waits in the backlog
+	marked    bool // the mark after the initial adds is in the backlog
 	delivered uint64
 	panics    uint64
 }
@@ -48,18 +48,18 @@ type Registration struct {
 func newRegistration(inf *Informer, name string, call func(store.Change)) *Registration {
 	return &Registration{
 		inf: inf, name: name, call: call,
-		synced: make(chan struct{}),
-		idle:   make(chan struct{}),
-		quiet:  backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+		synced:   make(chan struct{}),
+		idle:     make(chan struct{}),
+		logLimit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}
 }
 
-// Name is the name given when it was added.
+// Name returns the name that the caller gave to the source or handler.
 func (r *Registration) Name() string { return r.name }
 
-// Synced is closed when the informer has synced and the callbacks for every object that was
-// there then, or that was there when the handler joined, have returned. It stays open if the
-// informer stops, or the registration is removed, before that.
+// Synced is closed when the informer has synced and the callbacks for the initial objects have returned. Those
+// are the objects at the first sync, or at a later registration. It stays open if the informer stops, or the
+// registration is removed, before that.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
 // HasSynced reports whether Synced is closed.
@@ -72,8 +72,8 @@ func (r *Registration) HasSynced() bool {
 	}
 }
 
-// Remove ends the registration and does not wait: no further callback starts, one that runs
-// finishes. What waited for it is freed. Removing twice, or after the informer stopped, is fine.
+// Remove ends the registration and does not wait. No further callback starts; a running one finishes. The
+// pending changes are freed. Further calls, and calls after the informer has stopped, do nothing.
 func (r *Registration) Remove() {
 	r.mu.Lock()
 	if r.removed {
@@ -91,9 +91,8 @@ func (r *Registration) Remove() {
 	r.inf.forget(r)
 }
 
-// RemoveAndWait removes the registration and returns when its last callback has returned, or
-// with the cause of ctx when that ends first. A callback that calls it waits for itself: use
-// Remove there.
+// RemoveAndWait removes the registration and waits for its last callback. If ctx ends first, it returns the
+// cause of ctx. A callback must not call it, since it would wait for itself; use Remove there.
 func (r *Registration) RemoveAndWait(ctx context.Context) error {
 	r.Remove()
 	select {
@@ -104,24 +103,24 @@ func (r *Registration) RemoveAndWait(ctx context.Context) error {
 	}
 }
 
-// Stats says how far a registration is, and how far behind.
+// Stats counts the delivered and the pending changes of a registration.
 type Stats struct {
-	// Pending is the number of keys that wait, and Oldest how long the first of them has waited.
-	// Both are 0 for a source, which is called as changes are applied.
+	// Pending is the number of keys with pending changes. Oldest is how long the first of them has been
+	// pending. Both are 0 for a source, which has no pending changes.
 	Pending int
 	Oldest  time.Duration
-	// Merged counts the changes that were merged into one that waited.
+	// Merged counts the changes that were merged into a pending one.
 	Merged uint64
-	// Dropped counts the objects that came and went while too many others waited that had, too: the
-	// handler is never told of them.
+	// Dropped counts the objects that were created and deleted while too many such objects were pending.
+	// The handler gets no change for them.
 	Dropped uint64
-	// Delivered counts the changes whose callback has returned or panicked.
+	// Delivered counts the callbacks that returned or panicked.
 	Delivered uint64
 	// Panics counts the callbacks that panicked.
 	Panics uint64
 }
 
-// Stats returns the present figures.
+// Stats returns the present counts.
 func (r *Registration) Stats() Stats {
 	var s Stats
 	if r.backlog != nil {
@@ -137,8 +136,8 @@ func (r *Registration) Stats() Stats {
 	return s
 }
 
-// offer hands a change to the registration, as it is applied: a source is called, a
-// handler finds it in its backlog, where it costs no more than what is packed.
+// offer passes an applied change to the registration. It calls a source. For a handler it adds the packed
+// entries to the backlog.
 func (r *Registration) offer(c store.Change) {
 	if r.backlog == nil {
 		watch := r.inf.applier.watch
@@ -151,10 +150,10 @@ func (r *Registration) offer(c store.Change) {
 	if c.Resync {
 		c.Old = c.New
 	}
-	r.backlog.Push(delta.Change[*store.Entry](c))
+	r.backlog.Push(c)
 }
 
-// listed says that every initial add has been offered. It is called once.
+// listed marks the end of the initial adds. It is called once.
 func (r *Registration) listed() {
 	if r.backlog == nil {
 		close(r.synced)
@@ -170,7 +169,7 @@ func (r *Registration) mark(waits bool) {
 	r.marked = waits
 }
 
-// deliver makes one call. It reports false when the registration was removed.
+// deliver calls the callback once. It reports false after Remove.
 func (r *Registration) deliver(c store.Change) bool {
 	r.mu.Lock()
 	if r.removed {
@@ -196,35 +195,33 @@ func (r *Registration) deliver(c store.Change) bool {
 	return !r.removed
 }
 
-// loop is the goroutine of a handler: it takes what waits and calls, until ctx ends or the
-// handler is removed.
+// loop is the goroutine of a handler. It delivers pending changes until ctx ends or the handler is removed.
 func (r *Registration) loop(ctx context.Context) error {
 	for {
 		item, err := r.backlog.Next(ctx)
 		switch {
 		case err != nil:
 			return nil // stopped, or removed
-		case !r.tell(item):
+		case !r.deliverItem(item):
 			return nil
 		}
 	}
 }
 
-// tell makes the calls for what a backlog handed out. It reports false when the registration was
-// removed.
-func (r *Registration) tell(item delta.Item[*store.Entry]) bool {
+// deliverItem makes the calls for an item of the backlog. It reports false after Remove.
+func (r *Registration) deliverItem(item delta.Item) bool {
 	if item.Mark {
 		r.mark(false)
 		close(r.synced)
 		return true
 	}
-	came, went, two := told(store.Change(item.Change))
+	came, went, two := splitChange(item.Change)
 	return r.deliver(came) && (!two || r.deliver(went))
 }
 
-// told is a change as a handler is told it. That an object came and went is two calls; the second
-// is made whatever becomes of the first.
-func told(c store.Change) (first, second store.Change, two bool) {
+// splitChange returns the calls that a handler gets for a change. An object that was created and deleted while
+// the change was pending takes two calls. A panic of the first does not prevent the second.
+func splitChange(c store.Change) (first, second store.Change, two bool) {
 	if c.Old != nil || c.New != nil || c.Last == nil {
 		return c, c, false
 	}

@@ -20,10 +20,10 @@ func TestResyncComesOnTime(t *testing.T) {
 		add := func() *atomic.Int64 {
 			began := time.Now()
 			var first atomic.Int64
-			h := informer.Handler[corev1.ConfigMap]{OnUpdate: func(_, _ *corev1.ConfigMap) {
+			h := informer.Handler[corev1.ConfigMap]{Resync: time.Minute, OnUpdate: func(_, _ *corev1.ConfigMap) {
 				first.CompareAndSwap(0, int64(time.Since(began)))
 			}}
-			if _, err := informer.AddHandler(in, h, informer.HandlerOptions{Resync: time.Minute}); err != nil {
+			if _, err := informer.AddHandler(in, h); err != nil {
 				t.Fatal(err)
 			}
 			return &first

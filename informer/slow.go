@@ -5,21 +5,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
 
-// OverdueError says that a function of the program, which an informer calls, has not returned for a
-// second or longer. It is no failure: the call goes on. What waits for it is said at [Options].Transform,
-// [Index] and [Informer.Subscribe].
+// OverdueError says that a function of the program has not returned for a second or longer. It is no
+// failure: the call goes on. [Options].Transform, [Informer.AddIndex] and [Informer.Subscribe] say what waits
+// for it.
 type OverdueError struct {
-	// Part is "index", "transform" or "source"; Name is that of the index or the source.
+	// Part is "index", "transform" or "source". Name is the name of the index or the source.
 	Part, Name string
-	// Key is the object that the call is about.
+	// Key is the key of the object.
 	Key object.Key
-	// For is how long it had run when it was looked at.
+	// For is how long the call has run.
 	For time.Duration
 }
 
@@ -37,20 +37,20 @@ const (
 	partSource    = "source"
 )
 
-// slowCall is a call that the applier makes.
+// slowCall is a call of a function of the program.
 type slowCall struct {
 	part, name string
 	key        object.Key
 }
 
-// slowLog keeps functions that always take long from drowning the log.
+// slowLog limits the log lines about functions that take long.
 type slowLog struct {
 	mu     sync.Mutex
 	quiet  backoff.Bucket
 	unsaid int
 }
 
-// take reports whether a line is to be written, and how many were not since the last one.
+// take reports whether to write a line, and how many were skipped since the last one.
 func (l *slowLog) take(now time.Time) (unsaid int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *slowLog) take(now time.Time) (unsaid int, ok bool) {
 	return unsaid, true
 }
 
-// hook calls a hook of the program. It is named in the log after a second.
+// hook calls a hook of the program. A call that has run for a second is a line in the log.
 func (in *Informer) hook(name string, call func()) {
 	began := time.Now()
 	late := time.AfterFunc(overdue.After, func() { in.log.Warn("hook takes long", "hook", name, "since", began) })
@@ -72,8 +72,8 @@ func (in *Informer) hook(name string, call func()) {
 	}
 }
 
-// overdue names a call that takes long: to the hook each one, in the log the first few and then one a
-// minute. It is called while the call runs.
+// overdue reports a call that takes long. OnProblem gets each one; the log gets the first few, and then one a
+// minute. The call still runs.
 func (in *Informer) overdue(c slowCall, began time.Time) {
 	err := &OverdueError{Part: c.part, Name: c.name, Key: c.key, For: time.Since(began)}
 	p := Problem{Kind: in.o.Kind.GVK, Key: c.key, Err: err}

@@ -8,19 +8,19 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// mostSteps is into how many steps a spread resync divides its period, at most.
-const mostSteps = 128
+// maxSteps is the most steps of a spread resync in one period.
+const maxSteps = 128
 
-// spread is a resync that shows some objects at a time, so that the last of them comes when the period
-// is over. It goes through the keys in their order; what comes and goes meanwhile does not matter.
+// spread is a resync that spreads the objects over its period. It goes through the keys in order, and keeps
+// the last one. So objects may come and go between its steps.
 type spread struct {
 	period time.Duration
-	began  time.Time // of this round; zero: none has begun
-	shown  int       // in this round
-	after  object.Key
+	began  time.Time  // start of this round; zero: none has begun
+	shown  int        // objects shown in this round
+	after  object.Key // the last one
 }
 
-// due is how many of n objects are to be shown now, and whether the round ends with them.
+// due returns how many of n objects are due, and whether the round ends with them.
 func (s *spread) due(now time.Time, n int) (count int, ends bool) {
 	if s.began.IsZero() {
 		s.began = now
@@ -36,17 +36,17 @@ func (s *spread) due(now time.Time, n int) (count int, ends bool) {
 func (s *spread) end(now time.Time) {
 	s.began, s.shown, s.after = s.began.Add(s.period), 0, object.Key{}
 	if now.Sub(s.began) >= s.period {
-		s.began = now // the program did not run for a while
+		s.began = now // the program was suspended
 	}
 }
 
-// next is when something is due again.
+// next returns when the next object is due.
 func (s *spread) next(now time.Time, n int) time.Time {
 	end := s.began.Add(s.period)
 	if n == 0 {
 		return end
 	}
-	step := max(s.period/mostSteps, time.Millisecond)
+	step := max(s.period/maxSteps, time.Millisecond)
 	at := s.began.Add(time.Duration(math.Ceil(float64(s.period) * float64(s.shown+1) / float64(n))))
 	if soon := now.Add(step); at.Before(soon) {
 		at = soon
@@ -57,8 +57,8 @@ func (s *spread) next(now time.Time, n int) time.Time {
 	return at
 }
 
-// showSome shows a source what is due, and returns when more is.
-func (a *applier) showSome(r *Registration, period time.Duration, now time.Time) time.Time {
+// resyncSome resyncs the due objects of a source, and returns when the next one is due.
+func (a *applier) resyncSome(r *Registration, period time.Duration, now time.Time) time.Time {
 	s := &r.spread
 	if s.period != period {
 		*s = spread{period: period}
@@ -83,11 +83,11 @@ func (a *applier) showSome(r *Registration, period time.Duration, now time.Time)
 	return s.next(now, n)
 }
 
-// ResyncEvery has a source shown every object again once in each period, spread over it, from when the
-// informer has synced. Such a change has Resync set; it comes between the others in their order, on
-// the same goroutine. Nothing is decoded. Zero or negative: never, as at first. For a handler see
-// HandlerOptions.
+// ResyncEvery resyncs a source: it gets every object once in each period, spread over the period. The first
+// period begins when the informer has synced. Such a change has Resync set. It comes in order with the other
+// changes, on the same goroutine. No object is decoded. Zero or negative: no resync, which is the default. For a
+// handler see [Handler].
 func (r *Registration) ResyncEvery(period time.Duration) {
 	r.every.Store(int64(max(period, 0)))
-	r.inf.fifo.Wake()
+	r.inf.wake()
 }

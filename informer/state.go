@@ -8,19 +8,19 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// State is where an informer stands. It is a copy.
+// State is the state of an informer. It is a copy.
 type State struct {
-	// Watch is where the list and watch stand, and what is wrong with them, if anything is.
+	// Watch is the state of the list and watch, with their error.
 	Watch reflector.State
-	// Err is Watch.Err: what keeps the watch from working at present, nil if nothing is known to.
+	// Err is Watch.Err, the present failure of the watch; nil if it works.
 	Err error
-	// Synced is set once the first full list is in the store, and stays.
+	// Synced is set when the first complete list is in the store, and stays set.
 	Synced bool
-	// Objects is the number of objects in the store, those set aside included.
+	// Objects is the number of objects in the store, with the rejected ones.
 	Objects int
-	// SetAside is the number of objects that cannot be used at present.
+	// SetAside is the number of rejected objects; see Informer.SetAside.
 	SetAside int
-	// Unavailable is the error of reads while the kind is unavailable, an *UnavailableError; else nil.
+	// Unavailable is an *UnavailableError, the error of reads, while the kind is unavailable; else nil.
 	Unavailable error
 }
 
@@ -36,17 +36,17 @@ func (s State) String() string {
 	return text
 }
 
-// State says where the informer stands.
+// State returns the present state.
 func (in *Informer) State() State {
 	s := State{Watch: in.watch.State(), Synced: in.HasSynced(), Objects: in.store.Snapshot().Len(), Unavailable: in.Unavailable()}
 	s.Err = s.Watch.Err
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	s.SetAside = len(in.asides)
+	s.SetAside = len(in.rejected)
 	return s
 }
 
-// Synced is closed when the first full list is in the store.
+// Synced is closed when the first complete list is in the store.
 func (in *Informer) Synced() <-chan struct{} { return in.synced }
 
 // HasSynced reports whether Synced is closed.
@@ -63,22 +63,22 @@ func (in *Informer) notSynced() *NotSyncedError {
 	return &NotSyncedError{Kind: in.o.Kind.GVK, Selection: in.o.Selection, State: in.State()}
 }
 
-// Figures count what an informer holds and has done.
+// Figures count what an informer holds, and its work so far.
 type Figures struct {
 	Store store.Stats
-	// Queue is what waits between the watch and the store.
+	// Queue counts the updates that were read, and those that are not in the store yet.
 	Queue delta.Stats
-	// Handlers adds up those who are registered now, handlers and sources; Oldest is the longest.
+	// Handlers is the sum over all present registrations. Its Oldest is the maximum.
 	Handlers Stats
-	// Budget is how Options.Budget and what is held of it compare, by all informers that share it.
+	// Budget compares Options.Budget with the bytes held by all informers that share it.
 	Budget BudgetState
 	// Audit counts the audits of the watch.
 	Audit AuditStats
 }
 
-// Figures returns the present ones.
+// Figures returns the present figures.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Queue: in.fifo.Stats(), Budget: in.o.Budget.State(), Audit: in.audits.figures()}
+	f := Figures{Store: in.store.Stats(), Queue: in.applier.inbox.figures(), Budget: in.o.Budget.State(), Audit: in.audits.figures()}
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

@@ -40,7 +40,7 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 				var r *informer.Registration
 				var err error
 				if n%2 == 0 {
-					r, err = informer.AddHandler(in, h.handler(), informer.HandlerOptions{})
+					r, err = informer.AddHandler(in, h.handler())
 				} else {
 					r, err = in.Subscribe("source", h.source)
 				}
@@ -200,14 +200,16 @@ func TestBlockedForEverCostsAKeyEach(t *testing.T) {
 	in := newInformer(t, s)
 	release := make(chan struct{})
 	blocked, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
+		Name:  "blocked",
 		OnAdd: func(*corev1.ConfigMap, bool) { <-release },
-	}, informer.HandlerOptions{Name: "blocked"})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	quick, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
+		Name:     "quick",
 		OnUpdate: func(*corev1.ConfigMap, *corev1.ConfigMap) {},
-	}, informer.HandlerOptions{Name: "quick"})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,18 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// ErrIdentity says that a transform changed the namespace, name, uid or resourceVersion of an
-// object. Nothing else may rely on them then, so the object is set aside.
+// ErrIdentity says that a transform changed the namespace, name, uid or resourceVersion of an object. Such an
+// object is rejected.
 var ErrIdentity = errors.New("the transform changed the identity of the object")
 
-// Transform makes a function on the Go type of a kind what [Options].Transform takes. Given an
-// object of another type it fails, which sets that object aside.
+// Transform converts a function on a Go type for [Options].Transform. An object of another type fails, and is
+// rejected.
 func Transform[T any, P object.Ptr[T]](f func(obj P) error) func(object.Object) error {
 	return func(o object.Object) error {
 		p, ok := o.(P)
@@ -31,8 +31,8 @@ func Transform[T any, P object.Ptr[T]](f func(obj P) error) func(object.Object) 
 	}
 }
 
-// prepare does what the options ask for with an incoming version: once for each, and once more for one
-// that the server shows in another way than before.
+// prepare transforms an incoming entry. Each version is transformed once, and again if the server sends other
+// bytes for it.
 func (a *applier) prepare(e *store.Entry) *store.Entry {
 	if e == nil || e.Err() != nil || a.in.o.Transform == nil {
 		return e
@@ -55,13 +55,13 @@ func sameVersion(a, b *store.Entry) bool {
 	return a.UID() == b.UID() && a.ResourceVersion() == b.ResourceVersion() && a.ResourceVersion() != ""
 }
 
-// incoming is what came last of each object, as a hash of it, before the transform: keys are hashed, too,
-// so that it holds some 40 bytes for each.
+// incoming maps the hash of each key to the hash of its last bytes before the transform. It holds some 40 bytes
+// for each object.
 type incoming map[uint64]uint64
 
 var incomingSeed = maphash.MakeSeed()
 
-// put reports whether e is what came last of its object, and notes it.
+// put records the bytes of e. It reports whether they equal the last ones of the object.
 func (c *incoming) put(e *store.Entry) bool {
 	if *c == nil {
 		*c = incoming{}
@@ -114,7 +114,7 @@ func (in *Informer) transform(raw wire.Raw) (wire.Raw, error) {
 	return wire.Raw{Kind: raw.Kind, Encoding: wire.JSON, Bytes: bytes}, err
 }
 
-// newObject is a value for an object of the kind: of its Go type if there is one.
+// newObject returns a value to decode an object of the kind into, of its Go type if there is one.
 func newObject(k *wire.Kind) object.Object {
 	if k.MetadataOnly {
 		return &metav1.PartialObjectMetadata{}

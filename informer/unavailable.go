@@ -12,57 +12,53 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// UnavailableError says that a read was refused since the server answers as if it did not serve the
-// kind, and its discovery has not confirmed that the kind is gone. What the store holds may be out of
-// date, and nobody was told of deletes. It is an [object.ErrNoAnswer], and ends by itself when the
-// kind is listed again. EvenUnavailable reads what is held all the same.
+// UnavailableError says that the server answers as if it did not serve the kind, and discovery has not
+// confirmed that. The held objects may be out of date. Handlers and sources got no deletes. Reads fail until
+// the next complete list, unless they have the option EvenUnavailable. It is an [object.ErrNoAnswer].
 type UnavailableError struct {
+	noAnswer
 	Kind      schema.GroupVersionKind
 	Selection client.Selection
 	// Since is when the kind became unavailable.
 	Since time.Time
-	// Served are the versions that serve the kind, if the server serves it in others than Kind.Version.
+	// Served lists the versions of the kind that the server serves instead of Kind.Version, if any.
 	Served []string
-	// Err is why, a *reflector.Error.
+	// Err is the cause, a *reflector.Error.
 	Err error
 }
 
 func (e *UnavailableError) Error() string {
-	subject := e.Kind.Kind
-	if s := e.Selection.String(); s != "" {
-		subject += " (" + s + ")"
-	}
-	return fmt.Sprintf("%s: unavailable since %s: %v", subject, e.Since.Format(time.RFC3339), e.Err)
+	return fmt.Sprintf("%s: unavailable since %s: %v", subject(e.Kind, e.Selection), e.Since.Format(time.RFC3339), e.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// ReadOption changes how an informer is read.
+// ReadOption changes how an informer answers a read.
 type ReadOption uint8
 
-// EvenUnavailable reads what the store holds also while the kind is unavailable, when reads are an
-// *UnavailableError otherwise.
+// EvenUnavailable reads the held objects even while the kind is unavailable. Without it such a read returns an
+// *UnavailableError.
 const EvenUnavailable ReadOption = 1
 
-// availability says whether reads may be answered. The reflector's goroutine sets it; the applier
-// lifts it, when the store has the content that ends it.
+// availability says whether the informer answers reads. The reflector's goroutine sets err. The applier clears
+// it when the store has a later list.
 type availability struct {
-	err     atomic.Pointer[unavailable] // nil: reads may be answered
-	pushed  uint64                      // replacements that the reflector completed; its goroutine's
-	applied atomic.Uint64               // those of them that the store has
+	err     atomic.Pointer[unavailable] // nil: reads are answered
+	pushed  uint64                      // lists that the reflector completed; its goroutine owns the field
+	applied atomic.Uint64               // lists that the store has
 }
 
-// unavailable is set until one more replacement is applied than were completed then.
+// unavailable is valid until the store has more than after lists.
 type unavailable struct {
 	UnavailableError
 	after uint64
 }
 
-// note takes over what the state of the reflector says.
+// note records a new state of the reflector.
 func (a *availability) note(in *Informer, s reflector.State) {
 	if s.UnavailableSince.IsZero() {
-		return // content is on its way to the store, which lifts it
+		return // replaced clears err when the list is in the store
 	}
 	u := &unavailable{after: a.pushed, UnavailableError: UnavailableError{
 		Kind: in.o.Kind.GVK, Selection: in.o.Selection, Since: s.UnavailableSince, Err: s.Err,
@@ -70,13 +66,13 @@ func (a *availability) note(in *Informer, s reflector.State) {
 	if m, ok := errors.AsType[*reflector.MissingError](s.Err); ok && m.Unknown == nil && !m.Serving.Here {
 		u.Served = m.Serving.Elsewhere
 	}
-	if was := a.err.Load(); u.Err == nil && was != nil { // the content is being listed again
+	if was := a.err.Load(); u.Err == nil && was != nil { // a list is in progress
 		u.Err, u.Served = was.Err, was.Served
 	}
 	a.err.Store(u)
 }
 
-// replaced notes that the store has one more replacement. It is for the applier.
+// replaced counts a list of the store. The applier calls it.
 func (a *availability) replaced() {
 	n := a.applied.Add(1)
 	if u := a.err.Load(); u != nil && n > u.after {
@@ -93,7 +89,7 @@ func (a *availability) check() error {
 	return &u.UnavailableError
 }
 
-// Unavailable is the error of reads, an *UnavailableError, while the kind is unavailable; else nil.
+// Unavailable returns an *UnavailableError, the error of reads, while the kind is unavailable; else nil.
 func (in *Informer) Unavailable() error { return in.avail.check() }
 
 // readable returns an error if reads cannot be answered now.

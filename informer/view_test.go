@@ -1,20 +1,20 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // TestHandlerViewModel plays changes, some to states that cannot be decoded, through a store and a
@@ -26,9 +26,9 @@ func TestHandlerViewModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &Informer{
 			o: Options{Kind: Kind{GVK: kind.GVK}}, log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-			store: store.New(store.Options{}), asides: make(map[object.Key]*aside),
+			store: store.New(store.Options{}), rejected: make(map[object.Key]*rejected),
 		}
-		var backlog delta.BacklogCore[*store.Entry]
+		backlog := delta.New()
 		view := map[string]string{}  // name → version, as the handler was told
 		truth := map[string]string{} // of what is there and can be decoded
 		bad := map[string]bool{}     // what is there and cannot be
@@ -70,8 +70,8 @@ func TestHandlerViewModel(t *testing.T) {
 			step(txn)
 			changes := txn.Commit()
 			for c := range changes.All() {
-				in.tidy(c)
-				backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
+				in.updateRejected(c)
+				backlog.Push(c)
 			}
 		}
 		uidOf := func(name string) string {
@@ -81,8 +81,12 @@ func TestHandlerViewModel(t *testing.T) {
 			return ""
 		}
 		show := func() {
-			if item, ok := backlog.Next(); ok {
-				came, went, two := told(store.Change(item.Change))
+			if backlog.Stats().Depth > 0 {
+				item, err := backlog.Next(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				came, went, two := splitChange(item.Change)
 				if h.deliver(came); two {
 					h.deliver(went)
 				}
@@ -117,12 +121,12 @@ func TestHandlerViewModel(t *testing.T) {
 			},
 			"resync": func(t *rapid.T) {
 				for e := range in.store.Snapshot().All() {
-					backlog.Push(time.Time{}, delta.Change[*store.Entry]{Key: e.Header().Key, Old: e, New: e, Resync: true})
+					backlog.Push(store.Change{Key: e.Header().Key, Old: e, New: e, Resync: true})
 				}
 			},
 			"show": func(*rapid.T) { show() },
 		})
-		for backlog.Stats(time.Time{}).Depth > 0 {
+		for backlog.Stats().Depth > 0 {
 			show()
 		}
 		for name, was := range view {

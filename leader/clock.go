@@ -2,9 +2,9 @@ package leader
 
 import "time"
 
-// clock counts monotonic time since it was made. It includes the time that the machine was
-// suspended, if the system reports it. Otherwise, and in the virtual time of a test, it is the
-// clock of package time.
+// clock starts with the wall clock and advances with monotonic time. That includes the time that the
+// machine was suspended, if the system reports it. Otherwise, and in the virtual time of a test, it
+// is the clock of package time.
 type clock struct {
 	start time.Time
 	boot  time.Duration // at the start
@@ -15,11 +15,11 @@ func newClock() *clock {
 	return &clock{start: time.Now(), boot: boot}
 }
 
-// now returns the larger of the two clocks.
-func (c *clock) now() time.Duration {
+// now returns the later of the two clocks.
+func (c *clock) now() time.Time {
 	mono := time.Since(c.start)
 	if boot, ok := sinceBoot(); ok {
-		return max(mono, boot-c.boot)
+		mono = max(mono, boot-c.boot)
 	}
-	return mono
+	return c.start.Add(mono)
 }

@@ -7,125 +7,78 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-
-	"github.com/flyball-io/flyball/object"
 )
 
-// Time is one reading of the monotonic and the wall clock.
-type Time struct {
-	// Mono is the time since a fixed moment. It never goes back, and it advances while the machine
-	// is suspended. All decisions use it.
-	Mono time.Duration
-	// Wall is stamped into the Lease, for other readers. It may jump.
-	Wall time.Time
-}
+// event is the kind of an input.
+type event uint8
 
-// Never is later than every time.
-const Never = time.Duration(math.MaxInt64)
-
-// Phase is the phase of a [Core].
-type Phase int
-
-// The phases, in the order in which they occur. Some may be left out.
 const (
-	// Standby: another process holds the lease, or the holder is unknown.
-	Standby Phase = iota
-	// Leading: this process holds the lease until [Core.Until].
-	Leading
-	// Lost: this process held the lease and may not hold it now. The work has not ended yet.
-	Lost
-	// Releasing: the work has ended and the lease is being released.
-	Releasing
-	// Done: nothing is left to do.
-	Done
+	tick      event = iota // the time of the last output has come
+	answered               // the request was answered: result, lease, err
+	observed               // the watch reports the Lease as it is
+	deleted                // the watch reports a deleted Lease as it was
+	watching               // a watch sends every change from now on
+	unwatched              // the watch has ended; initially there is none
+	stopped                // the candidacy ends
+	ended                  // the work has ended and writes no more
 )
 
-func (p Phase) String() string {
-	if p < Standby || p > Done {
-		return "phase " + strconv.Itoa(int(p))
-	}
-	return [...]string{"standby", "leading", "lost", "releasing", "done"}[p]
+// input is what has happened.
+type input struct {
+	event  event
+	wall   time.Time // stamped into the Lease, for other readers. It may jump
+	result result
+	lease  *coordinationv1.Lease
+	err    error
 }
 
-// Do is the kind of an [Action].
-type Do int
+// result is the outcome of a request.
+type result uint8
 
-// The kinds of actions.
 const (
-	// Wait for an input, and call Next again at Until.
-	Wait Do = iota
-	// Read the Lease.
-	Read
-	// Create the Lease of the Action.
-	Create
-	// Update the Lease to that of the Action. It must replace exactly the version that the Lease's
-	// resourceVersion names.
-	Update
-	// Finish: nothing is left to do.
-	Finish
+	ok       result = iota // the answer holds the Lease
+	absent                 // the server has no Lease
+	conflict               // the server has another version, or has a Lease that was to be created
+	failed                 // any other error; a write may have been done, or may still be done
 )
 
-func (d Do) String() string {
-	if d < Wait || d > Finish {
-		return "do " + strconv.Itoa(int(d))
-	}
-	return [...]string{"wait", "read", "create", "update", "finish"}[d]
+// output is what to do next.
+type output struct {
+	do       action
+	lease    *coordinationv1.Lease // to be written. It belongs to the caller
+	deadline time.Time             // of the request
+	// until is the time of the next tick. Zero means that only an input makes another Step necessary.
+	until time.Time
 }
 
-// Action is the next thing to do.
-type Action struct {
-	Do Do
-	// Until is the time of the next call of Next, or the deadline of the request.
-	Until time.Duration
-	// Lease to write. It belongs to the caller.
-	Lease *coordinationv1.Lease
-}
+type action uint8
 
-// Result is the outcome of a request.
-type Result int
-
-// The results.
 const (
-	// OK: the answer holds the Lease.
-	OK Result = iota
-	// Absent: the server has no Lease.
-	Absent
-	// Conflict: the server has another version of the Lease, or has one that was to be created.
-	Conflict
-	// Failed: any other error. A write may have been done, or may still be done.
-	Failed
+	wait   action = iota
+	read          // the Lease
+	create        // the Lease of the output
+	update        // the Lease to that of the output, at exactly the version that it names
+	finish        // nothing is left to do
 )
 
-// Answer is the answer to a request.
-type Answer struct {
-	Result Result
-	// Lease as the server has it, if OK.
-	Lease *coordinationv1.Lease
-	// Err, if Failed.
-	Err error
-}
+// phase is the phase of an election. The phases occur in this order. Some may be left out.
+type phase uint8
 
-// Config of a [Core]. Lease, Identity and the first three durations are required.
-type Config struct {
-	Lease    object.Key
-	Identity string
-	// LeaseDuration > RenewDeadline > RetryPeriod; see [Options].
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// MaxLeaseDuration and AbsentWait: see [Options].
-	MaxLeaseDuration, AbsentWait time.Duration
-	// KeepOnStop: do not release the lease.
-	KeepOnStop bool
-}
+const (
+	standby   phase = iota // another process holds the lease, or the holder is unknown
+	leading                // this process holds the lease until the end of its term
+	lost                   // this process held the lease and may not hold it now; its work has not ended
+	releasing              // the work has ended and the lease is being released
+	done                   // nothing is left to do
+)
 
-// Core is the election from one candidate's view. It has no goroutine, lock or clock. One goroutine
-// at a time may use it. Make one with [NewCore].
-//
-// Next returns the next action. After an action that is a request, call Answer; until then Next
-// returns no other request. Observe, Watching, Stop and Ended report everything else. Call Next
-// again after each of them. Times must not go back.
-type Core struct {
-	o     Config
-	phase Phase
+// core is the election from one candidate's view. It has no goroutine, lock or clock. One goroutine
+// at a time may use it. Make one with [newCore].
+type core struct {
+	o     Options
+	rand  func() float64 // from [0, 1)
+	epoch time.Time      // of the first Step
+	phase phase
 	lost  *LostError
 
 	// The Lease as last seen.
@@ -133,15 +86,15 @@ type Core struct {
 	stale     bool                  // the known version may not be the newest: read again
 	lease     *coordinationv1.Lease // nil: the server has none
 	rec       record
-	mine      bool // rec was written by this Core
-	seenAt    Time // when rec was first seen
+	mine      bool   // rec was written by this core
+	seenAt    moment // when rec was first seen
 	newest    uint64
 	watching  bool
 	waitUntil time.Duration // no claim before: a holder whose lease was taken away may lead until then
 
 	// Own writes.
 	lastWrite  record    // the last write that is known to be done
-	termStart  Time      // before that write was sent: our term counts from here
+	termStart  moment    // before that write was sent: our term counts from here
 	openWrites []attempt // writes with an unknown outcome
 
 	request         *request      // the request without an answer
@@ -152,22 +105,31 @@ type Core struct {
 	err             error
 }
 
+// moment is one reading of two clocks.
+type moment struct {
+	mono time.Duration // since the first Step; all decisions use it
+	wall time.Time
+}
+
+// never is later than every time.
+const never = time.Duration(math.MaxInt64)
+
 // attempt is a write that was sent.
 type attempt struct {
 	rec  record
 	base string // version that it replaces; empty: it creates
-	sent Time
+	sent moment
 }
 
 type request struct {
 	read        bool
 	attempt     attempt
-	newest      uint64        // of the Core, when the request was sent
+	newest      uint64        // of the core, when the request was sent
 	retryAt     time.Duration // no request before, if this one fails
 	beforeWatch bool          // the watch began after it was sent
 }
 
-// Bounds of what a Core remembers and repeats.
+// Bounds of what a core remembers and repeats.
 const (
 	maxOpenWrites = 16
 	maxConflicts  = 3 // consecutive, without a pause
@@ -176,101 +138,133 @@ const (
 // jitter is the largest share of a RetryPeriod that is added at random.
 const jitter = 0.2
 
-// NewCore returns a Core that has not seen the Lease yet. o must be valid.
-func NewCore(o Config) *Core {
-	if o.MaxLeaseDuration == 0 {
-		o.MaxLeaseDuration = defaultMaxLease(o.LeaseDuration)
+// newCore returns a core that has not seen the Lease yet. o must be valid.
+func newCore(o Options, rand func() float64) *core { return &core{o: o, rand: rand} }
+
+// Step takes what has happened by now and returns what to do next. now must not go back, and must
+// advance while the machine is suspended. One request is under way at a time: no other follows before
+// the answer.
+func (c *core) Step(now time.Time, in input) output {
+	if c.epoch.IsZero() {
+		c.epoch = now
 	}
-	return &Core{o: o}
+	at := moment{now.Sub(c.epoch), in.wall}
+	c.take(at, in)
+	return c.next(at)
 }
 
-// Phase returns the phase of the election.
-func (c *Core) Phase() Phase { return c.phase }
+// take takes an input.
+func (c *core) take(now moment, in input) {
+	c.expire(now)
+	switch in.event {
+	case answered:
+		c.answer(now, in)
+	case observed, deleted:
+		c.observe(now, in.lease, in.event == deleted)
+	case watching, unwatched:
+		c.watch(in.event == watching)
+	case stopped:
+		c.stop(now)
+	case ended:
+		c.end(now)
+	}
+}
 
-// Until returns the end of our term while Leading, otherwise zero. From then on nothing may be
-// written, even if Next was not called since.
-func (c *Core) Until() time.Duration {
-	if c.phase != Leading {
+// until returns the end of our term while leading, otherwise zero. From then on nothing may be
+// written, even without another Step.
+func (c *core) until() time.Duration {
+	if c.phase != leading {
 		return 0
 	}
-	return c.termStart.Mono + c.o.RenewDeadline
+	return c.termStart.mono + c.o.RenewDeadline
 }
 
-// Lost returns why the lease was lost, or nil.
-func (c *Core) Lost() *LostError { return c.lost }
-
-// Holder returns the identity that the Lease names. Empty means no holder, or an unknown one.
-func (c *Core) Holder() string { return c.rec.holder }
-
-// Renewed returns wall time of this machine: the last renewal of our lease, or the last sign of
-// life of another holder that we saw. Zero means never.
-func (c *Core) Renewed() time.Time {
-	if c.mine {
-		return c.termStart.Wall
+// termEnd returns the end of our term in nanoseconds of Unix time, or zero.
+func (c *core) termEnd() int64 {
+	if c.phase != leading {
+		return 0
 	}
-	if c.rec.holder == "" {
-		return time.Time{}
-	}
-	return c.seenAt.Wall
+	return c.time(c.until()).UnixNano()
 }
 
-// Err returns the current problem: the failure of the last request, or an [OddLeaseError]. nil
-// means none.
-func (c *Core) Err() error {
+// state returns the election as of the last Step.
+func (c *core) state() Leadership {
+	s := Leadership{Leading: c.phase == leading, Holder: c.rec.holder, Err: c.problem()}
+	switch {
+	case c.mine:
+		s.Renewed = c.termStart.wall
+	case c.rec.holder != "":
+		s.Renewed = c.seenAt.wall
+	}
+	if c.lost != nil {
+		s.Err = c.lost
+	}
+	return s
+}
+
+// problem returns the failure of the last request, or an [OddLeaseError], or nil.
+func (c *core) problem() error {
 	if c.err != nil {
 		return c.err
 	}
 	if p := c.rec.problem(c.o.Identity, c.o.LeaseDuration, c.o.MaxLeaseDuration); p != "" && !c.mine {
-		return &OddLeaseError{Lease: c.o.Lease, Holder: c.rec.holder, Problem: p}
+		return &OddLeaseError{Lease: c.o.key(), Holder: c.rec.holder, Problem: p}
 	}
 	return nil
 }
 
-// Next returns the action for now. random is drawn from [0, 1).
-func (c *Core) Next(now Time, random float64) Action {
-	c.expire(now)
-	if c.phase == Releasing && (now.Mono >= c.releaseDeadline || c.request == nil && c.known && !c.stale && !c.mine) {
-		c.phase = Done
+// next returns what to do next.
+func (c *core) next(now moment) output {
+	if c.phase == releasing && (now.mono >= c.releaseDeadline || c.request == nil && c.known && !c.stale && !c.mine) {
+		c.phase = done
 	}
-	bound := Never
+	bound := never
 	switch c.phase {
-	case Done:
-		return Action{Do: Finish}
-	case Lost:
-		return Action{Until: Never}
-	case Leading:
-		bound = c.Until()
-	case Releasing:
+	case done:
+		return output{do: finish}
+	case lost:
+		return output{}
+	case leading:
+		bound = c.until()
+	case releasing:
 		bound = c.releaseDeadline
 	}
 	if c.request != nil {
-		return Action{Until: bound}
+		return output{until: c.time(bound)}
 	}
-	at, read := c.plan()
-	if at = max(at, c.notBefore); at > now.Mono {
-		return Action{Until: min(at, bound)}
+	at, reads := c.plan()
+	if at = max(at, c.notBefore); at > now.mono {
+		return output{until: c.time(min(at, bound))}
 	}
-	due := now.Mono + c.o.RetryPeriod + time.Duration(random*jitter*float64(c.o.RetryPeriod))
-	if c.phase != Leading || !read {
+	due := now.mono + c.o.RetryPeriod + time.Duration(c.rand()*jitter*float64(c.o.RetryPeriod))
+	if c.phase != leading || !reads {
 		c.nextRequest = due
 	}
-	a := Action{Do: Read, Until: min(now.Mono+c.o.RenewDeadline/2, bound)}
-	c.request = &request{read: read, newest: c.newest, retryAt: due}
-	if !read {
-		c.write(now, &a)
+	out := output{do: read, deadline: c.time(min(now.mono+c.o.RenewDeadline/2, bound)), until: c.time(bound)}
+	c.request = &request{read: reads, newest: c.newest, retryAt: due}
+	if !reads {
+		c.write(now, &out)
 	}
-	return a
+	return out
+}
+
+// time returns the time of d after the first Step, or zero for never.
+func (c *core) time(d time.Duration) time.Time {
+	if d == never {
+		return time.Time{}
+	}
+	return c.epoch.Add(d)
 }
 
 // plan returns the time of the next request, and whether it is a read.
-func (c *Core) plan() (at time.Duration, read bool) {
+func (c *core) plan() (at time.Duration, read bool) {
 	if !c.known || c.stale {
 		return 0, true
 	}
 	switch {
-	case c.phase == Leading:
+	case c.phase == leading:
 		return c.nextRequest, false
-	case c.phase == Releasing, c.mine:
+	case c.phase == releasing, c.mine:
 		return 0, false
 	}
 	freeAt := c.freeAt()
@@ -281,34 +275,34 @@ func (c *Core) plan() (at time.Duration, read bool) {
 }
 
 // freeAt returns the time at which this candidate may take a lease that another holds.
-func (c *Core) freeAt() time.Duration {
+func (c *core) freeAt() time.Duration {
 	if c.rec.holder == "" {
 		return c.waitUntil
 	}
-	return max(c.waitUntil, c.seenAt.Mono+c.rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+	return max(c.waitUntil, c.seenAt.mono+c.rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
 // write completes a as a write of the Lease.
-func (c *Core) write(now Time, a *Action) {
+func (c *core) write(now moment, a *output) {
 	l, rec := new(coordinationv1.Lease), record{}
-	a.Do = Create
+	a.do = create
 	if c.lease != nil {
-		a.Do = Update
+		a.do = update
 		l = c.lease.DeepCopy()
 	}
-	l.Namespace, l.Name = c.o.Lease.Namespace, c.o.Lease.Name
+	l.Namespace, l.Name = c.o.Namespace, c.o.Name
 	switch {
-	case c.phase == Releasing:
-		rec = c.rec.release(now.Wall)
+	case c.phase == releasing:
+		rec = c.rec.release(now.wall)
 	case c.lease == nil:
-		rec = record{holder: c.o.Identity}.claim(c.o.Identity, c.o.LeaseDuration, now.Wall, false)
+		rec = record{holder: c.o.Identity}.claim(c.o.Identity, c.o.LeaseDuration, now.wall, false)
 	default:
-		rec = c.rec.claim(c.o.Identity, c.o.LeaseDuration, now.Wall, c.mine)
+		rec = c.rec.claim(c.o.Identity, c.o.LeaseDuration, now.wall, c.mine)
 	}
 	rec.put(l)
-	a.Lease = l
+	a.lease = l
 	c.request.attempt = attempt{rec: rec, base: l.ResourceVersion, sent: now}
-	if c.phase != Releasing {
+	if c.phase != releasing {
 		if len(c.openWrites) == maxOpenWrites {
 			c.openWrites = slices.Delete(c.openWrites, 0, 1)
 		}
@@ -316,28 +310,27 @@ func (c *Core) write(now Time, a *Action) {
 	}
 }
 
-// Answer receives the answer to the last request of Next.
-func (c *Core) Answer(now Time, a Answer) {
+// answer takes the answer to the request.
+func (c *core) answer(now moment, a input) {
 	f := c.request
 	if f == nil {
 		return
 	}
 	c.request = nil
-	c.expire(now)
-	if a.Result == Failed {
-		c.err, c.notBefore = a.Err, f.retryAt
-		if c.phase == Releasing {
+	if a.result == failed {
+		c.err, c.notBefore = a.err, f.retryAt
+		if c.phase == releasing {
 			c.stale = true
 		}
 		return
 	}
 	c.err, c.notBefore = nil, 0
-	if a.Result == Conflict {
+	if a.result == conflict {
 		c.conflicts++
 		if c.conflicts > maxConflicts {
 			c.notBefore = f.retryAt
 		}
-		if c.phase == Leading {
+		if c.phase == leading {
 			c.nextRequest = 0 // the renewal is still due
 		}
 		if c.newest == f.newest {
@@ -345,28 +338,27 @@ func (c *Core) Answer(now Time, a Answer) {
 		}
 		return
 	}
-	if a.Result == OK && !f.read {
+	if a.result == ok && !f.read {
 		c.conflicts = 0
 		if f.attempt.rec.holder != "" {
-			c.confirm(attempt{rec: recordOf(a.Lease), sent: f.attempt.sent})
+			c.confirm(attempt{rec: recordOf(a.lease), sent: f.attempt.sent})
 		}
 	}
 	// An observation since the request was sent may be newer than the answer. Without one the
 	// answer counts even if its version is lower: then the server itself went back.
-	v, ok := version(a.Lease)
+	v, numeric := version(a.lease)
 	observed := c.newest != f.newest
-	if observed && (!ok || v < c.newest) {
+	if observed && (!numeric || v < c.newest) {
 		return
 	}
-	c.accept(now, a.Lease, false)
+	c.accept(now, a.lease, false)
 	if f.beforeWatch && !observed {
 		c.recheck()
 	}
 }
 
-// Observe receives an event of the watch: the Lease as it is or, if deleted, as it was.
-func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
-	c.expire(now)
+// observe takes an event of the watch: the Lease as it is or, if deleted, as it was.
+func (c *core) observe(now moment, l *coordinationv1.Lease, deleted bool) {
 	v, ok := version(l)
 	if ok && (v < c.newest || v == c.newest && !deleted) {
 		return
@@ -383,8 +375,8 @@ func (c *Core) Observe(now Time, l *coordinationv1.Lease, deleted bool) {
 	c.accept(now, l, next)
 }
 
-// wrote reports whether this Core has written rec.
-func (c *Core) wrote(rec record) bool {
+// wrote reports whether this core has written rec.
+func (c *core) wrote(rec record) bool {
 	return rec == c.lastWrite || slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.rec == rec })
 }
 
@@ -397,9 +389,8 @@ func version(l *coordinationv1.Lease) (v uint64, ok bool) {
 	return v, err == nil
 }
 
-// Watching reports whether a watch sends every change from now on. Initially there is none.
-func (c *Core) Watching(now Time, ok bool) {
-	c.expire(now)
+// watch takes whether a watch sends every change from now on.
+func (c *core) watch(ok bool) {
 	if ok && !c.watching {
 		c.recheck()
 		if c.request != nil {
@@ -410,32 +401,31 @@ func (c *Core) Watching(now Time, ok bool) {
 }
 
 // recheck handles changes before the start of the watch, which the watch does not report.
-func (c *Core) recheck() {
+func (c *core) recheck() {
 	switch c.phase {
-	case Standby:
+	case standby:
 		c.stale = true
-	case Leading:
+	case leading:
 		c.nextRequest = 0
 	}
 }
 
-// Stop ends the candidacy. A leader goes on until Ended. A standby is done, after it has released a
-// lease that an unanswered write may have won.
-func (c *Core) Stop(now Time) {
-	c.expire(now)
-	if c.phase != Standby {
+// stop ends the candidacy. A leader goes on until its work ends. A standby is done, after it has
+// released a lease that an unanswered write may have won.
+func (c *core) stop(now moment) {
+	if c.phase != standby {
 		return
 	}
 	writes := c.request != nil && !c.request.read
 	if c.o.KeepOnStop || !c.mine && !writes && !c.hasOpenWrite() {
-		c.phase = Done
+		c.phase = done
 		return
 	}
 	c.release(now, c.o.RenewDeadline)
 }
 
 // hasOpenWrite reports whether a write with an unknown outcome may still be done.
-func (c *Core) hasOpenWrite() bool {
+func (c *core) hasOpenWrite() bool {
 	base := ""
 	if c.lease != nil {
 		base = c.lease.ResourceVersion
@@ -443,23 +433,22 @@ func (c *Core) hasOpenWrite() bool {
 	return slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.base == base })
 }
 
-// Ended reports that the work has ended and writes no more.
-func (c *Core) Ended(now Time) {
-	c.expire(now)
+// end takes that the work has ended and writes no more.
+func (c *core) end(now moment) {
 	switch {
 	case c.o.KeepOnStop:
-		c.phase = Done
-	case c.phase == Leading:
+		c.phase = done
+	case c.phase == leading:
 		c.release(now, c.o.RenewDeadline)
-	case c.phase == Lost && c.lost.Reason == Expired && c.mine:
+	case c.phase == lost && c.lost.Reason == Expired && c.mine:
 		c.release(now, c.o.RetryPeriod)
 	default:
-		c.phase = Done
+		c.phase = done
 	}
 }
 
-func (c *Core) release(now Time, within time.Duration) {
-	c.phase, c.releaseDeadline, c.notBefore, c.conflicts = Releasing, now.Mono+within, 0, 0
+func (c *core) release(now moment, within time.Duration) {
+	c.phase, c.releaseDeadline, c.notBefore, c.conflicts = releasing, now.mono+within, 0, 0
 	if c.request == nil && !c.mine {
 		c.stale = true
 	}
@@ -468,13 +457,13 @@ func (c *Core) release(now Time, within time.Duration) {
 // waitForLastHolder decides whether a holder that l, with record rec, does not name may still lead.
 // That is a holder which has not released the lease and which no other holder has replaced. next
 // means that l directly follows the known state.
-func (c *Core) waitForLastHolder(now Time, l *coordinationv1.Lease, rec record, next bool) {
+func (c *core) waitForLastHolder(now moment, l *coordinationv1.Lease, rec record, next bool) {
 	recreated := c.lease != nil && l != nil && l.UID != c.lease.UID
 	emptied := rec.holder == "" && !rec.released()
 	switch {
 	case !recreated && !emptied:
 	case !c.known:
-		c.waitUntil = max(c.waitUntil, now.Mono+c.o.AbsentWait)
+		c.waitUntil = max(c.waitUntil, now.mono+c.o.AbsentWait)
 	case !recreated && rec == c.rec && (l == nil) == (c.lease == nil):
 	case !next: // the holder may have renewed it until just now
 		c.waitFor(now, c.rec)
@@ -484,13 +473,13 @@ func (c *Core) waitForLastHolder(now Time, l *coordinationv1.Lease, rec record, 
 }
 
 // waitFor delays claims until the term of rec's holder is over. at is its last sign of life.
-func (c *Core) waitFor(at Time, rec record) {
-	c.waitUntil = max(c.waitUntil, at.Mono+rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
+func (c *core) waitFor(at moment, rec record) {
+	c.waitUntil = max(c.waitUntil, at.mono+rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
 // accept takes in a Lease that is not older than the known one; nil means that the server has none.
 // next means that l directly follows the known state.
-func (c *Core) accept(now Time, l *coordinationv1.Lease, next bool) {
+func (c *core) accept(now moment, l *coordinationv1.Lease, next bool) {
 	rec := record{}
 	if l != nil {
 		rec = recordOf(l)
@@ -517,32 +506,32 @@ func (c *Core) accept(now Time, l *coordinationv1.Lease, next bool) {
 		c.lose(Taken)
 	case !c.mine:
 		c.lose(Edited)
-	case c.phase == Standby && now.Mono < c.termStart.Mono+c.o.RenewDeadline/2:
-		c.phase = Leading
+	case c.phase == standby && now.mono < c.termStart.mono+c.o.RenewDeadline/2:
+		c.phase = leading
 	}
 }
 
-// confirm records that a write of this Core was done.
-func (c *Core) confirm(t attempt) {
+// confirm records that a write of this core was done.
+func (c *core) confirm(t attempt) {
 	c.lastWrite = t.rec
-	if t.sent.Mono >= c.termStart.Mono {
+	if t.sent.mono >= c.termStart.mono {
 		c.termStart = t.sent
 	}
 }
 
-// expire ends Leading when our term is over.
-func (c *Core) expire(now Time) {
-	if c.phase == Leading && now.Mono >= c.Until() {
+// expire ends our term when it is over.
+func (c *core) expire(now moment) {
+	if c.phase == leading && now.mono >= c.until() {
 		c.lose(Expired)
 	}
 }
 
-func (c *Core) lose(why Reason) {
-	if c.phase != Leading {
+func (c *core) lose(why LostReason) {
+	if c.phase != leading {
 		return
 	}
-	c.phase = Lost
-	c.lost = &LostError{Lease: c.o.Lease, Identity: c.o.Identity, Reason: why, Holder: c.rec.holder}
+	c.phase = lost
+	c.lost = &LostError{Lease: c.o.key(), Identity: c.o.Identity, Reason: why, Holder: c.rec.holder}
 	if why == Expired {
 		c.lost.Err = c.err
 	}

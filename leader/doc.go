@@ -49,5 +49,6 @@
 // The Lease has the form of client-go's election, and each takes over from the other: a program may
 // be rolled from one to the other.
 //
-// [Core] is the election without clock, goroutine or network; [Elector] is the loop around it.
+// The decisions are those of a pure core, without clock, goroutine or network. [Elector] is the loop
+// around it.
 package leader

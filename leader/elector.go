@@ -4,38 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
 
 // Elector is a candidate for a lease. Make one with [New]. Any goroutine may call its methods.
 type Elector struct {
-	c      client.Client
-	config Config
-	logger *slog.Logger
-	hook   func(State)
-	now    func() time.Duration
+	c   client.Client
+	o   Options
+	now func() time.Time // see clock
 
 	running atomic.Bool
-	// until is the end of our term, by now. Zero means no term.
+	// until is the end of our term, by now, in nanoseconds of Unix time. Zero means no term.
 	until atomic.Int64
 
 	mu     sync.Mutex
-	state  State
+	state  Leadership
 	lost   *LostError
 	fenced []*client.Live // clients whose writes are cut off when our term ends
 }
 
-// State is the election as this process sees it.
-type State struct {
+// Leadership is the election as this process sees it.
+type Leadership struct {
 	// Leading reports that this process surely holds the lease now.
 	Leading bool
 	// Holder is the identity that the Lease names. Empty means no holder, or an unknown one.
@@ -56,31 +53,28 @@ func New(c client.Client, o Options) (*Elector, error) {
 	if c == nil {
 		return nil, &option.Error{Of: "leader.New", Field: "client", Err: errors.New("is nil")}
 	}
-	config, err := o.config()
+	o, err := o.validated()
 	if err != nil {
 		return nil, err
 	}
-	return &Elector{
-		c: c, config: config, hook: o.Hook, now: newClock().now,
-		logger: logguard.Logger(o.Logger).With("lease", config.Lease.String(), "identity", config.Identity),
-	}, nil
+	return &Elector{c: c, o: o, now: newClock().now}, nil
 }
 
 // Identity returns the identity of this process in the Lease.
-func (e *Elector) Identity() string { return e.config.Identity }
+func (e *Elector) Identity() string { return e.o.Identity }
 
 // Fence returns a fence that passes writes while this process surely holds the lease, by the clock
 // of this machine. Otherwise it refuses them with a [NotLeadingError]. That includes writes before
 // Run, writes after the end of the term while the ctx of the work has not ended yet, and writes
 // after a pause of the process. A check costs two readings of the clock.
-func (e *Elector) Fence() client.Fence {
+func (e *Elector) Fence() func(client.Call) error {
 	return func(client.Call) error {
 		if e.leading() {
 			return nil
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return &NotLeadingError{Lease: e.config.Lease, Identity: e.config.Identity, Holder: e.state.Holder, Lost: e.lost}
+		return &NotLeadingError{Lease: e.o.key(), Identity: e.o.Identity, Holder: e.state.Holder, Lost: e.lost}
 	}
 }
 
@@ -108,11 +102,11 @@ func (e *Elector) cutWrites() {
 
 func (e *Elector) leading() bool {
 	until := e.until.Load()
-	return until != 0 && int64(e.now()) < until
+	return until != 0 && e.now().UnixNano() < until
 }
 
 // State returns the state as of now.
-func (e *Elector) State() State {
+func (e *Elector) State() Leadership {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.state
@@ -135,12 +129,12 @@ func (e *Elector) State() State {
 // again after it has returned; before that it returns [run.ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	if !e.running.CompareAndSwap(false, true) {
-		return fmt.Errorf("elector of %s: %w", e.config.Lease, run.ErrRunning)
+		return fmt.Errorf("elector of %s: %w", e.o.key(), run.ErrRunning)
 	}
 	defer e.running.Store(false)
-	s := &session{e: e, core: NewCore(e.config), lead: lead, inputs: make(chan func(Time))}
+	s := &session{e: e, core: newCore(e.o, rand.Float64), lead: lead, inputs: make(chan input)}
 	s.run(ctx)
-	lost := s.core.Lost()
+	lost := s.core.lost
 	switch {
 	case lost == nil:
 		return s.result

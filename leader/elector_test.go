@@ -43,8 +43,8 @@ func TestRunRenewsWhileTheWorkDrainsAndReleasesAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		var told []string
-		e := s.elector(t, "a", nil, Options{Hook: func(st State) { told = append(told, fmt.Sprint(st.Leading, " ", st.Holder)) }})
-		if e.Identity() != "a" || e.State() != (State{}) {
+		e := s.elector(t, "a", nil, Options{Hook: func(st Leadership) { told = append(told, fmt.Sprint(st.Leading, " ", st.Holder)) }})
+		if e.Identity() != "a" || e.State() != (Leadership{}) {
 			t.Errorf("before: %+v", e.State())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -194,8 +194,8 @@ func TestFenceAfterASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		e := s.elector(t, "a", nil, Options{})
-		begun, asleep := time.Now(), atomic.Int64{}
-		e.now = func() time.Duration { return time.Since(begun) + time.Duration(asleep.Load()) }
+		asleep := atomic.Int64{}
+		e.now = func() time.Time { return time.Now().Add(time.Duration(asleep.Load())) }
 		out := start(t.Context(), e, func(ctx context.Context) error {
 			asleep.Store(int64(time.Hour))
 			if err := e.Fence()(client.Call{}); err == nil || e.State().Leading {
@@ -212,7 +212,7 @@ func TestFenceAfterASuspension(t *testing.T) {
 func TestLeaseLostByHand(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*coordinationv1.Lease) // nil: delete
-		want Reason
+		want LostReason
 	}{
 		"another holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("bob") }, Taken},
 		"no holder":      {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, Edited},
@@ -357,7 +357,7 @@ func TestRunEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer()
-				el := s.elector(t, "a", nil, Options{Hook: func(State) { panic("the hook is broken") }})
+				el := s.elector(t, "a", nil, Options{Hook: func(Leadership) { panic("the hook is broken") }})
 				for range 2 { // it can run again
 					begun := time.Now()
 					err := <-start(t.Context(), el, tc.lead)
@@ -438,13 +438,13 @@ func TestOptionsAreDefaultedAndValidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := el.config; o.LeaseDuration != 15*time.Second || o.RenewDeadline != 10*time.Second || o.RetryPeriod != 2*time.Second {
+	if o := el.o; o.LeaseDuration != 15*time.Second || o.RenewDeadline != 10*time.Second || o.RetryPeriod != 2*time.Second {
 		t.Errorf("defaults: %+v", o)
 	}
 	if other, err := New(c, good); err != nil || other.Identity() == el.Identity() || !strings.Contains(el.Identity(), "_") {
 		t.Errorf("identities %q and %q, %v", el.Identity(), other.Identity(), err)
 	}
-	if !el.logger.Enabled(t.Context(), slog.LevelWarn) {
+	if !el.o.Logger.Enabled(t.Context(), slog.LevelWarn) {
 		t.Error("without a Logger nobody is told that the lease is lost")
 	}
 	for field, change := range map[string]func(*Options){
@@ -478,15 +478,15 @@ func TestClockCountsSuspension(t *testing.T) {
 	c := newClock()
 	for last, i := c.now(), 0; i < 1000; i++ {
 		now := c.now()
-		if now < last {
+		if now.Before(last) {
 			t.Fatalf("%v after %v", now, last)
 		}
 		last = now
 	}
 	if boot, ok := sinceBoot(); ok {
 		c.boot = boot - time.Hour // an hour's suspension
-		if c.now() < time.Hour {
-			t.Errorf("%v after an hour asleep", c.now())
+		if c.now().Sub(c.start) < time.Hour {
+			t.Errorf("%v after an hour asleep", c.now().Sub(c.start))
 		}
 	}
 }

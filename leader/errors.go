@@ -2,25 +2,24 @@ package leader
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/flyball-io/flyball/object"
 )
 
-// Reason says why a lease was lost.
-type Reason string
+// LostReason says why a lease was lost.
+type LostReason string
 
 // The reasons of a [LostError].
 const (
 	// Expired: the lease was not renewed within the RenewDeadline. Err is the last failure.
-	Expired Reason = "not renewed in time"
+	Expired LostReason = "not renewed in time"
 	// Taken: the Lease names another holder.
-	Taken Reason = "taken by another"
+	Taken LostReason = "taken by another"
 	// Edited: the Lease names no holder, or it names this identity but this elector did not write
 	// it. It was edited by hand, or another process has the same identity.
-	Edited Reason = "edited"
+	Edited LostReason = "edited"
 	// Deleted: the Lease does not exist any more.
-	Deleted Reason = "deleted"
+	Deleted LostReason = "deleted"
 )
 
 // LostError says that this process held the lease and may not hold it now. It is the cause with
@@ -29,7 +28,7 @@ type LostError struct {
 	// Lease that was lost, and the Identity that held it.
 	Lease    object.Key
 	Identity string
-	Reason   Reason
+	Reason   LostReason
 	// Holder that the Lease names now, if known.
 	Holder string
 	// Err is the last failure to renew the lease, for the reason Expired.
@@ -37,24 +36,19 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "lost the lease %s: ", e.Lease)
-	switch e.Reason {
-	case Taken:
-		fmt.Fprintf(&b, "taken by %q", e.Holder)
-	case Edited:
-		if e.Holder == "" {
-			b.WriteString("another client has released it")
-		} else {
-			fmt.Fprintf(&b, "edited by hand, or by another process with the identity %q", e.Holder)
-		}
-	default:
-		b.WriteString(string(e.Reason))
+	why := string(e.Reason)
+	switch {
+	case e.Reason == Taken:
+		why = fmt.Sprintf("taken by %q", e.Holder)
+	case e.Reason == Edited && e.Holder == "":
+		why = "another client has released it"
+	case e.Reason == Edited:
+		why = fmt.Sprintf("edited by hand, or by another process with the identity %q", e.Holder)
 	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		why += ": " + e.Err.Error()
 	}
-	return b.String()
+	return fmt.Sprintf("lost the lease %s: %s", e.Lease, why)
 }
 
 // Unwrap returns the last failure to renew the lease, for the reason Expired.
@@ -93,7 +87,7 @@ func (e *NotLeadingError) Unwrap() error {
 	return e.Lost
 }
 
-// OddLeaseError is the Err of a [State] while another process holds a Lease with invalid or
+// OddLeaseError is the Err of a [Leadership] while another process holds a Lease with invalid or
 // implausible fields. That holder is waited for all the same: for the duration that its Lease says,
 // at least our LeaseDuration and at most MaxLeaseDuration.
 type OddLeaseError struct {

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/leader"
-	"github.com/flyball-io/flyball/object"
 )
 
 // How do I let one of several replicas work, and keep the others from writing?
@@ -63,42 +60,4 @@ func ExampleNew() {
 	// Output:
 	// <nil>
 	// leader.Options: RenewDeadline: 20s is not less than the LeaseDuration, 15s
-}
-
-// How does the election decide? Step by step, without a clock or a server.
-func ExampleCore() {
-	core := leader.NewCore(leader.Config{
-		Lease: object.Key{Namespace: "shop", Name: "shop-operator"}, Identity: "replica-1",
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-	})
-	at := func(seconds int) leader.Time {
-		d := time.Duration(seconds) * time.Second
-		return leader.Time{Mono: d, Wall: time.Unix(0, 0).Add(d)}
-	}
-	fmt.Println(core.Next(at(0), 0).Do)
-	other := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("replica-2"), LeaseDurationSeconds: new(int32(15))},
-	}
-	core.Answer(at(1), leader.Answer{Lease: other})
-	core.Watching(at(1), true)
-	core.Next(at(1), 0)
-	core.Answer(at(1), leader.Answer{Lease: other})
-	wait := core.Next(at(1), 0)
-	fmt.Println(wait.Do, wait.Until, core.Phase())
-
-	take := core.Next(at(16), 0)
-	fmt.Println(take.Do, *take.Lease.Spec.HolderIdentity)
-	take.Lease.ResourceVersion = "8"
-	core.Answer(at(17), leader.Answer{Lease: take.Lease})
-	fmt.Println(core.Phase(), "until", core.Until())
-
-	core.Next(at(26), 0)
-	fmt.Println(core.Phase(), core.Lost())
-	// Output:
-	// read
-	// wait 16s standby
-	// update replica-1
-	// leading until 26s
-	// lost lost the lease shop/shop-operator: not renewed in time
 }

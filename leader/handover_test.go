@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // childEnv makes the test binary a candidate. It holds kubeconfig, namespace and identity.
@@ -59,7 +59,7 @@ func candidateMain(args string) error {
 	}
 	o := handoverOptions(namespace, identity)
 	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	o.Hook = func(s leader.State) {
+	o.Hook = func(s leader.Leadership) {
 		if !s.Leading && s.Holder != "" && s.Holder != identity {
 			fmt.Println("standby")
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) {
@@ -93,7 +93,7 @@ func options(namespace, identity string) leader.Options {
 func watching(o leader.Options, holder string) (leader.Options, <-chan struct{}) {
 	seen := make(chan struct{})
 	done := false
-	o.Hook = func(s leader.State) {
+	o.Hook = func(s leader.Leadership) {
 		if s.Holder == holder && !done {
 			done = true
 			close(seen)

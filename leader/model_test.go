@@ -36,7 +36,7 @@ type candidate struct {
 	w           *world
 	name        string
 	sameName    bool // across restarts
-	core        *Core
+	core        *core
 	incarnation int // incarnation; events of an earlier one are void
 	rate        float64
 	offset      time.Duration
@@ -49,20 +49,20 @@ type candidate struct {
 	last        time.Duration // delivery time of the last event of the watch: events keep their order
 }
 
-type event struct {
+type occurrence struct {
 	at     time.Duration
 	serial int
 	do     func()
 }
 
-type schedule []event
+type schedule []occurrence
 
 func (s schedule) Len() int { return len(s) }
 func (s schedule) Less(i, j int) bool {
 	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].serial < s[j].serial
 }
 func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *schedule) Push(x any)   { *s = append(*s, x.(event)) }
+func (s *schedule) Push(x any)   { *s = append(*s, x.(occurrence)) }
 func (s *schedule) Pop() any {
 	last := (*s)[len(*s)-1]
 	*s = (*s)[:len(*s)-1]
@@ -71,7 +71,7 @@ func (s *schedule) Pop() any {
 
 func (w *world) after(d time.Duration, do func()) {
 	w.serial++
-	heap.Push(&w.events, event{w.now + d, w.serial, do})
+	heap.Push(&w.events, occurrence{w.now + d, w.serial, do})
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -89,17 +89,19 @@ func (w *world) delay() time.Duration {
 
 func (w *world) fault(oneIn int) bool { return !w.faultsOff && w.rand.IntN(oneIn) == 0 }
 
-func (c *candidate) mono() time.Duration {
-	return c.offset + time.Duration(c.rate*float64(c.w.now))
+// now returns the steady clock of the candidate's machine.
+func (c *candidate) now() time.Time {
+	return epoch.Add(c.offset + time.Duration(c.rate*float64(c.w.now)))
 }
 
-func (c *candidate) time() Time {
+func (c *candidate) step(in input) output {
 	wall := epoch.Add(c.w.now)
 	if c.w.fault(3) {
 		wall = wall.Add(time.Duration(c.w.rand.Int64N(int64(2*time.Hour))) - time.Hour)
 	}
 	// Two processes never write in the same microsecond, however their clocks are set.
-	return Time{Mono: c.mono(), Wall: wall.Add(time.Duration(c.w.rand.Int64N(1e9)))}
+	in.wall = wall.Add(time.Duration(c.w.rand.Int64N(1e9)))
+	return c.core.Step(c.now(), in)
 }
 
 // run schedules do in this incarnation of the process, after its pause.
@@ -119,7 +121,7 @@ func (c *candidate) run(d time.Duration, do func()) {
 }
 
 // modelConfig returns the config of a process that may start just after the Lease was deleted.
-func modelConfig(identity string) Config {
+func modelConfig(identity string) Options {
 	o := testConfig(identity)
 	o.AbsentWait = o.LeaseDuration
 	return o
@@ -131,16 +133,16 @@ func (c *candidate) start() {
 	if !c.sameName {
 		o.Identity += strconv.Itoa(c.incarnation)
 	}
-	c.core, c.stopped, c.working, c.watching, c.paused = NewCore(o), false, false, 0, 0
+	c.core, c.stopped, c.working, c.watching, c.paused = newCore(o, c.w.rand.Float64), false, false, 0, 0
 	c.w.logf("%s starts", o.Identity)
-	c.tick()
+	c.feed(input{})
 	c.run(c.w.delay(), c.watch)
 }
 
 func (c *candidate) restart() {
 	c.w.logf("%s ends", c.core.o.Identity)
 	c.incarnation++
-	c.core = NewCore(modelConfig(c.name))
+	c.core = newCore(modelConfig(c.name), c.w.rand.Float64)
 	c.w.after(c.w.delay(), c.start)
 }
 
@@ -152,15 +154,14 @@ func (c *candidate) watch() {
 	}
 	c.watches++
 	c.watching, c.last = c.watches, c.w.now
-	c.core.Watching(c.time(), true)
 	if l := c.w.lease; l != nil {
-		c.deliver(l, false)
+		c.deliver(l, observed)
 	}
-	c.tick()
+	c.feed(input{event: watching})
 }
 
 // deliver schedules an event of the watch, in order.
-func (c *candidate) deliver(l *coordinationv1.Lease, deleted bool) {
+func (c *candidate) deliver(l *coordinationv1.Lease, what event) {
 	if c.watching == 0 {
 		return
 	}
@@ -168,8 +169,7 @@ func (c *candidate) deliver(l *coordinationv1.Lease, deleted bool) {
 	if c.w.fault(20) {
 		c.watching = 0
 		c.run(c.w.delay(), func() {
-			c.core.Watching(c.time(), false)
-			c.tick()
+			c.feed(input{event: unwatched})
 			c.watch()
 		})
 		return
@@ -177,82 +177,86 @@ func (c *candidate) deliver(l *coordinationv1.Lease, deleted bool) {
 	c.last = max(c.last, c.w.now+c.w.delay())
 	c.run(c.last-c.w.now, func() {
 		if c.watches == id {
-			c.core.Observe(c.time(), l.DeepCopy(), deleted)
-			c.tick()
+			c.feed(input{event: what, lease: l.DeepCopy()})
 		}
 	})
 }
 
-func (w *world) changed(deleted bool) {
+func (w *world) changed(what event) {
 	for _, c := range w.all {
-		c.deliver(w.lease, deleted)
+		c.deliver(w.lease, what)
 	}
 }
 
-// tick calls Next until the core wants to wait.
-func (c *candidate) tick() {
-	for {
-		now := c.time()
-		a := c.core.Next(now, c.w.rand.Float64())
-		c.work()
-		switch {
-		case a.Do == Finish:
-			c.restart()
-			return
-		case a.Do != Wait:
-			c.request(now, a)
-			continue
-		case a.Until != Never:
-			c.wake++
-			wake := c.wake
-			c.run(time.Duration(float64(a.Until-now.Mono)/c.rate)+c.w.delay()/10, func() {
-				if c.wake == wake {
-					c.tick()
-				}
-			})
-		}
+// feed steps the core, and performs its output.
+func (c *candidate) feed(in input) {
+	out := c.step(in)
+	c.work()
+	if out.do == finish {
+		c.restart()
 		return
 	}
+	if out.do != wait {
+		c.request(out)
+	}
+	if !out.until.IsZero() {
+		c.wake++
+		wake := c.wake
+		c.run(c.until(out.until)+c.w.delay()/10, func() {
+			if c.wake == wake {
+				c.feed(input{})
+			}
+		})
+	}
+}
+
+// until returns the true time until a time by the candidate's clock.
+func (c *candidate) until(t time.Time) time.Duration {
+	return time.Duration(float64(t.Sub(c.now())) / c.rate)
+}
+
+// left returns how long the candidate believes that it may write. Zero or less means that it may not.
+func (c *candidate) left() time.Duration {
+	if c.core.until() == 0 {
+		return 0
+	}
+	return c.core.time(c.core.until()).Sub(c.now())
 }
 
 // work begins when the core leads, and ends some time after the lease was lost or the core was
 // stopped.
 func (c *candidate) work() {
-	end := func() {
-		c.core.Ended(c.time())
-		c.tick()
-	}
+	end := func() { c.feed(input{event: ended}) }
 	switch {
-	case c.core.Phase() == Leading && !c.working:
+	case c.core.phase == leading && !c.working:
 		c.working = true
 		c.w.terms++
-		c.w.logf("%s leads until %v", c.core.o.Identity, c.core.Until())
-	case c.core.Phase() == Lost && !c.working:
+		c.w.logf("%s leads for %v", c.core.o.Identity, c.left())
+	case c.core.phase == lost && !c.working:
 		c.working = true
 		c.run(0, end)
-	case c.core.Phase() == Lost && !c.stopped, c.core.Phase() == Leading && !c.stopped && c.w.fault(100):
-		c.w.logf("%s stops: %v", c.core.o.Identity, c.core.Lost())
+	case c.core.phase == lost && !c.stopped, c.core.phase == leading && !c.stopped && c.w.fault(100):
+		c.w.logf("%s stops: %v", c.core.o.Identity, c.core.lost)
 		c.stopped = true
-		c.core.Stop(c.time())
+		c.run(0, func() { c.feed(input{event: stopped}) })
 		c.run(c.w.delay(), end)
 	}
 }
 
-func (c *candidate) request(now Time, a Action) {
-	incarnation, answered := c.incarnation, false
-	answer := func(x Answer) {
-		if !answered {
-			answered = true
-			c.core.Answer(c.time(), x)
-			c.tick()
+func (c *candidate) request(out output) {
+	incarnation, over := c.incarnation, false
+	answer := func(x input) {
+		if !over {
+			over = true
+			c.feed(x)
 		}
 	}
-	c.run(time.Duration(float64(a.Until-now.Mono)/c.rate), func() { answer(Answer{Result: Failed, Err: errTest}) })
+	c.run(c.until(out.deadline), func() { answer(input{event: answered, result: failed, err: errTest}) })
 	if c.w.fault(12) {
 		return // the request is lost
 	}
 	c.w.after(c.w.delay(), func() {
-		x := c.w.serve(a)
+		x := c.w.serve(out)
 		if c.incarnation != incarnation || c.w.fault(8) {
 			return // the process is gone, or the answer is lost
 		}
@@ -261,36 +265,36 @@ func (c *candidate) request(now Time, a Action) {
 }
 
 // serve answers a request as the API server does.
-func (w *world) serve(a Action) Answer {
+func (w *world) serve(out output) input {
 	switch {
-	case a.Do == Read && w.lease == nil, a.Do == Update && w.lease == nil:
-		return Answer{Result: Absent}
-	case a.Do == Read:
-		return Answer{Lease: w.lease.DeepCopy()}
-	case a.Do == Create && w.lease != nil, a.Do == Update && w.lease.ResourceVersion != a.Lease.ResourceVersion:
-		return Answer{Result: Conflict}
+	case out.do == read && w.lease == nil, out.do == update && w.lease == nil:
+		return input{event: answered, result: absent}
+	case out.do == read:
+		return input{event: answered, lease: w.lease.DeepCopy()}
+	case out.do == create && w.lease != nil, out.do == update && w.lease.ResourceVersion != out.lease.ResourceVersion:
+		return input{event: answered, result: conflict}
 	}
 	w.version++
-	w.lease = stored(a.Lease, strconv.Itoa(w.version))
+	w.lease = stored(out.lease, strconv.Itoa(w.version))
 	w.logf("the lease is %v", recordOf(w.lease))
-	w.changed(false)
-	return Answer{Lease: w.lease.DeepCopy()}
+	w.changed(observed)
+	return input{event: answered, lease: w.lease.DeepCopy()}
 }
 
 // step runs the next event and checks that at most one candidate believes that it may write.
 func (w *world) step() {
-	e := heap.Pop(&w.events).(event)
+	e := heap.Pop(&w.events).(occurrence)
 	w.now = e.at
 	e.do()
 	leaders := 0
 	for _, c := range w.all {
-		if c.core.Until() > c.mono() {
+		if c.left() > 0 {
 			leaders++
 		}
 	}
 	if leaders > 1 {
 		for _, c := range w.all {
-			w.logf("%s: %v, has %v left", c.core.o.Identity, c.core.Phase(), c.core.Until()-c.mono())
+			w.logf("%s: %v, has %v left", c.core.o.Identity, c.core.phase, c.left())
 		}
 		for _, line := range w.trace[max(0, len(w.trace)-60):] {
 			w.t.Log(line)
@@ -317,7 +321,7 @@ func (w *world) chaos() {
 		if w.lease != nil { // a change of a label
 			w.version++
 			w.lease = stored(w.lease, strconv.Itoa(w.version))
-			w.changed(false)
+			w.changed(observed)
 		}
 	case 4:
 		w.byHand()
@@ -337,11 +341,11 @@ func (w *world) byHand() {
 	if w.rand.IntN(2) == 0 {
 		w.logf("the holder is taken out")
 		w.lease.Spec.HolderIdentity = nil
-		w.changed(false)
+		w.changed(observed)
 		return
 	}
 	w.logf("the lease is deleted")
-	w.changed(true)
+	w.changed(deleted)
 	w.lease = nil
 }
 
@@ -364,7 +368,7 @@ func TestAtMostOneCandidateMayWrite(t *testing.T) {
 			})
 		}
 		for _, c := range w.all {
-			c.core = NewCore(modelConfig(c.name))
+			c.core = newCore(modelConfig(c.name), c.w.rand.Float64)
 			w.after(w.delay(), c.start)
 		}
 		w.after(0, w.chaos)
@@ -377,7 +381,7 @@ func TestAtMostOneCandidateMayWrite(t *testing.T) {
 		}
 		leaders := 0
 		for _, c := range w.all {
-			if c.core.Until() > c.mono() {
+			if c.left() > 0 {
 				leaders++
 			}
 		}

@@ -1,8 +1,10 @@
 package leader
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 )
@@ -58,21 +61,23 @@ type Options struct {
 	// Logger receives who leads, and once for each failure what prevents reads or writes of the
 	// Lease. A log that blocks delays the election by one second, once. nil means slog.Default().
 	Logger *slog.Logger
-	// Hook is called when Leading or Holder of the State change, and when the lease is lost; Err is
+	// Hook is called when Leading or Holder of the Leadership change, and when the lease is lost; Err is
 	// then the [LostError]. Use it for events and metrics, and to stop work at once. It runs on the
 	// goroutine of the election, before the ctx of the work ends. It must not block, and so must
 	// not log. nil means none.
-	Hook func(State)
+	Hook func(Leadership)
 }
 
 // podNamespace is the file in which the kubelet gives a Pod its namespace.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// config validates the options and fills in defaults.
-func (o Options) config() (Config, error) {
-	none := Config{}
-	bad := func(field, format string, args ...any) (Config, error) {
-		return none, &option.Error{Of: "leader.Options", Field: field, Err: fmt.Errorf(format, args...)}
+// key returns the key of the Lease.
+func (o *Options) key() object.Key { return object.Key{Namespace: o.Namespace, Name: o.Name} }
+
+// validated returns the options with defaults. The error names the field.
+func (o Options) validated() (Options, error) {
+	bad := func(field, format string, args ...any) (Options, error) {
+		return o, &option.Error{Of: "leader.Options", Field: field, Err: fmt.Errorf(format, args...)}
 	}
 	if o.Namespace == "" {
 		data, err := os.ReadFile(podNamespace)
@@ -97,15 +102,9 @@ func (o Options) config() (Config, error) {
 		}
 		o.Identity = host + "_" + string(uuid.NewUUID())
 	}
-	if o.LeaseDuration == 0 {
-		o.LeaseDuration = 15 * time.Second
-	}
-	if o.RenewDeadline == 0 {
-		o.RenewDeadline = o.LeaseDuration * 2 / 3
-	}
-	if o.RetryPeriod == 0 {
-		o.RetryPeriod = o.RenewDeadline / 5
-	}
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, 15*time.Second)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, o.LeaseDuration*2/3)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, o.RenewDeadline/5)
 	switch {
 	case o.LeaseDuration < time.Second:
 		return bad("LeaseDuration", "%v is less than a second", o.LeaseDuration)
@@ -120,9 +119,9 @@ func (o Options) config() (Config, error) {
 	case o.MaxLeaseDuration != 0 && o.MaxLeaseDuration < o.LeaseDuration:
 		return bad("MaxLeaseDuration", "%v is less than the LeaseDuration, %v", o.MaxLeaseDuration, o.LeaseDuration)
 	}
-	return Config{
-		Lease:    object.Key{Namespace: o.Namespace, Name: o.Name},
-		Identity: o.Identity, LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline,
-		RetryPeriod: o.RetryPeriod, MaxLeaseDuration: o.MaxLeaseDuration, AbsentWait: max(o.AbsentWait, 0), KeepOnStop: o.KeepOnStop,
-	}, nil
+	own := o.LeaseDuration
+	o.MaxLeaseDuration = cmp.Or(o.MaxLeaseDuration, max(own, maxLeaseFloor, oddFactor*min(own, math.MaxInt64/oddFactor)))
+	o.AbsentWait = max(o.AbsentWait, 0)
+	o.Logger = logguard.Logger(o.Logger).With("lease", o.key().String(), "identity", o.Identity)
+	return o, nil
 }

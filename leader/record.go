@@ -63,14 +63,6 @@ const (
 	maxLeaseFloor = 5 * time.Minute
 )
 
-// defaultMaxLease returns the default of MaxLeaseDuration.
-func defaultMaxLease(own time.Duration) time.Duration {
-	if own > math.MaxInt64/oddFactor {
-		return own
-	}
-	return max(oddFactor*own, maxLeaseFloor)
-}
-
 // problem says what is odd about the Lease of another holder. Empty means nothing.
 func (r record) problem(self string, own, most time.Duration) string {
 	switch {

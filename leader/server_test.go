@@ -245,7 +245,6 @@ func (s *server) elector(t *testing.T, identity string, cut <-chan struct{}, o O
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	e.now = func() time.Duration { return time.Since(start) }
+	e.now = time.Now
 	return e
 }

@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -12,15 +11,13 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// session is one call of Run: the loop around a Core. Only post may be called from other goroutines
+// session is one call of Run: the loop around a core. Only post may be called from other goroutines
 // than the loop's.
 type session struct {
-	e    *Elector
-	core *Core
-	lead func(context.Context) error
-	// inputs carries functions to the loop. The loop calls each with the time at which it receives
-	// it.
-	inputs chan func(Time)
+	e      *Elector
+	core   *core
+	lead   func(context.Context) error
+	inputs chan input
 
 	outer     context.Context         // of Run
 	ctx       context.Context         // of requests, the watch and their posts; ends with the loop
@@ -28,7 +25,7 @@ type session struct {
 	work      *run.Group              // lead; nil until it is called
 	cancel    context.CancelCauseFunc // ends lead's ctx
 	result    error                   // error of lead
-	published State
+	published Leadership
 	failed    bool // the last request failed
 }
 
@@ -36,8 +33,7 @@ type session struct {
 func (s *session) run(ctx context.Context) {
 	s.outer = ctx
 	s.group, s.ctx = run.New(context.WithoutCancel(ctx))
-	live, _ := s.e.c.(*client.Live)
-	if live != nil {
+	if live, ok := s.e.c.(*client.Live); ok {
 		s.group.Go("", func(ctx context.Context) error {
 			s.watch(ctx, live)
 			return nil
@@ -52,51 +48,51 @@ func (s *session) run(ctx context.Context) {
 	}
 	s.work.Wait()
 	s.cancel(nil)
-	if s.core.Holder() == s.e.config.Identity && s.core.Lost() == nil && !s.e.config.KeepOnStop {
-		s.e.logger.Warn("the lease was not released", "err", s.core.Err())
+	if s.core.rec.holder == s.core.o.Identity && s.core.lost == nil && !s.core.o.KeepOnStop {
+		s.e.o.Logger.Warn("the lease was not released", "err", s.core.problem())
 	}
 }
-
-func (s *session) time() Time { return Time{Mono: s.e.now(), Wall: time.Now()} }
 
 // loop does what the core says until the core finishes.
 func (s *session) loop(stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
-		now := s.time()
-		act := s.core.Next(now, rand.Float64())
+	for in := (input{}); ; {
+		now := s.e.now()
+		in.wall = time.Now()
+		out := s.core.Step(now, in)
 		s.publish()
-		switch act.Do {
-		case Finish:
+		in = input{}
+		switch {
+		case out.do == finish:
 			return
-		case Read, Create, Update:
-			s.request(act, act.Until-now.Mono)
-			continue
-		}
-		if s.core.Phase() == Lost && s.work == nil {
-			s.core.Ended(s.time())
+		case out.do != wait:
+			s.request(out, out.deadline.Sub(now))
+		case s.core.phase == lost && s.work == nil:
+			in.event = ended
 			continue
 		}
 		timer.Stop()
-		if act.Until != Never {
-			timer.Reset(act.Until - now.Mono)
+		if !out.until.IsZero() {
+			timer.Reset(out.until.Sub(now))
 		}
 		select {
-		case input := <-s.inputs:
-			input(s.time())
+		case in = <-s.inputs:
+			if in.event == ended {
+				s.result = in.err
+			}
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			s.core.Stop(s.time())
+			in.event = stopped
 		}
 	}
 }
 
 // post hands an input to the loop. It drops the input if the loop has ended.
-func (s *session) post(input func(Time)) {
+func (s *session) post(in input) {
 	select {
-	case s.inputs <- input:
+	case s.inputs <- in:
 	case <-s.ctx.Done():
 	}
 }
@@ -104,26 +100,18 @@ func (s *session) post(input func(Time)) {
 // publish makes the state of the core known, in this order: the fence, the writes on their way, the
 // hook, the work, the log. The log comes last because it may block.
 func (s *session) publish() {
-	lost := s.core.Lost()
-	s.e.until.Store(int64(s.core.Until()))
-	next := State{
-		Leading: s.core.Phase() == Leading,
-		Holder:  s.core.Holder(), Renewed: s.core.Renewed(), Err: s.core.Err(),
-	}
-	if lost != nil {
-		next.Err = lost
-	}
+	old, next, lost := s.published, s.core.state(), s.core.lost
+	s.published = next
+	s.e.until.Store(s.core.termEnd())
 	s.e.mu.Lock()
 	s.e.state, s.e.lost = next, lost
 	s.e.mu.Unlock()
-	old := s.published
-	s.published = next
 	if old.Leading && !next.Leading {
 		s.e.cutWrites()
 	}
 	var broken error
-	if s.e.hook != nil && (next.Leading != old.Leading || next.Holder != old.Holder) {
-		broken = run.Safely("hook", func() error { s.e.hook(next); return nil })
+	if s.e.o.Hook != nil && (next.Leading != old.Leading || next.Holder != old.Holder) {
+		broken = run.Safely("hook", func() error { s.e.o.Hook(next); return nil })
 	}
 	switch {
 	case next.Leading && s.work == nil:
@@ -131,33 +119,33 @@ func (s *session) publish() {
 	case lost != nil && s.cancel != nil:
 		s.cancel(lost)
 	}
-	s.log(old, next, lost)
+	s.log(old, next)
 	if broken != nil {
-		s.e.logger.Error("the hook failed", "err", broken)
+		s.e.o.Logger.Error("the hook failed", "err", broken)
 	}
 }
 
 // log logs the differences between two states.
-func (s *session) log(old, next State, lost *LostError) {
-	log := s.e.logger
+func (s *session) log(old, next Leadership) {
+	log := s.e.o.Logger
 	switch {
 	case next.Leading && !old.Leading:
 		log.Info("leading")
-	case old.Leading && lost != nil:
-		log.Info("the lease is lost", "cause", lost)
+	case old.Leading && s.core.lost != nil:
+		log.Info("the lease is lost", "cause", s.core.lost)
 	case next.Holder != old.Holder && next.Holder != "" && !next.Leading && !old.Leading:
 		log.Info("another process holds the lease", "holder", next.Holder)
-	case next.Holder != old.Holder && s.core.Phase() == Standby:
+	case next.Holder != old.Holder && s.core.phase == standby:
 		log.Info("no process holds the lease", "before", old.Holder)
 	}
-	trouble := s.core.Err() != nil
+	problem := s.core.problem()
 	switch {
-	case trouble && !s.failed:
-		log.Warn("a problem with the lease", "err", s.core.Err())
-	case !trouble && s.failed:
+	case problem != nil && !s.failed:
+		log.Warn("a problem with the lease", "err", problem)
+	case problem == nil && s.failed:
 		log.Info("the problem with the lease is over")
 	}
-	s.failed = trouble
+	s.failed = problem != nil
 }
 
 // start calls lead on a goroutine of its own.
@@ -167,49 +155,45 @@ func (s *session) start() {
 	s.work, _ = run.New(s.outer)
 	s.work.Go("", func(context.Context) error {
 		err := run.ErrGoexit
-		defer func() {
-			s.post(func(now Time) {
-				s.result = err
-				s.core.Ended(now)
-			})
-		}()
+		defer func() { s.post(input{event: ended, err: err}) }()
 		err = run.Safely("lead", func() error { return s.lead(ctx) })
 		return nil
 	})
 }
 
-// request performs the action on a goroutine of its own.
-func (s *session) request(act Action, timeout time.Duration) {
+// request performs a request on a goroutine of its own.
+func (s *session) request(out output, timeout time.Duration) {
 	s.group.Go("", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		a := s.ask(ctx, act)
-		s.post(func(now Time) { s.core.Answer(now, a) })
+		s.post(s.ask(ctx, out))
 		return nil
 	})
 }
 
-func (s *session) ask(ctx context.Context, act Action) Answer {
+func (s *session) ask(ctx context.Context, out output) input {
 	var l *coordinationv1.Lease
 	var err error
-	switch act.Do {
-	case Read:
-		l, err = client.Get[coordinationv1.Lease](ctx, s.e.c, s.e.config.Lease)
-	case Create:
-		l, err = client.Create(ctx, s.e.c, act.Lease)
-	case Update:
-		l, err = client.Update(ctx, s.e.c, act.Lease)
+	switch out.do {
+	case read:
+		l, err = client.Get[coordinationv1.Lease](ctx, s.e.c, s.core.o.key())
+	case create:
+		l, err = client.Create(ctx, s.e.c, out.lease)
+	case update:
+		l, err = client.Update(ctx, s.e.c, out.lease)
 	}
-	_, absent := errors.AsType[*client.NotFoundError](err)
+	_, missing := errors.AsType[*client.NotFoundError](err)
 	_, exists := errors.AsType[*client.AlreadyExistsError](err)
-	_, conflict := errors.AsType[*client.ConflictError](err)
+	_, changed := errors.AsType[*client.ConflictError](err)
+	in := input{event: answered, lease: l, err: err}
 	switch {
 	case err == nil:
-		return Answer{Result: OK, Lease: l}
-	case absent && act.Do != Create:
-		return Answer{Result: Absent}
-	case exists || conflict:
-		return Answer{Result: Conflict}
+	case missing && out.do != create:
+		in.result = absent
+	case exists || changed:
+		in.result = conflict
+	default:
+		in.result = failed
 	}
-	return Answer{Result: Failed, Err: err}
+	return in
 }

@@ -14,8 +14,8 @@ func BenchmarkReconciled(b *testing.B) {
 	r := controller.Reconciled{Controller: "order", Outcome: controller.Success, Took: time.Millisecond}
 	for b.Loop() {
 		h.Reconciled(r)
-		h.Queue.ObserveWait(time.Millisecond)
-		h.Queue.ObserveWork(time.Millisecond)
+		h.Waited(time.Millisecond)
+		h.Worked(time.Millisecond)
 	}
 }
 

@@ -34,9 +34,9 @@ func newRequestVecs(r prometheus.Registerer) requestVecs {
 // methods maps the client's verbs to HTTP methods.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "watch": http.MethodGet, "discover": http.MethodGet,
-	string(client.VerbCreate): http.MethodPost, string(client.VerbUpdate): http.MethodPut,
-	string(client.VerbPatch): http.MethodPatch, string(client.VerbApply): http.MethodPatch,
-	string(client.VerbDelete): http.MethodDelete, string(client.VerbDeleteAll): http.MethodDelete,
+	"create": http.MethodPost, "update": http.MethodPut,
+	"patch": http.MethodPatch, "apply": http.MethodPatch,
+	"delete": http.MethodDelete, "deletecollection": http.MethodDelete,
 }
 
 // ClientHook returns a hook for client.Options.Hook of a client of this host. host is the API

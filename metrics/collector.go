@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -16,27 +18,45 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// collector reads the figures of its sources at each scrape.
-type collector struct {
-	mu           sync.Mutex
-	controllers  map[string]controller.Interface
-	caches       map[*func() []cache.Watch]struct{}
-	leaders      map[string]func() bool
-	certificates map[string]Certificate
-	events       map[*func() event.Stats]struct{}
-	servers      map[string]Server
+// source is a part of the program whose figures are read at each scrape.
+type source struct {
+	what, name string // the name is empty if there may be several
+	read       func(*scrape)
+}
 
-	scrape   sync.Mutex // held during a scrape, since steadies are updated in it
-	steady   map[*prometheus.Desc]steadies
+// collector reads the figures of its sources at each scrape. Sources that write the same series are
+// added up.
+type collector struct {
+	mu      sync.Mutex
+	sources map[*source]struct{}
+
+	scrape   sync.Mutex // held during a scrape, which changes steady and labelled
+	steady   map[series]steady
 	labelled map[string][]int // the priorities with a label of their own, by controller
 }
 
 func newCollector() *collector {
-	return &collector{
-		controllers: map[string]controller.Interface{}, caches: map[*func() []cache.Watch]struct{}{}, leaders: map[string]func() bool{},
-		certificates: map[string]Certificate{}, events: map[*func() event.Stats]struct{}{}, servers: map[string]Server{},
-		steady: map[*prometheus.Desc]steadies{}, labelled: map[string][]int{},
+	return &collector{sources: map[*source]struct{}{}, steady: map[series]steady{}, labelled: map[string][]int{}}
+}
+
+// add adds a source. remove removes it, and reports whether this call did so.
+func (c *collector) add(what, name string, read func(*scrape)) (remove func() bool, err error) {
+	added := &source{what, name, read}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.sources {
+		if name != "" && s.what == what && s.name == name {
+			return nil, &TakenError{What: what, Name: name}
+		}
 	}
+	c.sources[added] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, there := c.sources[added]
+		delete(c.sources, added)
+		return there
+	}, nil
 }
 
 // forget drops the label values of a controller.
@@ -46,158 +66,129 @@ func (c *collector) forget(controller string) {
 	delete(c.labelled, controller)
 }
 
-// add adds a source under a name to one of the collector's maps. end removes it, and reports
-// whether this call did so.
-func add[T any](c *collector, in map[string]T, what, name string, v T) (end func() bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, taken := in[name]; taken {
-		return nil, &TakenError{What: what, Name: name}
-	}
-	in[name] = v
-	ended := false
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if ended {
-			return false
+// AddController reads the state, the queue and the failing sources of c at each scrape. Calling remove
+// ends that, and drops all series of the name, those of the hooks included. The error is a *TakenError.
+func (m *Metrics) AddController(c controller.Interface) (remove func(), err error) {
+	name := label(c.Name())
+	end, err := m.pulled.add("controller", name, func(s *scrape) { s.controller(name, c) })
+	return func() {
+		if end() {
+			m.controllers.forget(name)
+			m.pulled.forget(name)
 		}
-		ended = true
-		delete(in, name)
-		return true
-	}, nil
+	}, err
 }
 
 // AddCache adds a cache, whose watches every scrape reads: cache.Watches. The figures of watches
 // with the same kind are added up.
 func (m *Metrics) AddCache(watches func() []cache.Watch) (remove func()) {
-	return addFunc(m.pulled, m.pulled.caches, watches)
+	end, _ := m.pulled.add("cache", "", func(s *scrape) {
+		for _, w := range watches() {
+			s.watch(w)
+		}
+	})
+	return func() { end() }
 }
 
 // AddEvents adds a recorder, whose statistics every scrape reads: event.Recorder.Stats. The figures
 // of several recorders are added up.
 func (m *Metrics) AddEvents(stats func() event.Stats) (remove func()) {
-	return addFunc(m.pulled, m.pulled.events, stats)
-}
-
-func addFunc[F any](c *collector, in map[*F]struct{}, f F) (remove func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	in[&f] = struct{}{}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(in, &f)
-	}
+	end, _ := m.pulled.add("events", "", func(s *scrape) { s.events(stats()) })
+	return func() { end() }
 }
 
 // AddLeader adds the lease of a name. leads reports at every scrape whether this process holds it.
 // The error is a *TakenError.
 func (m *Metrics) AddLeader(lease string, leads func() bool) (remove func(), err error) {
-	end, err := add(m.pulled, m.pulled.leaders, "lease", label(lease), leads)
+	lease = label(lease)
+	end, err := m.pulled.add("lease", lease, func(s *scrape) { s.add(leaderDesc, boolean(leads()), lease) })
 	return func() { end() }, err
 }
 
-// Certificate is a source of certificates with statistics. A cert.Source is one.
-type Certificate interface{ Stats() cert.Stats }
+// AddCertificate adds a source of certificates, whose statistics every scrape reads:
+// cert.Source.Stats. The error is a *TakenError.
+func (m *Metrics) AddCertificate(name string, stats func() cert.Stats) (remove func(), err error) {
+	name = label(name)
+	end, err := m.pulled.add("certificate", name, func(s *scrape) { s.certificate(name, stats()) })
+	return func() { end() }, err
+}
 
-// AddCertificate adds a source of certificates, which every scrape reads. The error is a
+// AddServer adds a server, whose statistics every scrape reads: serve.Server.Stats. The error is a
 // *TakenError.
-func (m *Metrics) AddCertificate(name string, c Certificate) (remove func(), err error) {
-	end, err := add(m.pulled, m.pulled.certificates, "certificate", label(name), c)
-	return func() { end() }, err
-}
-
-// Server is a server with statistics. *serve.Server is one.
-type Server interface {
-	Name() string
-	Stats() serve.Stats
-}
-
-// AddServer adds a server, which every scrape reads. The error is a *TakenError.
-func (m *Metrics) AddServer(s Server) (remove func(), err error) {
-	end, err := add(m.pulled, m.pulled.servers, "server", label(s.Name()), s)
+func (m *Metrics) AddServer(name string, stats func() serve.Stats) (remove func(), err error) {
+	name = label(name)
+	end, err := m.pulled.add("server", name, func(s *scrape) { s.server(name, stats()) })
 	return func() { end() }, err
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range descs {
-		ch <- d
+		ch <- d.Desc
 	}
 }
 
 // Collect implements prometheus.Collector. A source that panics is left out and reported.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
-	controllers, leaders, certificates, servers := maps.Clone(c.controllers), maps.Clone(c.leaders), maps.Clone(c.certificates), maps.Clone(c.servers)
-	caches, events := slices.Collect(maps.Keys(c.caches)), slices.Collect(maps.Keys(c.events))
+	sources := slices.Collect(maps.Keys(c.sources))
 	c.mu.Unlock()
 
 	c.scrape.Lock()
 	defer c.scrape.Unlock()
-	s := &scrape{ch: ch, now: time.Now(), was: c.steady, is: map[*prometheus.Desc]steadies{}, labelled: c.labelled}
-	for name, x := range controllers {
-		s.ask(workingDesc, func() { s.controller(name, x) })
-	}
-	s.ask(objectsDesc, func() {
-		var all []cache.Watch
-		for _, watches := range caches {
-			all = append(all, (*watches)()...)
+	all := map[series]float64{}
+	for _, x := range sources {
+		s := &scrape{now: time.Now(), values: map[series]float64{}, labelled: c.labelled}
+		if err := run.Safely("collect", func() error { x.read(s); return nil }); err != nil {
+			ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(fmt.Errorf("metrics of %s %s: %w", x.what, x.name, err)), err)
+			continue
 		}
-		s.caches(all)
-	})
-	for name, leads := range leaders {
-		s.ask(leaderDesc, func() { s.gauge(leaderDesc, boolean(leads()), name) })
+		for k, v := range s.values {
+			fold(all, k, v)
+		}
 	}
-	s.ask(expiryDesc, func() { s.certificates(certificates) })
-	s.ask(recordedDesc, func() { s.events(events) })
-	for name, x := range servers {
-		s.ask(openDesc, func() { s.server(name, x.Stats()) })
+	counted := map[series]steady{}
+	for k, v := range all {
+		if math.IsNaN(v) {
+			continue
+		}
+		if k.desc.kind == prometheus.CounterValue {
+			next := c.steady[k].next(v)
+			counted[k], v = next, next.base+next.last
+		}
+		ch <- prometheus.MustNewConstMetric(k.desc.Desc, k.desc.kind, v, k.labels[:k.desc.labels]...)
 	}
-	c.steady = s.is
+	c.steady = counted
 }
 
-// scrape is one run of Collect.
+// series is one time series.
+type series struct {
+	desc   *desc
+	labels [3]string
+}
+
+// scrape is what one source writes in one scrape.
 type scrape struct {
-	ch       chan<- prometheus.Metric
 	now      time.Time
-	was, is  map[*prometheus.Desc]steadies
+	values   map[series]float64
 	labelled map[string][]int
 }
 
-// ask calls f, and reports a panic as an error of the scrape.
-func (s *scrape) ask(what *prometheus.Desc, f func()) {
-	if err := run.Safely("collect", func() error { f(); return nil }); err != nil {
-		s.ch <- prometheus.NewInvalidMetric(what, err)
+// add adds a value to a series.
+func (s *scrape) add(d *desc, v float64, labels ...string) {
+	k := series{desc: d}
+	copy(k.labels[:], labels)
+	fold(s.values, k, v)
+}
+
+func fold(values map[series]float64, k series, v float64) {
+	if was, ok := values[k]; ok {
+		v = k.desc.fold(was, v)
 	}
+	values[k] = v
 }
 
-func (s *scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-}
-
-// counter writes a counter that never falls. The value it is given may begin again at zero, or lose
-// a part, when its source is replaced.
-func (s *scrape) counter(d *prometheus.Desc, v float64, labels ...string) {
-	if s.is[d] == nil {
-		s.is[d] = steadies{}
-	}
-	key := labelKey(labels)
-	next := s.was[d][key].next(v)
-	s.is[d][key] = next
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, next.base+next.last, labels...)
-}
-
-// steadies are the counters of one name, by their labels.
-type steadies map[[2]string]steady
-
-func labelKey(labels []string) (k [2]string) {
-	copy(k[:], labels)
-	return k
-}
-
-// steady is a counter that continues when its source begins again at zero.
+// steady is a counter that continues when its source begins again at zero, or loses a part.
 type steady struct{ base, last float64 }
 
 func (s steady) next(v float64) steady {

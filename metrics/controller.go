@@ -52,14 +52,11 @@ func newControllerVecs(r prometheus.Registerer) controllerVecs {
 }
 
 func (v *controllerVecs) forget(name string) {
-	is := prometheus.Labels{byController: name}
-	for _, c := range []*prometheus.CounterVec{v.total, v.errors, v.terminal, v.panics, v.timeouts, v.problems, v.overdue} {
-		c.DeletePartialMatch(is)
+	for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{
+		v.total, v.errors, v.terminal, v.panics, v.timeouts, v.problems, v.overdue, v.took, v.waited, v.worked, v.workers,
+	} {
+		vec.DeletePartialMatch(prometheus.Labels{byController: name})
 	}
-	for _, h := range []*prometheus.HistogramVec{v.took, v.waited, v.worked} {
-		h.DeletePartialMatch(is)
-	}
-	v.workers.DeletePartialMatch(is)
 }
 
 // parts are the values of controller.Problem.Part.
@@ -74,12 +71,9 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	name = label(name)
 	v := &m.controllers
 	v.workers.WithLabelValues(name).Set(float64(workers))
-	results := map[controller.Outcome]prometheus.Counter{}
-	for outcome, result := range map[controller.Outcome]string{
-		controller.Success: "success", controller.RequeueAfter: "requeue_after", controller.Requeue: "requeue",
-		controller.Failed: "error", controller.Terminal: "error",
-	} {
-		results[outcome] = v.total.WithLabelValues(name, result)
+	results := map[controller.Outcome]prometheus.Counter{
+		controller.Success: v.total.WithLabelValues(name, "success"), controller.Failed: v.total.WithLabelValues(name, "error"), controller.Terminal: v.total.WithLabelValues(name, "error"),
+		controller.Requeue: v.total.WithLabelValues(name, "requeue"), controller.RequeueAfter: v.total.WithLabelValues(name, "requeue_after"),
 	}
 	problems := map[string]prometheus.Counter{}
 	for _, part := range append(parts, otherPart) {
@@ -88,6 +82,7 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 	failed, terminal := v.errors.WithLabelValues(name), v.terminal.WithLabelValues(name)
 	panics, timeouts := v.panics.WithLabelValues(name), v.timeouts.WithLabelValues(name)
 	took := v.took.WithLabelValues(name)
+	waited, worked := v.waited.WithLabelValues(name, name), v.worked.WithLabelValues(name, name)
 
 	return controller.Hooks{
 		Reconciled: func(r controller.Reconciled) {
@@ -120,7 +115,8 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 			}
 			c.Inc()
 		},
-		Queue: observer{waited: v.waited.WithLabelValues(name, name), worked: v.worked.WithLabelValues(name, name)},
+		Waited: func(d time.Duration) { waited.Observe(d.Seconds()) },
+		Worked: func(d time.Duration) { worked.Observe(d.Seconds()) },
 	}
 }
 
@@ -134,29 +130,4 @@ func (m *Metrics) CacheProblem(p informer.Problem) {
 		}
 		m.controllers.overdue.WithLabelValues("", source, e.Part).Inc()
 	}
-}
-
-// observer is a workqueue.Observer.
-type observer struct{ waited, worked prometheus.Observer }
-
-// ObserveWait implements workqueue.Observer.
-func (o observer) ObserveWait(d time.Duration) { o.waited.Observe(d.Seconds()) }
-
-// ObserveWork implements workqueue.Observer.
-func (o observer) ObserveWork(d time.Duration) { o.worked.Observe(d.Seconds()) }
-
-// AddController reads the state, the queue and the failing sources of c at each scrape. Calling remove
-// ends that, and drops all series of the name, those of the hooks included. The error is a *TakenError.
-func (m *Metrics) AddController(c controller.Interface) (remove func(), err error) {
-	name := label(c.Name())
-	end, err := add(m.pulled, m.pulled.controllers, "controller", name, c)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		if end() {
-			m.controllers.forget(name)
-			m.pulled.forget(name)
-		}
-	}, nil
 }

@@ -20,14 +20,13 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // small has the parts of a manager that one controller needs.
@@ -70,7 +69,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	held, err := cache.New(informer.Connect(c), cache.Options{Namespaces: []string{ns}, Logger: slog.New(slog.DiscardHandler)})
+	held, err := cache.New(cache.Connect(c), cache.Options{Namespaces: []string{ns}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.AddServer(s); err != nil {
+	if _, err := m.AddServer(s.Name(), s.Stats); err != nil {
 		t.Fatal(err)
 	}
 	group, work := run.New(ctx)

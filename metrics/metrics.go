@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,9 +13,6 @@ import (
 	"github.com/flyball-io/flyball/internal/logguard"
 )
 
-// ErrTaken says that the name is already in use.
-var ErrTaken = errors.New("name is taken")
-
 // TakenError says which name is already in use.
 type TakenError struct {
 	// What is "controller", "lease", "certificate" or "server".
@@ -24,10 +20,8 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("metrics: %s %q: %s", e.What, e.Name, ErrTaken)
+	return fmt.Sprintf("metrics: %s %q: name is taken", e.What, e.Name)
 }
-
-func (e *TakenError) Unwrap() error { return ErrTaken }
 
 // Options configures a Metrics. The zero value works. New reads the options once.
 type Options struct {

@@ -27,11 +27,11 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/metrics"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
 	"github.com/flyball-io/flyball/workqueue"
@@ -70,14 +70,9 @@ func (p *prioritised) QueueDepths() []workqueue.Depth { return p.depths }
 
 func (p *prioritised) SourceFailures() []controller.SourceFailure { return p.failures }
 
-type certificate cert.Stats
+func certificate(s cert.Stats) func() cert.Stats { return func() cert.Stats { return s } }
 
-func (c certificate) Stats() cert.Stats { return cert.Stats(c) }
-
-type server struct{ name string }
-
-func (s server) Name() string { return s.name }
-func (s server) Stats() serve.Stats {
+func served() serve.Stats {
 	return serve.Stats{Open: 1, Requests: 5, Panics: 1, Timeouts: 2, Turned: 3}
 }
 
@@ -86,8 +81,8 @@ func watchOf(kind, group string, objects int) cache.Watch {
 		Kind: informer.Kind{GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}},
 		State: informer.State{Synced: true, Objects: objects, SetAside: 1, Watch: reflector.State{
 			Phase: reflector.Synced, LastEvent: time.Now(),
-			Relists:  map[reflector.Reason]int{reflector.First: 1, reflector.ListExpired: 2},
-			Restarts: map[reflector.Reason]int{reflector.Ended: 7, reflector.Silent: 1},
+			Relists:  map[string]int{"first": 1, "list expired": 2},
+			Restarts: map[string]int{"ended": 7, "silent": 1},
 		}},
 		Figures: informer.Figures{
 			Store: store.Stats{Objects: objects, Bytes: int64(100 * objects), Held: int64(10 * objects), OffHeap: int64(9 * objects), Templates: 2}, Queue: delta.Stats{Depth: 3, Merged: 4},
@@ -124,8 +119,8 @@ func everything() *metrics.Metrics {
 	h.Reconciled(controller.Reconciled{Outcome: controller.Terminal, Took: time.Millisecond, Err: errors.New("x")})
 	h.Problem(controller.Problem{Part: "predicate"})
 	h.Problem(controller.Problem{Part: "from the future"})
-	h.Queue.ObserveWait(time.Millisecond)
-	h.Queue.ObserveWork(time.Second)
+	h.Waited(time.Millisecond)
+	h.Worked(time.Second)
 
 	done := m.ClientHook("10.0.0.1:443")
 	done(client.Done{Call: client.Call{Verb: "list"}, Code: 200, Duration: time.Millisecond})
@@ -137,9 +132,9 @@ func everything() *metrics.Metrics {
 		return []cache.Watch{watchOf("Pod", "", 10), watchOf("Pod", "", 5), watchOf("Deployment", "apps", 1)}
 	})
 	must(m.AddLeader("shop", func() bool { return true }))
-	must(m.AddCertificate("webhook", certificate{Reads: 3, Errors: 1, Loads: 2, NotAfter: time.Unix(2_000_000_000, 0)}))
-	m.AddEvents(func() event.Stats { return event.Stats{Recorded: 5, Told: 3, Untold: 1, Dropped: 1} })
-	must(m.AddServer(server{"metrics"}))
+	must(m.AddCertificate("webhook", certificate(cert.Stats{Reads: 3, Errors: 1, Loads: 2, NotAfter: time.Unix(2_000_000_000, 0)})))
+	m.AddEvents(func() event.Stats { return event.Stats{Recorded: 5, Sent: 3, Unsent: 1, Dropped: 1} })
+	must(m.AddServer("metrics", served))
 
 	m.Webhook("/validate-shop-example-com-v1-order")
 	w := m.Webhooks()
@@ -304,7 +299,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			w.Done(webhook.Call{Webhook: "/w", Code: i})
 			x := watchOf("Pod", "", i)
 			x.Selection = client.Selection{Namespace: fmt.Sprint("ns", i)}
-			x.State.Watch.Relists = map[reflector.Reason]int{reflector.Reason(fmt.Sprint("reason", i)): 1}
+			x.State.Watch.Relists = map[string]int{string(fmt.Sprint("reason", i)): 1}
 			watches = append(watches, x)
 		}
 		return len(figures(t, m.Gatherer()))
@@ -362,8 +357,8 @@ func TestRemovedPartsHaveNoSeries(t *testing.T) {
 	removes := []func(){
 		must(m.AddController(&working{name: "order"})),
 		must(m.AddLeader("shop", func() bool { return false })),
-		must(m.AddCertificate("webhook", certificate{})),
-		must(m.AddServer(server{"metrics"})),
+		must(m.AddCertificate("webhook", certificate(cert.Stats{}))),
+		must(m.AddServer("metrics", served)),
 		m.AddCache(func() []cache.Watch { return []cache.Watch{watchOf("Pod", "", 1)} }),
 		m.AddEvents(func() event.Stats { return event.Stats{} }),
 	}
@@ -371,9 +366,9 @@ func TestRemovedPartsHaveNoSeries(t *testing.T) {
 		func() error { _, err := m.AddController(&working{name: "order"}); return err },
 		func() error { _, err := m.AddLeader("shop", nil); return err },
 		func() error { _, err := m.AddCertificate("webhook", nil); return err },
-		func() error { _, err := m.AddServer(server{"metrics"}); return err },
+		func() error { _, err := m.AddServer("metrics", served); return err },
 	} {
-		if err := again(); !errors.Is(err, metrics.ErrTaken) {
+		if err := again(); !errors.As(err, new(*metrics.TakenError)) {
 			t.Errorf("twice: %v", err)
 		}
 	}
@@ -387,7 +382,7 @@ func TestRemovedPartsHaveNoSeries(t *testing.T) {
 	}
 	h.Reconciled(controller.Reconciled{Outcome: controller.Failed})
 	h.Problem(controller.Problem{Part: "source"})
-	h.Queue.ObserveWait(1)
+	h.Waited(1)
 	if got := figures(t, m.Gatherer()); len(got) != empty {
 		t.Errorf("%d series stay: %v", len(got)-empty, got)
 	}

@@ -3,8 +3,8 @@ package predicate
 import (
 	"slices"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // GenerationChanged passes updates that changed metadata.generation. For most kinds these are

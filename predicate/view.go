@@ -3,9 +3,9 @@ package predicate
 import (
 	"reflect"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // ViewChanged passes updates that changed one of the fields of the struct V; see [wire.Projection]:

@@ -14,7 +14,7 @@ import (
 type check struct {
 	name  string
 	group bool
-	f     func(ctx context.Context) ([]Result, error)
+	f     func(ctx context.Context) ([]Outcome, error)
 	o     Options
 
 	mu      sync.Mutex
@@ -34,12 +34,12 @@ type call struct {
 	forgotten bool // Forget was called after it began
 
 	// These may be read once done is closed.
-	results []Result
-	err     error // the check as such failed, without results
+	outcomes []Outcome
+	err      error // the check as such failed, without outcomes
 }
 
-// ask joins the running call, or starts one, and returns its results.
-func (c *check) ask(ctx context.Context) []Result {
+// ask joins the running call, or starts one, and returns its outcomes.
+func (c *check) ask(ctx context.Context) []Outcome {
 	for {
 		k, mine := c.join()
 		answered := k.await(ctx, c.o.Timeout)
@@ -58,22 +58,22 @@ func (c *check) ask(ctx context.Context) []Result {
 		if mine {
 			c.leave(k)
 		}
-		results := c.resultsOf(k, err)
+		outcomes := c.outcomesOf(k, err)
 		if answered || ctx.Err() == nil {
-			c.log(results)
+			c.log(outcomes)
 		}
-		return results
+		return outcomes
 	}
 }
 
-// resultsOf returns the results of a call, or its error as the only result.
-func (c *check) resultsOf(k *call, err error) []Result {
+// outcomesOf returns the outcomes of a call, or its error as the only result.
+func (c *check) outcomesOf(k *call, err error) []Outcome {
 	if err == nil {
 		if err = k.err; err == nil {
-			return k.results
+			return k.outcomes
 		}
 	}
-	return []Result{{Name: c.name, Err: err}}
+	return []Outcome{{Name: c.name, Err: err}}
 }
 
 // await reports whether the call has ended, before ctx and before its timeout.
@@ -115,7 +115,7 @@ func (c *check) leave(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.callers--; k.callers == 0 {
-		k.cancel(ErrNotAsked)
+		k.cancel(errNotAsked)
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *check) run(ctx context.Context, k *call) {
 		}
 	}()
 	k.err = run.Safely(c.name, func() (err error) {
-		k.results, err = c.f(ctx)
+		k.outcomes, err = c.f(ctx)
 		return err
 	})
 }
@@ -163,7 +163,7 @@ const (
 	fails
 )
 
-func (r Result) standing() standing {
+func (r Outcome) standing() standing {
 	switch {
 	case r.Err != nil:
 		return fails
@@ -174,12 +174,12 @@ func (r Result) standing() standing {
 }
 
 // log logs changes only, so that a probe every second does not fill the log.
-func (c *check) log(results []Result) {
-	var changed []Result
+func (c *check) log(outcomes []Outcome) {
+	var changed []Outcome
 	c.mu.Lock()
 	was := c.failed
 	c.failed = nil
-	for _, r := range results {
+	for _, r := range outcomes {
 		is := r.standing()
 		if is != was[r.Name] {
 			changed = append(changed, r)
@@ -210,12 +210,12 @@ func (c *check) log(results []Result) {
 }
 
 // askAll runs all checks concurrently. A check whose last answer is younger than age is not run.
-func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Result {
-	out := make([][]Result, len(checks))
+func askAll(ctx context.Context, checks []*check, age time.Duration) [][]Outcome {
+	out := make([][]Outcome, len(checks))
 	var all sync.WaitGroup
 	for i, c := range checks {
 		if k, ok := c.recent(age); ok {
-			out[i] = c.resultsOf(k, nil)
+			out[i] = c.outcomesOf(k, nil)
 			continue
 		}
 		all.Go(func() { out[i] = c.ask(ctx) })

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/flyball-io/flyball/run"
@@ -59,60 +57,30 @@ func (s *Set) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *Set) serveAll(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	leaveOut := nameSet(query["exclude"])
-	results := s.results(r.Context(), s.o.MaxAge, leaveOut)
-	without, unknown := s.partition(r.Context(), leaveOut)
-	bad := slices.ContainsFunc(results, func(r Result) bool { return r.Err != nil })
+	exclude := slices.Compact(slices.Sorted(slices.Values(query["exclude"])))
+	outcomes, left := s.outcomes(r.Context(), s.o.MaxAge, exclude)
+	unknown := slices.DeleteFunc(exclude, func(name string) bool { return slices.Contains(left, name) })
+	bad := slices.ContainsFunc(outcomes, func(r Outcome) bool { return r.Err != nil })
 	if _, verbose := query["verbose"]; !bad && !verbose && len(unknown) == 0 {
 		reply(w, http.StatusOK, "ok")
 		return
 	}
 	var b strings.Builder
-	for _, r := range results {
+	for _, r := range outcomes {
 		s.writeLine(&b, r)
 	}
-	for _, name := range without {
+	for _, name := range left {
 		fmt.Fprintf(&b, "[+]%s excluded: ok\n", name)
 	}
 	if len(unknown) > 0 {
 		fmt.Fprintf(&b, "warn: no checks to exclude have the names %s\n", quoted(unknown))
 	}
+	code, verdict := http.StatusOK, "passed"
 	if bad {
-		fmt.Fprintf(&b, "%s check failed\n", s.name)
-		reply(w, http.StatusServiceUnavailable, b.String())
-		return
+		code, verdict = http.StatusServiceUnavailable, "failed"
 	}
-	fmt.Fprintf(&b, "%s check passed\n", s.name)
-	reply(w, http.StatusOK, b.String())
-}
-
-// partition separates the names of existing checks from others. The names in groups are those of
-// their last answers.
-func (s *Set) partition(ctx context.Context, names map[string]bool) (known, unknown []string) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	in := map[string]bool{}
-	var groups []*check
-	for _, c := range s.all() {
-		in[c.name] = true
-		if c.group && !names[c.name] {
-			groups = append(groups, c)
-		}
-	}
-	for _, results := range askAll(ctx, groups, max(s.o.MaxAge, time.Second)) {
-		for _, r := range results {
-			in[r.Name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if in[name] {
-			known = append(known, name)
-		} else {
-			unknown = append(unknown, name)
-		}
-	}
-	return known, unknown
+	fmt.Fprintf(&b, "%s check %s\n", s.name, verdict)
+	reply(w, code, b.String())
 }
 
 func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
@@ -136,35 +104,35 @@ func (s *Set) serveOne(w http.ResponseWriter, r *http.Request, name string) {
 }
 
 // find runs one check, or the groups if no check has the name.
-func (s *Set) find(ctx context.Context, name string) (Result, bool) {
+func (s *Set) find(ctx context.Context, name string) (Outcome, bool) {
 	asked := s.all()
 	if i := slices.IndexFunc(asked, func(c *check) bool { return !c.group && c.name == name }); i >= 0 {
 		asked = asked[i : i+1]
 	} else {
 		asked = slices.DeleteFunc(asked, func(c *check) bool { return !c.group })
 	}
-	for _, results := range askAll(ctx, asked, s.o.MaxAge) {
-		for _, r := range results {
+	for _, outcomes := range askAll(ctx, asked, s.o.MaxAge) {
+		for _, r := range outcomes {
 			if r.Name == name {
 				return r, true
 			}
 		}
 	}
-	return Result{}, false
+	return Outcome{}, false
 }
 
-func (s *Set) writeLine(b *strings.Builder, r Result) {
+func (s *Set) writeLine(b *strings.Builder, r Outcome) {
 	switch {
 	case r.Excused != nil && s.o.Withhold:
 		fmt.Fprintf(b, "[+]%s excused: reason withheld\n", r.Name)
 	case r.Excused != nil:
-		fmt.Fprintf(b, "[+]%s excused: %s: %s\n", r.Name, r.Excused.Why, Reason(r.Excused.Err))
+		fmt.Fprintf(b, "[+]%s excused: %s: %s\n", r.Name, r.Excused.Why, reason(r.Excused.Err))
 	case r.Err == nil:
 		fmt.Fprintf(b, "[+]%s ok\n", r.Name)
 	case s.o.Withhold:
 		fmt.Fprintf(b, "[-]%s failed: reason withheld\n", r.Name)
 	default:
-		fmt.Fprintf(b, "[-]%s failed: %s\n", r.Name, Reason(r.Err))
+		fmt.Fprintf(b, "[-]%s failed: %s\n", r.Name, reason(r.Err))
 	}
 }
 
@@ -196,9 +164,9 @@ var secrets = sync.OnceValue(func() []secret {
 	}
 })
 
-// Reason returns the text of an error for an answer: one line of at most 512 bytes. Text that looks
+// reason returns the text of an error for an answer: one line of at most 512 bytes. Text that looks
 // like credentials is removed. A panic is only "panicked".
-func Reason(err error) string {
+func reason(err error) string {
 	if _, ok := errors.AsType[*run.PanicError](err); ok {
 		return "panicked"
 	}

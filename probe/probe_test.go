@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/probe"
 )
 
@@ -130,22 +131,27 @@ func TestMountServesBothPaths(t *testing.T) {
 	}
 }
 
+// isOption reports whether err is an *option.Error with this text.
+func isOption(err error, text string) bool {
+	_, ok := errors.AsType[*option.Error](err)
+	return ok && strings.Contains(err.Error(), text)
+}
+
 func TestInvalidAndTakenNamesAreErrors(t *testing.T) {
-	if _, err := probe.New("a/b", probe.Options{}); !errors.Is(err, probe.ErrName) {
+	if _, err := probe.New("a/b", probe.Options{}); !isOption(err, "a name must have") {
 		t.Errorf("New: %v", err)
 	}
 	s := newSet(t, probe.Options{})
 	for _, name := range []string{"", "a b", "a/b", "..", "a\n", "é", strings.Repeat("a", 129)} {
-		if _, err := s.Add(name, fine); !errors.Is(err, probe.ErrName) {
+		if _, err := s.Add(name, fine); !isOption(err, "a name must have") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := s.Add("a", nil); !errors.Is(err, probe.ErrNoCheck) {
+	if _, err := s.Add("a", nil); !isOption(err, "a: is nil") {
 		t.Errorf("nil: %v", err)
 	}
 	remove := add(t, s, "cache-deployments.apps:v1_x", bad("x"))
-	var taken *probe.NameError
-	if _, err := s.Add("cache-deployments.apps:v1_x", fine); !errors.Is(err, probe.ErrTaken) || !errors.As(err, &taken) || taken.Set != "readyz" {
+	if _, err := s.Add("cache-deployments.apps:v1_x", fine); !isOption(err, `probe "readyz": cache-deployments.apps:v1_x: is taken`) {
 		t.Errorf("twice: %v", err)
 	}
 	remove()
@@ -233,14 +239,14 @@ func TestConcurrentCallersShareACall(t *testing.T) {
 
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
-		left := make(chan []probe.Result)
+		left := make(chan []probe.Outcome)
 		go func() { left <- s.Check(ctx) }()
 		synctest.Wait()
 		cancel(gone)
 		if got := <-left; got[0].Err != gone {
 			t.Errorf("left with %v", got)
 		}
-		if err := <-causes; err != probe.ErrNotAsked {
+		if err := <-causes; err == nil || err.Error() != "all callers have left" {
 			t.Errorf("the check ends for %v", err)
 		}
 		if w := get(s.Handler(), "/readyz"); w.Code != 200 || calls.Load() != 3 {

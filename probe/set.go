@@ -12,39 +12,15 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/option"
 )
 
-var (
-	// ErrName says that a name has other characters than letters, digits and "-_.:", or a length
-	// outside of 1 to 128.
-	ErrName = errors.New("a name must have 1 to 128 letters, digits or any of -_.: in it")
-	// ErrTaken says that another check has the name.
-	ErrTaken = errors.New("name is taken")
-	// ErrNoCheck says that a check is nil.
-	ErrNoCheck = errors.New("check is nil")
-	// ErrNoAnswer says that a check did not return within Options.Timeout. It is also the cause
-	// that ends the check's ctx.
-	ErrNoAnswer = errors.New("no answer in time")
-	// ErrNotAsked is the cause that ends the ctx of a check when its last caller has left.
-	ErrNotAsked = errors.New("all callers have left")
-)
+// ErrNoAnswer says that a check did not return within Options.Timeout. It is also the cause that ends
+// the check's ctx.
+var ErrNoAnswer = errors.New("no answer in time")
 
-// NameError says which name of a set or check is invalid, and why.
-type NameError struct {
-	// Set and Check are the names of the set and the check. Check is empty if the set's name is the
-	// invalid one.
-	Set, Check string
-	Err        error
-}
-
-func (e *NameError) Error() string {
-	if e.Check == "" {
-		return fmt.Sprintf("probe %q: %s", e.Set, e.Err)
-	}
-	return fmt.Sprintf("probe %q: check %q: %s", e.Set, e.Check, e.Err)
-}
-
-func (e *NameError) Unwrap() error { return e.Err }
+// errNotAsked is the cause that ends the ctx of a check when its last caller has left.
+var errNotAsked = errors.New("all callers have left")
 
 // ExcusedError is the error of a check that is not in order but must not fail the set. The list of all
 // checks shows it with its reason. It must be returned as it is, not wrapped or joined.
@@ -93,80 +69,76 @@ type Set struct {
 	o    Options
 
 	mu     sync.Mutex
-	checks map[string]*check
-	groups map[string]*check
+	checks map[string]*check // and groups
 }
 
 // New returns a set without checks; it is in order. Its name is the path of its Handler. The error
-// is a *NameError.
+// is an *[option.Error].
 func New(name string, o Options) (*Set, error) {
 	if !validName(name) {
-		return nil, &NameError{Set: name, Err: ErrName}
+		return nil, &option.Error{Of: "probe.New", Field: "name", Err: badName(name)}
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
 	}
-	o.Logger = logguard.Logger(o.Logger)
-	o.Logger = o.Logger.With("probe", name)
-	return &Set{name: name, o: o, checks: map[string]*check{}, groups: map[string]*check{}}, nil
+	o.Logger = logguard.Logger(o.Logger).With("probe", name)
+	return &Set{name: name, o: o, checks: map[string]*check{}}, nil
 }
 
-// Name returns the name of the set.
-func (s *Set) Name() string { return s.name }
+func badName(name string) error {
+	return fmt.Errorf("%q: a name must have 1 to 128 letters, digits or any of -_.: in it", name)
+}
 
-// Add adds a check. The error is a *NameError. remove removes the check and frees its name, without
-// waiting for the check to return. It may be called more than once.
+// Add adds a check. The error is an *[option.Error], with the name as its Field. remove removes the
+// check and frees its name, without waiting for the check to return. It may be called more than once.
 func (s *Set) Add(name string, f Check) (remove func(), err error) {
-	if !validName(name) {
-		return nil, &NameError{Set: s.name, Check: name, Err: ErrName}
-	}
 	if f == nil {
-		return nil, &NameError{Set: s.name, Check: name, Err: ErrNoCheck}
+		return nil, s.bad(name, errors.New("is nil"))
 	}
-	return s.add(&check{name: name}, func(ctx context.Context) ([]Result, error) {
-		return []Result{resultOf(name, f(ctx))}, nil
-	})
+	return s.add(&check{name: name, f: func(ctx context.Context) ([]Outcome, error) {
+		return []Outcome{outcomeOf(name, f(ctx))}, nil
+	}})
 }
 
 // AddGroup adds a group of checks. Excluding its name excludes all of its checks. A check from Add
 // hides a check with the same name in a group. Error and remove are as for Add.
 func (s *Set) AddGroup(name string, f Group) (remove func(), err error) {
-	if !validName(name) {
-		return nil, &NameError{Set: s.name, Check: name, Err: ErrName}
-	}
 	if f == nil {
-		return nil, &NameError{Set: s.name, Check: name, Err: ErrNoCheck}
+		return nil, s.bad(name, errors.New("is nil"))
 	}
-	return s.add(&check{name: name, group: true}, func(ctx context.Context) ([]Result, error) {
+	return s.add(&check{name: name, group: true, f: func(ctx context.Context) ([]Outcome, error) {
 		all := f(ctx)
-		out := make([]Result, 0, len(all))
+		out := make([]Outcome, 0, len(all))
 		for name, err := range all {
 			if !validName(name) {
-				err, name = errors.Join(fmt.Errorf("%q: %w", name, ErrName), err), "unnamed"
+				err, name = errors.Join(badName(name), err), "unnamed"
 			}
-			out = append(out, resultOf(name, err))
+			out = append(out, outcomeOf(name, err))
 		}
 		return out, nil
-	})
+	}})
 }
 
-func (s *Set) add(c *check, f func(context.Context) ([]Result, error)) (remove func(), err error) {
-	c.f, c.o = f, s.o
-	to := s.checks
-	if c.group {
-		to = s.groups
+func (s *Set) bad(name string, err error) error {
+	return &option.Error{Of: fmt.Sprintf("probe %q", s.name), Field: name, Err: err}
+}
+
+func (s *Set) add(c *check) (remove func(), err error) {
+	if !validName(c.name) {
+		return nil, s.bad(c.name, badName(c.name))
 	}
+	c.o = s.o
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if to[c.name] != nil {
-		return nil, &NameError{Set: s.name, Check: c.name, Err: ErrTaken}
+	if s.checks[c.name] != nil {
+		return nil, s.bad(c.name, errors.New("is taken"))
 	}
-	to[c.name] = c
+	s.checks[c.name] = c
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if to[c.name] == c {
-			delete(to, c.name)
+		if s.checks[c.name] == c {
+			delete(s.checks, c.name)
 		}
 	}, nil
 }
@@ -179,8 +151,8 @@ func (s *Set) Forget() {
 	}
 }
 
-// Result is the outcome of one check.
-type Result struct {
+// Outcome is the outcome of one check.
+type Outcome struct {
 	Name string
 	// Err is nil if the check is in order. It wraps ErrNoAnswer for a check that did not return in
 	// time, and is a *run.PanicError for one that panicked.
@@ -189,18 +161,19 @@ type Result struct {
 	Excused *ExcusedError
 }
 
-func resultOf(name string, err error) Result {
+func outcomeOf(name string, err error) Outcome {
 	if e, ok := err.(*ExcusedError); ok {
-		return Result{Name: name, Excused: e}
+		return Outcome{Name: name, Excused: e}
 	}
-	return Result{Name: name, Err: err}
+	return Outcome{Name: name, Err: err}
 }
 
-// Check runs the checks except those in leaveOut, and returns their results sorted by name. It
+// Check runs the checks except those in leaveOut, and returns their outcomes sorted by name. It
 // returns when all checks have returned, Options.Timeout is over, or ctx ends. A check that has not
 // returned by then fails: with ErrNoAnswer after the timeout, or with the cause of ctx.
-func (s *Set) Check(ctx context.Context, leaveOut ...string) []Result {
-	return s.results(ctx, 0, nameSet(leaveOut))
+func (s *Set) Check(ctx context.Context, leaveOut ...string) []Outcome {
+	outcomes, _ := s.outcomes(ctx, 0, leaveOut)
+	return outcomes
 }
 
 // Err runs all checks and joins the errors of those that fail. It returns nil if none fails.
@@ -214,43 +187,42 @@ func (s *Set) Err(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// results runs the checks except those in leaveOut, and sorts their results.
-func (s *Set) results(ctx context.Context, age time.Duration, leaveOut map[string]bool) []Result {
+// outcomes runs the checks except those in leaveOut, and sorts their outcomes. left are the names in
+// leaveOut that a check has.
+func (s *Set) outcomes(ctx context.Context, age time.Duration, leaveOut []string) (out []Outcome, left []string) {
 	all := s.all()
-	asked := slices.DeleteFunc(all, func(c *check) bool { return leaveOut[c.name] })
-	var out []Result
-	for i, results := range askAll(ctx, asked, age) {
-		for _, r := range results {
-			if asked[i].group && r.Name != asked[i].name && (leaveOut[r.Name] || s.has(r.Name)) {
-				continue
-			}
-			out = append(out, r)
+	single := map[string]bool{} // by name: false for a group
+	for _, c := range all {
+		single[c.name] = !c.group
+	}
+	asked := slices.DeleteFunc(all, func(c *check) bool { return slices.Contains(leaveOut, c.name) })
+	for _, name := range leaveOut {
+		if _, ok := single[name]; ok {
+			left = append(left, name)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Result) int { return cmp.Compare(a.Name, b.Name) })
-	return out
+	for i, outcomes := range askAll(ctx, asked, age) {
+		for _, r := range outcomes {
+			switch {
+			case !asked[i].group || r.Name == asked[i].name:
+				out = append(out, r)
+			case slices.Contains(leaveOut, r.Name):
+				left = append(left, r.Name)
+			case !single[r.Name]:
+				out = append(out, r)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Outcome) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(left)
+	return out, slices.Compact(left)
 }
 
 // all returns the checks and groups.
 func (s *Set) all() []*check {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.AppendSeq(slices.Collect(maps.Values(s.checks)), maps.Values(s.groups))
-}
-
-// has reports whether Add has added a check with this name.
-func (s *Set) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.checks[name] != nil
-}
-
-func nameSet(names []string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	return set
+	return slices.Collect(maps.Values(s.checks))
 }
 
 func validName(name string) bool {

@@ -9,10 +9,9 @@
 // missing and excess permissions.
 //
 //	kinds that controllers declare ── Declared ──► get, list, watch ──┐
-//	requests of a test run ────────── Recorder ──► permissions ───────┼──► Rules ──► ClusterRole
-//	features that no test shows ───── Leases, Events, Serving, … ─────┘      │
-//	                                                                         ├── Missing ─► to be granted
-//	the roles in config/rbac ──────── LoadBound ──► Rules ───────────────────┴── Excess ──► to be taken away
+//	requests of a test run ────────── Recorder ──► permissions ───────┼──► Rules ──► Missing ─► to be granted
+//	features that no test shows ───── Features ──► permissions ───────┘      └─────► Excess ──► to be taken away
+//	the roles in config/rbac ──────── Load ──────► what is granted
 //
 // Rules never contain a "*", since it cannot be compared with needed permissions.
 package rbac

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,21 +28,6 @@ func Declared(s *runtime.Scheme, mapper meta.RESTMapper, kinds ...object.Object)
 	return Of(all...), nil
 }
 
-// Followed adds get for each resource that the rules both list and watch. A cache needs all three,
-// as with [Declared].
-func Followed(r Rules) Rules {
-	all := r.Permissions()
-	for _, p := range r.all {
-		list := p
-		list.Verb = "list"
-		if p.Verb == "watch" && r.Covers(list) {
-			p.Verb = "get"
-			all = append(all, p)
-		}
-	}
-	return Of(all...)
-}
-
 func grants(group, resource string, verbs ...string) []Permission {
 	var all []Permission
 	for _, v := range verbs {
@@ -50,34 +36,42 @@ func grants(group, resource string, verbs ...string) []Permission {
 	return all
 }
 
-// Leases returns the rules for leader election. A Role in the namespace of the Lease is enough.
-func Leases() Rules {
-	return Of(grants("coordination.k8s.io", "leases", "get", "watch", "create", "update")...)
-}
-
-// Events returns the rules for recording Kubernetes Events.
-func Events() Rules { return Of(grants("events.k8s.io", "events", "create", "patch")...) }
-
-// Serving returns the rules for endpoints that authorize their callers by the cluster, as exposed
-// metrics do.
-func Serving() Rules {
-	return Of(append(grants("authentication.k8s.io", "tokenreviews", "create"),
-		grants("authorization.k8s.io", "subjectaccessreviews", "create")...)...)
-}
-
-// Certificates returns the rules for certificates that the program makes and rotates itself: the
-// Secret that holds them, in its namespace, and the configurations that must trust them.
-func Certificates() Rules {
-	all := grants("", "secrets", "get", "watch", "create", "update")
-	for _, r := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
-		all = append(all, grants("admissionregistration.k8s.io", r, "get", "watch", "patch")...)
+// Features returns the rules for features that a test run may not show:
+//
+//	leases                 leader election, in the namespace of the Lease
+//	events                 recording Kubernetes Events
+//	serving                endpoints that authorize their callers by the cluster, as exposed metrics do
+//	certificates           certificates that the program makes and rotates: the Secret that holds them,
+//	                       in its namespace, and the configurations that must trust them
+//	owning=RESOURCE.GROUP  owner references to these objects that block their deletion, as package
+//	                       child makes them; some clusters require this right (the admission plugin
+//	                       OwnerReferencesPermissionEnforcement), and no request shows it
+//
+// The error names the unknown feature.
+func Features(names ...string) (Rules, error) {
+	var all []Permission
+	for _, name := range names {
+		feature, owned, _ := strings.Cut(name, "=")
+		resource, group, _ := strings.Cut(owned, ".")
+		switch {
+		case feature == "owning" && resource != "" && !strings.ContainsAny(owned, "*/"):
+			all = append(all, grants(group, resource+"/finalizers", "update")...)
+		case name == "leases":
+			all = append(all, grants("coordination.k8s.io", "leases", "get", "watch", "create", "update")...)
+		case name == "events":
+			all = append(all, grants("events.k8s.io", "events", "create", "patch")...)
+		case name == "serving":
+			all = append(all, grants("authentication.k8s.io", "tokenreviews", "create")...)
+			all = append(all, grants("authorization.k8s.io", "subjectaccessreviews", "create")...)
+		case name == "certificates":
+			all = append(all, grants("", "secrets", "get", "watch", "create", "update")...)
+			for _, r := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+				all = append(all, grants("admissionregistration.k8s.io", r, "get", "watch", "patch")...)
+			}
+			all = append(all, grants("apiextensions.k8s.io", "customresourcedefinitions", "get", "watch", "patch")...)
+		default:
+			return Rules{}, fmt.Errorf("%s: want leases, events, serving, certificates or owning=RESOURCE.GROUP", name)
+		}
 	}
-	return Of(append(all, grants("apiextensions.k8s.io", "customresourcedefinitions", "get", "watch", "patch")...)...)
-}
-
-// Owning returns the rules for owner references that block the deletion of their owner, as those of
-// package child do. The owners are of this resource. Some clusters require it (the admission plugin
-// OwnerReferencesPermissionEnforcement), and no request shows that.
-func Owning(group, resource string) Rules {
-	return Of(grants(group, resource+"/finalizers", "update")...)
+	return Of(all...), nil
 }

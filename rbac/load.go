@@ -3,6 +3,7 @@ package rbac
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,26 +15,50 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
+var errNoRules = errors.New("it has no rules")
+
 // Load reads rules from files: the output of recorders, or roles (see [Parse]). Of a folder it
 // reads all files that end in .json, .yaml or .yml. It skips files without rules, such as a
-// kustomization, but each path must have some rules. Errors name the file.
+// kustomization, but each path must have some rules. Errors name the file. No paths have no rules.
 func Load(paths ...string) (Rules, error) {
-	f, err := load(paths)
-	if err != nil || len(paths) == 0 {
-		return Rules{}, err
+	var c contents
+	for _, path := range paths {
+		files, err := ruleFiles(path)
+		if err != nil {
+			return Rules{}, err
+		}
+		before := len(c.roles) + len(c.bound)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return Rules{}, err
+			}
+			if err := c.read(text); err != nil {
+				return Rules{}, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+		if len(c.roles)+len(c.bound) == before {
+			return Rules{}, fmt.Errorf("%s: %w", path, errNoRules)
+		}
 	}
-	return f.rules(nil)
+	if len(paths) == 0 {
+		return Rules{}, nil
+	}
+	return c.rules()
 }
 
-// LoadBound returns the rules that files with roles and bindings grant to a program. It reads the
-// files as [Load] does. If a binding names a ServiceAccount, only roles that such bindings name
-// count. The other roles are for people, or for other programs.
-func LoadBound(paths ...string) (Rules, error) {
-	f, err := load(paths)
-	if err != nil || len(paths) == 0 {
+// Parse reads the rules of all roles in a text: YAML or JSON documents of kind Role or ClusterRole,
+// or without a kind, as a [Recorder] saves them. If bindings name a ServiceAccount, only the roles of
+// these bindings count: other roles are for people or other programs. Other documents are skipped.
+//
+// Rules with a "*" are an error. So is a role with an aggregationRule, since the cluster makes its
+// rules.
+func Parse(text []byte) (Rules, error) {
+	var c contents
+	if err := c.read(text); err != nil {
 		return Rules{}, err
 	}
-	return f.rules(f.bound)
+	return c.rules()
 }
 
 // contents holds the RBAC objects of the files.
@@ -43,32 +68,8 @@ type contents struct {
 }
 
 type role struct {
-	name  string // with its kind: "ClusterRole manager-role"; empty for rules without a role
-	rules Rules
-}
-
-func load(paths []string) (*contents, error) {
-	f := &contents{}
-	for _, path := range paths {
-		files, err := ruleFiles(path)
-		if err != nil {
-			return nil, err
-		}
-		before := len(f.roles) + len(f.bound)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			if err := f.read(text); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-		}
-		if len(f.roles)+len(f.bound) == before {
-			return nil, fmt.Errorf("%s: %w", path, ErrNoRules)
-		}
-	}
-	return f, nil
+	name        string // with its kind: "ClusterRole manager-role"; empty for rules without a role
+	permissions []Permission
 }
 
 // ruleFiles returns the files of a folder that may have rules, or the file itself.
@@ -92,23 +93,23 @@ func ruleFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// rules returns the rules of the named roles, and all rules without a role. No names means all
-// roles.
-func (f *contents) rules(names []string) (Rules, error) {
-	if len(f.roles) == 0 {
-		return Rules{}, ErrNoRules
+// rules returns the rules of the bound roles, or of all if none is bound, and all rules without a
+// role.
+func (c *contents) rules() (Rules, error) {
+	if len(c.roles) == 0 {
+		return Rules{}, errNoRules
 	}
-	var all []Rules
-	for _, r := range f.roles {
-		if len(names) == 0 || r.name == "" || slices.Contains(names, r.name) {
-			all = append(all, r.rules)
+	var all []Permission
+	for _, r := range c.roles {
+		if len(c.bound) == 0 || r.name == "" || slices.Contains(c.bound, r.name) {
+			all = append(all, r.permissions...)
 		}
 	}
-	return Union(all...), nil
+	return Of(all...), nil
 }
 
 // read adds the objects of a text.
-func (f *contents) read(text []byte) error {
+func (c *contents) read(text []byte) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for n := 1; ; n++ {
 		var raw json.RawMessage
@@ -117,7 +118,7 @@ func (f *contents) read(text []byte) error {
 			return nil
 		}
 		if err == nil && len(bytes.TrimSpace(raw)) > 0 {
-			err = f.document(fmt.Sprintf("document %d", n), raw)
+			err = c.document(fmt.Sprintf("document %d", n), raw)
 		} else if err != nil {
 			err = fmt.Errorf("document %d: %w", n, err)
 		}
@@ -127,7 +128,7 @@ func (f *contents) read(text []byte) error {
 	}
 }
 
-func (f *contents) document(where string, raw json.RawMessage) error {
+func (c *contents) document(where string, raw json.RawMessage) error {
 	var head struct {
 		Kind     string `json:"kind"`
 		Metadata struct {
@@ -151,7 +152,7 @@ func (f *contents) document(where string, raw json.RawMessage) error {
 			return fmt.Errorf("%s: %w", where, err)
 		}
 		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.ServiceAccountKind }) {
-			f.bound = append(f.bound, b.RoleRef.Kind+" "+b.RoleRef.Name)
+			c.bound = append(c.bound, b.RoleRef.Kind+" "+b.RoleRef.Name)
 		}
 		return nil
 	case "Role", "ClusterRole":
@@ -173,10 +174,66 @@ func (f *contents) document(where string, raw json.RawMessage) error {
 	case name == "" && doc.Rules == nil:
 		return nil
 	}
-	rules, err := New(doc.Rules...)
+	permissions, err := permissionsOf(doc.Rules)
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	f.roles = append(f.roles, role{name, rules})
+	c.roles = append(c.roles, role{name, permissions})
+	return nil
+}
+
+// permissionsOf returns the permissions of a role. It rejects a "*", a required list that is empty,
+// and a rule with both resources and URLs.
+func permissionsOf(rules []rbacv1.PolicyRule) (all []Permission, err error) {
+	for i, r := range rules {
+		if err := check(r); err != nil {
+			return nil, fmt.Errorf("rules[%d].%w", i, err)
+		}
+		for _, verb := range r.Verbs {
+			for _, url := range r.NonResourceURLs {
+				all = append(all, Permission{Verb: verb, URL: url})
+			}
+			for _, group := range r.APIGroups {
+				for _, resource := range r.Resources {
+					p := Permission{Verb: verb, Group: group, Resource: resource}
+					if len(r.ResourceNames) == 0 {
+						all = append(all, p)
+					}
+					for _, p.Name = range r.ResourceNames {
+						all = append(all, p)
+					}
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+func check(r rbacv1.PolicyRule) error {
+	fields := []struct {
+		name   string
+		values []string
+	}{{"verbs", r.Verbs}, {"apiGroups", r.APIGroups}, {"resources", r.Resources}, {"nonResourceURLs", r.NonResourceURLs}, {"resourceNames", r.ResourceNames}}
+	for _, f := range fields {
+		for _, v := range f.values {
+			switch {
+			case f.name == "nonResourceURLs" && strings.HasSuffix(v, "*"), v == "*", f.name == "resources" && strings.Contains(v, "*"):
+				return fmt.Errorf("%s: %q grants what nobody has named: name it", f.name, v)
+			case v == "" && f.name != "apiGroups":
+				return fmt.Errorf("%s: has an empty name", f.name)
+			}
+		}
+	}
+	urls := len(r.NonResourceURLs) > 0
+	switch {
+	case len(r.Verbs) == 0:
+		return errors.New("verbs: is empty")
+	case urls && (len(r.APIGroups) > 0 || len(r.Resources) > 0 || len(r.ResourceNames) > 0):
+		return errors.New("nonResourceURLs: stand beside resources")
+	case !urls && len(r.APIGroups) == 0:
+		return errors.New(`apiGroups: is empty: the core group is ""`)
+	case !urls && len(r.Resources) == 0:
+		return errors.New("resources: is empty")
+	}
 	return nil
 }

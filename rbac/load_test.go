@@ -1,7 +1,6 @@
 package rbac_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,51 +34,49 @@ const (
 
 func TestLoadReadsRolesAndBindings(t *testing.T) {
 	for name, tc := range map[string]struct {
-		files      map[string]string
-		all, bound []string
+		files map[string]string
+		want  []string
 	}{
 		"a folder as kustomize has it": {
 			map[string]string{"kustomization.yaml": "resources: [a.yaml]", "service_account.yaml": "kind: ServiceAccount", "role.yaml": managerRole, "config.yaml": "nameReference: []\n---\n" + readerRole},
-			[]string{"get pods", "get /metrics"}, []string{"get pods", "get /metrics"},
+			[]string{"get pods", "get /metrics"},
 		},
 		"roles that nobody is given": {
 			map[string]string{"a.yaml": readerRole + "---\n" + editorRole, "b.yaml": managerRole, "c.yaml": binding + "---\n" + forPeople},
-			[]string{"get pods", "delete pods", "get /metrics"}, []string{"get pods"},
+			[]string{"get pods"},
 		},
 		"a Role is no ClusterRole of this name": {
 			map[string]string{"a.yaml": leaseRole, "b.yaml": managerRole, "c.yaml": binding},
-			[]string{"get pods", "get leases.coordination.k8s.io"}, []string{"get pods"},
+			[]string{"get pods"},
 		},
 		"bound to people only": {
 			map[string]string{"a.yaml": editorRole, "b.yaml": forPeople},
-			[]string{"delete pods"}, []string{"delete pods"},
+			[]string{"delete pods"},
 		},
 		"what is no role is always meant": {
 			map[string]string{"a.yaml": "rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]", "c.yaml": binding},
-			[]string{"get nodes"}, []string{"get nodes"},
+			[]string{"get nodes"},
 		},
 		"rules of another kind": {
 			map[string]string{"a.yaml": "kind: Policy\nrules: {a: b}", "b.yaml": managerRole},
-			[]string{"get pods"}, []string{"get pods"},
+			[]string{"get pods"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := folderOf(t, tc.files)
-			for want, load := range map[*[]string]func(...string) (rbac.Rules, error){&tc.all: rbac.Load, &tc.bound: rbac.LoadBound} {
-				got, err := load(folder)
-				if diff := cmp.Diff(*want, text(got.Permissions())); err != nil || diff != "" {
-					t.Errorf("%v: %s", err, diff)
-				}
+			got, err := rbac.Load(folder)
+			if diff := cmp.Diff(tc.want, text(got.Permissions())); err != nil || diff != "" {
+				t.Errorf("%v: %s", err, diff)
 			}
 		})
 	}
 
 	// Bindings may be in another folder than their roles.
 	roles, bindings := folderOf(t, map[string]string{"a.yaml": readerRole + "---\n" + managerRole}), folderOf(t, map[string]string{"b.yaml": binding})
-	if got, err := rbac.LoadBound(roles, bindings); err != nil || len(got.Permissions()) != 1 {
+	if got, err := rbac.Load(roles, bindings); err != nil || len(got.Permissions()) != 1 {
 		t.Errorf("two folders: %v, %v", got.Permissions(), err)
 	}
-	if got, err := rbac.LoadBound(); err != nil || !got.Empty() {
+	if got, err := rbac.Load(); err != nil || len(got.Permissions()) > 0 {
 		t.Errorf("nothing: %v, %v", got.Permissions(), err)
 	}
 }
@@ -89,7 +86,7 @@ func TestLoadWithoutRulesFails(t *testing.T) {
 	onlyBindings := folderOf(t, map[string]string{"a.yaml": binding})
 	role := folderOf(t, map[string]string{"a.yaml": managerRole})
 	for _, paths := range [][]string{{none}, {role, none}, {onlyBindings}, {filepath.Join(none, "kustomization.yaml")}} {
-		if _, err := rbac.LoadBound(paths...); !errors.Is(err, rbac.ErrNoRules) {
+		if _, err := rbac.Load(paths...); err == nil || !strings.HasSuffix(err.Error(), "it has no rules") {
 			t.Errorf("%v: got %v", paths, err)
 		}
 	}
@@ -102,26 +99,5 @@ func TestLoadWithoutRulesFails(t *testing.T) {
 		if _, err := rbac.Load(folder); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(folder, "a.yaml")+": "+want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
-	}
-}
-
-func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
-	have := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create delete"), rule("", "pods", "get"), rule("", "nodes", "list", "a"))
-	need := must(t, rule("", "secrets", "get create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
-	got := rbac.Narrowed(need, have)
-	want := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
-	if diff := cmp.Diff(want.Permissions(), got.Permissions()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{`get configmaps "c"`, "get nodes", "update secrets"}, text(rbac.Missing(have, got))); diff != "" {
-		t.Errorf("missing: %s", diff)
-	}
-	if diff := cmp.Diff([]string{`list nodes "a"`, "delete secrets"}, text(rbac.Excess(have, got))); diff != "" {
-		t.Errorf("excess: %s", diff)
-	}
-	// Narrowed leaves two kinds of permissions alone: those needed by name, and those certainly
-	// needed for all objects.
-	if missing := rbac.Missing(have, rbac.Union(got, must(t, rule("", "secrets", "get")))); len(missing) != 4 {
-		t.Errorf("missing: %v", missing)
 	}
 }

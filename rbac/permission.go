@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // Permission allows one verb on one resource, one object or one URL.
@@ -39,6 +41,20 @@ func (p Permission) String() string {
 		s += ` "` + p.Name + `"`
 	}
 	return s
+}
+
+// Rule returns the permission as a rule of a role.
+func (p Permission) Rule() rbacv1.PolicyRule {
+	r := rbacv1.PolicyRule{Verbs: []string{p.Verb}}
+	if p.URL != "" {
+		r.NonResourceURLs = []string{p.URL}
+		return r
+	}
+	r.APIGroups, r.Resources = []string{p.Group}, []string{p.Resource}
+	if p.Name != "" {
+		r.ResourceNames = []string{p.Name}
+	}
+	return r
 }
 
 // Compare orders permissions by group, resource and name, with URLs last. Equal ones are ordered by

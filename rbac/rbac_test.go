@@ -2,7 +2,6 @@ package rbac_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/rbac"
@@ -29,37 +27,20 @@ func rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
 }
 
-func must(t *testing.T, rules ...rbacv1.PolicyRule) rbac.Rules {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, rules ...rbacv1.PolicyRule) rbac.Rules {
 	t.Helper()
-	r, err := rbac.New(rules...)
+	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rbac.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func TestPolicyRulesAreMerged(t *testing.T) {
-	urls := func(verbs string, urls ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{NonResourceURLs: urls, Verbs: strings.Fields(verbs)}
-	}
-	for name, tc := range map[string]struct{ in, want []rbacv1.PolicyRule }{
-		"nothing":            {},
-		"verbs in order":     {[]rbacv1.PolicyRule{rule("", "pods", "watch delete get"), rule("", "pods", "list get escalate create")}, []rbacv1.PolicyRule{rule("", "pods", "get list watch create delete escalate")}},
-		"resources":          {[]rbacv1.PolicyRule{rule("", "pods", "get"), rule("", "nodes", "get")}, []rbacv1.PolicyRule{rule("", "nodes pods", "get")}},
-		"other verbs":        {[]rbacv1.PolicyRule{rule("", "nodes pods", "get"), rule("", "nodes", "list")}, []rbacv1.PolicyRule{rule("", "nodes", "get list"), rule("", "pods", "get")}},
-		"groups":             {[]rbacv1.PolicyRule{rule("", "events", "create"), rule("events.k8s.io", "events", "create")}, []rbacv1.PolicyRule{rule(" events.k8s.io", "events", "create")}},
-		"subresources apart": {[]rbacv1.PolicyRule{rule("apps", "deployments/status", "get"), rule("apps", "deployments", "get list")}, []rbacv1.PolicyRule{rule("apps", "deployments", "get list"), rule("apps", "deployments/status", "get")}},
-		"names":              {[]rbacv1.PolicyRule{rule("", "secrets", "get", "b"), rule("", "secrets", "get", "a")}, []rbacv1.PolicyRule{rule("", "secrets", "get", "a", "b")}},
-		"names and all":      {[]rbacv1.PolicyRule{rule("", "secrets", "get update", "a"), rule("", "secrets", "get list")}, []rbacv1.PolicyRule{rule("", "secrets", "get list"), rule("", "secrets", "update", "a")}},
-		"names of two kinds": {[]rbacv1.PolicyRule{rule("", "secrets", "get", "a"), rule("", "configmaps", "get")}, []rbacv1.PolicyRule{rule("", "configmaps", "get"), rule("", "secrets", "get", "a")}},
-		"urls":               {[]rbacv1.PolicyRule{urls("get", "/metrics"), urls("get", "/healthz")}, []rbacv1.PolicyRule{urls("get", "/healthz", "/metrics")}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, must(t, tc.in...).PolicyRules()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 func TestInvalidRulesAreRejected(t *testing.T) {
@@ -76,8 +57,11 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 		`rules[1].resourceNames: has an empty name`:  rule("", "pods", "get", ""),
 		`rules[1].nonResourceURLs: stand beside res`: {NonResourceURLs: []string{"/m"}, Resources: []string{"pods"}, Verbs: []string{"get"}},
 	} {
-		got, err := rbac.New(rule("", "pods", "get"), r)
-		if e, ok := errors.AsType[*rbac.InvalidError](err); !ok || e.Rule != 1 || !strings.HasPrefix(err.Error(), want) || !got.Empty() {
+		data, err := json.Marshal(map[string]any{"rules": []rbacv1.PolicyRule{rule("", "pods", "get"), r}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := rbac.Parse(data); err == nil || !strings.HasPrefix(err.Error(), "document 1: "+want) || len(got.Permissions()) > 0 {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -102,67 +86,6 @@ func TestMissingAndExcess(t *testing.T) {
 	if m, e := rbac.Missing(need, need), rbac.Excess(need, need); len(m)+len(e) > 0 {
 		t.Errorf("of itself: %v %v", m, e)
 	}
-}
-
-func permissions() *rapid.Generator[[]rbac.Permission] {
-	return rapid.SliceOf(rapid.Custom(func(t *rapid.T) rbac.Permission {
-		if rapid.IntRange(0, 9).Draw(t, "url") == 0 {
-			return rbac.Permission{Verb: "get", URL: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "path")}
-		}
-		return rbac.Permission{
-			Verb:     rapid.SampledFrom([]string{"get", "list", "create", "x"}).Draw(t, "verb"),
-			Group:    rapid.SampledFrom([]string{"", "apps", "b.io"}).Draw(t, "group"),
-			Resource: rapid.SampledFrom([]string{"a", "a/status", "b", "c"}).Draw(t, "resource"),
-			Name:     rapid.SampledFrom([]string{"", "", "n", "m"}).Draw(t, "name"),
-		}
-	}))
-}
-
-// Permissions that are merged into rules, written and read back are the same as before. No resource
-// stands in two rules for the same names.
-func TestNothingIsLostOrAdded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		given := permissions().Draw(t, "permissions")
-		want := rbac.Of(given...)
-		rules := want.PolicyRules()
-		back, err := rbac.New(rules...)
-		if err != nil || !slices.Equal(back.Permissions(), want.Permissions()) {
-			t.Fatalf("%v: %v, want %v", err, back.Permissions(), want.Permissions())
-		}
-		for _, p := range given {
-			if !want.Covers(p) {
-				t.Fatalf("%v is not covered", p)
-			}
-		}
-		seen := map[string]bool{}
-		for _, r := range rules {
-			for _, g := range r.APIGroups {
-				for _, res := range r.Resources {
-					at := fmt.Sprint(g, res, r.ResourceNames)
-					if seen[at] {
-						t.Fatalf("two rules for %s: %v", at, rules)
-					}
-					seen[at] = true
-				}
-			}
-		}
-		slices.Reverse(given)
-		if diff := cmp.Diff(rules, rbac.Of(given...).PolicyRules()); diff != "" {
-			t.Fatalf("the order matters: %s", diff)
-		}
-		var decoded rbac.Rules
-		data, err := json.Marshal(want)
-		if err == nil {
-			err = json.Unmarshal(data, &decoded)
-		}
-		if err != nil || !slices.Equal(decoded.Permissions(), want.Permissions()) {
-			t.Fatalf("%v: %s", err, data)
-		}
-		parsed, err := rbac.Parse(want.ClusterRole("r"))
-		if err != nil || !slices.Equal(parsed.Permissions(), want.Permissions()) {
-			t.Fatalf("%v: %s", err, want.ClusterRole("r"))
-		}
-	})
 }
 
 func TestParseErrorsNameTheDocument(t *testing.T) {
@@ -194,9 +117,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := rbac.Parse(r.ClusterRole("r"))
-		if err != nil || !slices.Equal(again.Permissions(), r.Permissions()) {
-			t.Errorf("%v: %v, then %v", err, r.Permissions(), again.Permissions())
+		rules := []rbacv1.PolicyRule{}
+		for _, p := range r.Permissions() {
+			rules = append(rules, p.Rule())
+		}
+		if again := must(t, rules...); !slices.Equal(again.Permissions(), r.Permissions()) {
+			t.Errorf("%v, then %v", r.Permissions(), again.Permissions())
 		}
 	})
 }
@@ -232,10 +158,11 @@ func TestRecorderRecordsEveryRequest(t *testing.T) {
 		t.Errorf("the next hook was called %d times", got)
 	}
 	folder := t.TempDir()
-	for _, name := range []string{"a.json", "b.json"} {
-		if err := r.Save(filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+	t.Setenv(rbac.FolderVariable, folder)
+	for _, name := range []string{"a", "b"} {
+		one := &fakeT{name: name}
+		rbac.RecordTest(one, &client.Options{}).Add(r.Rules())
+		one.end()
 	}
 	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -244,15 +171,8 @@ func TestRecorderRecordsEveryRequest(t *testing.T) {
 	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if err := r.Save(filepath.Join(folder, "absent", "a.json")); err == nil {
-		t.Error("saved into a folder that is not there")
-	}
 	if _, err := rbac.Load(t.TempDir()); err == nil {
 		t.Error("an empty folder")
-	}
-	followed := rbac.Followed(r.Rules())
-	if !followed.Covers(rbac.Permission{Verb: "get", Group: "apps", Resource: "deployments"}) || !followed.Covers(rbac.Permission{Verb: "get", Resource: "configmaps"}) || len(followed.Permissions()) != len(want.Permissions())+2 {
-		t.Errorf("followed: %v", followed.Permissions())
 	}
 }
 
@@ -273,6 +193,15 @@ func (f *fakeT) end() {
 	}
 }
 
+func events(t *testing.T) rbac.Rules {
+	t.Helper()
+	r, err := rbac.Features("events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestRecordTestSavesAFile(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made")
 	t.Setenv(rbac.FolderVariable, folder)
@@ -280,7 +209,7 @@ func TestRecordTestSavesAFile(t *testing.T) {
 	o := client.Options{Hook: func(client.Done) { called = true }}
 	rec := rbac.RecordTest(one, &o)
 	o.Hook(done("get", "", "pods", "", 200))
-	rec.Add(rbac.Events())
+	rec.Add(events(t))
 	again := client.Options{} // the same test starts a second manager
 	rbac.RecordTest(one, &again)
 	again.Hook(done("get", "", "nodes", "", 200))
@@ -298,7 +227,7 @@ func TestRecordTestSavesAFile(t *testing.T) {
 	}
 
 	rerun := &fakeT{name: one.name}
-	rbac.RecordTest(rerun, &client.Options{}).Add(rbac.Events())
+	rbac.RecordTest(rerun, &client.Options{}).Add(events(t))
 	rerun.end()
 	if got, err := rbac.Load(folder); err != nil || len(got.Permissions()) != 2 || len(rerun.errors) > 0 {
 		t.Errorf("of an earlier run: %v, %v, %q", got.Permissions(), err, rerun.errors)
@@ -342,36 +271,32 @@ func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	}
 }
 
-func ExampleRules_ClusterRole() {
+func TestFeatures(t *testing.T) {
+	got, err := rbac.Features("leases", "owning=guestbooks.example.com", "owning=pods", "serving")
+	want := must(t, rule("coordination.k8s.io", "leases", "get watch create update"), rule("example.com", "guestbooks/finalizers", "update"), rule("", "pods/finalizers", "update"),
+		rule("authentication.k8s.io", "tokenreviews", "create"), rule("authorization.k8s.io", "subjectaccessreviews", "create"))
+	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, bad := range []string{"", "telepathy", "owning", "owning=", "owning=*.x", "owning=a/b", "leases=x"} {
+		if _, err := rbac.Features("events", bad); err == nil || !strings.HasPrefix(err.Error(), bad+": want leases") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func ExampleRecorder() {
 	rec := &rbac.Recorder{}
 	// With options.Client.Hook = rec.Hook, the program runs:
 	rec.Hook(done("list", "apps", "deployments", "", 200))
-	rec.Hook(done("watch", "apps", "deployments", "", 200))
 	rec.Hook(done("apply", "apps", "deployments", "", 201))
-	fmt.Printf("%s", rbac.Union(rbac.Followed(rec.Rules()), rbac.Events()).ClusterRole("manager-role"))
+	for _, p := range rec.Rules().Permissions() {
+		fmt.Println(p)
+	}
 	// Output:
-	// apiVersion: rbac.authorization.k8s.io/v1
-	// kind: ClusterRole
-	// metadata:
-	//   name: manager-role
-	// rules:
-	// - apiGroups:
-	//   - apps
-	//   resources:
-	//   - deployments
-	//   verbs:
-	//   - get
-	//   - list
-	//   - watch
-	//   - create
-	//   - patch
-	// - apiGroups:
-	//   - events.k8s.io
-	//   resources:
-	//   - events
-	//   verbs:
-	//   - create
-	//   - patch
+	// list deployments.apps
+	// create deployments.apps
+	// patch deployments.apps
 }
 
 func ExampleMissing() {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/flyball-io/flyball/client"
 )
 
@@ -48,7 +50,7 @@ func (r *Recorder) add(d client.Done) {
 	if d.Subresource != "" {
 		p.Resource += "/" + d.Subresource
 	}
-	apply := d.Verb == string(client.VerbApply)
+	apply := d.Verb == "apply"
 	if apply {
 		p.Verb = "patch"
 	}
@@ -87,35 +89,24 @@ func (r *Recorder) Rules() Rules {
 	return Of(slices.Collect(maps.Keys(r.got))...)
 }
 
-// Save writes the recorded rules to a file as JSON. It replaces the file atomically.
-func (r *Recorder) Save(file string) error {
-	data, err := json.MarshalIndent(r.Rules(), "", "  ")
+// save writes the recorded rules to a file as JSON that [Load] reads.
+func (r *Recorder) save(file string) error {
+	rules := []rbacv1.PolicyRule{}
+	for _, p := range r.Rules().all {
+		rules = append(rules, p.Rule())
+	}
+	data, err := json.MarshalIndent(map[string]any{"rules": rules}, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".rbac-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(data, '\n'))
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	return err
+	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
 // FolderVariable is the environment variable with the folder of [RecordTest].
 const FolderVariable = "FLYBALL_RBAC"
 
-// T is the part of *testing.T that [RecordTest] needs.
-type T interface {
+// testingT is the part of *testing.T that [RecordTest] needs.
+type testingT interface {
 	Helper()
 	Name() string
 	Cleanup(func())
@@ -130,7 +121,7 @@ type T interface {
 // RecordTest removes the file of an earlier run. Several calls in one test share a file. A Hook in
 // the options is still called. Rules added to the returned Recorder, such as [Declared] kinds, are
 // saved too.
-func RecordTest(t T, o *client.Options) *Recorder {
+func RecordTest(t testingT, o *client.Options) *Recorder {
 	t.Helper()
 	r := &Recorder{Next: o.Hook}
 	o.Hook = r.Hook
@@ -158,7 +149,7 @@ func RecordTest(t T, o *client.Options) *Recorder {
 		r.Add(others)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Errorf("%s: %v", FolderVariable, err)
-		} else if err := r.Save(file); err != nil {
+		} else if err := r.save(file); err != nil {
 			t.Errorf("%s: %v", FolderVariable, err)
 		}
 	})

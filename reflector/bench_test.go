@@ -8,20 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // BenchmarkStep is what a frame costs in the Core.
 func BenchmarkStep(b *testing.B) {
-	c := NewCore(Config{Paged: true})
+	c := newCore(Options{Paged: true})
 	now := time.Unix(0, 0)
-	for _, in := range []Input{{Event: Start}, {Event: Opened}, {Event: PageDone, Version: "1"}, {Event: Opened}} {
+	for _, in := range []input{{event: started}, {event: opened}, {event: pageCame, version: "1"}, {event: opened}} {
 		c.Step(now, 0, in)
 	}
-	in := Input{Event: Modified, Entry: store.SetAside(object.Header{Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "123456789"}, nil)}
+	in := input{event: frameCame, what: wire.Modified, entry: store.SetAside(object.Header{Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "123456789"}, nil)}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Step(now, 0, in)
@@ -35,7 +34,7 @@ func BenchmarkFrame(b *testing.B) {
 	b.ReportAllocs()
 	ctx, cancel := context.WithCancel(b.Context())
 	src := &endless{block: block, left: b.N/1000 + 1, done: cancel}
-	r, err := New(src, discard{}, Options{Config: Config{Paged: true}, Logger: slog.New(slog.DiscardHandler)})
+	r, err := New(src, discard{}, Options{Paged: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,11 +52,11 @@ type endless struct {
 	done  func()
 }
 
-func (e *endless) List(context.Context, client.ListQuery) (*wire.List, error) {
+func (e *endless) List(context.Context, wire.ListQuery) (*wire.List, error) {
 	return wire.NewList(io.NopCloser(strings.NewReader(list(9, ""))), "application/json", pods, wire.Limits{})
 }
 
-func (e *endless) Watch(context.Context, client.WatchQuery) (*wire.Watch, error) {
+func (e *endless) Watch(context.Context, wire.WatchQuery) (*wire.Watch, error) {
 	return wire.NewWatch(io.NopCloser(e), "application/json", pods, wire.Limits{})
 }
 
@@ -77,10 +76,5 @@ func (e *endless) Read(p []byte) (int, error) {
 
 type discard struct{}
 
-func (discard) BeginReplace(bool, Reason) {}
-func (discard) Settle()                   {}
-func (discard) Upsert(*store.Entry)       {}
-func (discard) Delete(*store.Entry)       {}
-func (discard) EndReplace(string)         {}
-func (discard) AbortReplace()             {}
-func (discard) Report(Problem)            {}
+func (discard) Apply(*Update) {}
+func (discard) Commit()       {}

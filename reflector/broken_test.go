@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/reflector"
 )
 
@@ -35,11 +35,11 @@ func TestConnectionThatBreaksIsNoReasonToList(t *testing.T) {
 	c, err := client.New(&rest.Config{Host: server.URL}, client.Options{Mapper: mapper})
 	must(t, err)
 	t.Cleanup(c.Close)
-	sink, r := follow(t, c, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", reflector.Config{
+	sink, r := follow(t, c, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", reflector.Options{
 		Paged: true, Backoff: backoff.Policy{Base: time.Millisecond, Factor: 1, Max: time.Millisecond},
 	})
-	sink.await(t, "breaks", r, func(_ map[string]string, s reflector.State) bool { return s.Restarts[reflector.Broken] >= 10 })
-	if s := r.State(); len(s.Relists) != 1 || s.Restarts[reflector.Failed] != 0 || !strings.Contains(s.Err.Error(), "EOF") {
+	sink.await(t, "breaks", r, func(_ map[string]string, s reflector.State) bool { return s.Restarts["broken"] >= 10 })
+	if s := r.State(); len(s.Relists) != 1 || s.Restarts["failed"] != 0 || !strings.Contains(s.Err.Error(), "EOF") {
 		t.Errorf("%+v", s)
 	}
 }

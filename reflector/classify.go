@@ -3,6 +3,8 @@ package reflector
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,27 +12,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
-// cause is what an error means for the Core.
+// cause is what an error means for the core.
 type cause uint8
 
 const (
-	broken     cause = iota // the connection, or anything unknown
-	server                  // the server answered that it cannot, now
+	broken     cause = iota // the connection broke, or the error is unknown
+	server                  // the server cannot answer at present
 	busy                    // 429
 	expired                 // 410
-	unreadable              // the server cannot read an object from its own storage
-	tooLarge                // the version is newer than the server
+	unreadable              // the server cannot read an object from its storage
+	tooLarge                // the version is newer than the server's
 	forbidden               // 403
-	notFound                // 404 or 405, or no resource of the server serves the kind
-	refused                 // the request is wrong in the eyes of the server
-	garbage                 // what came cannot be read
-	stranger                // the answer is not that of an API server: a page, a redirect
+	notFound                // 404 or 405, or discovery does not know the kind
+	refused                 // the server rejects the request as wrong
+	garbage                 // the answer cannot be read
+	notAPI                  // the answer is not an API server's: a web page, a redirect
 )
 
-// classify says what an error means, and how long the server asks to wait.
+// classify returns what an error means, and the wait that the server asks for.
 func classify(err error) (cause, time.Duration) {
 	if err == nil {
 		return broken, 0
@@ -39,7 +41,7 @@ func classify(err error) (cause, time.Duration) {
 		return notFound, 0
 	}
 	if is[*wire.ContentTypeError](err) {
-		return stranger, 0
+		return notAPI, 0
 	}
 	s, ok := statusOf(err)
 	if !ok {
@@ -54,7 +56,7 @@ func classify(err error) (cause, time.Duration) {
 		return expired, 0
 	case s.Reason == metav1.StatusReasonStoreReadError:
 		return unreadable, wait
-	case client.IsTooLarge(err):
+	case isTooLarge(s):
 		return tooLarge, wait
 	case s.Code == http.StatusTooManyRequests || s.Reason == metav1.StatusReasonTooManyRequests:
 		return busy, wait
@@ -64,7 +66,7 @@ func classify(err error) (cause, time.Duration) {
 		s.Code == http.StatusMethodNotAllowed || s.Reason == metav1.StatusReasonMethodNotAllowed:
 		return notFound, 0
 	case s.Code >= 300 && s.Code < 500 && is[*client.ResponseError](err):
-		return stranger, wait
+		return notAPI, wait
 	case s.Code == http.StatusUnauthorized || s.Code == http.StatusRequestTimeout:
 		return server, wait
 	case s.Code >= 400 && s.Code < 500:
@@ -75,7 +77,7 @@ func classify(err error) (cause, time.Duration) {
 	return classifyRead(err), wait
 }
 
-// statusOf is the Status in an error: of a request, of an ERROR frame, or in place of a list.
+// statusOf returns the Status in an error: of a request, of an ERROR frame, or in place of a list.
 func statusOf(err error) (metav1.Status, bool) {
 	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
 		return api.Status(), true
@@ -86,8 +88,20 @@ func statusOf(err error) (metav1.Status, bool) {
 	return metav1.Status{}, false
 }
 
-// cut reports that no server said so: no connection could be made, or it broke. A stream that
-// breaks says nothing about its version, however often it does.
+// isTooLarge reports whether the server has not yet seen the resourceVersion. Servers send a cause with a type,
+// older ones a cause with a message, and the oldest a Status with a message.
+func isTooLarge(s metav1.Status) bool {
+	const text = "Too large resource version"
+	if s.Reason != metav1.StatusReasonTimeout && s.Code != http.StatusGatewayTimeout {
+		return false
+	}
+	return strings.Contains(s.Message, text) || s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeResourceVersionTooLarge || c.Message == text
+	})
+}
+
+// cut reports whether the connection failed or broke: no server sent the error. Such an error says nothing
+// about the version of a stream.
 func cut(err error) bool {
 	if e, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return e.Unsent || e.Unwrap() != nil
@@ -96,7 +110,7 @@ func cut(err error) bool {
 	return ok && e.Unwrap() != nil
 }
 
-// classifyRead tells what cannot be read from what was cut.
+// classifyRead returns garbage for unreadable bytes, else broken.
 func classifyRead(err error) cause {
 	if is[*wire.SyntaxError](err) || is[*wire.KindError](err) || is[*wire.EventTypeError](err) ||
 		is[*wire.TooLargeError](err) || is[*wire.DecodeError](err) {

@@ -8,76 +8,76 @@ import (
 )
 
 var (
-	// ErrNoVersion says that a list came without a resourceVersion, so that it cannot be watched.
+	// ErrNoVersion says that a list has no resourceVersion. No watch can follow it.
 	ErrNoVersion = errors.New("the list has no resourceVersion")
-	// ErrNoName says that an object came without a name.
+	// ErrNoName says that an object has no name.
 	ErrNoName = errors.New("the object has no name")
-	// ErrNamespace says that an object came without a namespace, or with one, though the others of the
-	// kind are not like that, or that it is of a namespace that is not watched.
+	// ErrNamespace says that the namespace of an object is not a watched one. It also says that an
+	// object has a namespace, or has none, unlike the other objects of its kind.
 	ErrNamespace = errors.New("the object is of the wrong namespace")
-	// ErrStalled says that the server did not answer or go on in time.
+	// ErrStalled says that the server sent nothing in time.
 	ErrStalled = errors.New("nothing came in time")
-	// ErrQuick says that a watch ended within a second, before anything came, or as others had
-	// before it.
+	// ErrQuick says that a watch ended within a second. Either it brought nothing, or it is one of
+	// several such watches in a row.
 	ErrQuick = errors.New("the watch ended at once")
-	// ErrOlder says that a version came that is older than what was seen before.
+	// ErrOlder says that the server sent an older version than before.
 	ErrOlder = errors.New("the server shows an older state than before")
-	// ErrEndless says that the pages of a list do not come to an end: a continue token or a page came
-	// twice, or page after page was empty.
+	// ErrEndless says that the pages of a list do not end. A continue token or a page came twice, or
+	// too many empty pages came in a row.
 	ErrEndless = paging.ErrEndless
 )
 
-// Core decides what a Reflector does: it is told what happened, and answers with calls of the
-// Sink and the next action. It has no goroutine, lock, clock or context, and is for one goroutine
-// at a time. Make one with NewCore; the first Step is Start.
-type Core struct {
-	cfg   Config
-	state State
-	mode  mode
-	next  Action // the last answer
-	emit  []Emission
+// core decides what a Reflector does. Each Step takes one input, and returns updates for the Sink and the
+// next action. It has no goroutine, lock, clock or context. One goroutine at a time may use it. The first
+// input is started.
+type core struct {
+	cfg     Options
+	state   State
+	mode    mode
+	next    action // the last answer
+	updates []Update
 
 	plan      plan
-	cont      string       // the page to ask for
-	replacing bool         // Begin was emitted, and neither Complete nor Abort
-	pages     paging.Guard // of this list, so far
-	tally     tally        // of this list, so far
-	whole     tally        // of the last list that was completed
-	strange   int          // answers in a row that are not those of an API server
+	cont      string       // the token of the next page
+	replacing bool         // Replace was emitted, but neither Sweep nor Discard
+	pages     paging.Guard // of the present list
+	tally     tally        // of the present list
+	lastTally tally        // of the last completed list
+	notAPIs   int          // consecutive answers that are not an API server's
 	missing   missing
-	deaf      deafness
+	loss      lossCheck
 
-	unstreamed int       // streaming lists in a row that failed
-	streamAt   time.Time // no streaming list before this
-	streamGap  time.Duration
+	streamFailures int       // consecutive streaming lists that failed
+	streamAt       time.Time // the earliest time of the next streaming list
+	streamGap      time.Duration
 
-	open     bool      // what mode names is open
-	opened   time.Time // since when
-	style    style     // of the watch
-	timeout  time.Duration
-	frames   int       // since the watch was opened
-	objects  int       // those of them with an object
-	expired  int       // 410s on watches in a row, with no frame between them that came after a second
-	quick    int       // watches in a row that ended within quickWatch
-	hurried  int       // those of them that brought something, since the last list
-	patience int       // how many it takes until the next list
-	from     string    // the version at which the watch was opened
-	until    time.Time // when the initial events have to end
+	open        bool      // the list, watch or probe of mode is open
+	opened      time.Time // when the watch was opened
+	style       style     // of the watch
+	timeout     time.Duration
+	frames      int       // frames of this watch
+	objects     int       // frames of this watch that carried an object
+	expired     int       // consecutive 410s on watches; a frame after the first second resets it
+	quick       int       // consecutive watches that ended within quickWatch
+	quickUseful int       // quick watches with new events since the last list
+	quickLimit  int       // the quickUseful at which a list follows
+	from        string    // the version at which the watch was opened
+	until       time.Time // the deadline of the initial events
 
-	after      mode // what follows the wait
-	failures   int
-	well       time.Time // since when nothing is wrong; zero while something is
-	doubt      int       // breaks in a row that may have hidden something
-	shown      string    // the version that the server gave of itself last: of a list, a bookmark or a probe
-	backward   int       // times that the server seemed to go back
-	backwardAt time.Time
-	stuckAt    string    // the version at which a stream yielded what cannot be used
-	stuck      int       // how often
-	probeAt    time.Time // no probe before this
-	probeGap   time.Duration
+	after         mode // the mode after the wait
+	failures      int
+	goodSince     time.Time // when list and watch began to work; zero while they fail
+	suspect       int       // consecutive watches that failed and may have lost events
+	serverVersion string    // the server's own version: of its last list, bookmark or probe
+	backward      int       // how often the server seemed to go back
+	backwardAt    time.Time
+	stuckAt       string    // the version at which the stream cannot be read on
+	stuck         int       // consecutive failures at stuckAt
+	probeAt       time.Time // the earliest time of the next probe
+	probeGap      time.Duration
 }
 
-// mode is what the Core is doing.
+// mode is what the core is doing.
 type mode uint8
 
 const (
@@ -91,77 +91,77 @@ const (
 	stopped
 )
 
-// style is for what a watch is opened.
+// style is the purpose of a watch.
 type style uint8
 
 const (
-	long  style = iota // to last
-	brief              // to get a bookmark soon: the one before was silent
-	check              // to get a bookmark at once: the connection broke, the server may be another
+	long  style = iota // it follows the server until its timeout
+	brief              // it gets a bookmark soon, after a silent watch
+	check              // it gets a bookmark at once, after a failure: the server may be another one
 )
 
-// plan is the list that is in progress or to come.
+// plan is the present or the next list.
 type plan struct {
-	reason   Reason
-	newest   bool // from the newest version, not just one that is not too old
-	whole    bool // in one page
-	paged    bool // not by streaming
-	reset    bool // the server went back
-	optional bool // the watch was in order, and goes on if this list fails
+	reason   string
+	newest   bool // of the newest version; else any version that is not older than the sink's
+	onePage  bool // all objects in one page
+	paged    bool // no streaming list
+	reset    bool // the server went back in time
+	optional bool // the watch works, and resumes if this list fails
 	failures int  // of an optional list
 }
 
-// moment is when a Step is made, and the random number for it.
-type moment struct {
+// stepTime is the time of a Step, and its random number.
+type stepTime struct {
 	now    time.Time
 	random float64
 }
 
-// NewCore returns a Core that has seen nothing.
-func NewCore(cfg Config) *Core {
+// newCore returns a core that waits for started.
+func newCore(cfg Options) *core {
 	cfg = cfg.withDefaults()
-	return &Core{
+	return &core{
 		cfg:   cfg,
-		state: State{Relists: map[Reason]int{}, Restarts: map[Reason]int{}, NoStream: cfg.Paged},
-		plan:  plan{reason: First},
+		state: State{Relists: map[string]int{}, Restarts: map[string]int{}, NoStream: cfg.Paged},
+		plan:  plan{reason: whyFirst},
 	}
 }
 
-// State is where the Core stands. The copy is the caller's.
-func (c *Core) State() State { return c.state.clone() }
+// State returns a copy of the state.
+func (c *core) State() State { return c.state.clone() }
 
-// Listing reports whether content is being listed at this moment; not while waiting to try again.
-func (c *Core) Listing() bool { return c.mode == listing || c.mode == streaming }
+// Listing reports whether a list is open or requested. It is false during a backoff.
+func (c *core) Listing() bool { return c.mode == listing || c.mode == streaming }
 
-// Step takes what happened and says what follows. now must not go backwards. random is drawn from
-// [0, 1) for each Step. Input that does not fit the last action is ignored.
-func (c *Core) Step(now time.Time, random float64, in Input) Output {
-	clear(c.emit)
-	c.emit = c.emit[:0]
-	c.next = c.step(moment{now, random}, in)
-	return Output{Emit: c.emit, Next: c.next}
+// Step returns what follows from the input. now must not go backwards. random is drawn from [0, 1) for
+// each Step. Step ignores an input that does not fit the last action.
+func (c *core) Step(now time.Time, random float64, in input) output {
+	clear(c.updates)
+	c.updates = c.updates[:0]
+	c.next = c.step(stepTime{now, random}, in)
+	return output{c.updates, c.next}
 }
 
-func (c *Core) step(at moment, in Input) Action {
-	if in.Event == Stop {
+func (c *core) step(at stepTime, in input) action {
+	if in.event == stopAsked {
 		c.abort()
 		c.mode, c.open, c.state.RetryAt = stopped, false, time.Time{}
-		c.phase(at, Stopped)
-		if in.Err != nil {
-			c.state.Err = in.Err
+		c.setPhase(at, Stopped)
+		if in.err != nil {
+			c.state.Err = in.err
 		}
-		return Action{Do: Halt}
+		return action{do: doHalt}
 	}
-	if in.Event == Relist && (c.mode == watching || c.mode == probing || c.mode == streaming) {
-		return c.relist(at, in.Reason)
+	if in.event == relistAsked && (c.mode == watching || c.mode == probing || c.mode == streaming) {
+		return c.relist(at, in.reason)
 	}
 	switch c.mode {
 	case idle:
-		if in.Event == Start {
+		if in.event == started {
 			return c.list(at, c.plan)
 		}
 	case waiting:
-		if in.Event == Timer {
+		if in.event == timedOut {
 			return c.resume(at)
 		}
 	case listing:
@@ -178,8 +178,8 @@ func (c *Core) step(at moment, in Input) Action {
 	return c.next
 }
 
-// resume goes on after a wait.
-func (c *Core) resume(at moment) Action {
+// resume starts the request that was waiting.
+func (c *core) resume(at stepTime) action {
 	c.state.RetryAt = time.Time{}
 	switch c.after {
 	case watching:
@@ -191,26 +191,27 @@ func (c *Core) resume(at moment) Action {
 	return c.request(at)
 }
 
-// fail waits, and then does what after says. atLeast is how long the server asks to wait.
-func (c *Core) fail(at moment, verb string, err error, after mode, atLeast time.Duration) Action {
-	c.another(at)
+// fail counts a failure, and starts a backoff. The mode after follows it. atLeast is the wait that the
+// server asked for.
+func (c *core) fail(at stepTime, verb string, err error, after mode, atLeast time.Duration) action {
+	c.countFailure(at)
 	return c.delay(at, verb, err, after, atLeast)
 }
 
-// delay is the wait of fail.
-func (c *Core) delay(at moment, verb string, err error, after mode, atLeast time.Duration) Action {
+// delay starts the backoff of fail.
+func (c *core) delay(at stepTime, verb string, err error, after mode, atLeast time.Duration) action {
 	wait := c.cfg.Backoff.Delay(c.failures, at.random)
 	if atLeast > 0 {
-		// Those who were sent away together do not come back together.
+		// Jitter keeps clients that the server refused together from retrying together.
 		wait = max(wait, atLeast+time.Duration(at.random*float64(min(atLeast/10, time.Second))))
 	}
-	return c.wait(at, c.failed(), verb, err, after, wait)
+	return c.wait(at, c.failedPhase(), verb, err, after, wait)
 }
 
-// another counts a failure. It reports whether that is the first of an episode.
-func (c *Core) another(at moment) (first bool) {
+// countFailure counts a failure. It reports whether the failure begins an episode.
+func (c *core) countFailure(at stepTime) (first bool) {
 	reset := c.cfg.Backoff.ResetAfter
-	if c.failures > 0 && reset > 0 && !c.well.IsZero() && at.now.Sub(c.well) >= reset {
+	if c.failures > 0 && reset > 0 && !c.goodSince.IsZero() && at.now.Sub(c.goodSince) >= reset {
 		c.failures = 0
 	}
 	if first = c.failures == 0; first {
@@ -220,8 +221,8 @@ func (c *Core) another(at moment) (first bool) {
 	return first
 }
 
-// failed is the phase after a failure.
-func (c *Core) failed() Phase {
+// failedPhase is the phase after a failure.
+func (c *core) failedPhase() Phase {
 	switch {
 	case !c.state.UnavailableSince.IsZero():
 		return Unavailable
@@ -231,8 +232,8 @@ func (c *Core) failed() Phase {
 	return Failing
 }
 
-// absent waits until the kind may be there, or allowed.
-func (c *Core) absent(at moment, bad Phase, verb string, err error, after mode) Action {
+// waitAbsent waits before the next attempt on a kind that is not served, or forbidden.
+func (c *core) waitAbsent(at stepTime, bad Phase, verb string, err error, after mode) action {
 	if c.failures == 0 {
 		c.state.Episode++
 	}
@@ -241,51 +242,51 @@ func (c *Core) absent(at moment, bad Phase, verb string, err error, after mode) 
 	return c.wait(at, bad, verb, err, after, wait)
 }
 
-func (c *Core) wait(at moment, bad Phase, verb string, err error, after mode, d time.Duration) Action {
-	c.bad(at, bad, verb, err)
+func (c *core) wait(at stepTime, bad Phase, verb string, err error, after mode, d time.Duration) action {
+	c.markBad(at, bad, verb, err)
 	return c.pause(at, after, d)
 }
 
-// bad notes what went wrong.
-func (c *Core) bad(at moment, p Phase, verb string, err error) {
-	c.well = time.Time{}
+// markBad records a failure in the state.
+func (c *core) markBad(at stepTime, p Phase, verb string, err error) {
+	c.goodSince = time.Time{}
 	c.state.Err = &Error{Verb: verb, Resource: c.cfg.Resource, Err: err}
-	c.phase(at, p)
+	c.setPhase(at, p)
 }
 
-func (c *Core) pause(at moment, after mode, d time.Duration) Action {
+func (c *core) pause(at stepTime, after mode, d time.Duration) action {
 	c.mode, c.after, c.open = waiting, after, false
 	c.state.RetryAt = at.now.Add(d)
-	return Action{Do: Wait, Until: c.state.RetryAt}
+	return action{do: doWait, until: c.state.RetryAt}
 }
 
-// good notes that a list was completed or a watch opened. After breaks in a row that may have hidden
-// something that does not count yet: see proven.
-func (c *Core) good(at moment) {
-	if c.well.IsZero() {
-		c.well = at.now
+// markGood records that a list is complete or a watch open. The state stays bad after several suspect
+// watches until confirmWatch, and after lost events until lossRefuted.
+func (c *core) markGood(at stepTime) {
+	if c.goodSince.IsZero() {
+		c.goodSince = at.now
 	}
 	c.state.LastEvent = at.now
-	c.strange = 0
-	if c.doubt > 1 || c.deaf.proven {
-		c.phase(at, c.failed())
+	c.notAPIs = 0
+	if c.suspect > 1 || c.loss.proven {
+		c.setPhase(at, c.failedPhase())
 		return
 	}
 	c.state.Err = nil
-	c.phase(at, Synced)
+	c.setPhase(at, Synced)
 }
 
-func (c *Core) phase(at moment, p Phase) {
+func (c *core) setPhase(at stepTime, p Phase) {
 	if c.state.Phase != p {
 		c.state.Phase, c.state.Since = p, at.now
 	}
 }
 
-func (c *Core) deadline(at moment, d time.Duration) time.Time {
+func (c *core) deadline(at stepTime, d time.Duration) time.Time {
 	if d < 0 {
 		return time.Time{}
 	}
 	return at.now.Add(d)
 }
 
-func (c *Core) read(until time.Time) Action { return Action{Do: Read, Until: until} }
+func (c *core) read(until time.Time) action { return action{do: doRead, until: until} }

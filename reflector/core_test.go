@@ -16,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/discovery"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var update = flag.Bool("update", false, "write what the Core does into the scenarios")
@@ -57,20 +57,20 @@ func TestScenarios(t *testing.T) {
 
 // story is a Core and the clock it is told.
 type story struct {
-	core   *Core
+	core   *core
 	now    time.Time
 	random float64
-	last   Action
+	last   action
 }
 
-func newStory(cfg Config) *story {
+func newStory(cfg Options) *story {
 	cfg.Resource = "pods"
-	return &story{core: NewCore(cfg), now: time.Unix(0, 0), random: 0.5}
+	return &story{core: newCore(cfg), now: time.Unix(0, 0), random: 0.5}
 }
 
 func play(t *testing.T, script string) string {
 	var out strings.Builder
-	s := newStory(Config{})
+	s := newStory(Options{})
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
@@ -90,7 +90,7 @@ func play(t *testing.T, script string) string {
 func (s *story) tell(out *strings.Builder, f []string) error {
 	switch f[0] {
 	case "new":
-		cfg := Config{Paged: len(f) > 1 && f[1] == "paged"}
+		cfg := Options{Paged: len(f) > 1 && f[1] == "paged"}
 		if len(f) > 2 {
 			cfg.Namespace = f[2]
 		}
@@ -113,43 +113,46 @@ func (s *story) tell(out *strings.Builder, f []string) error {
 		}
 		return nil
 	case "timer":
-		if s.last.Until.IsZero() {
+		if s.last.until.IsZero() {
 			return errors.New("there is no timer")
 		}
-		s.now = s.last.Until
+		s.now = s.last.until
 	}
 	in, err := parseInput(f)
 	if err != nil {
 		return err
 	}
 	o := s.core.Step(s.now, s.random, in)
-	for i := range o.Emit {
-		fmt.Fprintf(out, "  %v\n", &o.Emit[i])
+	for i := range o.updates {
+		fmt.Fprintf(out, "  %s\n", showUpdate(&o.updates[i]))
 	}
-	s.last = o.Next
-	fmt.Fprintf(out, "  %v", o.Next)
-	if !o.Next.Until.IsZero() {
-		fmt.Fprintf(out, ", until +%v", o.Next.Until.Sub(s.now))
+	s.last = o.next
+	fmt.Fprintf(out, "  %s", showAction(o.next))
+	if !o.next.until.IsZero() {
+		fmt.Fprintf(out, ", until +%v", o.next.until.Sub(s.now))
 	}
 	out.WriteByte('\n')
 	return nil
 }
 
-func parseInput(f []string) (Input, error) {
-	var in Input
+func parseInput(f []string) (input, error) {
+	var in input
 	switch f[0] {
 	case "start":
-		in.Event = Start
+		in.event = started
 	case "stop":
-		in = Input{Event: Stop, Err: errors.New("enough")}
+		in = input{event: stopAsked, err: errors.New("enough")}
 	case "opened":
-		in.Event = Opened
+		in.event = opened
 	case "timer":
-		in.Event = Timer
+		in.event = timedOut
 	case "relist":
-		in = Input{Event: Relist, Reason: Audited}
+		in = input{event: relistAsked, reason: whyAudited}
 	case "item", "added", "modified", "deleted":
-		in.Event = map[string]Event{"item": Item, "added": Added, "modified": Modified, "deleted": Deleted}[f[0]]
+		if in.event = frameCame; f[0] == "item" {
+			in.event = itemCame
+		}
+		in.what = map[string]wire.EventType{"added": wire.Added, "modified": wire.Modified, "deleted": wire.Deleted}[f[0]]
 		name, version, _ := strings.Cut(f[1], "@")
 		key := object.Key{Name: strings.TrimSuffix(name, "?")} // "?": no name
 		if ns, name, ok := strings.Cut(name, "/"); ok {
@@ -159,26 +162,26 @@ func parseInput(f []string) (Input, error) {
 		if len(f) > 2 {
 			err = errors.New(f[2])
 		}
-		in.Entry = store.SetAside(object.Header{Key: key, ResourceVersion: version}, err)
+		in.entry = store.SetAside(object.Header{Key: key, ResourceVersion: version}, err)
 	case "page":
-		in = Input{Event: PageDone, Version: strings.TrimPrefix(f[1], "@")}
+		in = input{event: pageCame, version: strings.TrimPrefix(f[1], "@")}
 		if len(f) > 2 {
-			in.Continue = f[2]
+			in.cont = f[2]
 		}
 	case "bookmark":
-		in = Input{Event: Bookmark, Version: strings.TrimPrefix(f[1], "@"), InitialEnd: len(f) > 2}
+		in = input{event: frameCame, what: wire.Bookmark, version: strings.TrimPrefix(f[1], "@"), initialEnd: len(f) > 2}
 		if f[1] == "garbage" {
-			in = Input{Event: Bookmark, Err: scriptedError(f[1:])}
+			in = input{event: frameCame, what: wire.Bookmark, err: scriptedError(f[1:])}
 		}
 	case "discovered":
-		in = Input{Event: Discovered, Serving: client.Serving{Version: "v1", Here: f[1] == "here"}}
+		in = input{event: discovered, serving: discovery.Serving{Version: "v1", Here: f[1] == "here"}}
 		if f[1] == "elsewhere" {
-			in.Serving.Elsewhere = f[2:]
+			in.serving.Elsewhere = f[2:]
 		}
 	case "end":
-		in.Event = End
+		in.event = ended
 		if len(f) > 1 {
-			in.Err = scriptedError(f[1:])
+			in.err = scriptedError(f[1:])
 		}
 	default:
 		return in, fmt.Errorf("what is %q?", f[0])
@@ -247,7 +250,7 @@ func TestClassify(t *testing.T) {
 		{status(403, ""), forbidden},
 		{status(404, metav1.StatusReasonNotFound), notFound},
 		{status(405, ""), notFound},
-		{&wire.ContentTypeError{ContentType: "text/html"}, stranger},
+		{&wire.ContentTypeError{ContentType: "text/html"}, notAPI},
 		{status(401, metav1.StatusReasonUnauthorized), server},
 		{status(400, metav1.StatusReasonBadRequest), refused},
 		{status(422, metav1.StatusReasonInvalid), refused},
@@ -259,4 +262,69 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: %v, want %v", test.err, got, test.want)
 		}
 	}
+}
+
+// showUpdate writes an update.
+func showUpdate(u *Update) string {
+	name := func(e *store.Entry) string { return e.Key().String() + "@" + e.ResourceVersion() }
+	switch u.What {
+	case Replace:
+		s := "begin " + u.Reason
+		if u.Reset {
+			s += ", reset"
+		}
+		return s
+	case Put:
+		return "upsert " + name(u.Entry)
+	case Delete:
+		return "delete " + name(u.Entry)
+	case Sweep:
+		return "complete at " + quoteEmpty(u.Version)
+	case Discard:
+		return "abort"
+	case Unusable:
+		return fmt.Sprintf("report %s at %s: %v", quoteEmpty(u.Key.String()), quoteEmpty(u.ResourceVersion), u.Err)
+	}
+	return "nothing"
+}
+
+func quoteEmpty(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+// showAction writes an action without until.
+func showAction(a action) string {
+	var b strings.Builder
+	switch a.do {
+	case doList, doProbe:
+		b.WriteString("list")
+		if a.do == doProbe {
+			b.Reset()
+			b.WriteString("probe")
+		}
+		if a.cont != "" {
+			fmt.Fprintf(&b, " continue=%s", a.cont)
+		} else {
+			fmt.Fprintf(&b, " at %s", quoteEmpty(a.version))
+		}
+		fmt.Fprintf(&b, " limit=%d", a.limit)
+	case doDiscover:
+		b.WriteString("discover")
+	case doWatch:
+		b.WriteString("watch")
+		if a.initial {
+			b.WriteString(" initial")
+		}
+		fmt.Fprintf(&b, " at %s for %v", quoteEmpty(a.version), a.timeout.Round(time.Second))
+	case doRead:
+		b.WriteString("read")
+	case doWait:
+		b.WriteString("wait")
+	case doHalt:
+		b.WriteString("halt")
+	}
+	return b.String()
 }

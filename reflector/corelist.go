@@ -7,18 +7,18 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// list starts a list from its beginning.
-func (c *Core) list(at moment, p plan) Action {
+// list starts a new list.
+func (c *core) list(at stepTime, p plan) action {
 	c.abort()
 	c.plan, c.cont = p, ""
 	if c.state.Phase.Good() {
-		c.phase(at, Listing)
+		c.setPhase(at, Listing)
 	}
 	return c.request(at)
 }
 
-// request asks for what the plan wants next: the streaming list, or a page.
-func (c *Core) request(at moment) Action {
+// request asks for the streaming list or the next page of the plan.
+func (c *core) request(at stepTime) action {
 	c.open = false
 	c.plan.newest = c.plan.newest || c.state.Unordered
 	from := c.state.ResourceVersion
@@ -33,28 +33,28 @@ func (c *Core) request(at moment) Action {
 		from = "0"
 	}
 	limit := c.cfg.PageSize
-	if c.plan.whole {
+	if c.plan.onePage {
 		limit = 0
 	}
 	if c.cont != "" {
 		from = ""
 	}
-	return Action{Do: List, Version: from, Continue: c.cont, Limit: limit, Until: c.deadline(at, c.cfg.Stall)}
+	return action{do: doList, version: from, cont: c.cont, limit: limit, until: c.deadline(at, c.cfg.Stall)}
 }
 
-func (c *Core) stepListing(at moment, in Input) Action {
+func (c *core) stepListing(at stepTime, in input) action {
 	switch {
-	case in.Event == Opened:
+	case in.event == opened:
 		c.open = true
 		c.begin()
-	case in.Event == Item && c.open:
-		paging.Item(&c.pages, in.Entry.Key())
-		c.listed(in.Entry)
-	case in.Event == PageDone && c.open:
-		return c.pageDone(at, in.Version, in.Continue)
-	case in.Event == End:
-		return c.listFailed(at, in.Err)
-	case in.Event == Timer:
+	case in.event == itemCame && c.open:
+		paging.Item(&c.pages, in.entry.Key())
+		c.listed(in.entry)
+	case in.event == pageCame && c.open:
+		return c.pageDone(at, in.version, in.cont)
+	case in.event == ended:
+		return c.listFailed(at, in.err)
+	case in.event == timedOut:
 		return c.listFailed(at, ErrStalled)
 	default:
 		return c.next
@@ -63,11 +63,11 @@ func (c *Core) stepListing(at moment, in Input) Action {
 	return c.read(c.deadline(at, c.cfg.Stall))
 }
 
-func (c *Core) pageDone(at moment, version, cont string) Action {
+func (c *core) pageDone(at stepTime, version, cont string) action {
 	switch {
 	case version == "":
 		return c.listFailed(at, ErrNoVersion)
-	case c.isOlder(version) && !c.plan.reset:
+	case c.confirmOlder(version) && !c.plan.reset:
 		return c.listOlder(at, version)
 	case cont != "":
 		if c.pages.Next(cont) != nil {
@@ -80,139 +80,138 @@ func (c *Core) pageDone(at moment, version, cont string) Action {
 		return c.listFailed(at, err)
 	}
 	c.complete(at, version)
-	if c.doubt > 1 {
+	if c.suspect > 1 {
 		return c.watch(at, check)
 	}
 	return c.watch(at, long)
 }
 
-// pagesEndless gives up on pages that go round in circles, and asks for all in one after a while.
-func (c *Core) pagesEndless(at moment) Action {
+// pagesEndless gives up pages that do not end. After a backoff it asks for one page with all objects.
+func (c *core) pagesEndless(at stepTime) action {
 	c.abort()
 	c.cont = ""
-	c.plan.whole, c.plan.paged = true, true
+	c.plan.onePage, c.plan.paged = true, true
 	return c.fail(at, "list", ErrEndless, listing, 0)
 }
 
-// listOlder deals with a list that is older than what the sink has. From a server that was asked
-// for what is newest it means that the server itself went back: the same list once more, and
-// then it is believed. Any other server has an older view, and is left alone for a while.
-func (c *Core) listOlder(at moment, version string) Action {
+// listOlder rejects a list that is older than the sink. If the newest version was requested, the server
+// itself went back: its next list resets the content. Else another server may have an older view, and
+// a list of the newest version follows after a backoff.
+func (c *core) listOlder(at stepTime, version string) action {
 	if c.plan.newest {
 		return c.list(at, c.wentBack(at, version))
 	}
 	c.abort()
 	c.countBackward(at)
-	c.plan, c.cont = plan{reason: OlderView, newest: true, paged: true}, ""
+	c.plan, c.cont = plan{reason: whyOlderView, newest: true, paged: true}, ""
 	return c.fail(at, "list", ErrOlder, listing, 0)
 }
 
-// listFailed is the ladder for a list that could not be opened or read to its end.
-func (c *Core) listFailed(at moment, err error) Action {
+// listFailed decides what follows a list that failed to open, or to reach its end.
+func (c *core) listFailed(at stepTime, err error) action {
 	cause, wait := classify(err)
 	if cause != notFound {
-		c.missing.asked, c.missing.nones = false, 0
+		c.missing.asked, c.missing.denials = false, 0
 	}
-	if cause != stranger {
-		c.strange = 0
-	} else if c.strange++; c.strange >= maxStrange && c.state.HasSynced {
-		c.unavailable(at, err)
+	if cause != notAPI {
+		c.notAPIs = 0
+	} else if c.notAPIs++; c.notAPIs >= maxNotAPI && c.state.HasSynced {
+		c.markUnavailable(at, err)
 	}
 	next := c.plan
 	switch {
-	case cause == expired && c.cont != "" && !next.whole:
-		next.whole, next.paged = true, true
-		next.reason = listReason(next, ListExpired)
+	case cause == expired && c.cont != "" && !next.onePage:
+		next.onePage, next.paged = true, true
+		next.reason = listReason(next, whyListExpired)
 		return c.list(at, next)
 	case cause == expired && !next.newest:
-		next.newest, next.reason = true, listReason(next, ListExpired)
+		next.newest, next.reason = true, listReason(next, whyListExpired)
 		return c.list(at, next)
 	case cause == tooLarge && !next.newest:
-		next.newest, next.reason = true, listReason(next, TooLarge)
+		next.newest, next.reason = true, listReason(next, whyTooLarge)
 		return c.list(at, next)
 	case cause == refused && !next.newest && c.state.ResourceVersion != "":
-		next.newest, next.reason = true, listReason(next, Refused)
+		next.newest, next.reason = true, listReason(next, whyRefused)
 		return c.list(at, next)
 	case next.optional && cause != notFound && c.state.UnavailableSince.IsZero():
 		return c.relistFailed(at, err, wait)
 	case cause == forbidden:
 		c.abort()
 		c.cont = ""
-		return c.absent(at, Forbidden, "list", err, listing)
+		return c.waitAbsent(at, Forbidden, "list", err, listing)
 	case cause == notFound && c.cont == "":
 		return c.notServed(at, err)
 	}
 	if c.cont != "" && !c.open && cause != notFound {
-		return c.fail(at, "list", err, listing, wait) // the same page again
+		return c.fail(at, "list", err, listing, wait) // it retries the same page
 	}
 	c.abort()
 	c.cont = ""
 	return c.fail(at, "list", err, listing, wait)
 }
 
-// listReason keeps the reason of the first list, whatever it takes.
-func listReason(p plan, r Reason) Reason {
-	if p.reason == First || p.reset {
+// listReason returns r, or the reason of p for a first list and for one that resets the content.
+func listReason(p plan, r string) string {
+	if p.reason == whyFirst || p.reset {
 		return p.reason
 	}
 	return r
 }
 
-func (c *Core) begin() {
+func (c *core) begin() {
 	if !c.replacing {
 		c.replacing, c.pages, c.tally = true, paging.Guard{}, tally{}
-		c.emit = append(c.emit, Emission{Op: Begin, Reset: c.plan.reset, Reason: c.plan.reason})
+		c.updates = append(c.updates, Update{What: Replace, Reset: c.plan.reset, Reason: c.plan.reason})
 	}
 }
 
-func (c *Core) abort() {
+func (c *core) abort() {
 	if c.replacing {
 		c.replacing = false
-		c.emit = append(c.emit, Emission{Op: Abort})
+		c.updates = append(c.updates, Update{What: Discard})
 	}
 }
 
-// finish hands the new content over.
-func (c *Core) finish(version string) {
+// finish makes the list the content of the sink.
+func (c *core) finish(version string) {
 	c.replacing = false
-	c.emit = append(c.emit, Emission{Op: Complete, Version: version})
-	c.state.ResourceVersion, c.shown, c.whole = version, version, c.tally
-	c.hurried = 0
+	c.updates = append(c.updates, Update{What: Sweep, Version: version})
+	c.state.ResourceVersion, c.serverVersion, c.lastTally = version, version, c.tally
+	c.quickUseful = 0
 	count(&c.state.Relists, c.plan.reason)
 }
 
-// complete is a list that came to its end.
-func (c *Core) complete(at moment, version string) {
+// complete records that a list is complete.
+func (c *core) complete(at stepTime, version string) {
 	c.finish(version)
 	c.state.HasSynced, c.state.UnavailableSince = true, time.Time{}
-	c.decided(at)
+	c.lossDecided(at)
 	c.plan, c.cont, c.missing = plan{}, "", missing{}
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
-	c.good(at)
+	c.markGood(at)
 }
 
-// put passes an object on, and reports it if it cannot be used.
-func (c *Core) put(op Op, e *store.Entry) {
+// put emits an update with an object. It reports a rejected object too.
+func (c *core) put(what What, e *store.Entry) {
 	if err := e.Err(); err != nil {
 		c.report(e, err)
 	}
-	c.emit = append(c.emit, Emission{Op: op, Entry: e})
+	c.updates = append(c.updates, Update{What: what, Entry: e})
 }
 
-// report tells of something that came and cannot be used; e may be nil.
-func (c *Core) report(e *store.Entry, err error) {
-	p := Problem{ResourceVersion: c.state.ResourceVersion, Err: err}
+// report emits an Unusable update. e may be nil.
+func (c *core) report(e *store.Entry, err error) {
+	u := Update{What: Unusable, ResourceVersion: c.state.ResourceVersion, Err: err}
 	if e != nil {
-		h := e.Header()
-		p.Key = h.Key
-		if h.ResourceVersion != "" {
-			p.ResourceVersion = h.ResourceVersion
+		u.Key = e.Key()
+		if v := e.ResourceVersion(); v != "" {
+			u.ResourceVersion = v
 		}
 	}
-	c.emit = append(c.emit, Emission{Op: Report, Problem: p})
+	c.updates = append(c.updates, u)
 }
 
-func (c *Core) drawTimeout(at moment) time.Duration {
+func (c *core) drawTimeout(at stepTime) time.Duration {
 	span := c.cfg.MaxTimeout - c.cfg.MinTimeout
 	return c.cfg.MinTimeout + time.Duration(at.random*float64(max(span, 0)))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/discovery"
 )
 
 // askTime is how long discovery may take.
@@ -15,12 +15,12 @@ const askTime = 45 * time.Second
 // errNoDiscovery says that the Source does not implement Discoverer.
 var errNoDiscovery = errors.New("the source has no discovery")
 
-// MissingError says that the server answers as if it did not serve the kind, and what its discovery
-// says of that. It wraps the answer.
+// MissingError says that the server answers as if it did not serve the kind. It wraps that answer, and has
+// the answer of discovery.
 type MissingError struct {
-	// Serving is what discovery says, if Unknown is nil.
-	Serving client.Serving
-	// Unknown says why discovery could not tell, or has not been asked yet.
+	// Serving is the answer of discovery, if Unknown is nil.
+	Serving discovery.Serving
+	// Unknown says why there is no answer of discovery, or is nil.
 	Unknown error
 	// Err is the answer to the list or watch.
 	Err error
@@ -47,7 +47,7 @@ func (e *MissingError) Error() string {
 	return answer + " (discovery has the kind in no version)"
 }
 
-// Unwrap returns the answer, and why discovery could not tell.
+// Unwrap returns Err and Unknown, without those that are nil.
 func (e *MissingError) Unwrap() []error {
 	var all []error
 	for _, err := range []error{e.Err, e.Unknown} {
@@ -58,102 +58,102 @@ func (e *MissingError) Unwrap() []error {
 	return all
 }
 
-// missing is what the Core knows of a kind that the server seems not to serve. A 404 alone says
-// little: a load balancer, a proxy, or a server that starts gives one, too. Only discovery can say
-// that the kind is gone, twice with a wait between. Until then the kind is unavailable.
+// missing is what the core knows of a kind that the server seems not to serve. A 404 alone proves nothing: a
+// load balancer, a proxy or a starting server sends one too. Only discovery confirms that the kind is gone,
+// by two answers with a wait between them. Until then the kind is unavailable.
 type missing struct {
-	err    error          // the answer that said so
-	answer client.Serving // of discovery
-	cannot error          // why discovery could not tell
-	asked  bool           // discovery was asked since the last wait
-	nones  int            // answers in a row that no version serves the kind
-	gone   bool           // it has been believed: the sink has no content
+	err       error             // the answer to the list
+	answer    discovery.Serving // the answer of discovery
+	unknown   error             // why discovery has no answer
+	asked     bool              // discovery was asked after the last wait
+	denials   int               // consecutive answers that no version serves the kind
+	confirmed bool              // the kind is gone, and the sink is empty
 }
 
-// notServed deals with an answer to a list that says that the kind is not there.
-func (c *Core) notServed(at moment, err error) Action {
+// notServed follows a 404 or 405 on a list.
+func (c *core) notServed(at stepTime, err error) action {
 	c.abort()
 	c.cont = ""
 	c.missing.err = err
 	if c.missing.asked {
 		return c.verdict(at)
 	}
-	if c.state.HasSynced && !c.missing.gone {
-		c.missing.cannot = errNotAsked
-		c.unavailable(at, c.missingError())
+	if c.state.HasSynced && !c.missing.confirmed {
+		c.missing.unknown = errNotAsked
+		c.markUnavailable(at, c.missingError())
 	}
 	return c.ask(at)
 }
 
-// unavailable takes the content of the sink for what may be false, until the next complete list.
-func (c *Core) unavailable(at moment, err error) {
-	c.well = time.Time{}
+// markUnavailable makes the kind unavailable until the next complete list. The content may be out of date.
+func (c *core) markUnavailable(at stepTime, err error) {
+	c.goodSince = time.Time{}
 	if c.state.UnavailableSince.IsZero() {
 		c.state.UnavailableSince = at.now
 	}
 	c.state.Err = &Error{Verb: "list", Resource: c.cfg.Resource, Err: err}
-	c.phase(at, Unavailable)
+	c.setPhase(at, Unavailable)
 }
 
-func (c *Core) missingError() error {
+func (c *core) missingError() error {
 	m := &c.missing
-	return &MissingError{Serving: m.answer, Unknown: m.cannot, Err: m.err}
+	return &MissingError{Serving: m.answer, Unknown: m.unknown, Err: m.err}
 }
 
 // ask asks discovery.
-func (c *Core) ask(at moment) Action {
+func (c *core) ask(at stepTime) action {
 	c.mode, c.open = asking, false
-	return Action{Do: Discover, Until: at.now.Add(askTime)}
+	return action{do: doDiscover, until: at.now.Add(askTime)}
 }
 
-func (c *Core) stepAsking(at moment, in Input) Action {
+func (c *core) stepAsking(at stepTime, in input) action {
 	m := &c.missing
-	switch in.Event {
-	case Discovered:
-		m.answer, m.cannot = in.Serving, nil
-	case End:
-		m.answer, m.cannot = client.Serving{}, in.Err
-	case Timer:
-		m.answer, m.cannot = client.Serving{}, ErrStalled
+	switch in.event {
+	case discovered:
+		m.answer, m.unknown = in.serving, nil
+	case ended:
+		m.answer, m.unknown = discovery.Serving{}, in.err
+	case timedOut:
+		m.answer, m.unknown = discovery.Serving{}, ErrStalled
 	default:
 		return c.next
 	}
-	if m.cannot == nil && m.answer.None() {
-		m.nones++
+	if m.unknown == nil && m.answer.None() {
+		m.denials++
 	} else {
-		m.nones = 0
+		m.denials = 0
 	}
-	waited := m.asked // asked after a wait, before the list
+	waited := m.asked // the wait is over, and the list comes next
 	m.asked = true
-	if waited && (m.nones == 0 || c.state.HasSynced && !m.gone) {
-		return c.request(at) // its answer counts as well
+	if waited && (m.denials == 0 || c.state.HasSynced && !m.confirmed) {
+		return c.request(at) // the verdict follows the list
 	}
 	return c.verdict(at)
 }
 
-// verdict goes by what the list and discovery have said.
-func (c *Core) verdict(at moment) Action {
+// verdict decides by the answers to the list and of discovery whether the kind is gone.
+func (c *core) verdict(at stepTime) action {
 	m := &c.missing
 	m.asked = false
 	err := c.missingError()
 	switch {
-	case !c.state.HasSynced && m.cannot == nil && m.answer.Here:
+	case !c.state.HasSynced && m.unknown == nil && m.answer.Here:
 		return c.fail(at, "list", err, asking, 0)
-	case !c.state.HasSynced, m.gone && m.nones > 0:
-		return c.absent(at, NotFound, "list", err, asking)
-	case m.nones >= 2:
-		c.plan = plan{reason: KindGone}
+	case !c.state.HasSynced, m.confirmed && m.denials > 0:
+		return c.waitAbsent(at, NotFound, "list", err, asking)
+	case m.denials >= 2:
+		c.plan = plan{reason: whyKindGone}
 		c.begin()
 		c.finish("")
-		c.plan = plan{reason: KindGone}
-		m.gone = true
+		c.plan = plan{reason: whyKindGone}
+		m.confirmed = true
 		c.state.UnavailableSince = time.Time{}
-		return c.absent(at, NotFound, "list", err, asking)
+		return c.waitAbsent(at, NotFound, "list", err, asking)
 	}
-	m.gone = false
-	c.unavailable(at, err)
-	if m.cannot == nil && m.answer.Here {
+	m.confirmed = false
+	c.markUnavailable(at, err)
+	if m.unknown == nil && m.answer.Here {
 		return c.fail(at, "list", err, asking, 0)
 	}
-	return c.absent(at, Unavailable, "list", err, asking)
+	return c.waitAbsent(at, Unavailable, "list", err, asking)
 }

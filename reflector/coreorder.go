@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	maxBackward    = 2         // times that a server may seem to go back, until its events are taken as they come
-	backwardMemory = time.Hour // after which such a time does not count any more
+	maxBackward    = 2         // how often the server seems to go back, until its events are unordered
+	backwardMemory = time.Hour // the count of backward starts anew after this time
 )
 
-// older reports whether a version that the server gives of itself is certainly older than what it
-// showed before. Where events are in no order, it is compared with such versions only.
-func (c *Core) older(version string) bool {
+// older reports whether the server's own version is certainly older than before. If events are unordered,
+// it compares with the server's own versions only, not with those of events.
+func (c *core) older(version string) bool {
 	if c.state.Unordered {
-		return before(version, c.shown)
+		return before(version, c.serverVersion)
 	}
 	return before(version, c.state.ResourceVersion)
 }
@@ -25,14 +25,14 @@ func before(version, than string) bool {
 	return ok && order < 0
 }
 
-// sawOlder deals with a stream that goes back in time: what is newest decides.
-func (c *Core) sawOlder(at moment) Action {
+// watchOlder ends a watch that goes back in time. A list of the newest version decides.
+func (c *core) watchOlder(at stepTime) action {
 	c.countBackward(at)
-	c.plan = plan{reason: OlderView, newest: true, paged: true}
+	c.plan = plan{reason: whyOlderView, newest: true, paged: true}
 	return c.fail(at, "watch", ErrOlder, listing, 0)
 }
 
-func (c *Core) countBackward(at moment) {
+func (c *core) countBackward(at stepTime) {
 	if at.now.Sub(c.backwardAt) > backwardMemory {
 		c.backward = 0
 	}
@@ -40,23 +40,23 @@ func (c *Core) countBackward(at moment) {
 	c.backwardAt = at.now
 }
 
-// isOlder reports whether the server, whose version this is, is older than it was.
+// confirmOlder reports whether the version of a list shows that the server went back.
 //
-// If events went back repeatedly, and the server's own version did not, the server counts versions
-// for each object, or sends events in no order. From then on they are taken as they come.
-func (c *Core) isOlder(version string) bool {
-	if c.backward >= maxBackward && !before(version, c.shown) {
+// If only the versions of events went back, and repeatedly, the events are unordered. The server counts versions
+// for each object, or sends events in no order. From then on only versions of the same object are compared.
+func (c *core) confirmOlder(version string) bool {
+	if c.backward >= maxBackward && !before(version, c.serverVersion) {
 		c.state.Unordered = true
 	}
 	return c.older(version)
 }
 
-// wentBack is the plan for a server that is older than it was.
-func (c *Core) wentBack(at moment, version string) plan {
-	if before(version, c.shown) {
+// wentBack returns the plan for a server that went back in time.
+func (c *core) wentBack(at stepTime, version string) plan {
+	if before(version, c.serverVersion) {
 		c.state.Unordered, c.backward = false, 0
-	} else if c.plan.reason != OlderView {
-		c.countBackward(at) // only events were newer; it was counted where that was seen
+	} else if c.plan.reason != whyOlderView {
+		c.countBackward(at) // only events were newer; watchOlder and listOlder have counted the others
 	}
-	return plan{reason: WentBack, newest: true, paged: true, reset: true}
+	return plan{reason: whyWentBack, newest: true, paged: true, reset: true}
 }

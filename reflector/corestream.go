@@ -9,63 +9,53 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // streams reports whether the next list is a streaming one.
-func (c *Core) streams(at moment) bool {
+func (c *core) streams(at stepTime) bool {
 	return !c.cfg.Paged && !c.plan.paged && c.cont == "" && !at.now.Before(c.streamAt)
 }
 
-func (c *Core) stream(at moment, from string) Action {
+func (c *core) stream(at stepTime, from string) action {
 	c.mode = streaming
 	c.timeout = c.drawTimeout(at)
 	wait := streamAnswer
 	if c.cfg.Stall > 0 {
 		wait = min(wait, c.cfg.Stall)
 	}
-	return Action{Do: Watch, Initial: true, Version: from, Timeout: c.timeout, Until: at.now.Add(wait)}
+	return action{do: doWatch, initial: true, version: from, timeout: c.timeout, until: at.now.Add(wait)}
 }
 
-func (c *Core) stepStreaming(at moment, in Input) Action {
-	switch in.Event {
-	case Opened:
+func (c *core) stepStreaming(at stepTime, in input) action {
+	switch in.event {
+	case opened:
 		c.openWatch(at, long)
 		c.until = at.now.Add(c.cfg.InitialEvents)
 		c.begin()
-	case Added, Modified, Deleted:
-		if !c.open {
+	case frameCame:
+		switch {
+		case !c.open:
 			return c.next
-		}
-		if in.Event == Added {
-			c.until = at.now.Add(c.cfg.InitialEvents)
-			if last := c.opened.Add(10 * c.cfg.InitialEvents); c.until.After(last) {
-				c.until = last
+		case in.what == wire.Bookmark && in.err != nil:
+			c.report(nil, in.err)
+			return c.streamFailed(at, in.err)
+		case in.what == wire.Bookmark && in.initialEnd:
+			return c.streamDone(at, in.version)
+		case in.what == wire.Bookmark:
+		default:
+			if err := c.streamed(at, in); err != nil {
+				c.report(in.entry, err)
+				return c.streamFailed(at, err)
 			}
 		}
-		if err := c.misplaced(in.Entry); err != nil {
-			c.report(in.Entry, err)
-			return c.streamFailed(at, err)
-		}
-		if in.Event == Deleted {
-			c.put(Delete, in.Entry)
-		} else {
-			c.listed(in.Entry)
-		}
-	case Bookmark:
-		if c.open && in.Err != nil {
-			c.report(nil, in.Err)
-			return c.streamFailed(at, in.Err)
-		}
-		if c.open && in.InitialEnd {
-			return c.streamDone(at, in.Version)
-		}
-	case End:
-		err := in.Err
+	case ended:
+		err := in.err
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
 		return c.streamFailed(at, err)
-	case Timer:
+	case timedOut:
 		return c.streamFailed(at, ErrStalled)
 	default:
 		return c.next
@@ -74,39 +64,57 @@ func (c *Core) stepStreaming(at moment, in Input) Action {
 	return c.read(c.until)
 }
 
-// streamDone is the end of the initial events: what follows on the same stream is the watch.
-func (c *Core) streamDone(at moment, version string) Action {
+// streamed takes an object of a streaming list. The error says why its key is unusable.
+func (c *core) streamed(at stepTime, in input) error {
+	if in.what == wire.Added {
+		c.until = at.now.Add(c.cfg.InitialEvents)
+		if last := c.opened.Add(10 * c.cfg.InitialEvents); c.until.After(last) {
+			c.until = last
+		}
+	}
+	if err := c.keyError(in.entry); err != nil {
+		return err
+	}
+	if in.what == wire.Deleted {
+		c.put(Delete, in.entry)
+	} else {
+		c.listed(in.entry)
+	}
+	return nil
+}
+
+// streamDone follows the end of the initial events. The same stream goes on as the watch.
+func (c *core) streamDone(at stepTime, version string) action {
 	switch {
 	case version == "":
 		return c.streamFailed(at, ErrNoVersion)
-	case c.isOlder(version):
+	case c.confirmOlder(version):
 		return c.listOlder(at, version)
 	}
 	if err := c.incomplete(); err != nil {
 		return c.streamFailed(at, err)
 	}
-	c.unstreamed, c.streamAt, c.streamGap, c.state.NoStream = 0, time.Time{}, 0, false
+	c.streamFailures, c.streamAt, c.streamGap, c.state.NoStream = 0, time.Time{}, 0, false
 	c.complete(at, version)
 	c.mode = watching
 	c.frames++
 	return c.read(c.silentAt(at))
 }
 
-// streamFailed goes over to pages at once: whatever keeps a streaming list from its end, the plain
-// one may come through. Streaming lists are tried again later.
+// streamFailed falls back to pages at once, since a paged list may succeed. A later list streams again.
 //
-// What concerns both forms alike is not held against the streaming one: that the kind is unknown to
-// discovery, and, once, a server that cannot be reached, asks for a pause, or does not have the version.
-// A 403 may: a role can allow lists and no watches, and a server between may refuse what it does not
-// know.
-func (c *Core) streamFailed(at moment, err error) Action {
+// Some failures concern both forms of list, and do not stop streaming. One is a kind that discovery does not
+// know. Others do not stop it the first time: a server that is unreachable, asks for a pause, or lacks the
+// version. A 403 stops streaming: a role may allow lists but no watches, and a proxy may refuse a streaming
+// list.
+func (c *core) streamFailed(at stepTime, err error) action {
 	cause, wait := classify(err)
 	if meta.IsNoMatchError(err) {
 		return c.listFailed(at, err)
 	}
-	c.unstreamed++
-	alike := cause == busy || cause == expired || cause == tooLarge || unreached(err)
-	if alike && c.unstreamed < maxStreams {
+	c.streamFailures++
+	both := cause == busy || cause == expired || cause == tooLarge || unreached(err)
+	if both && c.streamFailures < maxStreams {
 		return c.listFailed(at, err)
 	}
 	c.stopStreaming(at, cause == refused && !c.open)
@@ -118,9 +126,9 @@ func (c *Core) streamFailed(at moment, err error) Action {
 	return c.list(at, c.plan)
 }
 
-// stopStreaming keeps streaming lists back for a while, which doubles with each that fails. A server
-// that does not know them is asked again after the longest.
-func (c *Core) stopStreaming(at moment, unknown bool) {
+// stopStreaming delays the next streaming list. The delay doubles with each one that fails. For a server that
+// does not know streaming lists it is maxStreamGap.
+func (c *core) stopStreaming(at stepTime, unknown bool) {
 	c.streamGap = min(max(2*c.streamGap, minStreamGap), maxStreamGap)
 	if unknown {
 		c.streamGap = maxStreamGap
@@ -129,7 +137,7 @@ func (c *Core) stopStreaming(at moment, unknown bool) {
 	c.state.NoStream = true
 }
 
-// unreached reports whether no connection was made.
+// unreached reports whether the server was never connected.
 func unreached(err error) bool {
 	if e, ok := errors.AsType[*client.UnavailableError](err); ok {
 		return e.Unsent && e.RetryAfter == 0

@@ -1,9 +1,13 @@
 package reflector
 
-import "time"
+import (
+	"time"
+
+	"github.com/flyball-io/flyball/internal/wire"
+)
 
 // watch opens a watch at the version of the sink.
-func (c *Core) watch(at moment, s style) Action {
+func (c *core) watch(at stepTime, s style) action {
 	c.mode, c.open, c.style = watching, false, s
 	switch s {
 	case brief:
@@ -13,19 +17,19 @@ func (c *Core) watch(at moment, s style) Action {
 	default:
 		c.timeout = c.drawTimeout(at)
 	}
-	return Action{Do: Watch, Version: c.state.ResourceVersion, Timeout: c.timeout, Until: at.now.Add(answer)}
+	return action{do: doWatch, version: c.state.ResourceVersion, timeout: c.timeout, until: at.now.Add(answer)}
 }
 
-func (c *Core) openWatch(at moment, s style) {
+func (c *core) openWatch(at stepTime, s style) {
 	c.open, c.opened, c.style = true, at.now, s
 	c.frames, c.objects, c.from = 0, 0, c.state.ResourceVersion
 }
 
-// silentAt is when the open watch counts as silent if nothing comes until then. A watch that was
-// to get a bookmark must have ended by itself. After several breaks that may have hidden something
-// it is only the time that a watch takes to prove itself, so that a quiet kind is synced soon.
-func (c *Core) silentAt(at moment) time.Time {
-	if proof := c.opened.Add(quickWatch); c.doubt > 1 && at.now.Before(proof) {
+// silentAt is the deadline of the next frame: without one the watch is silent. A watch that is not long must
+// end by itself before. After several suspect watches the first deadline is the end of quickWatch: a working
+// watch is confirmed then, though no frame came.
+func (c *core) silentAt(at stepTime) time.Time {
+	if proof := c.opened.Add(quickWatch); c.suspect > 1 && at.now.Before(proof) {
 		return proof
 	}
 	end := c.opened.Add(c.timeout + answer)
@@ -37,79 +41,77 @@ func (c *Core) silentAt(at moment) time.Time {
 	return end
 }
 
-func (c *Core) stepWatching(at moment, in Input) Action {
-	switch in.Event {
-	case Opened:
+func (c *core) stepWatching(at stepTime, in input) action {
+	switch in.event {
+	case opened:
 		c.openWatch(at, c.style)
-		c.good(at)
+		c.markGood(at)
 		return c.read(c.silentAt(at))
-	case Added, Modified, Deleted:
-		if !c.open {
+	case frameCame:
+		switch {
+		case !c.open:
 			return c.next
+		case in.what == wire.Bookmark:
+			return c.bookmark(at, in)
 		}
 		return c.change(at, in)
-	case Bookmark:
-		if !c.open {
-			return c.next
-		}
-		return c.bookmark(at, in)
-	case End:
-		if in.Err == nil {
+	case ended:
+		if in.err == nil {
 			return c.watchEnded(at)
 		}
-		return c.watchFailed(at, in.Err)
-	case Timer:
+		return c.watchFailed(at, in.err)
+	case timedOut:
 		return c.watchSilent(at)
 	}
 	return c.next
 }
 
-func (c *Core) change(at moment, in Input) Action {
-	version := in.Entry.ResourceVersion()
-	if err := c.hidden(in.Entry); err != nil {
-		c.report(in.Entry, err)
-		return c.doubtful(at, err, plan{reason: Unplaced, newest: true})
+func (c *core) change(at stepTime, in input) action {
+	version := in.entry.ResourceVersion()
+	if err := c.eventKeyError(in.entry); err != nil {
+		c.report(in.entry, err)
+		return c.relistSuspect(at, err, plan{reason: whyUnplaced, newest: true})
 	}
 	if version != "" && !c.state.Unordered && c.older(version) {
-		return c.sawOlder(at)
+		return c.watchOlder(at)
 	}
-	op := Upsert
-	if in.Event == Deleted {
-		op = Delete
+	what := Put
+	if in.what == wire.Deleted {
+		what = Delete
 	}
-	c.put(op, in.Entry)
+	c.put(what, in.entry)
 	c.objects++
-	c.heard(at, version)
+	c.received(at, version)
 	return c.read(c.silentAt(at))
 }
 
-// bookmark takes the version of one. One that cannot be read hides nothing.
-func (c *Core) bookmark(at moment, in Input) Action {
-	version := in.Version
+// bookmark takes the version of a bookmark. An unreadable bookmark loses no event.
+func (c *core) bookmark(at stepTime, in input) action {
+	version := in.version
 	switch {
-	case in.Err != nil:
-		c.report(nil, in.Err)
+	case in.err != nil:
+		c.report(nil, in.err)
 		version = ""
 	case version == "":
 	case !c.older(version):
-		c.shown = version
+		c.serverVersion = version
 	case !c.state.Unordered:
-		return c.sawOlder(at)
+		return c.watchOlder(at)
 	case at.now.Before(c.probeAt):
 		version = ""
 	default:
 		return c.probe(at)
 	}
-	c.heard(at, version)
+	c.received(at, version)
 	return c.read(c.silentAt(at))
 }
 
-func (c *Core) heard(at moment, version string) {
+func (c *core) received(at stepTime, version string) {
 	c.frames++
 	if version != "" && version != c.state.ResourceVersion {
-		c.heardOf(at)
+		c.lossRefuted(at)
 	}
-	c.proven(at)
+	c.confirmWatch(at)
 	if at.now.Sub(c.opened) >= quickWatch {
 		c.expired = 0
 	}
@@ -119,73 +121,73 @@ func (c *Core) heard(at moment, version string) {
 	}
 }
 
-// watchEnded is the regular end of a watch.
-func (c *Core) watchEnded(at moment) Action {
-	count(&c.state.Restarts, Ended)
-	c.proven(at)
+// watchEnded follows the regular end of a watch.
+func (c *core) watchEnded(at stepTime) action {
+	count(&c.state.Restarts, whyEnded)
+	c.confirmWatch(at)
 	if c.ranLong(at) {
-		return c.again(at)
+		return c.nextWatch(at)
 	}
 	c.quick++
 	switch {
 	case c.frames == 0, c.quick >= maxQuick && !c.advanced():
 		return c.fail(at, "watch", ErrQuick, watching, 0)
 	case c.quick >= maxQuick:
-		return c.hurry(at, long)
+		return c.resumeQuick(at, long)
 	}
-	return c.again(at)
+	return c.nextWatch(at)
 }
 
-// ranLong reports whether the watch that ends was open for long enough to be no quick one.
-func (c *Core) ranLong(at moment) bool {
+// ranLong reports whether the watch was open for quickWatch. If so, it resets the counts of quick watches.
+func (c *core) ranLong(at stepTime) bool {
 	long := at.now.Sub(c.opened) >= quickWatch
 	if long {
-		c.quick, c.hurried, c.patience = 0, 0, 0
+		c.quick, c.quickUseful, c.quickLimit = 0, 0, 0
 	}
 	return long
 }
 
-// advanced reports whether the watch that ends has brought something new.
-func (c *Core) advanced() bool { return c.objects > 0 && c.state.ResourceVersion != c.from }
+// advanced reports whether the watch brought new events.
+func (c *core) advanced() bool { return c.objects > 0 && c.state.ResourceVersion != c.from }
 
-// hurry goes on after a watch that ended at once and brought something new: at a steady pace, however
-// often that happens. A list brings all that is still to come now and then.
-func (c *Core) hurry(at moment, s style) Action {
-	if c.hurried++; c.hurried >= max(c.patience, minHurry) {
-		c.patience = min(2*max(c.patience, minHurry), maxHurry)
-		return c.list(at, plan{reason: Behind})
+// resumeQuick resumes after a quick watch with new events. The wait is about quickPause, and does not grow.
+// After quickLimit such watches a list catches up.
+func (c *core) resumeQuick(at stepTime, s style) action {
+	if c.quickUseful++; c.quickUseful >= max(c.quickLimit, minQuickLimit) {
+		c.quickLimit = min(2*max(c.quickLimit, minQuickLimit), maxQuickLimit)
+		return c.list(at, plan{reason: whyBehind})
 	}
 	c.style = s
-	return c.pause(at, watching, pace+time.Duration((at.random-0.5)*float64(pace)/2))
+	return c.pause(at, watching, quickPause+time.Duration((at.random-0.5)*float64(quickPause)/2))
 }
 
-// watchSilent is a watch that nothing came on, or that could not be opened in time.
-func (c *Core) watchSilent(at moment) Action {
+// watchSilent follows a watch without a frame in time, and one that did not open in time.
+func (c *core) watchSilent(at stepTime) action {
 	if !c.open {
 		return c.watchFailed(at, ErrStalled)
 	}
-	count(&c.state.Restarts, Silent)
-	if c.doubt > 1 {
-		c.proven(at)
+	count(&c.state.Restarts, whySilent)
+	if c.suspect > 1 {
+		c.confirmWatch(at)
 		return c.watch(at, long)
 	}
-	c.proven(at)
+	c.confirmWatch(at)
 	if c.style == long && c.cfg.Silence > 0 {
 		return c.watch(at, brief)
 	}
-	return c.again(at)
+	return c.nextWatch(at)
 }
 
-// again opens the next watch after one that did not fail. As long as only bookmarks come the
-// watches are brief, so that each yields one. If not even a bookmark came, or none that is newer, the
-// version may be one that the server does not know: it is asked for its own.
-func (c *Core) again(at moment) Action {
+// nextWatch opens the next watch after one that did not fail. While only bookmarks come, watches are brief:
+// each of them gets a bookmark. If no newer bookmark came, the server may not know the version. Then a
+// probe asks for the server's own version.
+func (c *core) nextWatch(at stepTime) action {
 	if c.style == long || c.objects > 0 || c.cfg.Silence < 0 {
 		return c.watch(at, long)
 	}
-	stood := c.frames == 0 || c.state.ResourceVersion == c.from // no bookmark brought it on
-	if stood && c.deaf.due(at.now) {
-		return c.relistDeaf(at)
+	stood := c.frames == 0 || c.state.ResourceVersion == c.from // no bookmark had a newer version
+	if stood && c.loss.due(at.now) {
+		return c.relistLost(at)
 	}
 	if !stood || at.now.Before(c.probeAt) {
 		return c.watch(at, brief)
@@ -193,25 +195,25 @@ func (c *Core) again(at moment) Action {
 	return c.probe(at)
 }
 
-func (c *Core) probe(at moment) Action {
+func (c *core) probe(at stepTime) action {
 	c.mode, c.open = probing, false
-	return Action{Do: Probe, Limit: 1, Until: at.now.Add(answer)}
+	return action{do: doProbe, limit: 1, until: at.now.Add(answer)}
 }
 
-// watchFailed is the ladder for a watch that was refused, broke, or carried an ERROR frame.
-func (c *Core) watchFailed(at moment, err error) Action {
+// watchFailed decides what follows a watch that was refused, broke, or got an ERROR frame.
+func (c *core) watchFailed(at stepTime, err error) action {
 	cause, wait := classify(err)
 	wasOpen := c.open
 	c.open = false
 	if _, ok := statusOf(err); ok && wasOpen && cause == broken && !cut(err) {
-		cause = server // an ERROR frame that says nothing that is known
+		cause = server // an ERROR frame of no known kind
 	}
 	if wasOpen && c.advanced() && (cause == broken || cause == server || cause == garbage) {
 		c.failures = min(c.failures, 1)
 		if !c.ranLong(at) && cause != garbage {
 			if c.quick++; c.quick >= maxQuick {
 				count(&c.state.Restarts, restart(cause))
-				return c.hurry(at, check)
+				return c.resumeQuick(at, check)
 			}
 		}
 	}
@@ -220,50 +222,50 @@ func (c *Core) watchFailed(at moment, err error) Action {
 	}
 	switch cause {
 	case expired:
-		// If it happens again right after the list, that was too old as well.
-		p := plan{reason: Expired, newest: c.expired >= 2}
+		// A 410 again after a list means that its version is too old as well.
+		p := plan{reason: whyExpired, newest: c.expired >= 2}
 		if c.expired++; c.expired == 1 {
 			return c.list(at, p)
 		}
 		c.plan = p
 		return c.fail(at, "watch", err, listing, wait)
 	case unreadable:
-		return c.doubtful(at, err, plan{reason: Unreadable, newest: true})
+		return c.relistSuspect(at, err, plan{reason: whyUnreadable, newest: true})
 	case forbidden:
-		return c.absent(at, Forbidden, "watch", err, watching)
-	case stranger:
-		if c.strange++; c.strange >= maxStrange { // a list tells what the server is
-			c.plan = plan{reason: Refused}
+		return c.waitAbsent(at, Forbidden, "watch", err, watching)
+	case notAPI:
+		if c.notAPIs++; c.notAPIs >= maxNotAPI { // a list shows whether this is an API server
+			c.plan = plan{reason: whyRefused}
 			return c.fail(at, "watch", err, listing, wait)
 		}
-		count(&c.state.Restarts, Broken)
+		count(&c.state.Restarts, whyBroken)
 	case notFound, refused:
-		c.plan = plan{reason: Refused}
+		c.plan = plan{reason: whyRefused}
 		return c.fail(at, "watch", err, listing, wait)
 	case tooLarge:
-		// A server that is behind catches up. If this one does not, what is newest decides.
+		// A server that is behind catches up. If it does not, a list of the newest version decides.
 		if c.stuck++; c.stuck >= 3 {
 			c.stuck = 0
-			c.plan = plan{reason: TooLarge, newest: true}
+			c.plan = plan{reason: whyTooLarge, newest: true}
 			return c.fail(at, "watch", err, listing, wait)
 		}
-		count(&c.state.Restarts, Failed)
+		count(&c.state.Restarts, whyFailed)
 	case garbage:
 		c.report(nil, err)
-		c.doubt++
+		c.suspect++
 		if c.stuck++; c.stuck >= 2 {
-			return c.relistStuck(at, Garbage, err)
+			return c.relistStuck(at, whyGarbage, err)
 		}
-		count(&c.state.Restarts, Mangled)
+		count(&c.state.Restarts, whyMangled)
 	case busy:
-		count(&c.state.Restarts, Busy)
+		count(&c.state.Restarts, whyBusy)
 		return c.fail(at, "watch", err, watching, wait)
 	case server:
 		if wasOpen {
 			c.stuck++
 		}
 		if c.stuck >= 4 {
-			return c.relistStuck(at, Errors, err)
+			return c.relistStuck(at, whyErrors, err)
 		}
 		count(&c.state.Restarts, restart(cause))
 	default:
@@ -274,51 +276,51 @@ func (c *Core) watchFailed(at moment, err error) Action {
 	return c.fail(at, "watch", err, watching, wait)
 }
 
-// restart is the reason for the next watch after one that the server ended with an error, or that broke.
-func restart(c cause) Reason {
+// restart returns the reason to resume after a watch that broke or that the server ended with an error.
+func restart(c cause) string {
 	if c == server {
-		return Failed
+		return whyFailed
 	}
-	return Broken
+	return whyBroken
 }
 
-// relistStuck gives up on a stream that cannot be read on at this version.
-func (c *Core) relistStuck(at moment, why Reason, err error) Action {
+// relistStuck lists, since the stream cannot be read on at this version.
+func (c *core) relistStuck(at stepTime, why string, err error) action {
 	c.stuck = 0
 	c.plan = plan{reason: why}
 	return c.fail(at, "watch", err, listing, 0)
 }
 
-// stepProbing asks the server for its version, without content.
-func (c *Core) stepProbing(at moment, in Input) Action {
-	switch in.Event {
-	case Opened:
+// stepProbing takes the answer to a probe, which asks for the server's version only.
+func (c *core) stepProbing(at stepTime, in input) action {
+	switch in.event {
+	case opened:
 		c.open = true
 		return c.read(at.now.Add(answer))
-	case PageDone:
+	case pageCame:
 		c.state.Probes++
-		if in.Version != "" {
-			if c.isOlder(in.Version) {
-				return c.list(at, c.wentBack(at, in.Version))
+		if in.version != "" {
+			if c.confirmOlder(in.version) {
+				return c.list(at, c.wentBack(at, in.version))
 			}
-			c.shown = in.Version
+			c.serverVersion = in.version
 		}
-		c.deaf.probed(in.Version, c.state.ResourceVersion)
-		if c.deaf.proven && c.deaf.ahead {
-			return c.relistDeaf(at)
+		c.loss.probed(in.version, c.state.ResourceVersion)
+		if c.loss.proven && c.loss.ahead {
+			return c.relistLost(at)
 		}
 		c.state.LastEvent = at.now
 		c.probeGap = min(max(2*c.probeGap, c.cfg.Absent), max(maxProbe, c.cfg.Absent))
 		c.probeAt = at.now.Add(c.probeGap)
 		return c.watch(at, brief)
-	case End:
-		if cause, _ := classify(in.Err); cause == forbidden || cause == notFound {
-			// The watch will tell, if it is true for it as well.
+	case ended:
+		if cause, _ := classify(in.err); cause == forbidden || cause == notFound {
+			// If the watch fails alike, it reports that itself.
 			c.probeAt = at.now.Add(maxProbe)
 			return c.watch(at, brief)
 		}
-		return c.watchFailed(at, in.Err)
-	case Timer:
+		return c.watchFailed(at, in.err)
+	case timedOut:
 		return c.watchFailed(at, ErrStalled)
 	}
 	return c.next

@@ -9,33 +9,43 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // printer is a Sink that tells what it gets.
 type printer struct{ stop func() }
 
-func (p printer) BeginReplace(bool, reflector.Reason) { fmt.Println("begin") }
-func (p printer) Upsert(e *store.Entry)               { fmt.Println("  there is", e.Header().Key) }
-func (p printer) Delete(e *store.Entry)               { fmt.Println("  gone is", e.Header().Key); p.stop() }
-func (p printer) EndReplace(version string)           { fmt.Println("complete at", version) }
-func (p printer) Settle()                             {}
-func (p printer) AbortReplace()                       { fmt.Println("broken off") }
-func (p printer) Report(problem reflector.Problem)    { fmt.Println("problem:", problem.Err) }
+func (p printer) Commit() {}
+
+func (p printer) Apply(u *reflector.Update) {
+	switch u.What {
+	case reflector.Put:
+		fmt.Println("  there is", u.Entry.Key())
+	case reflector.Delete:
+		fmt.Println("  gone is", u.Entry.Key())
+		p.stop()
+	case reflector.Replace:
+		fmt.Println("a list begins:", u.Reason)
+	case reflector.Sweep:
+		fmt.Println("complete at", u.Version)
+	case reflector.Discard:
+		fmt.Println("the list failed")
+	case reflector.Unusable:
+		fmt.Println("problem:", u.Err)
+	}
+}
 
 // recorded is a Source that plays what a server once said.
 type recorded struct{ list, watch string }
 
 var recordedKind = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}
 
-func (r recorded) List(context.Context, client.ListQuery) (*wire.List, error) {
+func (r recorded) List(context.Context, wire.ListQuery) (*wire.List, error) {
 	return wire.NewList(io.NopCloser(strings.NewReader(r.list)), "application/json", recordedKind, wire.Limits{})
 }
 
-func (r recorded) Watch(context.Context, client.WatchQuery) (*wire.Watch, error) {
+func (r recorded) Watch(context.Context, wire.WatchQuery) (*wire.Watch, error) {
 	return wire.NewWatch(io.NopCloser(strings.NewReader(r.watch)), "application/json", recordedKind, wire.Limits{})
 }
 
@@ -50,7 +60,7 @@ func ExampleReflector() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	sink := printer{stop: func() { cancel(errors.New("seen enough")) }}
 
-	r, err := reflector.New(source, sink, reflector.Options{Config: reflector.Config{Paged: true}})
+	r, err := reflector.New(source, sink, reflector.Options{Paged: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,7 +68,7 @@ func ExampleReflector() {
 	err = r.Run(ctx)
 	fmt.Println(err, "at", r.State().ResourceVersion)
 	// Output:
-	// begin
+	// a list begins: first
 	//   there is default/a
 	//   there is default/b
 	// complete at 7

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // FuzzStream has a server send anything at all, as a list and as a watch. The sink must be told a
@@ -29,8 +28,8 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 		src := &scripted{
-			onList: func(int, client.ListQuery) (string, error) { enough(); return page, nil },
-			onWatch: func(_ int, _ client.WatchQuery, s *stream) error {
+			onList: func(int, wire.ListQuery) (string, error) { enough(); return page, nil },
+			onWatch: func(_ int, _ wire.WatchQuery, s *stream) error {
 				enough()
 				s.send(watch).finish(io.EOF)
 				return nil
@@ -38,7 +37,7 @@ func FuzzStream(f *testing.F) {
 		}
 		told := &brackets{}
 		r, err := New(src, told, Options{
-			Config: Config{Paged: strings.HasPrefix(page, "{"), Absent: 1},
+			Paged: strings.HasPrefix(page, "{"), Absent: 1,
 			Logger: slog.New(slog.DiscardHandler), Rand: func() float64 { return 0.999999 },
 		})
 		if err != nil {
@@ -66,15 +65,19 @@ func (b *brackets) is(open bool, call string) {
 	}
 }
 
-func (b *brackets) BeginReplace(bool, Reason) { b.is(false, "BeginReplace"); b.open = true }
-func (b *brackets) EndReplace(string)         { b.is(true, "EndReplace"); b.open = false }
-func (b *brackets) AbortReplace()             { b.is(true, "AbortReplace"); b.open = false }
-func (b *brackets) Report(Problem)            {}
-func (b *brackets) Settle()                   {}
-func (b *brackets) Upsert(e *store.Entry)     { b.named(e) }
-func (b *brackets) Delete(e *store.Entry)     { b.named(e) }
-func (b *brackets) named(e *store.Entry) {
-	if e.Header().Name == "" {
-		b.bad = "an object without a name"
+func (b *brackets) Apply(u *Update) {
+	switch u.What {
+	case Replace:
+		b.is(false, "Replace")
+		b.open = true
+	case Sweep, Discard:
+		b.is(true, "the end of a list")
+		b.open = false
+	case Put, Delete:
+		if u.Entry.Key().Name == "" {
+			b.bad = "an object without a name"
+		}
 	}
 }
+
+func (b *brackets) Commit() {}

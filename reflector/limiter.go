@@ -10,36 +10,36 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// LimiterOptions say how lists are spread. The zero value works. They are read by NewLimiter.
+// LimiterOptions say how a Limiter spreads lists. The zero value works. NewLimiter reads them.
 type LimiterOptions struct {
-	// Lists is how many may be under way at a time. Zero: 8. Negative: any number.
+	// Lists is the number of lists that may be open at a time. Zero: 8. Negative: any number.
 	Lists int
-	// Rate is how many may begin within any second. Zero: 100. Negative: any number.
+	// Rate is the number of lists that may begin within any second. Zero: 100. Negative: any number.
 	Rate int
-	// Patience is how long nothing may come on a list, at first, until it no longer counts as one of
-	// Lists. It goes on. Later this is twice as long as servers took to answer, between a tenth of
-	// Patience and twice of it, and each list that hangs halves it. Zero: 5 s. Negative: a list
-	// counts until it ends.
+	// Patience is how long a list without progress counts as one of Lists. After that the list goes on,
+	// but no longer counts. The Limiter adapts the time: it is twice as long as servers take to answer,
+	// and each list that hangs halves it. It stays between a tenth of Patience and twice Patience. Zero:
+	// 5 s. Negative: a list counts until it ends.
 	Patience time.Duration
 }
 
-// Limiter spreads the lists of those who share it, so that a program that starts with many kinds
-// does not ask for all of them at once. They begin in the order in which they ask, and while others
-// are under way a few milliseconds apart, at random. Lists that hang hold up others for Patience
-// only. Watches are not counted. It is safe for use by several goroutines.
+// Limiter spreads the lists of the reflectors that share it: a program with many kinds does not list all of
+// them at once. Lists begin in the order of their Acquire. While other lists are open, they begin a few
+// random milliseconds apart. A list that hangs delays others for Patience only. Watches do not count.
+// Several goroutines may use a Limiter.
 type Limiter struct {
 	o     LimiterOptions
 	slots chan struct{} // nil: no bound
-	gate  chan struct{} // held by the one whose turn is next
+	gate  chan struct{} // held by the list that begins next
 
-	// begun has the times of the last Rate lists, in a ring. Who holds the gate owns it.
+	// begun is a ring of the start times of the last Rate lists. The holder of the gate owns it.
 	begun []time.Time
 	next  int
 
-	patience atomic.Int64 // at present, as a time.Duration
+	patience atomic.Int64 // the adapted Patience, as a time.Duration
 }
 
-// NewLimiter makes a limiter.
+// NewLimiter returns a Limiter.
 func NewLimiter(o LimiterOptions) *Limiter {
 	if o.Lists == 0 {
 		o.Lists = 8
@@ -61,8 +61,9 @@ func NewLimiter(o LimiterOptions) *Limiter {
 	return l
 }
 
-// Acquire waits for a turn. The error is the cause of ctx: then nothing was taken. A nil Limiter
-// lets all pass, with a nil Turn. A Reflector calls it for its own lists.
+// Acquire waits until a list may begin. The caller releases the Turn. The error is the cause of ctx; then
+// there is no Turn. A nil Limiter does not wait, and returns a nil Turn. A Reflector calls Acquire for its
+// own lists.
 func (l *Limiter) Acquire(ctx context.Context) (*Turn, error) {
 	if l == nil {
 		return nil, nil
@@ -91,12 +92,12 @@ func (l *Limiter) Acquire(ctx context.Context) (*Turn, error) {
 	if l.slots != nil && l.o.Patience > 0 {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.timer = time.AfterFunc(time.Duration(l.patience.Load()), t.look)
+		t.timer = time.AfterFunc(time.Duration(l.patience.Load()), t.check)
 	}
 	return t, nil
 }
 
-// answered learns from how long a list took to answer.
+// answered adapts the patience to the time that a list took to answer.
 func (l *Limiter) answered(after time.Duration) {
 	now := time.Duration(l.patience.Load())
 	l.setPatience(max(2*after, now/2))
@@ -106,8 +107,8 @@ func (l *Limiter) setPatience(d time.Duration) {
 	l.patience.Store(int64(min(max(d, l.o.Patience/10), 2*l.o.Patience)))
 }
 
-// pace waits until the next list may begin: a second after the one that was Rate before it and, if
-// others are under way, up to half of an equal share of a second after the last one.
+// pace waits until the next list may begin. That is a second after the list that began Rate lists before. If
+// other lists are open, it is also a random time after the last one, at most half of 1 s / Rate.
 func (l *Limiter) pace(ctx context.Context) error {
 	if l.begun == nil {
 		return nil
@@ -128,50 +129,50 @@ func (l *Limiter) pace(ctx context.Context) error {
 	return nil
 }
 
-func (l *Limiter) free() {
+func (l *Limiter) releaseSlot() {
 	if l.slots != nil {
 		<-l.slots
 	}
 }
 
-// Turn is one of the lists that a Limiter counts, until it is released or nothing comes on it for
-// too long. A nil Turn is none.
+// Turn is a list that a Limiter counts. It counts until Release, or until it makes no progress for too
+// long. The methods of a nil Turn do nothing.
 type Turn struct {
-	l     *Limiter
-	began time.Time
-	came  atomic.Uint64 // inputs
-	timer *time.Timer   // nil: it counts until it is released
+	l      *Limiter
+	began  time.Time
+	inputs atomic.Uint64 // the number of Progress calls
+	timer  *time.Timer   // nil: the list counts until Release
 
 	mu       sync.Mutex
 	seen     uint64
 	released bool
 }
 
-// Progress notes that something came.
+// Progress records that something came.
 func (t *Turn) Progress() {
-	if t != nil && t.came.Add(1) == 1 {
+	if t != nil && t.inputs.Add(1) == 1 {
 		t.l.answered(time.Since(t.began))
 	}
 }
 
-// look releases the turn if nothing came since it looked last.
-func (t *Turn) look() {
+// check releases the turn if nothing came since the last check.
+func (t *Turn) check() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.released {
 		return
 	}
-	if n := t.came.Load(); n != t.seen {
+	if n := t.inputs.Load(); n != t.seen {
 		t.seen = n
 		t.timer.Reset(time.Duration(t.l.patience.Load()))
 		return
 	}
 	t.released = true
 	t.l.setPatience(time.Duration(t.l.patience.Load()) / 2)
-	t.l.free()
+	t.l.releaseSlot()
 }
 
-// Release ends the turn. It may be called twice.
+// Release ends the turn. Further calls do nothing.
 func (t *Turn) Release() {
 	if t == nil {
 		return
@@ -185,5 +186,5 @@ func (t *Turn) Release() {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	t.l.free()
+	t.l.releaseSlot()
 }

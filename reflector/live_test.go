@@ -17,10 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -54,17 +53,24 @@ func (c *copied) into() map[string]string {
 	return c.content
 }
 
-func (c *copied) BeginReplace(bool, reflector.Reason) {
-	c.change(func() { c.building = map[string]string{} })
+func (c *copied) Commit() {}
+
+func (c *copied) Apply(u *reflector.Update) {
+	c.change(func() {
+		switch u.What {
+		case reflector.Put:
+			c.into()[u.Entry.Key().Name] = u.Entry.ResourceVersion()
+		case reflector.Delete:
+			delete(c.into(), u.Entry.Key().Name)
+		case reflector.Replace:
+			c.building = map[string]string{}
+		case reflector.Sweep:
+			c.content, c.building = c.building, nil
+		case reflector.Discard:
+			c.building = nil
+		}
+	})
 }
-func (c *copied) EndReplace(string)        { c.change(func() { c.content, c.building = c.building, nil }) }
-func (c *copied) AbortReplace()            { c.change(func() { c.building = nil }) }
-func (c *copied) Report(reflector.Problem) {}
-func (c *copied) Settle()                  {}
-func (c *copied) Upsert(e *store.Entry) {
-	c.change(func() { c.into()[e.Header().Name] = e.Header().ResourceVersion })
-}
-func (c *copied) Delete(e *store.Entry) { c.change(func() { delete(c.into(), e.Header().Name) }) }
 
 // await waits until f is true of the content, and the state if that is wanted.
 func (c *copied) await(t *testing.T, what string, r *reflector.Reflector, f func(map[string]string, reflector.State) bool) {
@@ -90,13 +96,12 @@ func (c *copied) await(t *testing.T, what string, r *reflector.Reflector, f func
 var errOver = errors.New("over")
 
 // follow runs a Reflector of the kind in the namespace until the test ends.
-func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace string, cfg reflector.Config) (*copied, *reflector.Reflector) {
+func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace string, cfg reflector.Options) (*copied, *reflector.Reflector) {
 	t.Helper()
 	sink := newCopied()
 	cfg.Resource = gvk.Kind
-	r, err := reflector.New(c.Feed(gvk, client.Selection{Namespace: namespace}), sink, reflector.Options{
-		Config: cfg, Logger: slog.New(slog.DiscardHandler), OnState: func(reflector.State) { sink.change(func() {}) },
-	})
+	cfg.Logger, cfg.OnState = slog.New(slog.DiscardHandler), func(reflector.State) { sink.change(func() {}) }
+	r, err := reflector.New(c.Feed(gvk, client.Selection{Namespace: namespace}), sink, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +170,8 @@ func TestLiveListAndWatch(t *testing.T) {
 		_, err := client.Create(t.Context(), c, configMap(ns, fmt.Sprintf("cm-%d", i), "1"))
 		must(t, err)
 	}
-	streamed, rs := follow(t, c, configMaps, ns, reflector.Config{})
-	paged, rp := follow(t, c, configMaps, ns, reflector.Config{Paged: true, PageSize: 3})
+	streamed, rs := follow(t, c, configMaps, ns, reflector.Options{})
+	paged, rp := follow(t, c, configMaps, ns, reflector.Options{Paged: true, PageSize: 3})
 	awaitTruth(t, "streaming list", c, streamed, rs, ns)
 	awaitTruth(t, "paged list", c, paged, rp, ns)
 	if s := rs.State(); s.NoStream {
@@ -180,7 +185,7 @@ func TestLiveListAndWatch(t *testing.T) {
 	awaitTruth(t, "streaming list", c, streamed, rs, ns)
 	awaitTruth(t, "paged list", c, paged, rp, ns)
 	for _, s := range []reflector.State{rs.State(), rp.State()} {
-		if s.Relists[reflector.First] != 1 || len(s.Relists) != 1 || s.Episode != 0 {
+		if s.Relists["first"] != 1 || len(s.Relists) != 1 || s.Episode != 0 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -197,7 +202,7 @@ func TestLiveFaults(t *testing.T) {
 		must(t, err)
 	}
 	put("a", "1")
-	sink, r := follow(t, c, configMaps, ns, reflector.Config{})
+	sink, r := follow(t, c, configMaps, ns, reflector.Options{})
 	awaitTruth(t, "first list", c, sink, r, ns)
 
 	p.Kill()
@@ -205,8 +210,8 @@ func TestLiveFaults(t *testing.T) {
 	put("b", "1")
 	awaitTruth(t, "after a restart", c, sink, r, ns)
 	s := r.State()
-	delete(s.Relists, reflector.Expired) // a server that has just started may not know our version
-	if s.Relists[reflector.First] != 1 || len(s.Relists) != 1 {
+	delete(s.Relists, "expired") // a server that has just started may not know our version
+	if s.Relists["first"] != 1 || len(s.Relists) != 1 {
 		t.Errorf("after a restart: %+v", s)
 	}
 
@@ -220,10 +225,10 @@ func TestLiveFaults(t *testing.T) {
 	start := time.Now()
 	must(t, p.Restore(t.Context(), snapshot))
 	sink.await(t, "restore", r, func(_ map[string]string, s reflector.State) bool {
-		return s.Relists[reflector.WentBack]+s.Relists[reflector.OlderView]+s.Relists[reflector.ListExpired] > 0
+		return s.Relists["went back"]+s.Relists["older view"]+s.Relists["list expired"] > 0
 	})
 	awaitTruth(t, "after the restore", c, sink, r, ns)
-	if s := r.State(); s.Relists[reflector.WentBack] != 1 {
+	if s := r.State(); s.Relists["went back"] != 1 {
 		t.Errorf("after the restore: %+v", s)
 	}
 	t.Logf("restore noticed %v after it began", time.Since(start).Round(time.Second))
@@ -262,7 +267,7 @@ func widget(name string) *unstructured.Unstructured {
 func TestLiveKindComesAndGoes(t *testing.T) {
 	p := planetest.Shared(t)
 	c := dial(t, p)
-	sink, r := follow(t, c, widgets, "", reflector.Config{Absent: time.Second})
+	sink, r := follow(t, c, widgets, "", reflector.Options{Absent: time.Second})
 	sink.await(t, "absent", r, func(_ map[string]string, s reflector.State) bool { return s.Phase == reflector.NotFound })
 	for round := range 2 {
 		_, err := client.Create(t.Context(), c, widgetCRD())

@@ -7,8 +7,8 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // What the server says does not arrive any more, on connections that stay open. It is noticed in
@@ -32,7 +32,7 @@ func TestLiveSilence(t *testing.T) {
 			must(t, err)
 			t.Cleanup(c.Close)
 
-			sink, r := follow(t, c, configMaps, ns, reflector.Config{})
+			sink, r := follow(t, c, configMaps, ns, reflector.Options{})
 			awaitTruth(t, "first list", direct, sink, r, ns)
 			proxy.Blackhole(faults.Down)
 			start := time.Now()

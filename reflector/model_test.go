@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -102,27 +103,27 @@ func (w *world) restore() bool {
 var failures = []string{"reset", "cut", "garbage", "500", "503", "429", "410"}
 
 // answer plays what the server does for an action.
-func (w *world) answer(a Action) Input {
+func (w *world) answer(a action) input {
 	fail := w.faults && rapid.IntRange(0, 5).Draw(w.t, "fail") == 0
-	if a.Do != Read {
+	if a.do != doRead {
 		w.watch, w.page, w.endDue, w.initial, w.down = false, nil, false, nil, false
 	}
 	if w.down {
-		return Input{Event: End, Err: scriptedError([]string{"reset"})}
+		return input{event: ended, err: scriptedError([]string{"reset"})}
 	}
-	if fail && a.Do != Wait {
+	if fail && a.do != doWait {
 		f := rapid.SampledFrom(failures).Draw(w.t, "failure")
-		if f == "410" && a.Do == Probe {
+		if f == "410" && a.do == doProbe {
 			f = "503"
 		}
-		return Input{Event: End, Err: scriptedError([]string{f})}
+		return input{event: ended, err: scriptedError([]string{f})}
 	}
-	switch a.Do {
-	case Wait:
-		return Input{Event: Timer}
-	case List, Probe:
+	switch a.do {
+	case doWait:
+		return input{event: timedOut}
+	case doList, doProbe:
 		return w.openList(a)
-	case Watch:
+	case doWatch:
 		return w.openWatch(a)
 	}
 	if w.watch {
@@ -131,89 +132,89 @@ func (w *world) answer(a Action) Input {
 	if len(w.page) > 0 {
 		c := w.page[0]
 		w.page = w.page[1:]
-		return Input{Event: Item, Entry: entry(c)}
+		return input{event: itemCame, entry: entry(c)}
 	}
-	return Input{Event: PageDone, Version: strconv.Itoa(w.listAt), Continue: w.next}
+	return input{event: pageCame, version: strconv.Itoa(w.listAt), cont: w.next}
 }
 
-func (w *world) openList(a Action) Input {
+func (w *world) openList(a action) input {
 	w.listAt, w.next = w.version, ""
 	from := 0
 	switch {
-	case a.Continue != "":
+	case a.cont != "":
 		epoch := 0
-		fmt.Sscanf(a.Continue, "%d-%d-%d", &epoch, &w.listAt, &from)
+		fmt.Sscanf(a.cont, "%d-%d-%d", &epoch, &w.listAt, &from)
 		if w.listAt < w.compact || epoch != w.restores {
-			return Input{Event: End, Err: scriptedError([]string{"410"})}
+			return input{event: ended, err: scriptedError([]string{"410"})}
 		}
-	case a.Version == "0":
+	case a.version == "0":
 		// Whatever is at hand: any state that can still be watched from.
 		w.listAt = rapid.IntRange(w.compact, w.version).Draw(w.t, "stale")
-	case a.Version != "":
-		v, _ := strconv.Atoi(a.Version)
+	case a.version != "":
+		v, _ := strconv.Atoi(a.version)
 		if v > w.version {
-			return Input{Event: End, Err: scriptedError([]string{"504", "type"})}
+			return input{event: ended, err: scriptedError([]string{"504", "type"})}
 		}
 		w.listAt = rapid.IntRange(max(v, w.compact), w.version).Draw(w.t, "not older")
 	}
 	w.page = w.items(w.listAt)[from:]
-	if n := int(a.Limit); n > 0 && len(w.page) > n {
+	if n := int(a.limit); n > 0 && len(w.page) > n {
 		w.page = w.page[:n]
 		w.next = fmt.Sprintf("%d-%d-%d", w.restores, w.listAt, from+n)
 	}
-	return Input{Event: Opened}
+	return input{event: opened}
 }
 
-func (w *world) openWatch(a Action) Input {
-	v, _ := strconv.Atoi(a.Version)
-	if a.Initial {
+func (w *world) openWatch(a action) input {
+	v, _ := strconv.Atoi(a.version)
+	if a.initial {
 		if !w.streams {
-			return Input{Event: End, Err: scriptedError([]string{"422"})}
+			return input{event: ended, err: scriptedError([]string{"422"})}
 		}
 		if v > w.version {
-			return Input{Event: End, Err: scriptedError([]string{"504", "type"})}
+			return input{event: ended, err: scriptedError([]string{"504", "type"})}
 		}
 		w.initial, w.pos, w.endDue = w.items(w.version), w.version, true
 	} else {
 		if v < w.compact {
-			return Input{Event: End, Err: scriptedError([]string{"410"})}
+			return input{event: ended, err: scriptedError([]string{"410"})}
 		}
 		w.pos = v
 	}
 	w.watch = true
-	return Input{Event: Opened}
+	return input{event: opened}
 }
 
-func (w *world) frame() Input {
+func (w *world) frame() input {
 	if len(w.initial) > 0 {
 		c := w.initial[0]
 		w.initial = w.initial[1:]
-		return Input{Event: Added, Entry: entry(c)}
+		return input{event: frameCame, what: wire.Added, entry: entry(c)}
 	}
 	if w.endDue {
 		w.endDue = false
-		return Input{Event: Bookmark, Version: strconv.Itoa(w.pos), InitialEnd: true}
+		return input{event: frameCame, what: wire.Bookmark, version: strconv.Itoa(w.pos), initialEnd: true}
 	}
 	for _, c := range w.history {
 		if c.version > w.pos {
 			w.pos = c.version
 			if c.gone {
-				return Input{Event: Deleted, Entry: entry(c)}
+				return input{event: frameCame, what: wire.Deleted, entry: entry(c)}
 			}
-			return Input{Event: Modified, Entry: entry(c)}
+			return input{event: frameCame, what: wire.Modified, entry: entry(c)}
 		}
 	}
 	switch rapid.IntRange(0, 3).Draw(w.t, "quiet") {
 	case 0:
 		w.watch = false
-		return Input{Event: End}
+		return input{event: ended}
 	case 1:
 		if w.pos < w.version { // a server says nothing about versions before that of the watch
 			w.pos = w.version
-			return Input{Event: Bookmark, Version: strconv.Itoa(w.pos)}
+			return input{event: frameCame, what: wire.Bookmark, version: strconv.Itoa(w.pos)}
 		}
 	}
-	return Input{Event: Timer}
+	return input{event: timedOut}
 }
 
 func entry(c change) *store.Entry {
@@ -228,23 +229,23 @@ type mirror struct {
 	err               error
 }
 
-func (m *mirror) take(e *Emission, w *world) {
+func (m *mirror) take(e *Update, w *world) {
 	fail := func(format string, args ...any) {
 		if m.err == nil {
-			m.err = fmt.Errorf("%v: %s", e, fmt.Sprintf(format, args...))
+			m.err = fmt.Errorf("%s: %s", showUpdate(e), fmt.Sprintf(format, args...))
 		}
 	}
 	into := m.content
 	if m.replacing {
 		into = m.building
 	}
-	switch e.Op {
-	case Begin:
+	switch e.What {
+	case Replace:
 		if m.replacing {
 			fail("a replacement is open")
 		}
 		m.replacing, m.reset, m.building = true, e.Reset, map[string]int{}
-	case Upsert, Delete:
+	case Put, Delete:
 		name := e.Entry.Header().Name
 		v, _ := strconv.Atoi(e.Entry.Header().ResourceVersion)
 		if into[name] > v {
@@ -253,13 +254,13 @@ func (m *mirror) take(e *Emission, w *world) {
 		if !m.replacing && v < m.version {
 			fail("the sink is at %d", m.version)
 		}
-		if into[name] = v; e.Op == Delete {
+		if into[name] = v; e.What == Delete {
 			delete(into, name)
 		}
 		if !m.replacing {
 			m.version = v
 		}
-	case Complete:
+	case Sweep:
 		if !m.replacing {
 			fail("no replacement is open")
 		}
@@ -271,7 +272,7 @@ func (m *mirror) take(e *Emission, w *world) {
 			fail("content %v, want %v", m.building, want)
 		}
 		m.replacing, m.content, m.version = false, m.building, v
-	case Abort:
+	case Discard:
 		if !m.replacing {
 			fail("no replacement is open")
 		}
@@ -286,31 +287,31 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, version: 1, faults: true, streams: rapid.Bool().Draw(t, "streams")}
 		restores := rapid.IntRange(0, 3).Draw(t, "restores") == 0
-		core := NewCore(Config{PageSize: int64(rapid.IntRange(1, 9).Draw(t, "page size"))})
+		core := newCore(Options{PageSize: int64(rapid.IntRange(1, 9).Draw(t, "page size"))})
 		m := &mirror{content: map[string]int{}}
 		w.seen = func() int {
 			v, _ := strconv.Atoi(core.State().ResourceVersion)
 			return v
 		}
 		now := time.Unix(0, 0)
-		in := Input{Event: Start}
-		var next Action
+		in := input{event: started}
+		var next action
 		step := func() {
 			out := core.Step(now, rapid.Float64Range(0, 0.999).Draw(t, "random"), in)
-			for i := range out.Emit {
-				m.take(&out.Emit[i], w)
+			for i := range out.updates {
+				m.take(&out.updates[i], w)
 			}
 			if m.err != nil {
 				t.Fatal(m.err)
 			}
-			next = out.Next
+			next = out.next
 			now = now.Add(time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond)
-			if in = w.answer(next); in.Event == Timer {
-				if next.Until.IsZero() {
+			if in = w.answer(next); in.event == timedOut {
+				if next.until.IsZero() {
 					t.Fatalf("%v waits for ever", next)
 				}
-				if now.Before(next.Until) {
-					now = next.Until
+				if now.Before(next.until) {
+					now = next.until
 				}
 			}
 		}
@@ -323,8 +324,8 @@ func TestModel(t *testing.T) {
 					w.compact = max(w.compact, rapid.IntRange(0, w.version).Draw(t, "compact"))
 				}
 			case 3:
-				if restores && w.restore() && next.Do != 0 && next.Do != Wait {
-					in = Input{Event: End, Err: scriptedError([]string{"reset"})} // nothing of before arrives
+				if restores && w.restore() && next.do != 0 && next.do != doWait {
+					in = input{event: ended, err: scriptedError([]string{"reset"})} // nothing of before arrives
 				}
 			default:
 				step()
@@ -334,7 +335,7 @@ func TestModel(t *testing.T) {
 		start := now
 		for ; ; step() {
 			done := core.State().HasSynced && !m.replacing && maps.Equal(m.content, w.at(w.version)) && m.version <= w.version
-			if done && w.pos >= w.version && next.Do == Read {
+			if done && w.pos >= w.version && next.do == doRead {
 				return
 			}
 			if now.Sub(start) > 30*time.Minute {
@@ -345,14 +346,14 @@ func TestModel(t *testing.T) {
 }
 
 func TestStopAborts(t *testing.T) {
-	c := NewCore(Config{Paged: true})
+	c := newCore(Options{Paged: true})
 	now := time.Unix(0, 0)
-	c.Step(now, 0, Input{Event: Start})
-	c.Step(now, 0, Input{Event: Opened})
+	c.Step(now, 0, input{event: started})
+	c.Step(now, 0, input{event: opened})
 	cause := errors.New("enough")
-	out := c.Step(now, 0, Input{Event: Stop, Err: cause})
-	if len(out.Emit) != 1 || out.Emit[0].Op != Abort || out.Next.Do != Halt {
-		t.Errorf("%v, %v", out.Emit, out.Next)
+	out := c.Step(now, 0, input{event: stopAsked, err: cause})
+	if len(out.updates) != 1 || out.updates[0].What != Discard || out.next.do != doHalt {
+		t.Errorf("%v, %v", out.updates, out.next)
 	}
 	if s := c.State(); s.Phase != Stopped || s.Err != cause {
 		t.Errorf("%+v", s)

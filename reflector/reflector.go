@@ -10,61 +10,41 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/discovery"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
-// Source is where one kind, or a selection of it, is listed and watched; a client.Feed is one.
-// The ctx of a call is that of the list or watch it returns: when it ends, so does reading. It
-// should not retry, since the Reflector does.
+// Source lists and watches one kind, or a selection of it; a client.Feed is one. The ctx of a call ends
+// the returned list or watch too. A Source should not retry, since the Reflector does.
 type Source interface {
-	List(ctx context.Context, q client.ListQuery) (*wire.List, error)
-	Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error)
+	List(ctx context.Context, q wire.ListQuery) (*wire.List, error)
+	Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error)
 }
 
-// Discoverer is a Source that can say whether its kind is served; a client.Feed is one. The answer
-// must be fresh, and an error where nothing is certain; see client.Feed.Served. Without it a
-// Reflector never takes a kind for gone, whatever the server answers.
+// Discoverer is a Source that can say whether the server serves its kind; a client.Feed is one. The answer
+// must be fresh. If it is uncertain, Served returns an error; see client.Feed.Served. Without a Discoverer,
+// no answer of the server empties the sink as if the kind were gone.
 type Discoverer interface {
-	Served(ctx context.Context) (client.Serving, error)
+	Served(ctx context.Context) (discovery.Serving, error)
 }
 
-// Options say how a Reflector works. The zero value works. They are read by New.
-type Options struct {
-	Config
-	// Intake makes the entry of each object that comes in, once for each version. The bytes are lent
-	// for the call. It must not return nil, and must not block. Nil: [Intake].
-	Intake func(wire.Raw) *store.Entry
-	// Limiter is shared among those who shall not list all at a time. Nil: no limit.
-	Limiter *Limiter
-	// OnState is told, from the goroutine of Run, when the phase or the error of the State has
-	// changed. It must not block. Nil: nobody is told.
-	OnState func(State)
-	// Logger is where a person is told, once for each episode of failures. Nil: slog.Default().
-	Logger *slog.Logger
-	// Rand draws from [0, 1). Nil: math/rand/v2.
-	Rand func() float64
-}
-
-// Intake makes an entry of an object, with a copy of its bytes. One whose header cannot be read is
-// set aside, with as much of its key as could be learned; an object of another kind has no key here.
-func Intake(raw wire.Raw) *store.Entry { return Own(raw.Clone()) }
-
-// Own is Intake of bytes that are the entry's from then on.
-func Own(raw wire.Raw) *store.Entry {
+// NewEntry returns the entry of an object. The entry owns the bytes. An object with an unreadable header gives
+// a rejected entry, with the readable part of its key. For an object of another kind the key is empty.
+func NewEntry(raw wire.Raw) *store.Entry {
 	e, err := store.NewEntry(raw)
 	if err != nil {
-		return aside(err)
+		return rejected(err)
 	}
 	return e
 }
 
-func aside(err error) *store.Entry {
+// rejected returns the entry of an object that cannot be decoded.
+func rejected(err error) *store.Entry {
 	var key object.Key
 	if d, ok := errors.AsType[*wire.DecodeError](err); ok && !foreign(err) {
 		key = d.Key
@@ -72,29 +52,28 @@ func aside(err error) *store.Entry {
 	return store.SetAside(object.Header{Key: key}, err)
 }
 
-// foreign reports whether an object said that it is of another kind; another version of the kind is
-// none.
+// foreign reports whether err is about an object of another kind. Another version is not another kind.
 func foreign(err error) bool {
 	k, ok := errors.AsType[*wire.KindError](err)
 	return ok && (k.Got.Group != k.Want.Group || k.Got.Kind != "" && k.Got.Kind != k.Want.Kind)
 }
 
-// Reflector runs a Core on a Source and a Sink. It is run once.
+// Reflector mirrors the content of a Source into a Sink. It runs once.
 type Reflector struct {
 	src  Source
 	sink Sink
 	o    Options
-	core *Core // belongs to Run
-	told log   // belongs to Run
+	core *core // belongs to Run
+	log  log   // belongs to Run
 	ran  atomic.Bool
 
 	mu        sync.Mutex
 	state     State
-	relist    Reason      // that Relist asked for; empty: none
-	interrupt func(error) // ends the watch that is open
+	relist    string      // the reason of a pending Relist; empty: none
+	interrupt func(error) // ends the open watch; nil: none is open
 }
 
-// New checks the options. It starts nothing.
+// New returns a Reflector, or an error for a wrong option. It starts nothing.
 func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	switch {
 	case src == nil:
@@ -109,14 +88,14 @@ func New(src Source, sink Sink, o Options) (*Reflector, error) {
 		return nil, badOption("Absent", "%v is negative", o.Absent)
 	}
 	if o.Intake == nil {
-		o.Intake = Intake
+		o.Intake = func(raw wire.Raw) *store.Entry { return NewEntry(raw.Clone()) }
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	r := &Reflector{src: src, sink: sink, o: o, core: NewCore(o.Config)}
-	r.told = log{to: o.Logger.With("resource", o.Resource)}
+	r := &Reflector{src: src, sink: sink, o: o, core: newCore(o)}
+	r.log = log{to: o.Logger.With("resource", o.Resource)}
 	r.state = r.core.state
 	return r, nil
 }
@@ -125,80 +104,93 @@ func badOption(field, format string, args ...any) error {
 	return &option.Error{Of: "reflector.Options", Field: field, Err: fmt.Errorf(format, args...)}
 }
 
-// State is where the Reflector stands. The sink has everything up to State.ResourceVersion.
+// State returns the present state. The sink has all events up to its ResourceVersion.
 func (r *Reflector) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.clone()
 }
 
-// Run lists and watches until ctx ends, and returns its cause. No failure of the server ends it.
-// A second call is a run.ErrRunning.
+// Run lists and watches until ctx ends, and returns its cause. No failure of the server ends Run. A
+// second call returns a run.ErrRunning.
 func (r *Reflector) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("reflector of %s: %w, or has run before", r.o.Resource, run.ErrRunning)
 	}
 	s := &session{r: r, ctx: ctx}
 	defer s.close()
-	for in := (Input{Event: Start}); ; {
+	for in := (input{event: started}); ; {
 		if ctx.Err() != nil {
-			in = Input{Event: Stop, Err: context.Cause(ctx)}
+			in = input{event: stopAsked, err: context.Cause(ctx)}
 		}
 		now := time.Now()
 		next := r.step(now, in)
-		if next.Do == Halt {
-			return context.Cause(ctx)
+		complete := false
+		if next.do == doRead {
+			s.readUntil(next.until)
+			in, complete = s.take()
 		}
-		in = s.act(now, next)
+		for !complete {
+			r.sink.Commit()
+			switch next.do {
+			case doHalt:
+				return context.Cause(ctx)
+			case doRead:
+				s.fill()
+				in, complete = s.take()
+			default:
+				in, complete = s.act(now, next), true
+			}
+		}
 	}
 }
 
-// step asks the Core, and does the part of the answer that concerns the sink.
-func (r *Reflector) step(now time.Time, in Input) Action {
+// step runs a Step of the core, applies its updates to the sink, and returns the next action.
+func (r *Reflector) step(now time.Time, in input) action {
 	phase, err := r.core.state.Phase, r.core.state.Err
 	out := r.core.Step(now, r.o.Rand(), in)
-	for i := range out.Emit {
-		out.Emit[i].To(r.sink)
+	for i := range out.updates {
+		u := &out.updates[i]
+		r.sink.Apply(u)
+		if u.What == Replace {
+			r.log.list(u)
+		}
 	}
 	r.mu.Lock()
 	r.state = r.core.state
 	r.mu.Unlock()
-	for i := range out.Emit {
-		if out.Emit[i].Op == Begin {
-			r.told.list(&out.Emit[i])
-		}
-	}
 	if r.core.state.Phase != phase || r.core.state.Err != err {
-		r.told.state(&r.core.state)
+		r.sink.Commit()
+		r.log.state(&r.core.state)
 		if r.o.OnState != nil {
 			r.o.OnState(r.State())
 		}
 	}
-	return out.Next
+	return out.next
 }
 
-// shortPause is how long a server may be busy before that is worth a warning. It is for a moment
-// whenever a resource definition changes, and so when a webhook's CA is written into one.
+// shortPause is how long a server may be busy without a warning. It is busy for a short time whenever a
+// CustomResourceDefinition changes, as when a webhook's CA is written into it.
 const shortPause = 10 * time.Second
 
-// log tells each thing once for an episode of failures.
+// log logs each kind of message once for each episode of failures.
 type log struct {
 	to      *slog.Logger
 	episode int
-	phases  uint // those told of in this episode, as bits
-	paused  bool // told that the server asks for a pause
+	phases  uint // the phases logged in this episode, as bits
+	paused  bool // the pause of this episode is logged
 }
 
-func (l *log) list(e *Emission) {
+func (l *log) list(u *Update) {
 	switch {
-	case e.Reset:
+	case u.Reset:
 		l.to.Warn("server went back in time, taking its content over anew")
-	case e.Reason != First:
-		l.to.Info("listing again", "reason", string(e.Reason))
+	case u.Reason != whyFirst:
+		l.to.Info("listing again", "reason", u.Reason)
 	}
 }
 
-// pause reports whether nothing is wrong but that the server asks for a short pause.
+// pause reports whether the only failure is that the server asks for a short pause.
 func (s *State) pause() bool {
 	if s.Phase != Failing && s.Phase != Stale {
 		return false

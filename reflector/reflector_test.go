@@ -14,10 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var errEnough = errors.New("enough")
@@ -53,19 +52,19 @@ func TestPagedListThenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
 		src := &scripted{
-			onList: func(n int, q client.ListQuery) (string, error) {
+			onList: func(n int, q wire.ListQuery) (string, error) {
 				if n == 1 {
 					return list(9, "p2", pod("a", 3), pod("b", 5)), nil
 				}
 				return list(9, "", pod("c", 4)), nil
 			},
-			onWatch: func(n int, q client.WatchQuery, s *stream) error {
+			onWatch: func(n int, q wire.WatchQuery, s *stream) error {
 				w = s
 				return nil
 			},
 		}
 		sink := newContent()
-		r, stop := running(t, src, sink, Options{Config: Config{Paged: true, PageSize: 2}})
+		r, stop := running(t, src, sink, Options{Paged: true, PageSize: 2})
 		defer stop()
 		synctest.Wait()
 		sink.has(t, "a@3", "b@5", "c@4")
@@ -90,7 +89,7 @@ func TestPagedListThenWatch(t *testing.T) {
 func TestStreamingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
-		src := &scripted{onWatch: func(n int, q client.WatchQuery, s *stream) error {
+		src := &scripted{onWatch: func(n int, q wire.WatchQuery, s *stream) error {
 			w = s
 			return nil
 		}}
@@ -118,7 +117,7 @@ func TestTenMinuteWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
-			onWatch: func(_ int, q client.WatchQuery, s *stream) error {
+			onWatch: func(_ int, q wire.WatchQuery, s *stream) error {
 				go func() {
 					end := time.After(q.Timeout)
 					for {
@@ -138,7 +137,7 @@ func TestTenMinuteWatch(t *testing.T) {
 			},
 		}
 		sink := newContent()
-		r, stop := running(t, src, sink, Options{Config: Config{Paged: true, MinTimeout: 10 * time.Minute}})
+		r, stop := running(t, src, sink, Options{Paged: true, MinTimeout: 10 * time.Minute})
 		defer stop()
 		time.Sleep(10*time.Minute - time.Second)
 		synctest.Wait()
@@ -151,7 +150,7 @@ func TestTenMinuteWatch(t *testing.T) {
 		if lists, watches := src.counts(); lists != 1 || watches != 7 {
 			t.Errorf("%d lists, %d watches", lists, watches)
 		}
-		if s := r.State(); s.Phase != Synced || s.Restarts[Ended] != 6 || s.Episode != 0 {
+		if s := r.State(); s.Phase != Synced || s.Restarts[whyEnded] != 6 || s.Episode != 0 {
 			t.Errorf("state: %+v", s)
 		}
 	})
@@ -163,7 +162,7 @@ func TestSilentConnection(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var healed time.Time
 			src := &scripted{}
-			src.onWatch = func(n int, q client.WatchQuery, s *stream) error {
+			src.onWatch = func(n int, q wire.WatchQuery, s *stream) error {
 				if n == 1 || dead && time.Now().Before(healed) {
 					if n > 1 { // not even an answer
 						<-s.ctx.Done()
@@ -177,7 +176,7 @@ func TestSilentConnection(t *testing.T) {
 			sink := newContent()
 			start := time.Now()
 			healed = start.Add(5 * time.Minute)
-			r, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+			r, stop := running(t, src, sink, Options{Paged: true})
 			defer stop()
 			time.Sleep(45 * time.Second)
 			synctest.Wait()
@@ -203,7 +202,7 @@ func TestQuietKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
-			onWatch: func(_ int, q client.WatchQuery, s *stream) error {
+			onWatch: func(_ int, q wire.WatchQuery, s *stream) error {
 				go func() {
 					at := min(q.Timeout-2*time.Second, time.Minute) // when an API server sends its bookmark
 					select {
@@ -222,7 +221,7 @@ func TestQuietKind(t *testing.T) {
 				return nil
 			},
 		}
-		r, stop := running(t, src, newContent(), Options{Config: Config{Paged: true}})
+		r, stop := running(t, src, newContent(), Options{Paged: true})
 		defer stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -239,7 +238,7 @@ func TestQuietKind(t *testing.T) {
 func TestCutInAFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{}
-		src.onWatch = func(n int, q client.WatchQuery, s *stream) error {
+		src.onWatch = func(n int, q wire.WatchQuery, s *stream) error {
 			if n == 1 {
 				whole := frame("ADDED", pod("b", 11))
 				s.send(frame("ADDED", pod("a", 10)), whole[:len(whole)/2]).finish(io.ErrUnexpectedEOF)
@@ -249,7 +248,7 @@ func TestCutInAFrame(t *testing.T) {
 			return nil
 		}
 		sink := newContent()
-		_, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+		_, stop := running(t, src, sink, Options{Paged: true})
 		defer stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -265,13 +264,13 @@ func TestCutInAFrame(t *testing.T) {
 
 func TestGarbageFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &scripted{onList: func(n int, q client.ListQuery) (string, error) {
+		src := &scripted{onList: func(n int, q wire.ListQuery) (string, error) {
 			if n == 1 {
 				return list(9, ""), nil
 			}
 			return list(12, "", pod("a", 10), pod("b", 11)), nil
 		}}
-		src.onWatch = func(n int, q client.WatchQuery, s *stream) error {
+		src.onWatch = func(n int, q wire.WatchQuery, s *stream) error {
 			switch n {
 			case 1:
 				s.send(frame("ADDED", pod("a", 10)), "}{ garbage\n")
@@ -281,7 +280,7 @@ func TestGarbageFrame(t *testing.T) {
 			return nil
 		}
 		sink := newContent()
-		r, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+		r, stop := running(t, src, sink, Options{Paged: true})
 		defer stop()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -292,7 +291,7 @@ func TestGarbageFrame(t *testing.T) {
 		if q := src.watches[1]; q.ResourceVersion != "10" {
 			t.Errorf("resumed at %q", q.ResourceVersion)
 		}
-		if s := r.State(); s.Relists[Garbage] != 1 {
+		if s := r.State(); s.Relists[whyGarbage] != 1 {
 			t.Errorf("state: %+v", s)
 		}
 	})
@@ -303,16 +302,16 @@ func TestUndecodable(t *testing.T) {
 	bad := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"4","labels":7}}`
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{
-			onList: func(int, client.ListQuery) (string, error) {
+			onList: func(int, wire.ListQuery) (string, error) {
 				return list(9, "", pod("a", 3), bad, pod("b", 5)), nil
 			},
-			onWatch: func(_ int, _ client.WatchQuery, s *stream) error {
+			onWatch: func(_ int, _ wire.WatchQuery, s *stream) error {
 				s.send(frame("MODIFIED", strings.ReplaceAll(bad, `"bad"`, `"worse"`)), frame("MODIFIED", pod("a", 13)))
 				return nil
 			},
 		}
 		sink := newContent()
-		r, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+		r, stop := running(t, src, sink, Options{Paged: true})
 		defer stop()
 		synctest.Wait()
 		if sink.pods["a"] != "13" || sink.pods["b"] != "5" {
@@ -336,13 +335,13 @@ func TestUndecodable(t *testing.T) {
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{}
-		src.onList = func(n int, q client.ListQuery) (string, error) {
+		src.onList = func(n int, q wire.ListQuery) (string, error) {
 			if n == 1 {
 				return "", status("429", "after", "7")
 			}
 			return list(9, ""), nil
 		}
-		src.onWatch = func(n int, q client.WatchQuery, s *stream) error {
+		src.onWatch = func(n int, q wire.WatchQuery, s *stream) error {
 			if n == 1 {
 				return status("429", "after", "20")
 			}
@@ -351,7 +350,7 @@ func TestPause(t *testing.T) {
 		}
 		sink := newContent()
 		start := time.Now()
-		_, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+		_, stop := running(t, src, sink, Options{Paged: true})
 		defer stop()
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
@@ -372,8 +371,8 @@ func TestServerAwayForMinutes(t *testing.T) {
 	refusedDial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(6 * time.Minute)
-		src := &scripted{onList: func(int, client.ListQuery) (string, error) { return list(9, "", pod("a", 3)), nil }}
-		src.onWatch = func(n int, q client.WatchQuery, s *stream) error {
+		src := &scripted{onList: func(int, wire.ListQuery) (string, error) { return list(9, "", pod("a", 3)), nil }}
+		src.onWatch = func(n int, q wire.WatchQuery, s *stream) error {
 			switch {
 			case n == 1:
 				s.finish(io.ErrUnexpectedEOF)
@@ -389,7 +388,7 @@ func TestServerAwayForMinutes(t *testing.T) {
 		var mu sync.Mutex
 		var phases []Phase
 		r, stop := running(t, src, sink, Options{
-			Config:  Config{Paged: true, Resource: "pods"},
+			Paged: true, Resource: "pods",
 			Logger:  slog.New(slog.NewTextHandler(&text, nil)),
 			OnState: func(s State) { mu.Lock(); phases = append(phases, s.Phase); mu.Unlock() },
 		})
@@ -419,10 +418,10 @@ func TestServerAwayForMinutes(t *testing.T) {
 func TestForbiddenNamesVerbAndResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{
-			onWatch: func(int, client.WatchQuery, *stream) error { return status("403") },
-			onList:  func(int, client.ListQuery) (string, error) { return "", status("403") },
+			onWatch: func(int, wire.WatchQuery, *stream) error { return status("403") },
+			onList:  func(int, wire.ListQuery) (string, error) { return "", status("403") },
 		}
-		r, stop := running(t, src, newContent(), Options{Config: Config{Resource: "deployments.apps"}})
+		r, stop := running(t, src, newContent(), Options{Resource: "deployments.apps"})
 		defer stop()
 		time.Sleep(time.Second)
 		s := r.State()
@@ -445,7 +444,7 @@ func TestLimiter(t *testing.T) {
 		var stops []func()
 		var all []*Reflector
 		for range 50 {
-			src := &scripted{onWatch: func(_ int, q client.WatchQuery, s *stream) error {
+			src := &scripted{onWatch: func(_ int, q wire.WatchQuery, s *stream) error {
 				if !q.SendInitialEvents {
 					return nil
 				}
@@ -489,15 +488,15 @@ func TestLimiter(t *testing.T) {
 func TestStalledList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newContent()
-		src := &scripted{onWatch: func(n int, _ client.WatchQuery, s *stream) error {
+		src := &scripted{onWatch: func(n int, _ wire.WatchQuery, s *stream) error {
 			if n == 1 {
 				s.send(frame("ADDED", pod("a", 3)))
 			}
 			return nil
-		}, onList: func(int, client.ListQuery) (string, error) {
+		}, onList: func(int, wire.ListQuery) (string, error) {
 			return list(9, "", pod("a", 3)), nil
 		}}
-		r, stop := running(t, src, sink, Options{Config: Config{InitialEvents: 30 * time.Second}})
+		r, stop := running(t, src, sink, Options{InitialEvents: 30 * time.Second})
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		sink.has(t)
@@ -514,7 +513,7 @@ func TestStalledList(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		sink := newContent()
-		src := &scripted{onWatch: func(int, client.WatchQuery, *stream) error { return nil }}
+		src := &scripted{onWatch: func(int, wire.WatchQuery, *stream) error { return nil }}
 		_, stop := running(t, src, sink, Options{})
 		synctest.Wait()
 		stop()
@@ -532,8 +531,8 @@ func TestTimeoutOfWatches(t *testing.T) {
 		{0, time.Minute, time.Minute, time.Minute},
 		{time.Minute, 2 * time.Minute, time.Minute, 2 * time.Minute},
 	} {
-		c := NewCore(Config{MinTimeout: tt.least, MaxTimeout: tt.most})
-		if least, most := c.drawTimeout(moment{random: 0}), c.drawTimeout(moment{random: 1}); least != tt.wantLeast || most != tt.wantMost {
+		c := newCore(Options{MinTimeout: tt.least, MaxTimeout: tt.most})
+		if least, most := c.drawTimeout(stepTime{random: 0}), c.drawTimeout(stepTime{random: 1}); least != tt.wantLeast || most != tt.wantMost {
 			t.Errorf("%v to %v: watches last from %v to %v", tt.least, tt.most, least, most)
 		}
 	}
@@ -544,17 +543,17 @@ func TestNew(t *testing.T) {
 	for _, test := range []struct {
 		src  Source
 		sink Sink
-		cfg  Config
+		cfg  Options
 		want string
 	}{
-		{nil, sink, Config{}, "source"},
-		{src, nil, Config{}, "sink"},
-		{src, sink, Config{MinTimeout: 2, MaxTimeout: 1}, "MinTimeout, MaxTimeout"},
-		{src, sink, Config{MinTimeout: -1}, "MinTimeout, MaxTimeout"},
-		{src, sink, Config{InitialEvents: -1}, "InitialEvents"},
-		{src, sink, Config{Absent: -1}, "Absent"},
+		{nil, sink, Options{}, "source"},
+		{src, nil, Options{}, "sink"},
+		{src, sink, Options{MinTimeout: 2, MaxTimeout: 1}, "MinTimeout, MaxTimeout"},
+		{src, sink, Options{MinTimeout: -1}, "MinTimeout, MaxTimeout"},
+		{src, sink, Options{InitialEvents: -1}, "InitialEvents"},
+		{src, sink, Options{Absent: -1}, "Absent"},
 	} {
-		if _, err := New(test.src, test.sink, Options{Config: test.cfg}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := New(test.src, test.sink, test.cfg); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v does not name %s", err, test.want)
 		}
 	}
@@ -572,12 +571,12 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestIntake(t *testing.T) {
-	e := Intake(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
+func TestNewEntry(t *testing.T) {
+	e := NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
 	if e.Err() != nil || e.Header().ResourceVersion != "3" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}
-	e = Intake(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
+	e = NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
 	if e.Err() == nil || e.Header().Name != "a" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}

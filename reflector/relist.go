@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// maxRelists is how often a list that Relist asked for is tried.
+// maxRelists is the number of attempts for a list of Relist.
 const maxRelists = 3
 
 var errRelist = errors.New("reflector: content is to be listed anew")
 
-// Relist has the content listed once more, as it is newest, by a list that begins after the call. It
-// ends the watch that is open, and waits for nothing. While content is being listed, or the server
-// cannot be reached, it is done as soon as there is a watch again. A list that fails three times is given
-// up, and the watch goes on from where it was. It may be called from any goroutine; calls that come
-// meanwhile are one.
-func (r *Reflector) Relist(reason Reason) {
+// Relist requests a list of the newest version. The list begins after the call. Relist ends the open watch,
+// and does not wait. During another list, and while the server is unreachable, the request waits for the
+// next watch. After three failed attempts the watch resumes where it ended. Any goroutine may call Relist.
+// Calls before the list begins are one request.
+func (r *Reflector) Relist(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.relist = reason
@@ -24,8 +23,8 @@ func (r *Reflector) Relist(reason Reason) {
 	}
 }
 
-// interrupted takes what Relist has asked for.
-func (r *Reflector) interrupted() (Reason, bool) {
+// takeRelist returns the pending request of Relist, and clears it.
+func (r *Reflector) takeRelist() (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	reason := r.relist
@@ -33,8 +32,8 @@ func (r *Reflector) interrupted() (Reason, bool) {
 	return reason, reason != ""
 }
 
-// interruptible has Relist call f; nil: nothing is open that it may end.
-func (r *Reflector) interruptible(f func(error)) {
+// setInterrupt sets the function with which Relist ends the open watch; nil if no watch is open.
+func (r *Reflector) setInterrupt(f func(error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interrupt = f
@@ -43,8 +42,8 @@ func (r *Reflector) interruptible(f func(error)) {
 	}
 }
 
-// relist lists what is newest, for the reason given. A list that was in progress begins anew.
-func (c *Core) relist(at moment, why Reason) Action {
+// relist starts a list of the newest version. A streaming list starts anew, with its own reason.
+func (c *core) relist(at stepTime, why string) action {
 	p := plan{reason: why}
 	if c.mode == streaming {
 		p = c.plan
@@ -54,9 +53,9 @@ func (c *Core) relist(at moment, why Reason) Action {
 	return c.list(at, p)
 }
 
-// relistFailed gives up a list that nothing but a Relist was for, and goes back to the watch, which had
-// not failed. Without it the kind would not follow the server for as long as lists fail.
-func (c *Core) relistFailed(at moment, err error, wait time.Duration) Action {
+// relistFailed retries a list of Relist. After maxRelists failures it resumes the watch, which works: the
+// content must follow the server even while lists fail.
+func (c *core) relistFailed(at stepTime, err error, wait time.Duration) action {
 	c.abort()
 	c.cont = ""
 	if c.plan.failures++; c.plan.failures < maxRelists {

@@ -14,26 +14,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var pods = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}
 
 // scripted is a Source that answers as it is told, in bytes. The lists and watches are counted.
 type scripted struct {
-	onList  func(n int, q client.ListQuery) (string, error)
-	onWatch func(n int, q client.WatchQuery, s *stream) error
+	onList  func(n int, q wire.ListQuery) (string, error)
+	onWatch func(n int, q wire.WatchQuery, s *stream) error
 
 	mu      sync.Mutex
-	lists   []client.ListQuery
-	watches []client.WatchQuery
+	lists   []wire.ListQuery
+	watches []wire.WatchQuery
 	started []time.Time // of the watches
 }
 
-func (s *scripted) List(_ context.Context, q client.ListQuery) (*wire.List, error) {
+func (s *scripted) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 	s.mu.Lock()
 	s.lists = append(s.lists, q)
 	n := len(s.lists)
@@ -48,7 +47,7 @@ func (s *scripted) List(_ context.Context, q client.ListQuery) (*wire.List, erro
 	return wire.NewList(io.NopCloser(strings.NewReader(body)), "application/json", pods, wire.Limits{})
 }
 
-func (s *scripted) Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error) {
+func (s *scripted) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
 	s.mu.Lock()
 	s.watches = append(s.watches, q)
 	s.started = append(s.started, time.Now())
@@ -157,7 +156,7 @@ type content struct {
 	pods                      map[string]string // name → version
 	building                  map[string]string
 	aside                     map[object.Key]error
-	problems                  []Problem
+	problems                  []Update
 	upserts, deletes          int
 	begins, completes, aborts int
 	resets                    int
@@ -168,63 +167,46 @@ func newContent() *content {
 	return &content{pods: map[string]string{}, aside: map[object.Key]error{}}
 }
 
-func (c *content) BeginReplace(reset bool, _ Reason) {
+func (c *content) Apply(u *Update) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.building = map[string]string{}
-	c.begins++
-	if reset {
-		c.resets++
+	switch u.What {
+	case Put:
+		c.upserts++
+		if u.Entry.Err() != nil {
+			c.aside[u.Entry.Key()] = u.Entry.Err()
+		}
+		c.into()[u.Entry.Key().Name] = u.Entry.ResourceVersion()
+		if c.onUpsert != nil {
+			c.onUpsert(u.Entry)
+		}
+	case Delete:
+		c.deletes++
+		delete(c.into(), u.Entry.Key().Name)
+	case Replace:
+		c.building = map[string]string{}
+		c.begins++
+		if u.Reset {
+			c.resets++
+		}
+	case Sweep:
+		c.pods, c.building = c.building, nil
+		c.completes++
+	case Discard:
+		c.building = nil
+		c.aborts++
+	case Unusable:
+		c.problems = append(c.problems, *u)
 	}
 }
+
+func (c *content) Commit() {}
 
 func (c *content) into() map[string]string {
 	if c.building != nil {
 		return c.building
 	}
 	return c.pods
-}
-
-func (c *content) Upsert(e *store.Entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.upserts++
-	if e.Err() != nil {
-		c.aside[e.Header().Key] = e.Err()
-	}
-	c.into()[e.Header().Name] = e.Header().ResourceVersion
-	if c.onUpsert != nil {
-		c.onUpsert(e)
-	}
-}
-
-func (c *content) Delete(e *store.Entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deletes++
-	delete(c.into(), e.Header().Name)
-}
-
-func (c *content) EndReplace(string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pods, c.building = c.building, nil
-	c.completes++
-}
-
-func (c *content) Settle() {}
-
-func (c *content) AbortReplace() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.building = nil
-	c.aborts++
-}
-
-func (c *content) Report(p Problem) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.problems = append(c.problems, p)
 }
 
 func (c *content) has(t *testing.T, want ...string) {

@@ -9,10 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var (
@@ -20,174 +18,188 @@ var (
 	errClosed = errors.New("reflector: closed")
 )
 
-// session does what the Core says, one thing at a time, and says what came of it. At most one
-// list or watch is open.
+// session executes the actions of the core, one at a time, and returns their results as inputs. At most
+// one list or watch is open.
 type session struct {
 	r     *Reflector
 	ctx   context.Context
 	list  *wire.List
 	watch *wire.Watch
-	probe bool            // the open list is one
-	open  context.Context // of what is open
+	probe bool            // the open list is a probe
+	open  context.Context // of the open list or watch; nil: none is open
 	guard guard
-	turn  *Turn // of the limiter; nil: none
+	turn  *Turn // nil: no list counts for the limiter
 }
 
-// act is told the action and when it was decided.
-func (s *session) act(now time.Time, a Action) Input {
-	if a.Do != Read {
-		s.r.sink.Settle()
-		s.closeOpen()
+// act closes the open list or watch, and executes an action. now is the time of the Step that returned it.
+func (s *session) act(now time.Time, a action) input {
+	s.closeOpen()
+	listing := s.r.core.Listing()
+	if !listing {
+		s.releaseTurn()
 	}
-	if s.turn != nil && !s.r.core.Listing() {
-		s.turn.Release()
-		s.turn = nil
-	}
-	switch a.Do {
-	case Read:
-		s.guard.set(a.Until)
-		s.turn.Progress()
-		if s.watch != nil {
-			return s.readWatch()
+	switch a.do {
+	case doWait:
+		if run.Sleep(s.ctx, a.until.Sub(now)) != nil {
+			return input{event: ended, err: context.Cause(s.ctx)}
 		}
-		return s.readList()
-	case Wait:
-		if run.Sleep(s.ctx, a.Until.Sub(now)) != nil {
-			return Input{Event: End, Err: context.Cause(s.ctx)}
-		}
-		return Input{Event: Timer}
-	case Discover:
-		return s.discover(a.Until.Sub(now))
+		return input{event: timedOut}
+	case doDiscover:
+		return s.discover(a.until.Sub(now))
 	}
-	if s.turn == nil && s.r.core.Listing() {
+	if s.turn == nil && listing {
 		var err error
 		if s.turn, err = s.r.o.Limiter.Acquire(s.ctx); err != nil {
-			return Input{Event: End, Err: err}
+			return input{event: ended, err: err}
 		}
 	}
-	if !a.Until.IsZero() {
-		a.Until = time.Now().Add(a.Until.Sub(now)) // what the limiter took does not count
+	if !a.until.IsZero() {
+		a.until = time.Now().Add(a.until.Sub(now)) // the limiter's wait does not count
 	}
 	return s.start(a)
 }
 
+func (s *session) releaseTurn() {
+	s.turn.Release()
+	s.turn = nil
+}
+
 // discover asks the Source whether the kind is served.
-func (s *session) discover(timeout time.Duration) Input {
+func (s *session) discover(timeout time.Duration) input {
 	d, ok := s.r.src.(Discoverer)
 	if !ok {
-		return Input{Event: End, Err: errNoDiscovery}
+		return input{event: ended, err: errNoDiscovery}
 	}
 	ctx, cancel := context.WithTimeoutCause(s.ctx, timeout, ErrStalled)
 	defer cancel()
 	serving, err := d.Served(ctx)
 	if err != nil {
-		return Input{Event: End, Err: err}
+		return input{event: ended, err: err}
 	}
-	return Input{Event: Discovered, Serving: serving}
+	return input{event: discovered, serving: serving}
 }
 
 // start opens a list or a watch.
-func (s *session) start(a Action) Input {
+func (s *session) start(a action) input {
 	open, cancel := context.WithCancelCause(s.ctx)
 	s.open = open
 	s.guard = guard{cancel: cancel}
-	s.guard.set(a.Until)
+	s.guard.set(a.until)
 	var err error
-	if a.Do == Watch {
-		s.r.interruptible(cancel)
-		s.watch, err = s.r.src.Watch(open, client.WatchQuery{
-			ResourceVersion: a.Version, SendInitialEvents: a.Initial, Timeout: a.Timeout,
+	if a.do == doWatch {
+		s.r.setInterrupt(cancel)
+		s.watch, err = s.r.src.Watch(open, wire.WatchQuery{
+			ResourceVersion: a.version, SendInitialEvents: a.initial, Timeout: a.timeout,
 		})
 	} else {
-		q := client.ListQuery{ResourceVersion: a.Version, Limit: a.Limit, Continue: a.Continue}
-		if a.Version != "" {
+		q := wire.ListQuery{ResourceVersion: a.version, Limit: a.limit, Continue: a.cont}
+		if a.version != "" {
 			q.Match = metav1.ResourceVersionMatchNotOlderThan
 		}
-		s.probe = a.Do == Probe
+		s.probe = a.do == doProbe
 		s.list, err = s.r.src.List(open, q)
 	}
 	if err != nil {
 		s.list, s.watch = nil, nil
 		return s.ended(err)
 	}
-	if s.watch != nil {
-		s.watch.BeforeRead(s.r.sink.Settle)
-	} else {
-		s.list.BeforeRead(s.r.sink.Settle)
-	}
-	return Input{Event: Opened}
+	return input{event: opened}
 }
 
-func (s *session) readList() Input {
+// readUntil sets the deadline of the next read.
+func (s *session) readUntil(until time.Time) {
+	if s.turn != nil && !s.r.core.Listing() {
+		s.releaseTurn()
+	}
+	s.guard.set(until)
+	s.turn.Progress()
+}
+
+// take returns the next complete object, frame or page; false if there is none. It reads nothing.
+func (s *session) take() (input, bool) {
+	if s.watch != nil {
+		return s.takeFrame()
+	}
+	return s.takeItem()
+}
+
+// fill reads once from the open list or watch.
+func (s *session) fill() {
+	if s.watch != nil {
+		s.watch.Fill()
+	} else {
+		s.list.Fill()
+	}
+}
+
+func (s *session) takeItem() (input, bool) {
 	for {
-		raw, err := s.list.Next()
+		raw, err := s.list.Take()
 		switch {
-		case err == nil && s.probe, s.probe && concernsOne(err):
+		case err == wire.ErrIncomplete:
+			return input{}, false
+		case err == nil && s.probe, s.probe && isObjectError(err):
 			continue
 		case err == nil:
-			return Input{Event: Item, Entry: s.r.o.Intake(raw)}
+			return input{event: itemCame, entry: s.r.o.Intake(raw)}, true
 		case err == io.EOF:
 			m := s.list.Meta()
-			return Input{Event: PageDone, Version: m.ResourceVersion, Continue: m.Continue}
-		case concernsOne(err):
-			return Input{Event: Item, Entry: aside(err)}
+			return input{event: pageCame, version: m.ResourceVersion, cont: m.Continue}, true
+		case isObjectError(err):
+			return input{event: itemCame, entry: rejected(err)}, true
 		}
-		return s.ended(err)
+		return s.ended(err), true
 	}
 }
 
-var events = [...]Event{wire.Added: Added, wire.Modified: Modified, wire.Deleted: Deleted}
-
-func (s *session) readWatch() Input {
-	f, err := s.watch.Next()
+func (s *session) takeFrame() (input, bool) {
+	f, err := s.watch.Take()
 	switch {
+	case err == wire.ErrIncomplete:
+		return input{}, false
 	case err == io.EOF:
-		return Input{Event: End}
-	case concernsOne(err) && f.Type == wire.Bookmark:
-		return Input{Event: Bookmark, Err: err}
-	case concernsOne(err):
-		in := Input{Event: Modified, Entry: aside(err)}
-		if f.Type != 0 && int(f.Type) < len(events) {
-			in.Event = events[f.Type]
-		}
-		return in
+		return input{event: ended}, true
+	case isObjectError(err) && f.Type == wire.Bookmark:
+		return input{event: frameCame, what: wire.Bookmark, err: err}, true
+	case isObjectError(err):
+		return input{event: frameCame, what: f.Type, entry: rejected(err)}, true
 	case err != nil:
-		return s.ended(err)
+		return s.ended(err), true
 	}
 	switch f.Type {
 	case wire.Error:
-		return Input{Event: End, Err: &apierrors.StatusError{ErrStatus: *f.Status}}
+		return input{event: ended, err: &apierrors.StatusError{ErrStatus: *f.Status}}, true
 	case wire.Bookmark:
-		return Input{Event: Bookmark, Version: f.ResourceVersion, InitialEnd: f.InitialEventsEnd}
+		return input{event: frameCame, what: f.Type, version: f.ResourceVersion, initialEnd: f.InitialEventsEnd}, true
 	}
-	var entry *store.Entry = s.r.o.Intake(f.Object)
-	return Input{Event: events[f.Type], Entry: entry}
+	return input{event: frameCame, what: f.Type, entry: s.r.o.Intake(f.Object)}, true
 }
 
-// ended tells a time that was up, and a list that was asked for, from a failure.
-func (s *session) ended(err error) Input {
+// ended returns the input for the end of a list or watch: a deadline, a request of Relist, or a failure.
+func (s *session) ended(err error) input {
 	switch context.Cause(s.open) {
 	case errTimer:
-		return Input{Event: Timer}
+		return input{event: timedOut}
 	case errRelist:
-		if reason, ok := s.r.interrupted(); ok {
-			return Input{Event: Relist, Reason: reason}
+		if reason, ok := s.r.takeRelist(); ok {
+			return input{event: relistAsked, reason: reason}
 		}
 	}
-	return Input{Event: End, Err: err}
+	return input{event: ended, err: err}
 }
 
-func concernsOne(err error) bool {
+// isObjectError reports whether the error concerns one object only.
+func isObjectError(err error) bool {
 	_, ok := errors.AsType[*wire.DecodeError](err)
 	return ok
 }
 
-// closeOpen closes what is open, if anything is.
+// closeOpen closes the open list or watch, if there is one.
 func (s *session) closeOpen() {
 	if s.open == nil {
 		return
 	}
-	s.r.interruptible(nil)
+	s.r.setInterrupt(nil)
 	s.guard.stop()
 	if s.list != nil {
 		s.list.Close()
@@ -203,8 +215,8 @@ func (s *session) close() {
 	s.turn.Release()
 }
 
-// guard ends a context at a time that keeps being put off. It is exact at first; later, when it
-// is put off with every frame, it may be up to a second late, to leave the timer alone.
+// guard cancels a context at a deadline that each frame moves. The first deadline is exact. Later ones may be
+// up to guardSlack late: so most frames need not reset the timer.
 type guard struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -222,7 +234,7 @@ func (g *guard) set(until time.Time) {
 		}
 	case g.timer == nil:
 		g.at = until
-		cancel := g.cancel // not g: another guard may stand there by the time the timer fires
+		cancel := g.cancel // g itself may hold the next guard when the timer fires
 		g.timer = time.AfterFunc(time.Until(until), func() { cancel(errTimer) })
 	case g.at.Before(until):
 		g.at = until.Add(guardSlack)

@@ -5,41 +5,52 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Sink takes what a Reflector sees. Its methods are called from the goroutine of Run, one at a
-// time, and must not block: the next frame is not read before they return.
-//
-// Outside of a replacement Upsert and Delete are changes in the order of the stream. Between
-// BeginReplace and EndReplace they build up the new content instead: EndReplace takes it over as
-// a whole, and what it does not hold is gone; AbortReplace drops it, as if it had never begun.
-// Replacements do not nest. One that is open when Run returns is aborted first.
+// Sink holds the content that a Reflector mirrors. The goroutine of Run calls its methods. They must not
+// block: the Reflector reads nothing until they return.
 type Sink interface {
-	// BeginReplace starts the new content. reset says that the server itself went back in time,
-	// as after a restore from a backup: the versions of the new content are not to be compared
-	// with those held, and everything counts as changed.
-	BeginReplace(reset bool, reason Reason)
-	// Upsert is an object that is there, in a new state. One that was set aside is passed like
-	// any other, if at least its name is known. It may be a state that was passed before.
-	Upsert(*store.Entry)
-	// Delete is the last state of an object that went, with the version of its deletion. In a
-	// replacement it takes the object out of the new content.
-	Delete(last *store.Entry)
-	// EndReplace takes the new content over. It is the state of the kind at resourceVersion,
-	// which is empty if the kind is not served any more.
-	EndReplace(resourceVersion string)
-	AbortReplace()
-	// Settle is called before the reflector waits, for the server or for anything else, and so nothing
-	// comes for some time: what was passed had better be applied now.
-	Settle()
-	// Report tells of something that came over the wire and cannot be used. If it is an object of
-	// known name, an Upsert or Delete of its entry follows.
-	Report(Problem)
+	// Apply takes one update, in the order of the stream. It must not keep u.
+	Apply(u *Update)
+	// Commit makes the applied updates visible. A list that has begun stays invisible until Sweep. The
+	// Reflector commits before it reads, waits or returns.
+	Commit()
 }
 
-// Problem is a thing that came over the wire and cannot be used.
-type Problem struct {
-	// Key of the object, as far as it is known.
-	Key object.Key
-	// ResourceVersion of the object or, if that is unknown, the last one before it in the stream.
+// Update is a change of the content, or of a list in progress.
+type Update struct {
+	What What
+	// Entry is the object of a Put, or the last state of the object of a Delete.
+	Entry *store.Entry
+	// Reset says that the server itself went back in time, as after a restore from a backup. The versions of
+	// the list must not be compared with those of the held objects. Set for Replace only.
+	Reset bool
+	// Reason is why the list begins; see State.Relists. Set for Replace only.
+	Reason string
+	// Version is the resourceVersion of the new content. It is empty if the server no longer serves the
+	// kind. Set for Sweep only.
+	Version string
+	// Key, ResourceVersion and Err are set for Unusable only. Key may be empty or partial. For an unknown
+	// version, ResourceVersion is the last one before it in the stream.
+	Key             object.Key
 	ResourceVersion string
 	Err             error
 }
+
+// What is the kind of an Update.
+type What uint8
+
+const (
+	// Put is an object in a new state, or in the held one. A rejected object is put too, if its name is
+	// known.
+	Put What = iota + 1
+	// Delete is the end of an object. Within a list it removes the object from the new content.
+	Delete
+	// Replace begins a list. Each Put and Delete until its end belongs to the new content. Lists do not nest.
+	Replace
+	// Sweep completes the list. Its objects become the content, and all others are deleted.
+	Sweep
+	// Discard drops the list, as if it had never begun.
+	Discard
+	// Unusable reports an unreadable or rejected object, bookmark or stream. If the name of an object is
+	// known, a Put or Delete of its entry may follow.
+	Unusable
+)

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// Phase is where a Reflector stands.
+// Phase is what a Reflector is doing, and whether it works.
 type Phase uint8
 
 const (
-	// Idle is a Reflector that was not run yet.
+	// Idle: Run has not been called.
 	Idle Phase = iota
-	// Listing reads the content of the kind, for the first time or again.
+	// Listing: the Reflector reads the content of the kind.
 	Listing
-	// Synced follows the server: a watch is open, or is being opened again after it ended as
-	// agreed.
+	// Synced: the content follows the server. A watch is open, or resumes after a regular end.
 	Synced
-	// Failing has never been synced, and the last attempt failed. It tries again.
+	// Failing: the Reflector has never been synced, and the last attempt failed. It retries.
 	Failing
-	// Stale was synced once and has lost the server. The sink holds the state as of
-	// State.ResourceVersion. It tries again.
+	// Stale: the Reflector was synced, and has lost the server. The sink holds the state as of
+	// State.ResourceVersion. The Reflector retries.
 	Stale
-	// Forbidden may not list or watch the kind. It asks again after half a minute.
+	// Forbidden: the server denies list or watch. The Reflector retries after Options.Absent.
 	Forbidden
-	// NotFound means that the server does not serve the kind: discovery says so, or there never was
-	// anything. It asks again after half a minute.
+	// NotFound: the server does not serve the kind. Discovery says so, or the kind was never listed. The
+	// Reflector retries after Options.Absent.
 	NotFound
-	// Unavailable was synced once, and is now answered as if the server did not serve the kind,
-	// without discovery having confirmed it: by a 404 or 405, a page instead of a list, or because
-	// only other versions are served. The sink holds the state as of State.ResourceVersion. It asks
-	// again, at most twice a minute.
+	// Unavailable: the Reflector was synced, and the server now answers as if it did not serve the kind.
+	// Discovery has not confirmed that. The answer is a 404 or 405, or a web page instead of a list; or
+	// the server serves other versions only. The sink holds the state as of State.ResourceVersion. The
+	// Reflector retries.
 	Unavailable
-	// Stopped is a Reflector whose Run has returned.
+	// Stopped: Run has returned.
 	Stopped
 )
 
@@ -45,75 +44,72 @@ func (p Phase) String() string {
 	return fmt.Sprintf("phase %d", p)
 }
 
-// Good reports whether nothing is wrong: the kind is being listed, or synced.
+// Good reports whether nothing is wrong: the phase is Idle, Listing or Synced.
 func (p Phase) Good() bool { return p == Idle || p == Listing || p == Synced }
 
-// Reason says why content is listed or a watch is opened.
-type Reason string
-
-// Why the content is listed.
+// The reasons of lists: the keys of State.Relists.
 const (
-	First       Reason = "first"        // nothing was listed yet
-	Expired     Reason = "expired"      // 410 on the watch: the version is too old for the server
-	ListExpired Reason = "list expired" // 410 on a list, or between two of its pages
-	TooLarge    Reason = "too large"    // the server does not know so new a version
-	OlderView   Reason = "older view"   // the list was older than what was seen already
-	WentBack    Reason = "went back"    // the server itself is older than what was seen already
-	Garbage     Reason = "garbage"      // the watch yields what cannot be read, again at one version
-	Unplaced    Reason = "unplaced"     // an event did not say which object it is of
-	Unreadable  Reason = "unreadable"   // the server cannot read an object of the kind from its storage
-	Errors      Reason = "errors"       // the watch ends with an error of the server, again at one version
-	Deaf        Reason = "deaf"         // the server has a newer version, and nothing comes on the watch
-	Behind      Reason = "behind"       // watches end so soon that they do not keep up
-	Refused     Reason = "refused"      // the server does not accept the watch, or the version of the list
-	Audited     Reason = "audited"      // an audit has found what the watch did not show
-	KindGone    Reason = "kind gone"    // discovery has the kind in no version any more
+	whyFirst       = "first"        // the first list
+	whyExpired     = "expired"      // 410 on the watch: the version is too old for the server
+	whyListExpired = "list expired" // 410 on a list, or between two of its pages
+	whyTooLarge    = "too large"    // the server does not know the version yet
+	whyOlderView   = "older view"   // the list was older than the content
+	whyWentBack    = "went back"    // the server itself went back in time
+	whyGarbage     = "garbage"      // the watch is unreadable, repeatedly at one version
+	whyUnplaced    = "unplaced"     // the key of an event's object is unusable
+	whyUnreadable  = "unreadable"   // the server cannot read an object of the kind from its storage
+	whyErrors      = "errors"       // the watch ends with a server error, repeatedly at one version
+	whyDeaf        = "deaf"         // the server has a newer version, and the watch shows nothing
+	whyBehind      = "behind"       // watches end too soon to keep up
+	whyRefused     = "refused"      // the server rejects the watch, or the version of the list
+	whyAudited     = "audited"      // an audit found lost events
+	whyKindGone    = "kind gone"    // discovery has confirmed that no version of the kind is served
 )
 
-// Why a watch is opened again at the version where the last one ended.
+// The reasons to resume the watch at its last version: the keys of State.Restarts.
 const (
-	Ended   Reason = "ended"   // as agreed, after its time or by the server
-	Silent  Reason = "silent"  // nothing came for too long
-	Broken  Reason = "broken"  // the connection broke, or could not be made
-	Busy    Reason = "busy"    // 429: the server asks for a pause
-	Failed  Reason = "failed"  // the server answered or sent an error
-	Mangled Reason = "mangled" // the stream had something in it that cannot be read
+	whyEnded   = "ended"   // a regular end: its timeout, or the server closed it
+	whySilent  = "silent"  // nothing came in time
+	whyBroken  = "broken"  // the connection broke, or could not be made
+	whyBusy    = "busy"    // 429: the server asks for a pause
+	whyFailed  = "failed"  // the server sent an error
+	whyMangled = "mangled" // the stream had unreadable bytes
 )
 
-// State is where a Reflector stands. It is a copy.
+// State is the state of a Reflector. It is a copy.
 type State struct {
 	Phase Phase
 	// Since is when the phase began.
 	Since time.Time
-	// HasSynced is set once the first content is complete in the sink, and stays.
+	// HasSynced is set when the first list is complete in the sink, and stays set.
 	HasSynced bool
-	// UnavailableSince is when the kind became Unavailable; zero while it is not. It stays through
-	// other phases until a list is complete, or discovery has confirmed that the kind is gone.
+	// UnavailableSince is when the kind became Unavailable, else zero. It stays set in other phases, until
+	// a list is complete or discovery confirms that the kind is gone.
 	UnavailableSince time.Time
-	// Err is what went wrong last, an *Error, until it works again; of a Stopped one the cause.
+	// Err is the last failure, an *Error, until the Reflector works again. In phase Stopped it is the
+	// cause of the stop.
 	Err error
-	// RetryAt is when it tries again; zero while it does not wait. Err says whether a server has asked
-	// for a longer wait.
+	// RetryAt is when the present wait ends; zero without a wait. Err says whether the server asked for a
+	// longer wait.
 	RetryAt time.Time
-	// ResourceVersion is how far the sink is: everything up to it is there. Empty before the
-	// first content is complete.
+	// ResourceVersion is the version of the sink: it has all events up to it. Empty before the first list
+	// is complete.
 	ResourceVersion string
-	// LastEvent is when the server was last heard of: a list, a frame or a bookmark, or a watch
-	// that was opened.
+	// LastEvent is when the server last answered: with an object, a page, a frame, or an open watch.
 	LastEvent time.Time
-	// Relists counts completed lists, and Restarts watches that were to be opened again, by their
-	// reasons. Probes counts the small lists that only ask for the version of the server.
-	Relists  map[Reason]int
-	Restarts map[Reason]int
+	// Relists counts the complete lists by reason, Restarts the resumed watches by reason. Probes counts the
+	// small lists that only ask for the version of the server.
+	Relists  map[string]int
+	Restarts map[string]int
 	Probes   int
-	// NoStream is set while lists are paged because the last streaming list could not be had. It is
-	// tried again with a list a minute later or more, and cleared when one comes to its end.
+	// NoStream is set while lists are paged because the last streaming list failed. The first list after a
+	// minute or more streams again. NoStream is cleared when a streaming list is complete.
 	NoStream bool
-	// Unordered is set once events have come in another order than that of their versions, again
-	// after a list has shown that the server did not go back: each object is then followed by its own
-	// versions. It is cleared when the server does go back.
+	// Unordered is set when events repeatedly come in another order than their versions, and lists show that
+	// the server did not go back. From then on only versions of the same object are compared. It is
+	// cleared when the server does go back.
 	Unordered bool
-	// Episode counts the times in which something was wrong; one ends after two good minutes.
+	// Episode counts the episodes of failures. An episode ends after two good minutes.
 	Episode int
 }
 
@@ -122,18 +118,18 @@ func (s State) clone() State {
 	return s
 }
 
-// count replaces a map by one that counts one more, so that copies of the State stay as they are.
-func count(m *map[Reason]int, r Reason) {
+// count counts r in a copy of the map. Copies of the State share the old map.
+func count(m *map[string]int, r string) {
 	next := maps.Clone(*m)
 	next[r]++
 	*m = next
 }
 
-// Error says what a Reflector could not do.
+// Error says which operation of a Reflector failed.
 type Error struct {
 	// Verb is "list" or "watch".
 	Verb string
-	// Resource is the subject, as the Options name it.
+	// Resource is Options.Resource.
 	Resource string
 	Err      error
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // Whatever keeps a streaming list from its end, the plain one is asked for at once; also on a relist.
@@ -34,8 +34,8 @@ func TestStreamingListThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *stream
-				src := &scripted{onList: func(n int, _ client.ListQuery) (string, error) { return list(9*n, "", pod("a", 3*n)), nil }}
-				src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
+				src := &scripted{onList: func(n int, _ wire.ListQuery) (string, error) { return list(9*n, "", pod("a", 3*n)), nil }}
+				src.onWatch = func(_ int, q wire.WatchQuery, s *stream) error {
 					if q.SendInitialEvents {
 						return fail(s)
 					}
@@ -88,7 +88,7 @@ func TestStreamingListThatIsKeptOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				src := &scripted{onWatch: func(_ int, q client.WatchQuery, s *stream) error {
+				src := &scripted{onWatch: func(_ int, q wire.WatchQuery, s *stream) error {
 					if q.SendInitialEvents {
 						return err
 					}
@@ -123,13 +123,13 @@ func TestStreamingListIsForbidden(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				src := &scripted{onList: func(int, client.ListQuery) (string, error) {
+				src := &scripted{onList: func(int, wire.ListQuery) (string, error) {
 					if tt.noList {
 						return "", status("403")
 					}
 					return list(9, "", pod("a", 3)), nil
 				}}
-				src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
+				src.onWatch = func(_ int, q wire.WatchQuery, s *stream) error {
 					if q.SendInitialEvents || tt.noWatch {
 						return status("403")
 					}
@@ -159,13 +159,13 @@ func TestStreamingComesBack(t *testing.T) {
 		var w *stream
 		var down atomic.Bool
 		down.Store(true)
-		src := &scripted{onList: func(int, client.ListQuery) (string, error) {
+		src := &scripted{onList: func(int, wire.ListQuery) (string, error) {
 			if down.Load() {
 				return "", status("503")
 			}
 			return list(9, ""), nil
 		}}
-		src.onWatch = func(_ int, q client.WatchQuery, s *stream) error {
+		src.onWatch = func(_ int, q wire.WatchQuery, s *stream) error {
 			if down.Load() {
 				return status("503")
 			}
@@ -209,9 +209,9 @@ func TestPagesThatDoNotEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				src := &scripted{onWatch: func(int, client.WatchQuery, *stream) error { return nil }}
+				src := &scripted{onWatch: func(int, wire.WatchQuery, *stream) error { return nil }}
 				var whole atomic.Bool
-				src.onList = func(n int, q client.ListQuery) (string, error) {
+				src.onList = func(n int, q wire.ListQuery) (string, error) {
 					if n > 1000 {
 						time.Sleep(time.Second) // enough
 					}
@@ -222,7 +222,7 @@ func TestPagesThatDoNotEnd(t *testing.T) {
 					return list(9, token, items...), nil
 				}
 				sink := newContent()
-				r, stop := running(t, src, sink, Options{Config: Config{Paged: true}})
+				r, stop := running(t, src, sink, Options{Paged: true})
 				defer stop()
 				time.Sleep(10 * time.Second)
 				synctest.Wait()

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 )
 
 // answer is the ResponseWriter of a handler. It records whether the answer has begun.
@@ -76,7 +78,9 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 	}
 	if v != http.ErrAbortHandler {
 		s.panics.Add(1)
-		s.logPanic(r, v)
+		if l := s.panicLog.next(s.o.Logger); l != nil {
+			l.Error("HTTP handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
 		if !a.begun {
 			h := a.Header()
 			for name := range h {

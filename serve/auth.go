@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -56,38 +57,31 @@ const maxToken = 16 << 10
 // Concurrent requests with the same token share a review. Tokens are not stored, only their
 // SHA-256. h does not see the token.
 func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
-	setDefault(&o.AllowFor, time.Minute)
-	setDefault(&o.DenyFor, 10*time.Second)
-	if o.Timeout <= 0 {
-		o.Timeout = 10 * time.Second
-	}
-	if o.MaxAnswers <= 0 {
-		o.MaxAnswers = 1000
-	}
-	if o.MaxReviews <= 0 {
-		o.MaxReviews = 8
-	}
+	o.AllowFor, o.DenyFor = cmp.Or(o.AllowFor, time.Minute), cmp.Or(o.DenyFor, 10*time.Second)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
+	o.MaxAnswers, o.MaxReviews = cmp.Or(max(o.MaxAnswers, 0), 1000), cmp.Or(max(o.MaxReviews, 0), 8)
 	o.Logger = logguard.Logger(o.Logger)
 	slots := make(chan struct{}, o.MaxReviews)
-	return &guard{
+	return &authorizer{
 		c: c, o: o, next: h, failures: throttledLog{interval: 10 * time.Second},
-		users: newAnswers[*authenticationv1.UserInfo](o, slots, func(u *authenticationv1.UserInfo) bool { return u != nil }),
-		may:   newAnswers[bool](o, slots, func(yes bool) bool { return yes }),
+		users: newReviews[*authenticationv1.UserInfo](o, slots, func(u *authenticationv1.UserInfo) bool { return u != nil }),
+		may:   newReviews[bool](o, slots, func(yes bool) bool { return yes }),
 	}
 }
 
-type guard struct {
+// authorizer is the handler of Authorized.
+type authorizer struct {
 	c    client.Client
 	o    AuthOptions
 	next http.Handler
 
-	users    *answers[*authenticationv1.UserInfo] // by token; nil for an invalid token
-	may      *answers[bool]                       // by token, verb and path
+	users    *reviews[*authenticationv1.UserInfo] // by token; nil for an invalid token
+	may      *reviews[bool]                       // by token, verb and path
 	failures throttledLog
 }
 
 // ServeHTTP implements http.Handler.
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isClean(r.URL.Path) {
 		http.Error(w, "the path is not clean", http.StatusBadRequest)
 		return
@@ -102,7 +96,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of := digest(sha256.Sum256([]byte(token)))
 	user, err := g.users.get(ctx, of, func(ctx context.Context) (*authenticationv1.UserInfo, error) { return g.review(ctx, token) })
 	if err != nil {
-		g.failed(w, r, "token review failed", err)
+		if l := g.failureLog(r); l != nil {
+			l.Warn("token review failed", "err", err)
+		}
+		unavailable(w)
 		return
 	}
 	if user == nil {
@@ -113,7 +110,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := digest(sha256.Sum256(fmt.Appendf(of[:], "%s %s", verb, r.URL.Path)))
 	allowed, err := g.may.get(ctx, asked, func(ctx context.Context) (bool, error) { return g.access(ctx, user, verb, r.URL.Path) })
 	if err != nil {
-		g.failed(w, r, "subject access review failed", err)
+		if l := g.failureLog(r); l != nil {
+			l.Warn("subject access review failed", "err", err)
+		}
+		unavailable(w)
 		return
 	}
 	if !allowed {
@@ -159,17 +159,22 @@ func challenge(w http.ResponseWriter, given bool) {
 	http.Error(w, text, http.StatusUnauthorized)
 }
 
-// failed denies a request because its review failed. The reason is only logged.
-func (g *guard) failed(w http.ResponseWriter, r *http.Request, what string, err error) {
-	if r.Context().Err() == nil {
-		g.failures.log(g.o.Logger, slog.LevelWarn, what, func() []any { return []any{"err", err} })
+// failureLog returns the logger for a failed review, or nil. A client that has left is no failure.
+func (g *authorizer) failureLog(r *http.Request) *slog.Logger {
+	if r.Context().Err() != nil {
+		return nil
 	}
+	return g.failures.next(g.o.Logger)
+}
+
+// unavailable denies a request because its review failed. The reason is only logged.
+func unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "authorization is temporarily unavailable", http.StatusServiceUnavailable)
 }
 
 // review returns the user of a token, or nil if the token is invalid.
-func (g *guard) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
+func (g *authorizer) review(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	got, err := client.Create(ctx, g.c, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: g.o.Audiences},
 	})
@@ -188,7 +193,7 @@ func (g *guard) review(ctx context.Context, token string) (*authenticationv1.Use
 }
 
 // access asks the API server whether a user has a permission.
-func (g *guard) access(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
+func (g *authorizer) access(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, v := range user.Extra {
 		extra[k] = authorizationv1.ExtraValue(v)

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flyball-io/flyball/option"
 )
 
 // Page is a debug page of the program.
@@ -41,60 +43,41 @@ type Page struct {
 // A profile over a time cannot take longer than the ctx of its request. Without ?seconds a CPU
 // profile takes 30 s and a trace 1 s, or less if ctx ends earlier.
 //
-// A page without a handler, outside of /debug/, or at a path that is taken is a *PageError.
+// A page without a handler, outside of /debug/, or at a path that is taken is an *[option.Error].
 func Debug(pages ...Page) (http.Handler, error) {
 	pages = slices.Clone(pages)
 	mux := http.NewServeMux()
 	for _, p := range pages {
 		if err := p.mount(mux); err != nil {
-			return nil, &PageError{Path: p.Path, Err: err}
+			return nil, &option.Error{Of: "serve.Debug", Field: p.Path, Err: err}
 		}
 	}
-	for _, p := range []struct {
-		path, about string
-		f           http.HandlerFunc
-	}{
-		{"/debug/pprof/profile", "processor time, over ?seconds=", cpuProfile},
-		{"/debug/pprof/trace", "execution trace, over ?seconds=", execTrace},
-		{"/debug/pprof/cmdline", "the command line", cmdline},
-		{"/debug/pprof/symbol", "names of program counters", symbol},
+	for _, p := range []Page{
+		{"/debug/pprof/profile", "processor time, over ?seconds=", http.HandlerFunc(cpuProfile)},
+		{"/debug/pprof/trace", "execution trace, over ?seconds=", http.HandlerFunc(execTrace)},
+		{"/debug/pprof/cmdline", "the command line", http.HandlerFunc(cmdline)},
+		{"/debug/pprof/symbol", "names of program counters", http.HandlerFunc(symbol)},
 	} {
-		mux.Handle(p.path, p.f)
-		pages = append(pages, Page{Path: p.path, About: p.about})
+		mux.Handle(p.Path, p.Handler)
+		pages = append(pages, p)
 	}
 	slices.SortStableFunc(pages, func(a, b Page) int { return cmp.Compare(a.Path, b.Path) })
-	mux.HandleFunc("/debug/pprof/{name}", func(w http.ResponseWriter, r *http.Request) { lookup(w, r, r.PathValue("name")) })
+	mux.HandleFunc("/debug/pprof/{name}", lookup)
 	index := func(w http.ResponseWriter, _ *http.Request) { writeIndex(w, pages) }
 	mux.HandleFunc("/debug/pprof/{$}", index)
 	mux.HandleFunc("/debug/{$}", index)
 	return mux, nil
 }
 
-// PageError says which page is invalid.
-type PageError struct {
-	Path string
-	Err  error
-}
-
-func (e *PageError) Error() string { return fmt.Sprintf("debug page %q: %s", e.Path, e.Err) }
-
-func (e *PageError) Unwrap() error { return e.Err }
-
-var (
-	errPagePath    = errors.New("it must be a clean path below /debug/")
-	errPageHandler = errors.New("it has no handler")
-	errPageTaken   = errors.New("the path is taken")
-)
-
 func (p Page) mount(mux *http.ServeMux) error {
 	if !strings.HasPrefix(p.Path, "/debug/") || p.Path == "/debug/" || !isClean(p.Path) || strings.ContainsAny(p.Path, "{} \t") {
-		return errPagePath
+		return errors.New("must be a clean path below /debug/")
 	}
 	if p.Handler == nil {
-		return errPageHandler
+		return errors.New("has no handler")
 	}
 	if _, taken := mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: p.Path}}); taken == p.Path || strings.HasPrefix(p.Path, "/debug/pprof/") {
-		return errPageTaken
+		return errors.New("is taken")
 	}
 	mux.Handle(p.Path, p.Handler)
 	return nil
@@ -120,7 +103,8 @@ func writeIndex(w http.ResponseWriter, pages []Page) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-func lookup(w http.ResponseWriter, r *http.Request, name string) {
+func lookup(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
 	p := pprof.Lookup(name)
 	if p == nil {
 		http.Error(w, "there is no such profile", http.StatusNotFound)
@@ -130,10 +114,10 @@ func lookup(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "only profile and trace accept seconds", http.StatusBadRequest)
 		return
 	}
-	debug, _ := strconv.Atoi(r.FormValue("debug"))
-	if name == "heap" && r.FormValue("gc") != "" && r.FormValue("gc") != "0" {
+	if gc := r.FormValue("gc"); name == "heap" && gc != "" && gc != "0" {
 		runtime.GC()
 	}
+	debug, _ := strconv.Atoi(r.FormValue("debug"))
 	if debug > 0 {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	} else {

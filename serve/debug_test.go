@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/serve"
 )
 
@@ -124,8 +125,8 @@ func TestInvalidPagesAreRejected(t *testing.T) {
 		{{Path: "/debug/x"}},
 		{{Path: "/debug/x", Handler: ok}, {Path: "/debug/x", Handler: ok}},
 	} {
-		var bad *serve.PageError
-		if _, err := serve.Debug(pages...); !errors.As(err, &bad) || bad.Path != pages[0].Path {
+		var bad *option.Error
+		if _, err := serve.Debug(pages...); !errors.As(err, &bad) || bad.Field != pages[0].Path {
 			t.Errorf("%+v: %v", pages, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // The API server decides who may read. Three service accounts ask: one with a ClusterRole for the

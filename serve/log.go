@@ -1,11 +1,7 @@
 package serve
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
-	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -17,33 +13,24 @@ type throttledLog struct {
 	interval time.Duration
 
 	mu         sync.Mutex
-	next       time.Time
+	until      time.Time // the end of the interval
 	suppressed int
 }
 
-// log writes the message, or counts it as suppressed.
-func (q *throttledLog) log(l *slog.Logger, level slog.Level, msg string, attrs func() []any) {
+// next returns the logger for a message, with the number of suppressed ones, or nil to suppress it.
+func (q *throttledLog) next(l *slog.Logger) *slog.Logger {
 	now := time.Now()
 	q.mu.Lock()
-	if now.Before(q.next) {
+	defer q.mu.Unlock()
+	if now.Before(q.until) {
 		q.suppressed++
-		q.mu.Unlock()
-		return
+		return nil
 	}
-	suppressed := q.suppressed
-	q.next, q.suppressed = now.Add(q.interval), 0
-	q.mu.Unlock()
-	args := attrs()
-	if suppressed > 0 {
-		args = append(args, "more", suppressed)
+	if q.suppressed > 0 {
+		l = l.With("more", q.suppressed)
 	}
-	l.Log(context.Background(), level, msg, args...)
-}
-
-func (s *Server) logPanic(r *http.Request, v any) {
-	s.panicLog.log(s.o.Logger, slog.LevelError, "handler panicked", func() []any {
-		return []any{"method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack())}
-	})
+	q.until, q.suppressed = now.Add(q.interval), 0
+	return l
 }
 
 // errorLog receives the messages of net/http. Any client can cause most of them, for instance by
@@ -51,8 +38,8 @@ func (s *Server) logPanic(r *http.Request, v any) {
 type errorLog struct{ s *Server }
 
 func (e errorLog) Write(line []byte) (int, error) {
-	e.s.netLog.log(e.s.o.Logger, slog.LevelDebug, "connection failed", func() []any {
-		return []any{"err", strings.TrimSpace(string(line))}
-	})
+	if l := e.s.netLog.next(e.s.o.Logger); l != nil {
+		l.Debug("connection failed", "err", strings.TrimSpace(string(line)))
+	}
 	return len(line), nil
 }

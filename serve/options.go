@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,16 +16,8 @@ import (
 )
 
 var (
-	// ErrNoName says that the server has no name.
-	ErrNoName = errors.New("server has no name")
-	// ErrNoHandler says that the server has no handler.
-	ErrNoHandler = errors.New("server has no handler")
 	// ErrPlain says that the server would serve plain HTTP on an address other than loopback.
 	ErrPlain = errors.New("plain HTTP on an address other than loopback: configure TLS, or set Insecure")
-	// ErrNoCertificate says that TLS is configured without a certificate.
-	ErrNoCertificate = errors.New("TLS has no certificate")
-	// ErrOldTLS says that the TLS configuration allows only versions below 1.2.
-	ErrOldTLS = errors.New("TLS allows only versions below 1.2")
 	// ErrStopped is the cause that ends the ctx of a request which still runs after
 	// Options.StopTimeout.
 	ErrStopped = errors.New("server stops")
@@ -59,10 +52,8 @@ type Options struct {
 	Handler http.Handler
 
 	// TLS is the TLS configuration. New clones it. The minimum version is always TLS 1.2 or higher.
-	// Nil without a GetCertificate means plain HTTP.
+	// Nil means plain HTTP. Package cert makes configurations.
 	TLS *tls.Config
-	// GetCertificate is called at each handshake. It replaces TLS.GetCertificate. See package cert.
-	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Insecure allows plain HTTP on an address other than loopback. Anybody on the network path can
 	// then read tokens and change answers.
 	Insecure bool
@@ -102,68 +93,51 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o Options) checked() (Options, error) {
-	bad := func(field string, err error) (Options, error) {
-		return o, &option.Error{Of: fmt.Sprintf("server %q", o.Name), Field: field, Err: err}
+// validated returns the options with defaults. The error names the field.
+func (o Options) validated() (Options, error) {
+	bad := func(field, format string, args ...any) (Options, error) {
+		return o, &option.Error{Of: fmt.Sprintf("server %q", o.Name), Field: field, Err: fmt.Errorf(format, args...)}
 	}
-	if o.Name == "" {
-		return bad("Name", ErrNoName)
-	}
-	if o.Handler == nil {
-		return bad("Handler", ErrNoHandler)
-	}
-	if o.Addr == "" {
-		o.Addr = "127.0.0.1:0"
-	}
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return bad("Addr", err)
+		return bad("Addr", "%w", err)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return bad("Addr", fmt.Errorf("port %q is not a number from 0 to 65535", port))
-	} else if o.Addr == ":"+port {
+	n, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case o.Name == "":
+		return bad("Name", "is empty")
+	case o.Handler == nil:
+		return bad("Handler", "is nil")
+	case err != nil:
+		return bad("Addr", "port %q is not a number from 0 to 65535", port)
+	case o.MaxHeaderBytes < 0:
+		return bad("MaxHeaderBytes", "%d is negative", o.MaxHeaderBytes)
+	case o.MaxConnections < 0:
+		return bad("MaxConnections", "%d is negative", o.MaxConnections)
+	}
+	if host == "" {
 		o.Addr = fmt.Sprintf(":%d", n)
 	}
-	if o.MaxHeaderBytes < 0 {
-		return bad("MaxHeaderBytes", fmt.Errorf("%d is negative", o.MaxHeaderBytes))
-	}
-	if o.MaxConnections < 0 {
-		return bad("MaxConnections", fmt.Errorf("%d is negative", o.MaxConnections))
-	}
-	if o.TLS, err = tlsConfig(o.TLS, o.GetCertificate); err != nil {
-		return bad("TLS", err)
+	if o.TLS, err = tlsConfig(o.TLS); err != nil {
+		return bad("TLS", "%w", err)
 	}
 	if o.TLS == nil && !o.Insecure && !loopback(host) {
-		return bad("Addr", fmt.Errorf("%s: %w", o.Addr, ErrPlain))
+		return bad("Addr", "%s: %w", o.Addr, ErrPlain)
 	}
-
-	setDefault(&o.HeaderTimeout, 10*time.Second)
-	setDefault(&o.ReadTimeout, 30*time.Second)
-	setDefault(&o.HandlerTimeout, 30*time.Second)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 10*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.HandlerTimeout = cmp.Or(o.HandlerTimeout, 30*time.Second)
 	if o.HandlerTimeout > 0 {
-		setDefault(&o.WriteTimeout, o.HandlerTimeout+30*time.Second)
+		o.WriteTimeout = cmp.Or(o.WriteTimeout, o.HandlerTimeout+30*time.Second)
 	}
-	setDefault(&o.IdleTimeout, 90*time.Second)
-	setDefault(&o.StopTimeout, 10*time.Second)
-	if o.MaxHeaderBytes == 0 {
-		o.MaxHeaderBytes = 64 << 10
-	}
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = 64 << 20
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 1000
-	}
-	o.Logger = logguard.Logger(o.Logger)
-	o.Logger = o.Logger.With("server", o.Name)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 90*time.Second)
+	o.StopTimeout = cmp.Or(o.StopTimeout, 10*time.Second)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 64<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.Logger = logguard.Logger(o.Logger).With("server", o.Name)
 	return o, nil
-}
-
-// setDefault replaces zero by a default.
-func setDefault(d *time.Duration, to time.Duration) {
-	if *d == 0 {
-		*d = to
-	}
 }
 
 // loopback reports whether a host is the local machine only. The name localhost counts as loopback;
@@ -177,23 +151,17 @@ func loopback(host string) bool {
 }
 
 // tlsConfig returns a copy of the configuration with TLS 1.2 as the minimum, or nil for plain HTTP.
-func tlsConfig(given *tls.Config, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) (*tls.Config, error) {
-	if given == nil && get == nil {
+func tlsConfig(given *tls.Config) (*tls.Config, error) {
+	if given == nil {
 		return nil, nil
 	}
-	c := &tls.Config{}
-	if given != nil {
-		c = given.Clone()
-	}
-	if get != nil {
-		c.GetCertificate = get
-	}
+	c := given.Clone()
 	if c.GetCertificate == nil && c.GetConfigForClient == nil && len(c.Certificates) == 0 {
-		return nil, ErrNoCertificate
+		return nil, errors.New("has no certificate")
 	}
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	if c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12 {
-		return nil, ErrOldTLS
+		return nil, errors.New("allows only versions below 1.2")
 	}
 	if choose := c.GetConfigForClient; choose != nil {
 		c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -19,8 +18,9 @@ import (
 type Server struct {
 	o Options
 
+	running atomic.Bool
+
 	mu        sync.Mutex
-	running   bool
 	gate      *gate
 	listening chan struct{} // of this run or the next one
 
@@ -42,7 +42,7 @@ type Stats struct {
 // New returns a server. It starts no goroutine and opens no port. An invalid option is an
 // *option.Error.
 func New(o Options) (*Server, error) {
-	o, err := o.checked()
+	o, err := o.validated()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,6 @@ func New(o Options) (*Server, error) {
 
 // Name returns the name of the server.
 func (s *Server) Name() string { return s.o.Name }
-
-// TLS reports whether the server uses TLS.
-func (s *Server) TLS() bool { return s.o.TLS != nil }
 
 // Addr returns the address that the server listens on, or nil if it does not listen.
 func (s *Server) Addr() net.Addr {
@@ -99,18 +96,10 @@ func (s *Server) Stats() Stats {
 //   - an *option.Error, if a host name resolved to an address other than loopback
 //   - the reason why no connection could be accepted any more
 func (s *Server) Run(ctx context.Context) error {
-	s.mu.Lock()
-	if s.running {
-		s.mu.Unlock()
+	if !s.running.CompareAndSwap(false, true) {
 		return fmt.Errorf("server %q: %w", s.o.Name, run.ErrRunning)
 	}
-	s.running = true
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.running = false
-	}()
+	defer s.running.Store(false)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -135,8 +124,11 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 
 func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	g := newGate(l, s.o.MaxConnections, func() { s.turned.Add(1) }, func(err error) {
-		if ctx.Err() == nil {
-			s.acceptLog.log(s.o.Logger, slog.LevelWarn, "cannot accept connections", func() []any { return []any{"err", err} })
+		if ctx.Err() != nil {
+			return
+		}
+		if l := s.acceptLog.next(s.o.Logger); l != nil {
+			l.Warn("cannot accept connections", "err", err)
 		}
 	})
 	// Requests outlive ctx: the end of ctx stops the intake only.
@@ -200,7 +192,7 @@ func (s *Server) http(g *gate, work context.Context) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(s.o.HTTP2 && s.o.TLS != nil)
-	h := &http.Server{
+	return &http.Server{
 		Handler:           s.guarded(g),
 		ReadHeaderTimeout: s.o.HeaderTimeout,
 		ReadTimeout:       max(s.o.ReadTimeout, 0),
@@ -212,12 +204,9 @@ func (s *Server) http(g *gate, work context.Context) *http.Server {
 		BaseContext:       func(net.Listener) context.Context { return work },
 		ErrorLog:          log.New(errorLog{s}, "", 0),
 		Protocols:         &protocols,
+		TLSConfig:         s.o.TLS,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100},
 		// The guard applies to general OPTIONS requests, too.
 		DisableGeneralOptionsHandler: true,
 	}
-	if s.o.TLS != nil {
-		h.TLSConfig = s.o.TLS
-	}
-	return h
 }

@@ -28,7 +28,7 @@ func benchEntry(i, version int, labels ...map[string]string) *Entry {
 // benchStore holds 100,000 objects under two indexes: 1,000 values and 50.
 func benchStore(b *testing.B) *Store {
 	s := New(Options{})
-	for name, by := range map[string]Indexer{"app": ByLabel("app"), "namespace": ByNamespace()} {
+	for name, by := range map[string]Indexer{"app": ByLabel("app"), "namespace": byNamespace()} {
 		if err := s.AddIndex(name, by); err != nil {
 			b.Fatal(err)
 		}

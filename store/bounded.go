@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// An index function of a user runs on a worker goroutine beside the writer, which waits. After a
+// Each call of a user's index function has a goroutine beside the writer, which waits. After a
 // second the writer goes on without the answer. The index is pending from then on, and misses the
 // entries written in the meantime. When the function returns, its goroutine asks about those
 // entries beside the writer, until none is missing; see catchUp. So each function has one call at a
@@ -55,39 +55,21 @@ func (p *pendingIndex) err(of schema.GroupResource, index string, missing int) e
 // bounded makes the index calls of the writer, with a time limit.
 type bounded struct {
 	watch  *overdue.Watch[*boundedCall]
-	worker *worker // nil: none runs
 	tasks  sync.WaitGroup
+	ready  chan struct{} // the writer need not wait for its call any more
 	closed atomic.Bool
 }
-
-// worker is a goroutine that calls index functions for the writer. It ends after it was idle for a
-// while.
-type worker struct {
-	state atomic.Uint32
-	calls chan *boundedCall // nil: end
-	ready chan struct{}     // the writer need not wait any more
-}
-
-const (
-	workerFree = iota
-	workerBusy
-	workerEnded
-)
-
-// workerLingers is about how long a worker waits for the next call.
-const workerLingers = 100 * time.Millisecond
 
 // boundedCall is a call that the writer waits for.
 type boundedCall struct {
 	d      *definition
 	e      *Entry
-	by     *worker
 	state  atomic.Uint32
 	answer answer
 	exited bool // the function ended the goroutine
 
 	// pending is set when the writer stops waiting. slot and id identify the record of the entry; the
-	// holder of the Core guards them.
+	// holder of the core guards them.
 	pending *pendingIndex
 	slot    uint32
 	id      heap.ID
@@ -103,24 +85,13 @@ const (
 // ask asks an index about an entry, for the writer. A call that takes too long is returned instead
 // of its answer.
 func (s *Store) ask(d *definition, e *Entry) (answer, *boundedCall) {
-	b := &s.bounded
-	w := b.worker
-	if w == nil || !w.state.CompareAndSwap(workerFree, workerBusy) {
-		w = &worker{calls: make(chan *boundedCall, 1), ready: make(chan struct{}, 1)}
-		w.state.Store(workerBusy)
-		b.worker = w
-		b.tasks.Go(func() { s.runWorker(w) })
-	}
-	a := &boundedCall{d: d, e: e, by: w}
-	w.calls <- a
-	<-w.ready
-	switch {
-	case a.state.Load() == callOverrun:
-		b.worker = nil
+	a := &boundedCall{d: d, e: e}
+	s.bounded.tasks.Add(1)
+	go s.serve(a)
+	<-s.bounded.ready
+	if a.state.Load() == callOverrun {
 		d.probation.Store(probation)
 		return answer{}, a
-	case a.exited:
-		b.worker = nil
 	}
 	d.countQuick()
 	return a.answer, nil
@@ -133,27 +104,10 @@ func (d *definition) countQuick() {
 	}
 }
 
-func (s *Store) runWorker(w *worker) {
-	idle := time.NewTicker(workerLingers)
-	defer idle.Stop()
-	for called := true; ; {
-		select {
-		case a := <-w.calls:
-			if called = true; a == nil || s.serve(a) {
-				return
-			}
-		case <-idle.C:
-			if !called && w.state.CompareAndSwap(workerFree, workerEnded) {
-				return
-			}
-			called = false
-		}
-	}
-}
-
-// serve makes one call. It reports whether the writer stopped waiting for it. In that case the
-// index misses nothing when serve returns, unless the store is closed.
-func (s *Store) serve(a *boundedCall) (overran bool) {
+// serve makes one call. If the writer stopped waiting for it, the index misses nothing when serve
+// returns, unless the store is closed.
+func (s *Store) serve(a *boundedCall) {
+	defer s.bounded.tasks.Done()
 	var short *time.Timer
 	a.exited = true
 	defer func() {
@@ -167,11 +121,9 @@ func (s *Store) serve(a *boundedCall) (overran bool) {
 			if short == nil {
 				s.bounded.watch.End()
 			}
-			a.by.state.Store(workerFree)
-			a.by.ready <- struct{}{}
+			s.bounded.ready <- struct{}{}
 			return
 		}
-		overran = true
 		a.naming.Stop()
 		s.fill(a.d, func() []slotAnswer { return []slotAnswer{{a.slot, a.id, a.answer}} })
 		s.catchUp(a.d, a.pending, s.bounded.closed.Load)
@@ -184,7 +136,6 @@ func (s *Store) serve(a *boundedCall) (overran bool) {
 	}
 	a.answer = a.d.ask(a.e)
 	a.exited = false
-	return false
 }
 
 // onOverrun runs when a call has taken too long: it lets the writer go on.
@@ -198,7 +149,7 @@ func (s *Store) onOverrun(a *boundedCall, began time.Time) {
 		a.naming.Stop()
 		return
 	}
-	a.by.ready <- struct{}{}
+	s.bounded.ready <- struct{}{}
 }
 
 // reportOverdue reports a call that has run for a second.
@@ -231,12 +182,7 @@ func (s *Store) reportRejected(any bool) {
 // that takes. Pending indexes stay pending. Nothing may be written afterwards; reads go on.
 func (s *Store) Close() {
 	s.bounded.closed.Store(true)
-	s.do(func(*Core) {
-		if w := s.bounded.worker; w != nil && w.state.CompareAndSwap(workerFree, workerBusy) {
-			s.bounded.worker = nil
-			w.calls <- nil
-		}
-	})
+	s.do(func(*core) {}) // a write that runs has made its calls
 	s.bounded.tasks.Wait()
 	s.bounded.watch.Stop()
 }

@@ -74,7 +74,7 @@ func (c *catcher) askSome() (caughtUp bool) {
 }
 
 // missingBatch loads entries that an index misses: more than smallBatch if there are more.
-func (c *Core) missingBatch(d *definition) iter.Seq[missingEntry] {
+func (c *core) missingBatch(d *definition) iter.Seq[missingEntry] {
 	var batch []missingEntry
 	for s := range c.states() {
 		for u := range s.missing(d) {

@@ -31,7 +31,8 @@ type Change struct {
 	Initial bool
 	// Missed marks a deletion that no event reported: the object was absent from a later list.
 	Missed bool
-	// Resync marks an unchanged object that is reported once more; Old and New are the same entry.
+	// Resync marks an unchanged object that an informer shows once more; Old and New are the same entry.
+	// A Commit yields none.
 	Resync bool
 	// Reset marks a change after the server itself went back in time (a restored etcd). Every
 	// object gets one, whatever its version is compared to Old. Filters should let it pass even if
@@ -117,21 +118,18 @@ func (c Changes) All() iter.Seq[Change] {
 // change returns the Change of a pending change.
 func (c Changes) change(n pendingChange) Change {
 	ch := Change{
-		Unseen: n.passed, Initial: c.initial, Missed: n.flags&changeMissed != 0, Resync: n.flags&changeResync != 0, Reset: n.flags&changeReset != 0,
+		Unseen: n.passed, Initial: c.initial, Missed: n.flags&changeMissed != 0, Reset: n.flags&changeReset != 0,
 	}
 	last := n.last
 	switch {
 	case n.flags&changeDeleted != 0:
-	case ch.Resync:
-		last = c.is.entry(n.slot, nil)
-		ch.New, ch.Old = last, last
 	default:
 		if last = n.newest; last == nil || c.is.rejected.Get(n.slot) != nil {
 			last = c.is.entry(n.slot, nil)
 		}
 		ch.New = last
 	}
-	if !n.unseen && !ch.Resync {
+	if !n.unseen {
 		var key *object.Key // reuse the strings of the newer entry's key
 		if last != nil {
 			key = &last.key

@@ -57,7 +57,7 @@ func (was *copied) compare(e *Entry) {
 
 // all compares the published records with their sources: all of a small store, or some twenty. Over
 // the commits of a test every record is likely to be compared.
-func (c *check) all(core *Core) {
+func (c *check) all(core *core) {
 	s := core.published
 	rate := float64(20) / float64(s.Len()+1)
 	n := 0

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
-	"github.com/flyball-io/flyball/pack"
+	"github.com/flyball-io/flyball/internal/pack"
 )
 
 // mover lets the heap's compaction update the places of records in a transaction.
@@ -27,13 +27,13 @@ func (s *Store) Compact() (more bool) {
 		return false
 	}
 	defer s.writer.Unlock()
-	s.do(func(c *Core) { more = c.Compact() })
+	s.do(func(c *core) { more = c.Compact() })
 	heap.Relieve()
 	return more
 }
 
 // Compact is Store.Compact.
-func (c *Core) Compact() (more bool) {
+func (c *core) Compact() (more bool) {
 	if c.txn != nil || !c.heap.Wasteful() {
 		return false
 	}
@@ -45,7 +45,7 @@ func (c *Core) Compact() (more bool) {
 }
 
 // replace publishes a state with the same content.
-func (c *Core) replace(s state) {
+func (c *core) replace(s state) {
 	snap := *c.published
 	snap.state = s
 	c.published = &snap
@@ -65,7 +65,7 @@ func (s *Store) Sparse() bool {
 	return s.core.sparse()
 }
 
-func (c *Core) sparse() bool {
+func (c *core) sparse() bool {
 	return c.txn == nil && int(c.slots) > 2*c.published.Len()+minRebuildSlots
 }
 
@@ -89,7 +89,7 @@ func (s *Store) Rebuild() bool {
 func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	s.do(func(c *Core) {
+	s.do(func(c *core) {
 		if ok = c.published == was; !ok {
 			return
 		}
@@ -171,6 +171,6 @@ func (s *Store) ReleaseBuffers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.core
-	c.packing.packer, c.packing.cache = pack.Packer{MaxIndex: maxIndexBytes}, templateCache{}
+	c.packing.packer, c.packing.cache = pack.Packer{}, indexCache{}
 	c.buf, c.packed, c.key, c.peeked.record = nil, nil, nil, nil
 }

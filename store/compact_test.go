@@ -196,15 +196,15 @@ func TestRebuildKeepsGroups(t *testing.T) {
 // After ReleaseBuffers a store holds less, and packs new objects as before.
 func TestReleaseBuffersKeepsPacking(t *testing.T) {
 	s, m, model := bigStore(t, 500)
-	indexes := s.core.packing.packer.IndexSize()
+	indexes := s.core.packing.cache.bytes
 	txn := s.Begin()
 	s.ReleaseBuffers()
-	if got := s.core.packing.packer.IndexSize(); got != indexes || got == 0 {
+	if got := s.core.packing.cache.bytes; got != indexes || got == 0 {
 		t.Errorf("%d bytes of indexes, then %d, and a transaction was open", indexes, got)
 	}
 	txn.Discard()
 	s.ReleaseBuffers()
-	if got := s.core.packing.packer.IndexSize(); got != 0 || s.core.buf != nil || s.core.packed != nil {
+	if got := s.core.packing.cache.bytes; got != 0 || s.core.buf != nil || s.core.packed != nil {
 		t.Errorf("%d bytes of indexes, buffers of %d and %d", got, cap(s.core.buf), cap(s.core.packed))
 	}
 	before, live := s.Stats(), s.core.heap.Stats().Live
@@ -292,7 +292,7 @@ func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 		txn.Commit()
 		all.Go(func() { // a second writer that conflicts with it
 			txn := s.Begin()
-			txn.Resync(keys[0])
+			txn.Delete(object.Key{Name: "nothing"}, nil)
 			txn.Commit()
 		})
 		if s.Rebuild() {

@@ -133,7 +133,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		switch i % 20 { // adding or removing an index publishes a new state of the same objects
 		case 5:
 			models.Store(s.Snapshot().Version()+1, want)
-			mustIndex(t, s, "second", ByNamespace())
+			mustIndex(t, s, "second", byNamespace())
 		case 15:
 			models.Store(s.Snapshot().Version()+1, want)
 			if err := s.RemoveIndex("second"); err != nil {
@@ -192,7 +192,7 @@ func TestIndexesAddedBesideAWriter(t *testing.T) {
 					t.Error(err)
 				}
 				snap := s.Snapshot()
-				seq, err := snap.Where(Or(Is(name, "a"), Is(name, "b")))
+				seq, err := snap.Select(Query{Where: Or(Is(name, "a"), Is(name, "b"))})
 				if err != nil {
 					t.Error(err)
 					return

@@ -3,14 +3,14 @@ package store
 import (
 	"bytes"
 
-	"github.com/flyball-io/flyball/pack"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/pack"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // sameContent reports whether e has the same content as the stored entry of the same version. A
 // server may show one version in another way after a default of the kind, or a conversion, was
 // changed.
-func (c *Core) sameContent(slot uint32, held, e *Entry) bool {
+func (c *core) sameContent(slot uint32, held, e *Entry) bool {
 	if e.rejected != nil || held.rejected != nil {
 		return true // nothing to compare
 	}

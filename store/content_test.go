@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // shown returns a state of an object as a server may show it.

@@ -9,7 +9,6 @@ import (
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/pack"
 )
 
 // Options configure a store. The zero value works.
@@ -38,10 +37,10 @@ type Options struct {
 	Check bool
 }
 
-// Core is the store without its locks: the published Snapshot, and at most one open transaction.
-// Store wraps it and documents each call; see Txn. A Core is for one goroutine at a time. Its
+// core is the store without its locks: the published Snapshot, and at most one open transaction.
+// Store wraps it and documents each call; see Txn. A change needs an open transaction. A core is for one goroutine at a time. Its
 // Snapshots are for any number of goroutines, without a time limit.
-type Core struct {
+type core struct {
 	opts      Options
 	heap      *heap.Heap
 	packing   packing
@@ -66,9 +65,9 @@ type Core struct {
 	bounded func(d *definition, e *Entry) (answer, *boundedCall)
 }
 
-// NewCore returns an empty store.
-func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, packing: packing{packer: pack.Packer{MaxIndex: maxIndexBytes}}}
+// newCore returns an empty store.
+func newCore(opts Options) *core {
+	c := &core{opts: opts}
 	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
 		c.check = newCheck()
 	}
@@ -77,15 +76,15 @@ func NewCore(opts Options) *Core {
 	return c
 }
 
-func (c *Core) newHeap() *heap.Heap {
+func (c *core) newHeap() *heap.Heap {
 	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.Check})
 }
 
 // Snapshot returns the state published last.
-func (c *Core) Snapshot() *Snapshot { return c.published }
+func (c *core) Snapshot() *Snapshot { return c.published }
 
 // Begin opens a transaction and discards one that is open.
-func (c *Core) Begin() {
+func (c *core) Begin() {
 	c.Discard()
 	w := c.reusable
 	if c.reusable = nil; w == nil {
@@ -96,7 +95,7 @@ func (c *Core) Begin() {
 }
 
 // Discard drops the open transaction, if there is one.
-func (c *Core) Discard() {
+func (c *core) Discard() {
 	w := c.txn
 	if w == nil {
 		return
@@ -112,7 +111,7 @@ func (c *Core) Discard() {
 }
 
 // drop frees records that no later state uses. Older snapshots keep them.
-func (c *Core) drop(places []heap.Place) {
+func (c *core) drop(places []heap.Place) {
 	for _, p := range places {
 		if c.check != nil {
 			c.check.drop(c.heap.Chunks(), p)
@@ -122,11 +121,8 @@ func (c *Core) drop(places []heap.Place) {
 }
 
 // Replace opens a relist within the transaction; see Txn.Replace.
-func (c *Core) Replace(reset bool) {
+func (c *core) Replace(reset bool) {
 	w := c.txn
-	if w == nil {
-		return
-	}
 	w.relisting, w.listed, w.reset = true, nil, reset
 	w.firstList = w.firstList || !c.published.synced && c.published.Len() == 0 && !w.dirty && len(w.pending) == 0 && !reset
 	if reset {
@@ -134,20 +130,10 @@ func (c *Core) Replace(reset bool) {
 	}
 }
 
-// ReportUnchanged is Txn.ReportUnchanged.
-func (c *Core) ReportUnchanged() {
-	if c.txn != nil {
-		c.txn.unchanged = true
-	}
-}
-
 // Put is Txn.Put.
-func (c *Core) Put(e *Entry) {
+func (c *core) Put(e *Entry) {
 	w := c.txn
-	if w == nil {
-		return
-	}
-	passed := w.takePassed()
+	var passed *object.Incarnations
 	slot, had := c.txn.find(e.key)
 	unconditional := false // skip the comparison with the stored state
 	if w.relisting {
@@ -169,7 +155,7 @@ func (c *Core) Put(e *Entry) {
 		if compareStates(final, e) == stale {
 			verdict = stale
 		}
-		passed = endedBefore(final, e, passed)
+		passed = endedBefore(final, e)
 	}
 	if !unconditional {
 		if verdict == same && !c.sameContent(slot, held, e) {
@@ -180,19 +166,17 @@ func (c *Core) Put(e *Entry) {
 			c.stale++
 			return
 		case same:
-			c.reportUnchanged(slot)
 			c.recycle(e)
 			return
 		}
 	}
 	if had {
-		passed = endedBefore(held, e, passed)
+		passed = endedBefore(held, e)
 	}
 	e, terms := c.ask(held, e)
 	if had && !unconditional && e.rejected != nil {
 		if compareStates(held, e) == same {
-			c.reportUnchanged(slot) // it was rejected before, and its index still fails
-			return
+			return // it was rejected before, and its index still fails
 		}
 	}
 	if !had {
@@ -221,7 +205,7 @@ func (c *Core) Put(e *Entry) {
 
 // recycle returns the bytes of an entry that was Put, once it is packed or ignored. It does nothing
 // if an Indexer may have kept the entry.
-func (c *Core) recycle(e *Entry) {
+func (c *core) recycle(e *Entry) {
 	if c.opts.Recycle != nil && e.raw != nil && !e.shown {
 		c.opts.Recycle(e.raw)
 		e.raw = nil
@@ -232,7 +216,7 @@ func (c *Core) recycle(e *Entry) {
 const maxNewest = 512
 
 // peek returns the entry of a slot, for comparison. It is valid until the next Put, Delete or peek.
-func (c *Core) peek(slot uint32) *Entry {
+func (c *core) peek(slot uint32) *Entry {
 	if a := c.txn.rejected.Get(slot); a != nil {
 		return a
 	}
@@ -241,47 +225,18 @@ func (c *Core) peek(slot uint32) *Entry {
 }
 
 // keyOf returns the bytes by which a key is sorted. They are valid until the next call.
-func (c *Core) keyOf(key object.Key) []byte {
+func (c *core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key
 }
 
-// reportUnchanged reports an unchanged object, if ReportUnchanged asked for that.
-func (c *Core) reportUnchanged(slot uint32) {
-	if c.txn.unchanged {
-		c.resync(slot)
-	}
-}
-
-// Resync is Txn.Resync.
-func (c *Core) Resync(key object.Key) {
-	if c.txn == nil {
-		return
-	}
-	if slot, ok := c.txn.find(key); ok {
-		c.resync(slot)
-	}
-}
-
-func (c *Core) resync(slot uint32) {
-	w := c.txn
-	if _, ok := w.bySlot[slot]; ok || w.firstList {
-		return
-	}
-	w.bySlot[slot] = len(w.pending)
-	w.pending = append(w.pending, pendingChange{slot: slot, flags: changeResync})
-}
-
 // Delete is Txn.Delete.
-func (c *Core) Delete(key object.Key, last *Entry) {
+func (c *core) Delete(key object.Key, last *Entry) {
 	w := c.txn
-	if w == nil {
-		return
-	}
-	passed := w.takePassed()
+	var passed *object.Incarnations
 	slot, had := c.txn.find(key)
 	if !had {
-		c.deleteUnseen(key, last, passed)
+		c.deleteUnseen(key, last)
 		return
 	}
 	if last != nil {
@@ -293,38 +248,23 @@ func (c *Core) Delete(key object.Key, last *Entry) {
 			c.stale++ // an incarnation older than the stored one
 			return
 		}
-		passed = endedBefore(held, last, passed)
+		passed = endedBefore(held, last)
 		last = c.packLast(slot, last)
 	}
 	c.remove(slot, key, last, passed)
 }
 
-// Passed is Txn.Passed.
-func (c *Core) Passed(in *object.Incarnations) {
-	if c.txn != nil {
-		c.txn.passed = in
-	}
-}
-
-func (w *transaction) takePassed() *object.Incarnations {
-	in := w.passed
-	w.passed = nil
-	return in
-}
-
-// endedBefore returns the incarnations that ended before e: that of held, which e follows, and those in
-// passed.
-func endedBefore(held, e *Entry, passed *object.Incarnations) *object.Incarnations {
+// endedBefore returns the incarnation of held, if e, which follows it, is of another one.
+func endedBefore(held, e *Entry) (ended *object.Incarnations) {
 	if held.SameUID(e) {
-		return passed
+		return nil
 	}
-	var none *object.Incarnations
-	return none.Then(held.UID()).Join(passed)
+	return ended.Then(held.UID())
 }
 
 // addEnded adds incarnations to a pending change. It leaves out those that the Change shows: the
 // published one, and e.
-func (c *Core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry) {
+func (c *core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry) {
 	if passed = n.passed.Join(passed); passed == nil {
 		return
 	}
@@ -340,14 +280,14 @@ func (c *Core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry)
 }
 
 // packLast returns the final state of an object, packed, so that callers may hold it for long.
-func (c *Core) packLast(slot uint32, last *Entry) *Entry {
+func (c *core) packLast(slot uint32, last *Entry) *Entry {
 	var t *template
 	c.txn.record(slot, func(_, id uint32, _ record) { t = c.txn.templates.Get(id) })
 	return c.packing.packUnstored(last, t)
 }
 
 // remove deletes a stored object.
-func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
+func (c *core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
 	w := c.txn
 	missed := last == nil
 	if _, changed := w.bySlot[slot]; missed && (changed || c.published.records.Get(slot) == 0) {
@@ -371,7 +311,7 @@ func (c *Core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 
 // deleteUnseen reports an object that came and went. It ignores a deletion older than the last
 // commit.
-func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnations) {
+func (c *core) deleteUnseen(key object.Key, last *Entry) {
 	w := c.txn
 	if last == nil {
 		return
@@ -381,7 +321,7 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 		final := n.final(c.published)
 		was, is := final.record.meta(), last.record.meta()
 		if compareByVersion(&was, &is) == newer {
-			c.addEnded(n, endedBefore(final, last, passed), last)
+			c.addEnded(n, endedBefore(final, last), last)
 			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
 		}
 		return
@@ -394,11 +334,11 @@ func (c *Core) deleteUnseen(key object.Key, last *Entry, passed *object.Incarnat
 	}
 	w.high.raise(&m)
 	w.unseen[key] = len(w.pending)
-	w.pending = append(w.pending, pendingChange{unseen: true, flags: changeDeleted | w.commonFlags(), last: c.packing.packUnstored(last, nil), passed: passed})
+	w.pending = append(w.pending, pendingChange{unseen: true, flags: changeDeleted | w.commonFlags(), last: c.packing.packUnstored(last, nil)})
 }
 
 // pendingOf returns the pending change of a key that is not stored.
-func (c *Core) pendingOf(key object.Key) (at int, ok bool) {
+func (c *core) pendingOf(key object.Key) (at int, ok bool) {
 	w := c.txn
 	if slot, deleted := w.deleted[key]; deleted {
 		at, ok = w.bySlot[slot]
@@ -409,7 +349,7 @@ func (c *Core) pendingOf(key object.Key) (at int, ok bool) {
 }
 
 // pendingAt returns the pending change of a slot and its key. It adds one if there is none.
-func (c *Core) pendingAt(slot uint32, key object.Key) *pendingChange {
+func (c *core) pendingAt(slot uint32, key object.Key) *pendingChange {
 	w := c.txn
 	if at, ok := w.bySlot[slot]; ok {
 		return &w.pending[at]
@@ -434,9 +374,9 @@ func (n *pendingChange) final(published *Snapshot) *Entry {
 }
 
 // Sweep is Txn.Sweep.
-func (c *Core) Sweep() {
+func (c *core) Sweep() {
 	w := c.txn
-	if w == nil || !w.relisting {
+	if !w.relisting {
 		return
 	}
 	var unlisted []uint32
@@ -452,7 +392,7 @@ func (c *Core) Sweep() {
 }
 
 // Commit is Txn.Commit.
-func (c *Core) Commit() Changes {
+func (c *core) Commit() Changes {
 	w := c.txn
 	changes := Changes{rejections: c.rejections}
 	c.rejections = nil
@@ -496,7 +436,7 @@ func deletionsFirst(n pendingChange) int {
 	return 1
 }
 
-func (c *Core) publish(s state, synced bool) {
+func (c *core) publish(s state, synced bool) {
 	s.hints.fit(s.keys.Len())
 	c.published = &Snapshot{state: s, opts: &c.opts, version: c.published.version + 1, synced: synced}
 }

@@ -21,27 +21,8 @@ type missingEntry struct {
 	entry *Entry
 }
 
-// AddIndex is Store.AddIndex.
-func (c *Core) AddIndex(name string, by Indexer) error {
-	d := newDefinition(name, by)
-	if err := c.addIndex(d); err != nil {
-		return err
-	}
-	for !c.caughtUp(d) {
-		for s := range c.states() {
-			var all []slotAnswer
-			for u := range s.missing(d) {
-				u.answer = d.ask(u.entry)
-				all = append(all, u.slotAnswer)
-			}
-			c.fill(d, all)
-		}
-	}
-	return nil
-}
-
 // addIndex adds an index that misses every object.
-func (c *Core) addIndex(d *definition) error {
+func (c *core) addIndex(d *definition) error {
 	switch {
 	case !d.valid():
 		return ErrBadIndex
@@ -70,7 +51,7 @@ func (s *state) addIndex(o *cow.Owner, d *definition) {
 
 // caughtUp reports whether an index misses nothing, or was removed. In that case it clears d.pending:
 // others may ask the index from then on.
-func (c *Core) caughtUp(d *definition) bool {
+func (c *core) caughtUp(d *definition) bool {
 	for s := range c.states() {
 		if x := s.indexOf(d); x != nil && x.missed > 0 {
 			return false
@@ -104,7 +85,7 @@ func (s *state) missing(d *definition) iter.Seq[missingEntry] {
 }
 
 // states yields the states that have indexes: the published one, and the open transaction.
-func (c *Core) states() iter.Seq[*state] {
+func (c *core) states() iter.Seq[*state] {
 	return func(yield func(*state) bool) {
 		if yield(&c.published.state) && c.txn != nil {
 			yield(&c.txn.state)
@@ -114,7 +95,7 @@ func (c *Core) states() iter.Seq[*state] {
 
 // fill stores the answers of an index about records that still exist. It rejects the objects on
 // which the index failed, and reports whether there are any.
-func (c *Core) fill(d *definition, all []slotAnswer) (any bool) {
+func (c *core) fill(d *definition, all []slotAnswer) (any bool) {
 	if len(all) == 0 {
 		return false
 	}
@@ -165,7 +146,7 @@ func (s *state) reject(o *cow.Owner, slot uint32, cause error, replaced func(e, 
 }
 
 // RemoveIndex is Store.RemoveIndex.
-func (c *Core) RemoveIndex(name string) error {
+func (c *core) RemoveIndex(name string) error {
 	s := c.published.fork()
 	if !s.removeIndex(name) {
 		return &UnknownIndexError{Resource: c.opts.Resource, Index: name}

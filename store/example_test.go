@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 func pod(name, version, node string) *store.Entry {

@@ -25,14 +25,6 @@ type Indexer interface {
 	Values(*Entry) ([]string, error)
 }
 
-// Partial is an Indexer that depends only on some parts of an object. It is not called for a state
-// in which all of these parts are unchanged. No parts means it may depend on everything.
-// Implementations return the same parts each time.
-type Partial interface {
-	Indexer
-	Parts() []Part
-}
-
 // IndexFunc is an Indexer made of a function.
 type IndexFunc func(*Entry) ([]string, error)
 
@@ -49,7 +41,7 @@ type definition struct {
 	// function may keep the entries it receives.
 	users, foreign bool
 	// pending is set while a goroutine fills the index; no other goroutine asks it then. The holder of
-	// the Core guards it.
+	// the core guards it.
 	pending *pendingIndex
 	// probation is the number of quick calls still needed before the writer waits for a second
 	// again.
@@ -58,14 +50,11 @@ type definition struct {
 
 func newDefinition(name string, by Indexer) *definition {
 	d := &definition{name: name, by: by, users: true, foreign: true}
-	switch by.(type) {
+	switch by := by.(type) {
 	case builtin:
-		d.users, d.foreign = false, false
-	case partial:
+		d.users, d.foreign, d.parts = false, false, by.parts
+	case transient:
 		d.foreign = false
-	}
-	if p, ok := by.(Partial); ok {
-		d.parts = setOf(p.Parts())
 	}
 	return d
 }
@@ -113,7 +102,7 @@ type terms struct {
 
 // ask asks every index about an entry. held is the stored entry of the same slot, or nil. If an
 // index fails, ask returns a rejected entry instead. The terms are valid until the next ask.
-func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
+func (c *core) ask(held, e *Entry) (*Entry, []terms) {
 	indexes := c.txn.indexes
 	c.terms = slices.Grow(c.terms[:0], len(indexes))[:len(indexes)]
 	clear(c.terms)
@@ -155,7 +144,7 @@ func (c *Core) ask(held, e *Entry) (*Entry, []terms) {
 
 // index updates the indexes for the record written to a slot. It reports whether a call still uses
 // the entry.
-func (c *Core) index(slot uint32, all []terms) (inUse bool) {
+func (c *core) index(slot uint32, all []terms) (inUse bool) {
 	w := c.txn
 	for i, t := range all {
 		switch x := &w.indexes[i]; {

@@ -172,7 +172,7 @@ func TestIndexErrors(t *testing.T) {
 		t.Errorf("no function: %v", err)
 	}
 	_, byIndex := snap.Index("none", "v")
-	_, byWhere := snap.Where(And(Is("app", "x"), Or(nil, Is("none", "v"))))
+	_, byWhere := snap.Select(Query{Where: And(Is("app", "x"), Or(nil, Is("none", "v")))})
 	_, byValues := snap.IndexValues("none")
 	for what, err := range map[string]error{"Index": byIndex, "Where": byWhere, "IndexValues": byValues, "RemoveIndex": s.RemoveIndex("none")} {
 		var unknown *UnknownIndexError
@@ -277,7 +277,7 @@ func TestConditionsSelectInKeyOrder(t *testing.T) {
 		{And(Or(Is("app", "web"), Is("app", "db")), Or(Is("tier", "back"), Is("tier", "front"))), "m/c n/a n/b"},
 		{And(Is("tier", "back"), Or(Is("app", "none"), And(Is("app", "db"), Is("app", "web")))), "n/b"},
 	} {
-		seq, err := s.Snapshot().Where(test.cond)
+		seq, err := s.Snapshot().Select(Query{Where: test.cond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,9 +350,7 @@ func TestBuiltinIndexersFindTheirObjects(t *testing.T) {
 		by   Indexer
 		want []string
 	}{
-		{"ByNamespace", ByNamespace(), []string{"ns"}},
 		{"ByLabel", ByLabel("app"), []string{"web"}},
-		{"ByOwnerUID", ByOwnerUID(), []string{"o1", "o2"}},
 	} {
 		if got, err := test.by.Values(e); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, %v", test.name, got, err)
@@ -363,18 +361,22 @@ func TestBuiltinIndexersFindTheirObjects(t *testing.T) {
 	}
 }
 
-// counted is an Indexer that reads the labels only, and counts its calls.
-type counted struct {
-	Indexer
-	parts []Part
-	asked *int
+// counted is an Indexer that depends on some parts, and counts its calls.
+func counted(parts partSet, asked *int) Indexer {
+	return builtin{parts, func(e *Entry) ([]string, error) {
+		*asked++
+		return byApps(e)
+	}}
 }
 
-func (c counted) Parts() []Part { return c.parts }
-
-func (c counted) Values(e *Entry) ([]string, error) {
-	*c.asked++
-	return c.Indexer.Values(e)
+// byNamespace indexes objects by namespace.
+func byNamespace() Indexer {
+	return builtin{0, func(e *Entry) ([]string, error) {
+		if e.key.Namespace == "" {
+			return nil, nil
+		}
+		return []string{e.key.Namespace}, nil
+	}}
 }
 
 // TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and
@@ -382,9 +384,9 @@ func (c counted) Values(e *Entry) ([]string, error) {
 func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
 	s := New(Options{Check: true})
 	var labels, both, any int
-	mustIndex(t, s, "labels", counted{IndexFunc(byApps), []Part{Labels}, &labels})
-	mustIndex(t, s, "both", counted{IndexFunc(byApps), []Part{Owners, Labels}, &both})
-	mustIndex(t, s, "any", counted{IndexFunc(byApps), nil, &any})
+	mustIndex(t, s, "labels", counted(labelsPart, &labels))
+	mustIndex(t, s, "both", counted(annotationsPart|labelsPart, &both))
+	mustIndex(t, s, "any", counted(0, &any))
 	for _, step := range []struct {
 		ops         string
 		labels, any int // number of calls

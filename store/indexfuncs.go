@@ -1,65 +1,43 @@
 package store
 
-import "github.com/flyball-io/flyball/wire"
-
-// ByNamespace indexes objects by namespace. Cluster-scoped objects are not in it. A Snapshot reads
-// one namespace without an index; this one serves conditions with Or.
-func ByNamespace() Indexer {
-	return builtin{partial{nil, func(e *Entry) ([]string, error) {
-		if e.key.Namespace == "" {
-			return nil, nil
-		}
-		return []string{e.key.Namespace}, nil
-	}}}
-}
+import "github.com/flyball-io/flyball/internal/wire"
 
 // ByLabel indexes objects by the value of a label. Objects without the label are not in it.
 func ByLabel(label string) Indexer {
-	return builtin{partial{[]Part{Labels}, func(e *Entry) ([]string, error) {
+	return builtin{labelsPart, func(e *Entry) ([]string, error) {
 		value, ok := e.Label(label)
 		if !ok {
 			return nil, nil
 		}
 		return []string{value}, nil
-	}}}
-}
-
-// ByOwnerUID indexes objects by the uid of each of their owners.
-func ByOwnerUID() Indexer {
-	return builtin{partial{[]Part{Owners}, func(e *Entry) ([]string, error) {
-		owners := e.owners()
-		if len(owners) == 0 {
-			return nil, nil
-		}
-		uids := make([]string, len(owners))
-		for i, o := range owners {
-			uids[i] = string(o.UID)
-		}
-		return uids, nil
-	}}}
+	}}
 }
 
 // ByPath indexes objects by the values at a field path, as text. Objects without the field are not
 // in it. The path must be compiled for the kind of the store.
 func ByPath(path *wire.Path) Indexer {
-	var in []Part
-	switch name, inner := path.Member(); {
-	case name == "spec":
-		in = []Part{Spec}
-	case name == "status":
-		in = []Part{Spec, Status} // a kind without a known status field has it among the rest of the object
-	case name == "metadata" && inner == "labels":
-		in = []Part{Labels}
-	case name == "metadata" && inner == "annotations":
-		in = []Part{Annotations}
-	}
-	return builtin{partial{in, func(e *Entry) (values []string, err error) {
+	return builtin{partsOf(path), func(e *Entry) (values []string, err error) {
 		err = e.Read(func(raw wire.Raw) (err error) {
 			values, err = path.Values(raw)
 			return err
 		})
 		return values, err
-	}}}
+	}}
+}
+
+// partsOf returns the parts that a path may read; 0: possibly all.
+func partsOf(path *wire.Path) partSet {
+	switch name, inner := path.Member(); {
+	case name == "spec":
+		return specPart
+	case name == "status":
+		return specPart | statusPart // a kind without a known status field has it among the rest of the object
+	case name == "metadata" && inner == "labels":
+		return labelsPart
+	case name == "metadata" && inner == "annotations":
+		return annotationsPart
+	}
+	return 0
 }
 
 // Transient makes an Indexer of a function that keeps nothing of the entries it receives, nor of
@@ -69,18 +47,40 @@ func Transient(f IndexFunc) Indexer {
 	if f == nil {
 		return f
 	}
-	return partial{nil, f}
+	return transient{f}
 }
 
-// builtin is an Indexer of this package: it is known to be quick.
-type builtin struct{ partial }
+// transient is a function that keeps nothing of an entry.
+type transient struct{ IndexFunc }
 
-// partial is a function that depends on some parts; without parts on any. It keeps nothing of an
-// entry.
-type partial struct {
-	in []Part
+// builtin is a function of this package: it is quick, and keeps nothing of an entry.
+type builtin struct {
+	parts partSet // parts it depends on; 0: possibly all
 	IndexFunc
 }
 
-// Parts implements Partial.
-func (p partial) Parts() []Part { return p.in }
+// partSet is a set of the parts of an object that have a digest, in the order of digest.parts.
+type partSet uint8
+
+const (
+	labelsPart partSet = 1 << iota
+	annotationsPart
+	specPart
+	statusPart
+)
+
+// sameParts returns the parts that are equal in two states of an object. a may be nil. If one is
+// nil or rejected, no part counts as equal.
+func sameParts(a, b *Entry) (same partSet) {
+	if a == nil || a.rejected != nil || b.rejected != nil {
+		return 0
+	}
+	x, y := a.record.meta(), b.record.meta()
+	theirs := y.digest.parts()
+	for i, p := range x.digest.parts() {
+		if *p == *theirs[i] {
+			same |= 1 << i
+		}
+	}
+	return same
+}

@@ -112,7 +112,7 @@ func TestCommitCostIsIndependentOfHeldSnapshots(t *testing.T) {
 			version++
 			s.Snapshot()
 			txn := s.Begin()
-			txn.Resync(object.Key{Name: "x"})
+			txn.Put(at("x u@1"))
 			txn.Commit()
 		})
 	}

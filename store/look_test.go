@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 func TestLookLendsTheEntry(t *testing.T) {

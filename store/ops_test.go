@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // long returns n, or all with FLYBALL_LONG.

@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/flyball-io/flyball/internal/pack"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/pack"
 )
 
 // packing chooses templates and packs objects against them. It belongs to the writer.
@@ -23,21 +23,8 @@ type packing struct {
 	freed []uint32
 	held  int64 // bytes of all templates in use
 
-	cache templateCache
+	cache indexCache
 }
-
-// cachedTemplate is a template in the form that the packer needs: with an index.
-type cachedTemplate struct {
-	template *template
-	t        *pack.Template
-}
-
-// templateCache caches the templates used last: 64 sets of four, each in the order of last use.
-// With one entry a set, fifty owners in turn would rebuild an index for every second object.
-type templateCache [64][4]cachedTemplate
-
-// set returns the cache set of a template.
-func (r *templateCache) set(t *template) []cachedTemplate { return r[t.group%uint64(len(r))][:] }
 
 // group describes objects that may be packed against one another.
 type group struct {
@@ -49,11 +36,10 @@ type group struct {
 }
 
 const (
-	maxIndexBytes    = 512 << 10 // limit in bytes of the indexes of all templates of a store
-	maxShapeTemplate = 64 << 10  // limit in bytes of a template that is made for a shape
-	plainUsers       = 32        // number of users from which a template is kept unpacked
-	maxWorse         = 16        // number of much larger records after which a template is replaced
-	maxUseless       = 4         // number of useless attempts after which a template is not tried
+	maxShapeTemplate = 64 << 10 // limit in bytes of a template that is made for a shape
+	plainUsers       = 32       // number of users from which a template is kept unpacked
+	maxWorse         = 16       // number of much larger records after which a template is replaced
+	maxUseless       = 4        // number of useless attempts after which a template is not tried
 	retryAfter       = 64
 )
 
@@ -108,7 +94,7 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 	}
 	at, t := len(dst), g.template
 	if own {
-		dst = p.packer.Append(dst, p.indexedTemplate(t), e.raw)
+		dst = p.packer.Append(dst, p.cache.get(t), e.raw)
 	} else {
 		dst = p.packAgainst(g, dst, e.raw)
 	}
@@ -135,7 +121,7 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 	}
 	var with *pack.Template
 	if t != nil {
-		with = p.indexedTemplate(t)
+		with = p.cache.get(t)
 	}
 	front := e.record.front()
 	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
@@ -145,7 +131,7 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 // derive returns a template of b. It is kept as a difference from parent if that is small.
 func (p *packing) derive(b []byte, group uint64, parent *template) *template {
 	if parent != nil {
-		if r := p.packer.Append(nil, p.indexedTemplate(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
+		if r := p.packer.Append(nil, p.cache.get(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
 			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
 		}
 	}
@@ -164,7 +150,7 @@ func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 		return p.packer.Append(dst, nil, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.indexedTemplate(g.template), b)
+	dst = p.packer.Append(dst, p.cache.get(g.template), b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
@@ -173,7 +159,7 @@ func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
 			if g.useless++; g.useless == maxUseless {
-				p.unindex(g.template)
+				p.cache.drop(g.template)
 			}
 		} else {
 			dst = dst[:end]
@@ -195,27 +181,6 @@ func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 	return dst
 }
 
-// indexedTemplate returns a template with an index, from the cache or new.
-func (p *packing) indexedTemplate(t *template) *pack.Template {
-	set := p.cache.set(t)
-	i := slices.IndexFunc(set, func(r cachedTemplate) bool { return r.template == t })
-	if i < 0 {
-		i = len(set) - 1
-		if old := set[i].t; old != nil {
-			p.packer.Release(old)
-		}
-		plain, err := t.unpacked()
-		if err != nil {
-			panic(err) // it was packed here
-		}
-		set[i] = cachedTemplate{t, pack.NewTemplate(plain)}
-	}
-	r := set[i]
-	copy(set[1:], set[:i])
-	set[0] = r
-	return r.t
-}
-
 // addUser adds the template to the table of the state if need be, and counts a record.
 func (p *packing) addUser(w *transaction, t *template) {
 	if t.id == 0 || w.templates.Get(t.id) != t {
@@ -224,7 +189,7 @@ func (p *packing) addUser(w *transaction, t *template) {
 		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
 	}
-	w.count(t.id, 1)
+	w.uses[t.id]++
 }
 
 // newID returns a free template id.
@@ -245,7 +210,7 @@ func (p *packing) newID() uint32 {
 // without users, and unpacks those with many.
 func (p *packing) countUsers(w *transaction) {
 	for _, id := range w.newTemplates {
-		w.count(id, 0)
+		w.uses[id] += 0 // also one that no record uses any more
 	}
 	for id, n := range w.uses {
 		p.users[id] += n
@@ -281,17 +246,7 @@ func (p *packing) drop(t *template) {
 	if g, ok := p.groups[t.group]; ok && g.template == t {
 		delete(p.groups, t.group)
 	}
-	p.unindex(t)
-}
-
-// unindex releases the index of a template. It is rebuilt when needed.
-func (p *packing) unindex(t *template) {
-	for i, r := range p.cache.set(t) {
-		if r.template == t {
-			p.packer.Release(r.t)
-			p.cache.set(t)[i] = cachedTemplate{}
-		}
-	}
+	p.cache.drop(t)
 }
 
 // undo reverts the effects of a discarded transaction.

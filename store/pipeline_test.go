@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var podKind = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}
@@ -33,7 +32,7 @@ func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version 
 	return e
 }
 
-// TestPipelineAgreesWithMaps drives queue, store and backlogs by random operations against plain
+// TestPipelineAgreesWithMaps drives a store and queues of changes by random operations against plain
 // maps. The server changes objects and is restored from a backup. The connection is lost and
 // resumed. Lists are read in parts, broken off or restarted. A consumer and two handlers take at
 // random times. FLYBALL_LONG=1 makes it 1,000,000 operations.
@@ -87,9 +86,13 @@ type model struct {
 	listAt    int  // number of events that the list includes
 	resetOwed bool // the server went back, and no list has completed since
 
-	queue delta.Core[*store.Entry]
 	store *store.Store
-	txn   *store.Txn // an open relist
+	txn   *store.Txn
+	// relisting: a list comes in. before is the state that readers see meanwhile.
+	relisting bool
+	before    *store.Snapshot
+	// sent are the calls of a transaction that the server has caused, and the consumer has not made.
+	sent []func()
 	// went holds the incarnations that ended and are not reported yet.
 	went map[types.UID]object.Key
 
@@ -98,15 +101,15 @@ type model struct {
 }
 
 type event struct {
-	typ   delta.Type
 	entry *store.Entry
+	gone  bool
 }
 
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{Check: true}),
 		went: map[types.UID]object.Key{}, reported: map[object.Key]*store.Entry{}}
 	for i := range m.handlers {
-		m.handlers[i] = &handler{t: t, shown: map[object.Key]*store.Entry{}, owed: map[types.UID]object.Key{}}
+		m.handlers[i] = &handler{t: t, queue: delta.New(), shown: map[object.Key]*store.Entry{}, owed: map[types.UID]object.Key{}}
 	}
 	if err := m.store.AddIndex("app", store.ByLabel("app")); err != nil {
 		t.Fatal(err)
@@ -138,9 +141,8 @@ func (m *model) step() {
 		{6, "watch resumed", !m.connected && !m.listing && m.received > 0, m.resume},
 		{6, "list begins", !m.connected, m.beginList},
 		{20, "list goes on", m.listing, m.readList},
-		{2, "list breaks off", m.listing, func() { m.listing, m.list = false, nil; m.queue.AbortReplace(time.Time{}) }},
+		{2, "list breaks off", m.listing, func() { m.listing, m.list = false, nil; m.later(m.abort) }},
 		{3, "stale event", m.connected, m.stale},
-		{3, "sync", true, func() { m.queue.Sync(time.Time{}, m.key()) }},
 		{10, "consumer takes", true, m.consume},
 		{10, "handler takes one", true, func() { m.handlers[m.draw(2, "handler")].next() }},
 		{2, "handler takes all", true, func() { m.handlers[m.draw(2, "handler")].drain() }},
@@ -174,16 +176,16 @@ func (m *model) write() {
 	k := m.key()
 	m.version++
 	app := []string{"web", "db", "cache"}[m.draw(3, "app")]
-	uid, typ := "", delta.Updated
+	uid := ""
 	if was := m.live[k]; was != nil {
 		uid = string(was.Header().UID)
 	} else {
 		m.uids++
-		uid, typ = fmt.Sprint("uid-", m.uids), delta.Added
+		uid = fmt.Sprint("uid-", m.uids)
 	}
 	e := newEntry(m.t, k, uid, m.version, app)
 	m.live[k] = e
-	m.send(event{typ, e})
+	m.send(event{entry: e})
 }
 
 func (m *model) remove() {
@@ -194,7 +196,7 @@ func (m *model) remove() {
 	}
 	m.version++
 	delete(m.live, k)
-	m.send(event{delta.Deleted, newEntry(m.t, k, string(was.Header().UID), m.version, was.Header().Labels["app"])})
+	m.send(event{newEntry(m.t, k, string(was.Header().UID), m.version, was.Header().Labels["app"]), true})
 }
 
 func (m *model) send(e event) {
@@ -207,10 +209,13 @@ func (m *model) send(e event) {
 func (m *model) receive() {
 	e := m.events[m.received]
 	m.received++
-	m.queue.Push(time.Time{}, e.typ, e.entry)
-	if h := e.entry.Header(); e.typ == delta.Deleted {
-		m.went[h.UID] = h.Key
+	key := e.entry.Key()
+	if e.gone {
+		m.later(func() { m.txn.Delete(key, e.entry) })
+		m.went[e.entry.UID()] = key
+		return
 	}
+	m.later(func() { m.txn.Put(e.entry) })
 }
 
 func (m *model) resume() {
@@ -233,18 +238,20 @@ func (m *model) beginList() {
 		m.list = append(m.list, m.live[k])
 	}
 	m.listAt = len(m.events)
-	m.queue.BeginReplace(time.Time{}, m.resetOwed)
+	reset := m.resetOwed
+	m.later(func() { m.replace(reset) })
 }
 
 func (m *model) readList() {
 	for range min(len(m.list), 1+m.draw(8, "page")) {
-		m.queue.Push(time.Time{}, delta.Replaced, m.list[0])
+		e := m.list[0]
+		m.later(func() { m.txn.Put(e) })
 		m.list = m.list[1:]
 	}
 	if len(m.list) > 0 {
 		return
 	}
-	m.queue.EndReplace(time.Time{}, fmt.Sprint(m.version))
+	m.later(m.sweep)
 	m.listing, m.resetOwed, m.received = false, false, m.listAt
 	clear(m.went)
 	m.resume()
@@ -257,8 +264,8 @@ func (m *model) stale() {
 	}
 	last := min(m.received, 50)
 	e := m.events[m.received-last+m.draw(last, "event")]
-	if is := m.live[e.entry.Header().Key]; e.typ != delta.Deleted && is != nil && is.Header().UID == e.entry.Header().UID {
-		m.queue.Push(time.Time{}, delta.Updated, e.entry)
+	if is := m.live[e.entry.Header().Key]; !e.gone && is != nil && is.Header().UID == e.entry.Header().UID {
+		m.later(func() { m.txn.Put(e.entry) })
 	}
 }
 
@@ -274,53 +281,52 @@ func (m *model) toggleIndex() {
 	}
 }
 
-// consume takes everything from the queue and applies it, as an informer does.
+// later has the consumer make a call on its transaction.
+func (m *model) later(call func()) { m.sent = append(m.sent, call) }
+
+// replace begins a list, in a transaction of its own. One that is open is given up.
+func (m *model) replace(reset bool) {
+	if m.relisting {
+		m.abort()
+	}
+	m.report(m.txn.Commit())
+	m.before, m.relisting = m.store.Snapshot(), true
+	if m.txn = m.store.Begin(); reset {
+		m.txn.Reset()
+	} else {
+		m.txn.Replace()
+	}
+}
+
+func (m *model) sweep() {
+	m.txn.Sweep()
+	if m.store.Snapshot() != m.before {
+		m.t.Fatal("a relist shows before its end")
+	}
+	m.report(m.txn.Commit())
+	m.txn, m.relisting = m.store.Begin(), false
+}
+
+func (m *model) abort() {
+	m.txn.Discard()
+	m.txn, m.relisting = m.store.Begin(), false
+}
+
+// consume makes the calls, as an informer does.
 func (m *model) consume() {
-	pending := m.queue.Stats(time.Time{}).Depth
-	if limit := 5*12 + 8; pending > limit {
-		m.t.Fatalf("%d slots for 12 keys", pending)
+	if m.txn == nil {
+		m.txn = m.store.Begin()
 	}
-	batch := m.queue.TakeAll(nil)
-	txn := m.txn
-	if txn == nil {
-		txn = m.store.Begin()
+	m.before = m.store.Snapshot()
+	for _, call := range m.sent {
+		call()
 	}
-	before := m.store.Snapshot()
-	for _, d := range batch {
-		switch d.Type {
-		case delta.BeginReplace:
-			m.report(txn.Commit())
-			before = m.store.Snapshot()
-			if txn = m.store.Begin(); d.Reset {
-				txn.Reset()
-			} else {
-				txn.Replace()
-			}
-			m.txn = txn
-		case delta.EndReplace:
-			txn.Sweep()
-			if m.store.Snapshot() != before {
-				m.t.Fatal("a relist shows before its end")
-			}
-			m.report(txn.Commit())
-			txn, m.txn = m.store.Begin(), nil
-		case delta.AbortReplace:
-			txn.Discard()
-			txn, m.txn = m.store.Begin(), nil
-		case delta.Deleted:
-			txn.Passed(d.Unseen)
-			txn.Delete(d.Key, d.Value)
-		case delta.Sync:
-			txn.Resync(d.Key)
-		default:
-			txn.Passed(d.Unseen)
-			txn.Put(d.Value)
-		}
-	}
-	if m.txn != nil {
+	m.sent = nil
+	if m.relisting {
 		return
 	}
-	m.report(txn.Commit())
+	m.report(m.txn.Commit())
+	m.txn = nil
 	for uid, key := range m.went {
 		m.t.Fatalf("the end of %s %s was lost", key, uid)
 	}

@@ -1,9 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -45,7 +45,7 @@ func (m *model) report(changes store.Changes) {
 			}
 		}
 		for _, h := range m.handlers {
-			h.backlog.Push(time.Time{}, delta.Change[*store.Entry](c))
+			h.queue.Push(c)
 		}
 	}
 	got := map[object.Key]*store.Entry{}
@@ -124,12 +124,12 @@ func (m *model) settle() {
 	}
 }
 
-// handler takes from a backlog and checks each change.
+// handler takes from a queue and checks each change.
 type handler struct {
-	t       *rapid.T
-	backlog delta.BacklogCore[*store.Entry]
-	shown   map[object.Key]*store.Entry
-	owed    map[types.UID]object.Key // incarnations that ended and were not reported to it yet
+	t     *rapid.T
+	queue *delta.Queue
+	shown map[object.Key]*store.Entry
+	owed  map[types.UID]object.Key // incarnations that ended and were not reported to it yet
 }
 
 func (h *handler) drain() {
@@ -138,14 +138,17 @@ func (h *handler) drain() {
 }
 
 func (h *handler) next() bool {
-	if d := h.backlog.Stats(time.Time{}).Depth; d > 12 {
+	if d := h.queue.Stats().Depth; d > 12 {
 		h.t.Fatalf("%d slots for 12 keys", d)
 	}
-	item, ok := h.backlog.Next()
-	if !ok {
+	if h.queue.Stats().Depth == 0 {
 		return false
 	}
-	c := store.Change(item.Change)
+	item, err := h.queue.Next(context.Background())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c := item.Change
 	if !c.Old.Same(h.shown[c.Key]) {
 		h.t.Fatalf("%s: Old is not what the handler was shown last", c.Key)
 	}

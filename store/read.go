@@ -3,8 +3,8 @@ package store
 import (
 	"sync"
 
-	"github.com/flyball-io/flyball/pack"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/pack"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // scratches is a pool of buffers for unpacking objects.

@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/pack"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/pack"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // A record is an entry in bytes, without pointers: the fields read most, then the packed object.

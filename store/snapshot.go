@@ -99,10 +99,6 @@ func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
 	return s.Select(Query{Where: Is(name, value)})
 }
 
-// Where yields the entries that meet a condition, in the order of keys. A nil condition is met by
-// all. The error is *UnknownIndexError or *IndexPendingError.
-func (s *Snapshot) Where(cond Cond) (iter.Seq[*Entry], error) { return s.Select(Query{Where: cond}) }
-
 // HasIndex reports whether there is an index of that name. It may be pending.
 func (s *Snapshot) HasIndex(name string) bool { return s.index(name) != nil }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // state is the content of the store: objects, and every index over exactly these. A copy is a

@@ -9,23 +9,23 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Store is a Core that goroutines share. Reads take a Snapshot and never wait. Changes are made in
-// a Txn; one Txn is open at a time. Indexes can be added and removed at any moment, also while a
-// Txn is open. Use New.
+// Store is for any number of goroutines. Reads take a Snapshot and never wait. Changes are made in a
+// Txn; one Txn is open at a time. Indexes can be added and removed at any moment, also while a Txn is
+// open. Use New.
 type Store struct {
 	// Waiting for one of these locks may mean waiting up to a second for a user's index function.
 	writer  *turn.Mutex // write lock: held while a Txn is open
 	mu      *turn.Mutex // held during one call on core
-	core    *Core
+	core    *core
 	current atomic.Pointer[Snapshot]
 	bounded bounded // guarded by mu
 }
 
 // New returns an empty store that has not synced.
 func New(opts Options) *Store {
-	s := &Store{core: NewCore(opts), writer: turn.New(), mu: turn.New()}
+	s := &Store{core: newCore(opts), writer: turn.New(), mu: turn.New()}
 	s.core.bounded = s.ask
-	s.bounded.watch = overdue.New(s.onOverrun)
+	s.bounded.watch, s.bounded.ready = overdue.New(s.onOverrun), make(chan struct{}, 1)
 	s.current.Store(s.core.Snapshot())
 	return s
 }
@@ -58,7 +58,7 @@ func (s *Store) Look(key object.Key, f func(*Entry)) (found bool) {
 }
 
 // do runs one step of the core and publishes the result.
-func (s *Store) do(step func(*Core)) {
+func (s *Store) do(step func(*core)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	step(s.core)
@@ -76,7 +76,7 @@ func (s *Store) AddIndex(name string, by Indexer) error {
 	d := newDefinition(name, by)
 	var err error
 	var pending *pendingIndex
-	s.do(func(c *Core) {
+	s.do(func(c *core) {
 		err = c.addIndex(d)
 		pending = d.pending
 	})
@@ -90,7 +90,7 @@ func (s *Store) AddIndex(name string, by Indexer) error {
 // rejected until they change. The error is *UnknownIndexError if there is no index of that name.
 func (s *Store) RemoveIndex(name string) error {
 	var err error
-	s.do(func(c *Core) { err = c.RemoveIndex(name) })
+	s.do(func(c *core) { err = c.RemoveIndex(name) })
 	return err
 }
 
@@ -144,11 +144,11 @@ type Txn struct {
 // Begin opens a transaction. It waits while another one is open.
 func (s *Store) Begin() *Txn {
 	s.writer.Lock()
-	s.do((*Core).Begin)
+	s.do((*core).Begin)
 	return &Txn{s}
 }
 
-func (t *Txn) do(step func(*Core)) {
+func (t *Txn) do(step func(*core)) {
 	if t.s == nil {
 		return
 	}
@@ -157,10 +157,6 @@ func (t *Txn) do(step func(*Core)) {
 	step(t.s.core)
 }
 
-// Passed records incarnations of one name that ended before the next Put or Delete. The Change of
-// that call names them. The incarnation of the Change's Old may be among them.
-func (t *Txn) Passed(in *object.Incarnations) { t.do(func(c *Core) { c.Passed(in) }) }
-
 // Put stores a state of an object, under the key of its header.
 //
 // For one uid the store never goes back: an older state is ignored and counted. A state of the
@@ -168,7 +164,7 @@ func (t *Txn) Passed(in *object.Incarnations) { t.do(func(c *Core) { c.Passed(in
 // stored one is rejected and this one is not. Versions that are not numbers are not compared: the
 // later Put wins. A state with another uid than the stored one is a replacement: one Change with
 // two uids.
-func (t *Txn) Put(e *Entry) { t.do(func(c *Core) { c.Put(e) }) }
+func (t *Txn) Put(e *Entry) { t.do(func(c *core) { c.Put(e) }) }
 
 // Delete removes an object. last is its final state, with the version of the deletion. A nil last
 // means the deletion was not seen, and makes the Change Missed.
@@ -176,30 +172,24 @@ func (t *Txn) Put(e *Entry) { t.do(func(c *Core) { c.Put(e) }) }
 // A deletion of an incarnation older than the stored one is ignored and counted. If no object is
 // stored under key, the object came and went between two transactions. The deletion is then
 // reported, unless it is no newer than the last committed version.
-func (t *Txn) Delete(key object.Key, last *Entry) { t.do(func(c *Core) { c.Delete(key, last) }) }
-
-// Resync reports an unchanged object, if it exists and has no other Change in this transaction.
-func (t *Txn) Resync(key object.Key) { t.do(func(c *Core) { c.Resync(key) }) }
-
-// ReportUnchanged makes every later Put of the stored version a Resync change.
-func (t *Txn) ReportUnchanged() { t.do((*Core).ReportUnchanged) }
+func (t *Txn) Delete(key object.Key, last *Entry) { t.do(func(c *core) { c.Delete(key, last) }) }
 
 // Replace opens a relist: the Puts until Sweep are the list. The transaction may stay open for as
 // long as the list takes; readers see the state before it. If the list fails, call Discard. A
 // Commit before Sweep discards too.
-func (t *Txn) Replace() { t.do(func(c *Core) { c.Replace(false) }) }
+func (t *Txn) Replace() { t.do(func(c *core) { c.Replace(false) }) }
 
 // Reset opens a relist from a server that went back in time. Each listed object is stored, also
 // where it is older than the stored one. Each is reported with Change.Reset, whether it changed or
 // not.
-func (t *Txn) Reset() { t.do(func(c *Core) { c.Replace(true) }) }
+func (t *Txn) Reset() { t.do(func(c *core) { c.Replace(true) }) }
 
 // Sweep closes a complete relist: objects that were not listed are deleted, as Missed. Without a
 // relist it does nothing. Commit comes next: a Put after Sweep counts as part of the same list.
-func (t *Txn) Sweep() { t.do((*Core).Sweep) }
+func (t *Txn) Sweep() { t.do((*core).Sweep) }
 
 // Commit publishes the new state and ends the transaction. It returns one Change for each key that
-// differs, was resynced, or came and went. Changes are in the order in which the keys were first
+// differs, or came and went. Changes are in the order in which the keys were first
 // touched. After a relist deletions come before all others. Objects that AddIndex rejected since
 // the last Commit come first of all. The changes of the first relist are Initial.
 func (t *Txn) Commit() Changes {
@@ -207,7 +197,7 @@ func (t *Txn) Commit() Changes {
 		return Changes{}
 	}
 	var changes Changes
-	t.s.do(func(c *Core) { changes = c.Commit() })
+	t.s.do(func(c *core) { changes = c.Commit() })
 	t.end()
 	heap.Relieve()
 	return changes
@@ -218,7 +208,7 @@ func (t *Txn) Discard() {
 	if t.s == nil {
 		return
 	}
-	t.do((*Core).Discard)
+	t.do((*core).Discard)
 	t.end()
 }
 

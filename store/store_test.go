@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var pods = schema.GroupResource{Resource: "pods"}
@@ -106,8 +106,7 @@ func show(changes Changes) string {
 }
 
 // do runs a script of words on a transaction: "+ENTRY" Put, "-ENTRY" Delete with a final state,
-// "x KEY" Delete without, "? KEY" Resync, "[" Replace, "[!" Reset, "]" Sweep, "same"
-// ReportUnchanged, "~UID UID" Passed.
+// "x KEY" Delete without, "[" Replace, "[!" Reset, "]" Sweep.
 func do(t *Txn, script ...string) {
 	for _, s := range script {
 		switch {
@@ -117,14 +116,6 @@ func do(t *Txn, script ...string) {
 			t.Reset()
 		case s == "]":
 			t.Sweep()
-		case s == "same":
-			t.ReportUnchanged()
-		case s[0] == '~':
-			in := &object.Incarnations{}
-			for uid := range strings.FieldsSeq(s[1:]) {
-				in.UIDs = append(in.UIDs, types.UID(uid))
-			}
-			t.Passed(in)
 		case s[0] == '+':
 			t.Put(at(s[1:]))
 		case s[0] == '-':
@@ -132,8 +123,6 @@ func do(t *Txn, script ...string) {
 			t.Delete(e.key, e)
 		case s[0] == 'x':
 			t.Delete(at(s[1:]).key, nil)
-		case s[0] == '?':
-			t.Resync(at(s[1:]).key)
 		default:
 			panic(s)
 		}
@@ -167,9 +156,7 @@ func TestCommitReportsChanges(t *testing.T) {
 		{"update", []string{"+a u1@3"}, "a: u1@1 > u1@3", 0},
 		{"two updates are one change", []string{"+a u1@3", "+a u1@4"}, "a: u1@1 > u1@4", 0},
 		{"same version", []string{"+a u1@1"}, "", 0},
-		{"same version, asked for", []string{"same", "+a u1@1"}, "a: u1@1 > u1@1 resync", 0},
 		{"older version", []string{"+b u2@1"}, "", 1},
-		{"older version, asked for", []string{"same", "+b u2@1"}, "", 1},
 		{"versions that are no numbers", []string{"+a u1@x", "+a u1@w"}, "a: u1@1 > u1@w", 0},
 		{"no version", []string{"+a u1@", "+a u1@"}, "a: u1@1 > u1@", 0},
 		{"another incarnation, even with a smaller version", []string{"+b u9@1"}, "b: u2@2 > u9@1", 0},
@@ -192,17 +179,6 @@ func TestCommitReportsChanges(t *testing.T) {
 		{"three incarnations, no deletion seen", []string{"+a u3@6", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
 		{"the third one deleted", []string{"+a u3@6", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
 		{"came and went, three times", []string{"-c u3@4", "-c u4@5", "+c u5@6", "-c u5@7"}, "c: - > - last u5@7 after u3 u4", 0},
-		{"merged before the store, first the one that is held", []string{"~u1 u3", "+a u4@8"}, "a: u1@1 > u4@8 after u3", 0},
-		{"merged before the store, nothing but the one that is held", []string{"~u1", "+a u4@8"}, "a: u1@1 > u4@8", 0},
-		{"merged before the store, and deleted", []string{"~u1 u3", "-a u4@8"}, "a: u1@1 > - last u4@8 after u3", 0},
-		{"merged before the store, never seen", []string{"~u3", "-c u4@8"}, "c: - > - last u4@8 after u3", 0},
-		{"merged before the store, in a list", []string{"[", "~u3", "+a u4@8", "+b u2@2", "]"}, "a: u1@1 > u4@8 after u3", 0},
-		{"merged before the store, of old news", []string{"~u0", "+a u1@1", "+b u2@3"}, "b: u2@2 > u2@3", 0},
-		{"merged and then in the store", []string{"~u1 u3", "+a u4@8", "~u5", "+a u6@9"}, "a: u1@1 > u6@9 after u3 u4 u5", 0},
-		{"resync", []string{"?a"}, "a: u1@1 > u1@1 resync", 0},
-		{"resync of nothing", []string{"?z"}, "", 0},
-		{"resync, update", []string{"?a", "+a u1@3"}, "a: u1@1 > u1@3", 0},
-		{"update, resync", []string{"+a u1@3", "?a"}, "a: u1@1 > u1@3", 0},
 		{"in the order of first touch", []string{"+b u2@3", "+a u1@4", "+b u2@5"}, "b: u2@2 > u2@5, a: u1@1 > u1@4", 0},
 		{"relist", []string{"[", "+b u2@2", "+a u1@3", "]"}, "a: u1@1 > u1@3", 0},
 		{"relist: deletions first, then in list order", []string{"[", "+d u4@4", "+c u3@3", "+a u1@5", "]"},
@@ -312,7 +288,7 @@ func TestUnchangedPutPublishesNothing(t *testing.T) {
 	s := New(Options{Check: true})
 	commit(s, "[", "+a u1@1", "]")
 	before := s.Snapshot()
-	commit(s, "+a u1@1", "?a", "-z u9@1")
+	commit(s, "+a u1@1", "-z u9@1")
 	if s.Snapshot() != before {
 		t.Error("a new snapshot for nothing")
 	}
@@ -323,7 +299,7 @@ func TestAnEndedTxnDoesNothing(t *testing.T) {
 	txn := s.Begin()
 	do(txn, "+a u1@1")
 	txn.Commit()
-	do(txn, "+b u2@2", "xa", "[", "]", "?a", "same")
+	do(txn, "+b u2@2", "xa", "[", "]")
 	if got := txn.Commit(); got.Len() != 0 {
 		t.Error(show(got))
 	}

@@ -1,11 +1,12 @@
 package store
 
 import (
+	"container/list"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/flyball-io/flyball/internal/pack"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/pack"
 )
 
 // template is an object that others are packed against. Entries and states hold it, so the garbage
@@ -117,4 +118,51 @@ func (p *parts) cache(d *digest, h *object.Header) {
 // held is the memory of the template in bytes.
 func (t *template) held() int64 {
 	return int64(unsafe.Sizeof(*t)+unsafe.Sizeof(body{})) + int64(cap(t.body.Load().bytes))
+}
+
+// maxCachedBytes limits the memory in bytes of an indexCache, beyond its last template.
+const maxCachedBytes = 1 << 20
+
+// indexCache has the templates used last in the form that the packer needs: unpacked, with an index.
+// With few of them, fifty owners in turn would rebuild an index for every second object.
+type indexCache struct {
+	of    map[*template]*list.Element
+	order list.List // of *indexed; the one used last comes first
+	bytes int
+}
+
+type indexed struct {
+	of    *template
+	is    *pack.Template
+	bytes int
+}
+
+// get returns a template with an index.
+func (c *indexCache) get(t *template) *pack.Template {
+	if e := c.of[t]; e != nil {
+		c.order.MoveToFront(e)
+		return e.Value.(*indexed).is
+	}
+	plain, err := t.unpacked()
+	if err != nil {
+		panic(err) // it was packed here
+	}
+	if c.of == nil {
+		c.of = map[*template]*list.Element{}
+	}
+	x := &indexed{t, pack.NewTemplate(plain), len(plain) + pack.IndexSize(len(plain))}
+	for c.bytes += x.bytes; c.bytes > maxCachedBytes && c.order.Len() > 0; {
+		c.drop(c.order.Back().Value.(*indexed).of)
+	}
+	c.of[t] = c.order.PushFront(x)
+	return x.is
+}
+
+// drop forgets a template.
+func (c *indexCache) drop(t *template) {
+	if e := c.of[t]; e != nil {
+		c.bytes -= e.Value.(*indexed).bytes
+		c.order.Remove(e)
+		delete(c.of, t)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flyball-io/flyball/pack"
+	"github.com/flyball-io/flyball/internal/pack"
 )
 
 // The writer replaces the body of a template while readers unpack with it. Readers must not treat
@@ -55,5 +55,31 @@ func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 	}
 	if !bytes.Equal(plain, own) {
 		t.Error("the template was overwritten")
+	}
+}
+
+// The cache of indexes keeps the templates used last, up to its limit.
+func TestIndexCacheIsBounded(t *testing.T) {
+	var c indexCache
+	var all []*template
+	for i := range 1000 {
+		b := bytes.Repeat([]byte{byte(i)}, 3000)
+		all = append(all, newTemplate(body{bytes: b, size: len(b)}, uint64(i)))
+		c.get(all[i])
+		if first := c.get(all[0]); first != c.get(all[0]) {
+			t.Fatal("the template in use was dropped")
+		}
+		if c.bytes > maxCachedBytes || len(c.of) != c.order.Len() {
+			t.Fatalf("%d bytes of %d templates", c.bytes, c.order.Len())
+		}
+	}
+	if c.of[all[0]] == nil || c.of[all[1]] != nil || c.of[all[999]] == nil {
+		t.Error("the wrong templates were dropped")
+	}
+	for _, one := range all {
+		c.drop(one)
+	}
+	if c.bytes != 0 || len(c.of) != 0 || c.order.Len() != 0 {
+		t.Errorf("%d bytes of %d templates, and all were dropped", c.bytes, c.order.Len())
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // transaction is an open transaction.
@@ -18,26 +18,24 @@ type transaction struct {
 	high  version
 
 	// The relist: the slots listed so far, whether it is complete, and whether the server went
-	// back. unchanged says that unchanged objects are reported too.
+	// back.
 	relisting bool
 	listed    bits
 	complete  bool
 	reset     bool
-	unchanged bool
 	// firstList says that this is the first list: every object is new, so no pending changes are kept.
 	firstList bool
 
-	passed  *object.Incarnations // of the key of the next Put or Delete
 	pending []pendingChange
 	bySlot  map[uint32]int        // index into pending, by slot
 	unseen  map[object.Key]int    // index into pending, by key that never had a slot
 	deleted map[object.Key]uint32 // slots of deleted keys
 
-	written      []heap.Place // places of new records; not of the first list
-	superseded   []heap.Place // places of superseded records
-	takenSlots   []uint32     // slots taken from the free list
-	newTemplates []uint32     // template ids taken from the free list
-	uses         map[uint32]int32
+	written      []heap.Place     // places of new records; not of the first list
+	superseded   []heap.Place     // places of superseded records
+	takenSlots   []uint32         // slots taken from the free list
+	newTemplates []uint32         // template ids taken from the free list
+	uses         map[uint32]int32 // by template id: records written, less superseded ones
 }
 
 // maxReuse is the largest number of pending changes a reused transaction may have had: maps never
@@ -73,7 +71,6 @@ type pendingChange struct {
 const (
 	changeDeleted = 1 << iota
 	changeMissed
-	changeResync
 	changeReset
 )
 
@@ -97,11 +94,6 @@ func (b *bits) add(i uint32) {
 	(*b)[i/64] |= 1 << (i % 64)
 }
 
-// count adds n to the users of a template.
-func (w *transaction) count(id uint32, n int32) {
-	w.uses[id] += n
-}
-
 // kindOf returns the index of a kind in w.kinds. It adds the kind if it is missing.
 func (w *transaction) kindOf(k *wire.Kind) uint64 {
 	for i, have := range w.kinds {
@@ -117,7 +109,7 @@ func (w *transaction) kindOf(k *wire.Kind) uint64 {
 const maxKeptBuffer = 64 << 10
 
 // write stores e in a slot and returns the entry as stored. It may return nil if keep is false.
-func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
+func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	w := c.txn
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
@@ -165,7 +157,7 @@ func (c *Core) write(slot uint32, e *Entry, keep bool) *Entry {
 
 // supersede subtracts the record of a slot from the counters and adds it to the superseded ones. A slot
 // without a record is left alone.
-func (c *Core) supersede(slot uint32) {
+func (c *core) supersede(slot uint32) {
 	w := c.txn
 	place := w.records.Get(slot)
 	if place == 0 {
@@ -174,7 +166,7 @@ func (c *Core) supersede(slot uint32) {
 	rejected := w.rejected.Get(slot) != nil
 	w.record(slot, func(_, id uint32, r record) {
 		if id != 0 {
-			w.count(id, -1)
+			w.uses[id]--
 		}
 		if !rejected {
 			w.bytes -= r.size()
@@ -188,7 +180,7 @@ func (c *Core) supersede(slot uint32) {
 }
 
 // slotFor gives a key a slot. A key deleted in this transaction gets its former slot back.
-func (c *Core) slotFor(key object.Key) uint32 {
+func (c *core) slotFor(key object.Key) uint32 {
 	w := c.txn
 	if slot, ok := w.deleted[key]; ok {
 		delete(w.deleted, key)

@@ -76,7 +76,7 @@ func run(b *testing.B, e *Endpoint, body []byte) {
 }
 
 func BenchmarkDefaultChanged(b *testing.B) {
-	e, err := NewDefaulter[appsv1.Deployment](scheme.New(), DefaulterFunc[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error {
+	e, err := NewDefaulter[appsv1.Deployment](scheme.New(), Defaulter[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error {
 		d.Labels["managed"] = "yes"
 		d.Spec.Template.Spec.Containers[1].ImagePullPolicy = corev1.PullAlways
 		return nil
@@ -88,7 +88,7 @@ func BenchmarkDefaultChanged(b *testing.B) {
 }
 
 func BenchmarkDefaultUnchanged(b *testing.B) {
-	e, err := NewDefaulter[appsv1.Deployment](scheme.New(), DefaulterFunc[appsv1.Deployment](func(context.Context, *appsv1.Deployment) error { return nil }), quiet())
+	e, err := NewDefaulter[appsv1.Deployment](scheme.New(), Defaulter[appsv1.Deployment](func(context.Context, *appsv1.Deployment) error { return nil }), quiet())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func BenchmarkValidateUpdate(b *testing.B) {
 }
 
 func BenchmarkRawHandler(b *testing.B) {
-	e, err := NewValidating(HandlerFunc(func(context.Context, *Request) (Response, error) { return Allowed(), nil }), Options{Name: "raw"})
+	e, err := NewValidating(Handler(func(context.Context, *Request) (Response, error) { return Allowed(), nil }), Options{Name: "raw"})
 	if err != nil {
 		b.Fatal(err)
 	}

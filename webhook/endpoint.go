@@ -54,20 +54,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Handler decides on requests without decoding their objects. An error is not a verdict: the answer
+// Handler decides on a request without decoding its objects. An error is not a verdict: the answer
 // is 500, and the API server applies the failurePolicy. Use [Denied] to reject an object.
 //
-// ctx ends when the time for an answer is over; the handler must then return. Handle is called from
-// many goroutines at once.
-type Handler interface {
-	Handle(ctx context.Context, req *Request) (Response, error)
-}
-
-// HandlerFunc adapts a function to a Handler.
-type HandlerFunc func(ctx context.Context, req *Request) (Response, error)
-
-// Handle calls f.
-func (f HandlerFunc) Handle(ctx context.Context, req *Request) (Response, error) { return f(ctx, req) }
+// ctx ends when the time for an answer is over; the handler must then return. It is called from many
+// goroutines at once.
+type Handler func(ctx context.Context, req *Request) (Response, error)
 
 // Endpoint serves one admission webhook. All methods are safe for concurrent use.
 type Endpoint struct {
@@ -102,7 +94,7 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 		return nil, &option.Error{Of: "webhook.Options", Field: "Name, Kind", Err: errors.New("are both empty")}
 	}
 	o.Logger = logguard.Logger(o.Logger)
-	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks, Budget: o.Budget})
+	e.http = review.NewEndpoint(review.Options{Parse: e.parse, Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 10 << 20, Hooks: o.Hooks, Budget: o.Budget})
 	return e, nil
 }
 
@@ -139,8 +131,7 @@ type job struct {
 	ctx requestContext
 }
 
-// Parse reads a review, for the endpoint beneath.
-func (e *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
+func (e *Endpoint) parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{e: e}
 	if no := j.req.parse(body, e.kind); no != nil {
 		return nil, no
@@ -152,7 +143,7 @@ func (j *job) UID() string { return string(j.req.UID) }
 
 func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 	j.ctx = requestContext{ctx, &j.req}
-	resp, err := j.e.handler.Handle(&j.ctx, &j.req)
+	resp, err := j.e.handler(&j.ctx, &j.req)
 	if err == nil && len(resp.Patch) > 0 {
 		switch {
 		case !j.e.mutating:
@@ -180,16 +171,13 @@ type Manager interface {
 	WebhookBudget() *Budget
 }
 
-// options takes the one Options of a variadic call, and fills in what the manager knows.
-func options(mgr Manager, opts []Options) (Options, error) {
-	var o Options
-	switch len(opts) {
-	case 0:
-	case 1:
-		o = opts[0]
-	default:
-		return o, fmt.Errorf("webhook: %d Options were given, want one at most", len(opts))
+// register makes an endpoint with the one Options of a variadic call, completed by what the manager
+// knows, and registers it.
+func register(mgr Manager, opts []Options, make func(Options) (*Endpoint, error)) error {
+	if len(opts) > 1 {
+		return fmt.Errorf("webhook: %d Options were given, want one at most", len(opts))
 	}
+	o := append(opts, Options{})[0]
 	if o.Logger == nil {
 		o.Logger = mgr.Logger()
 	}
@@ -199,5 +187,9 @@ func options(mgr Manager, opts []Options) (Options, error) {
 	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
 		o.Hooks = mgr.WebhookHooks()
 	}
-	return o, nil
+	e, err := make(o)
+	if err != nil {
+		return err
+	}
+	return mgr.Handle(e.path, e)
 }

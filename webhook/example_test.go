@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/test/webhooktest"
 	"github.com/flyball-io/flyball/webhook"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
 
 var quiet = webhook.Options{Logger: slog.New(slog.DiscardHandler)}
 
 // How do I set defaults?
 func ExampleNewDefaulter() {
-	h, err := webhook.NewDefaulter[corev1.ConfigMap](scheme.New(), webhook.DefaulterFunc[corev1.ConfigMap](
+	h, err := webhook.NewDefaulter[corev1.ConfigMap](scheme.New(), webhook.Defaulter[corev1.ConfigMap](
 		func(ctx context.Context, cm *corev1.ConfigMap) error {
 			if cm.Labels["owner"] == "" {
 				metav1.SetMetaDataLabel(&cm.ObjectMeta, "owner", webhook.RequestFrom(ctx).UserInfo.Username)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
+	"github.com/flyball-io/flyball/test/webhooktest"
 )
 
 // TestNoAnswerIsNoVerdict: a handler that lacks an answer from the API server gives no verdict, so
@@ -79,7 +79,7 @@ func TestNoAnswerIsNoVerdict(t *testing.T) {
 			v := must(NewValidator[thing](things(), ValidatorFuncs[thing]{
 				Create: func(context.Context, *thing) ([]string, error) { return nil, tt.err },
 			}, quiet()))(t)
-			d := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(context.Context, *thing) error { return tt.err }), quiet()))(t)
+			d := must(NewDefaulter[thing](things(), Defaulter[thing](func(context.Context, *thing) error { return tt.err }), quiet()))(t)
 			for _, e := range []*Endpoint{v, d} {
 				res, err := webhooktest.Create(ctx, e, newThing("a"))
 				if tt.verdict == 0 {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
+	"github.com/flyball-io/flyball/test/webhooktest"
 )
 
 func must[T any](v T, err error) func(*testing.T) T {
@@ -48,7 +48,7 @@ func newThing(name string) *thing {
 }
 
 func TestDefaulterPatchesOrDenies(t *testing.T) {
-	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(ctx context.Context, o *thing) error {
+	e := must(NewDefaulter[thing](things(), Defaulter[thing](func(ctx context.Context, o *thing) error {
 		switch o.Spec.Text {
 		case "":
 			o.Spec.Text = "default"
@@ -198,7 +198,7 @@ func TestDeniedStatusFollowsTheError(t *testing.T) {
 
 func TestFailingHandlerGivesNoVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(ctx context.Context, o *thing) error {
+		e := must(NewDefaulter[thing](things(), Defaulter[thing](func(ctx context.Context, o *thing) error {
 			switch o.Name {
 			case "failed":
 				return fmt.Errorf("wrapped: %w", Failed(errors.New("no database")))
@@ -222,7 +222,7 @@ func TestFailingHandlerGivesNoVerdict(t *testing.T) {
 }
 
 func TestRawHandlerAnswersWithItsResponse(t *testing.T) {
-	patch := must(NewMutating(HandlerFunc(func(_ context.Context, r *Request) (Response, error) {
+	patch := must(NewMutating(Handler(func(_ context.Context, r *Request) (Response, error) {
 		switch r.Name {
 		case "annotated":
 			resp, err := PatchTo(r, []byte(`{"metadata":{"name":"annotated","namespace":"ns"},"kind":"ConfigMap","apiVersion":"v1","data":{"k":"v"}}`), "w")
@@ -251,7 +251,7 @@ func TestRawHandlerAnswersWithItsResponse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	validating := must(NewValidating(HandlerFunc(func(_ context.Context, r *Request) (Response, error) {
+	validating := must(NewValidating(Handler(func(_ context.Context, r *Request) (Response, error) {
 		return Response{Allowed: true, Patch: []byte("[]")}, nil
 	}), Options{Name: "raw", Logger: quiet().Logger}))(t)
 	if _, err := webhooktest.Create(ctx, validating, cm("x")); !isNoVerdict(err, 500, "not mutating") {
@@ -262,14 +262,14 @@ func TestRawHandlerAnswersWithItsResponse(t *testing.T) {
 func TestUnstructuredObjectsAreHandled(t *testing.T) {
 	o := quiet()
 	o.Kind = thingKind
-	u := must(NewDefaulter[unstructured.Unstructured](nil, DefaulterFunc[unstructured.Unstructured](func(_ context.Context, o *unstructured.Unstructured) error {
+	u := must(NewDefaulter[unstructured.Unstructured](nil, Defaulter[unstructured.Unstructured](func(_ context.Context, o *unstructured.Unstructured) error {
 		return unstructured.SetNestedField(o.Object, int64(3), "spec", "size")
 	}), o))(t)
 	res := must(webhooktest.Create(t.Context(), u, newThing("a")))(t)
 	if !res.Allowed || *res.Object.Spec.Size != 3 || string(res.Patch) != `[{"op":"add","path":"/spec/size","value":3}]` {
 		t.Errorf("%+v", res)
 	}
-	m := must(NewDefaulter[metav1.PartialObjectMetadata](nil, DefaulterFunc[metav1.PartialObjectMetadata](func(_ context.Context, o *metav1.PartialObjectMetadata) error {
+	m := must(NewDefaulter[metav1.PartialObjectMetadata](nil, Defaulter[metav1.PartialObjectMetadata](func(_ context.Context, o *metav1.PartialObjectMetadata) error {
 		o.Labels = map[string]string{"a": "b"}
 		return nil
 	}), o))(t)
@@ -280,18 +280,18 @@ func TestUnstructuredObjectsAreHandled(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	d := DefaulterFunc[thing](func(context.Context, *thing) error { return nil })
+	d := Defaulter[thing](func(context.Context, *thing) error { return nil })
 	wrong := quiet()
 	wrong.Kind = schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Other"}
 	for name, err := range map[string]error{
 		"no scheme":       second(NewDefaulter[thing](nil, d, quiet())),
 		"unknown kind":    second(NewDefaulter[thing](runtime.NewScheme(), d, quiet())),
-		"untyped":         second(NewDefaulter[unstructured.Unstructured](things(), DefaulterFunc[unstructured.Unstructured](nil), quiet())),
+		"untyped":         second(NewDefaulter[unstructured.Unstructured](things(), Defaulter[unstructured.Unstructured](nil), quiet())),
 		"wrong kind":      second(NewDefaulter[thing](things(), d, wrong)),
 		"no defaulter":    second(NewDefaulter[thing](things(), nil, quiet())),
 		"no validator":    second(NewValidator[thing](things(), nil, quiet())),
 		"no handler":      second(NewMutating(nil, quiet())),
-		"nameless":        second(NewMutating(HandlerFunc(nil), quiet())),
+		"nameless":        second(NewMutating(Handler(nil), quiet())),
 		"two options":     Default(&manager{}, d, Options{}, Options{}),
 		"path is refused": Validate(&manager{refuse: true}, ValidatorFuncs[thing]{}),
 	} {
@@ -329,7 +329,7 @@ func (m *manager) WebhookHooks() Hooks    { return Hooks{Done: func(Call) { m.do
 
 func TestWebhooksRegisterWithAManager(t *testing.T) {
 	m := &manager{}
-	if err := Default(m, DefaulterFunc[thing](func(context.Context, *thing) error { return nil })); err != nil {
+	if err := Default(m, Defaulter[thing](func(context.Context, *thing) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	if err := Validate(m, ValidatorFuncs[thing]{}, Options{}); err != nil {
@@ -466,7 +466,7 @@ func answersWell(t *testing.T, e *Endpoint, body []byte) {
 }
 
 func FuzzAdmissionReview(f *testing.F) {
-	e, err := NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet())
+	e, err := NewDefaulter[thing](things(), Defaulter[thing](greedy), quiet())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func FuzzAdmissionReview(f *testing.F) {
 
 // Reviews are truncated, duplicated, swapped and overwritten at random.
 func TestMangledReviewsAreAnswered(t *testing.T) {
-	e := must(NewDefaulter[thing](things(), DefaulterFunc[thing](greedy), quiet()))(t)
+	e := must(NewDefaulter[thing](things(), Defaulter[thing](greedy), quiet()))(t)
 	n := 2000
 	if os.Getenv("FLYBALL_LONG") != "" {
 		n = 100_000

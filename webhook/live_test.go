@@ -22,7 +22,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // logged records log output.
@@ -98,7 +98,7 @@ func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
 
 func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	var dry, real atomic.Int64 // validated creations
-	defaulter := must(NewDefaulter[thing](things(), DefaulterFunc[thing](func(_ context.Context, o *thing) error {
+	defaulter := must(NewDefaulter[thing](things(), Defaulter[thing](func(_ context.Context, o *thing) error {
 		if o.Name == "panic" {
 			panic("at once")
 		}
@@ -200,7 +200,7 @@ func TestAPIServerObeysTheVerdicts(t *testing.T) {
 
 	_, err := client.Create(ctx, c, thing("big", map[string]any{"zero": int64(11)}))
 	invalid, ok := errors.AsType[*client.InvalidError](err)
-	if !ok || len(invalid.Fields) != 1 || invalid.Fields[0].Path != "spec.zero" || !strings.Contains(err.Error(), "at most 10") {
+	if !ok || len(invalid.Fields) != 1 || invalid.Fields[0].Field != "spec.zero" || !strings.Contains(err.Error(), "at most 10") {
 		t.Errorf("invalid: %v", err)
 	}
 	changed := read.DeepCopy()

@@ -1,198 +1,216 @@
 package webhook
 
 import (
-	"bytes"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// differ writes the JSON patch that applies the change between before and after to raw.
+// differ makes JSON patches.
 //
-//	raw ──decode──► T ──encode──► before        a: the fields of the object that T knows
-//	                │  Default
-//	                ▼
-//	                T ──encode──► after         b
+//	raw ──decode──► T ──encode──► before ──┐
+//	                │  Default             ├── merge ──► the wanted document ── change ──► patch of raw
+//	                ▼                      │
+//	                T ──encode──► after ───┘
 //
 // before and raw differ in three ways: raw has fields that T does not know, encoding adds fields to
 // before, and some values are written differently. The patch contains none of these differences. It
 // contains only the differences between before and after.
 type differ struct {
-	a, r, b *tree
-	out     []byte
-	path    []byte
-	ops     int
+	*tree
+	patch []byte
 }
 
-// diff appends the patch, a JSON array, to out. It appends nothing if nothing changed. All three
-// documents must be valid JSON.
-func diff(out, before, raw, after []byte) ([]byte, error) {
-	a, err := parse(before)
-	if err != nil {
-		return nil, err
-	}
-	defer a.free()
-	r, err := parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	defer r.free()
-	b, err := parse(after)
-	if err != nil {
-		return nil, err
-	}
-	defer b.free()
-	d := differ{a: a, r: r, b: b, out: append(out, '[')}
-	d.value(0, 0, 0)
-	if d.ops == 0 {
-		return out, nil
-	}
-	return append(d.out, ']'), nil
-}
-
-// value writes the change at the current path: from node i of a to node j of b, where raw has node
-// k or none.
-func (d *differ) value(i, k, j int32) {
-	if equal(d.a, i, d.b, j) {
-		return
-	}
-	switch {
-	case k == none:
-		if text := d.merge(nil, i, none, j); !bytes.Equal(text, []byte("{}")) || d.b.nodes[j].count == 0 {
-			d.op("add", text)
+// diff returns the JSON patch that makes the change from before to after in raw. It returns nil if
+// nothing changed. All three must be JSON documents.
+func diff(before, raw, after []byte) ([]byte, error) {
+	d := differ{tree: trees.Get().(*tree)}
+	defer d.free()
+	var docs [3]int32
+	for i, text := range [][]byte{before, raw, after} {
+		var err error
+		if docs[i], err = d.document(text); err != nil {
+			return nil, err
 		}
-	case d.a.is(i, '{') && d.b.is(j, '{') && d.r.is(k, '{'):
-		d.object(i, k, j)
-	case d.a.is(i, '[') && d.b.is(j, '[') && d.r.is(k, '['):
-		d.array(i, k, j)
-	default:
-		d.op("replace", d.merge(nil, i, k, j))
 	}
+	d.change("", docs[1], d.merge(docs[0], docs[1], docs[2]))
+	if len(d.patch) == 0 {
+		return nil, nil
+	}
+	return append(d.patch, ']'), nil
 }
 
-func (d *differ) object(i, k, j int32) {
-	if i != none {
-		for m := d.a.nodes[i].first; m != none; m = d.a.nodes[m].next {
-			name := d.a.nodes[m].name
-			if d.b.member(j, name) == none && d.r.member(k, name) != none {
-				d.at(name, func() { d.op("remove", nil) })
+// merge returns what raw becomes when before changes to after. before and raw may be none.
+func (d *differ) merge(before, raw, after int32) int32 {
+	switch {
+	case raw != none && d.equal(before, after):
+		return raw
+	case d.is(after, '{') && (before == none || d.is(before, '{')) && (d.is(raw, '{') || before != none && (raw == none || d.is(raw, 'n'))):
+		return d.mergeObject(before, raw, after)
+	case d.is(after, '[') && d.is(before, '[') && d.is(raw, '[') && d.nodes[before].count == d.nodes[raw].count:
+		out := d.add(none, node{kind: '['})
+		old, olds, now := d.elements(before), d.elements(raw), d.elements(after)
+		from, _ := d.match(old, now)
+		for i, f := range from {
+			if f >= 0 {
+				now[i] = d.merge(old[f], olds[f], now[i])
+			}
+			d.put(out, nil, now[i])
+		}
+		return out
+	}
+	return after
+}
+
+func (d *differ) mergeObject(before, raw, after int32) int32 {
+	out := d.add(none, node{kind: '{'})
+	for name, r := range d.members(raw) {
+		b, a := d.member(before, name), d.member(after, name)
+		if a != none {
+			d.put(out, name, d.merge(b, r, a))
+		} else if b == none {
+			d.put(out, name, r) // T does not know it
+		}
+	}
+	for name, a := range d.members(after) {
+		b := d.member(before, name)
+		if d.member(raw, name) != none || d.equal(b, a) { // encoding alone added it
+			continue
+		}
+		if m := d.merge(b, none, a); !d.is(m, '{') || d.nodes[m].count > 0 || d.nodes[a].count == 0 {
+			d.put(out, name, m)
+		}
+	}
+	return out
+}
+
+// change writes the operations that make a value the wanted one.
+func (d *differ) change(path string, is, want int32) {
+	switch {
+	case d.equal(is, want):
+	case d.is(is, '{') && d.is(want, '{'):
+		for name := range d.members(is) {
+			if d.member(want, name) == none {
+				d.op("remove", join(path, name), none)
 			}
 		}
-	}
-	for n := d.b.nodes[j].first; n != none; n = d.b.nodes[n].next {
-		name := d.b.nodes[n].name
-		m, l := d.a.member(i, name), d.r.member(k, name)
-		switch {
-		case m != none:
-			d.at(name, func() { d.value(m, l, n) })
-		case l == none:
-			d.at(name, func() { d.op("add", d.b.text(n)) })
-		case d.r.is(l, '{') && d.b.is(n, '{'): // T left it out: T knows none of its members
-			d.at(name, func() { d.object(none, l, n) })
-		default:
-			d.at(name, func() { d.op("replace", d.b.text(n)) })
+		for name, w := range d.members(want) {
+			if m := d.member(is, name); m == none {
+				d.op("add", join(path, name), w)
+			} else if !d.equal(m, w) {
+				d.change(join(path, name), m, w)
+			}
 		}
+	case d.is(is, '[') && d.is(want, '['):
+		d.array(path, is, want)
+	default:
+		d.op("replace", path, want)
 	}
 }
 
-func (d *differ) array(i, k, j int32) {
-	old, raw, now := d.a.elements(i), d.r.elements(k), d.b.elements(j)
-	if len(old) != len(raw) {
-		d.op("replace", d.b.text(j))
-		return
-	}
+func (d *differ) array(path string, is, want int32) {
+	old, now := d.elements(is), d.elements(want)
 	from, inOrder := d.match(old, now)
 	if !inOrder {
-		d.op("replace", d.merge(nil, i, k, j))
+		d.op("replace", path, want)
 		return
 	}
+	kept := make([]bool, len(old))
 	inPlace := len(old) == len(now)
-	for p, f := range from {
-		inPlace = inPlace && (f == p || f < 0)
+	for i, f := range from {
+		if f >= 0 {
+			kept[f] = true
+			inPlace = inPlace && f == i
+		}
 	}
 	if !inPlace {
-		kept := make([]bool, len(old))
-		for _, f := range from {
-			if f >= 0 {
-				kept[f] = true
-			}
-		}
-		for p := len(old) - 1; p >= 0; p-- {
-			if !kept[p] {
-				d.index(p, func() { d.op("remove", nil) })
+		for i := len(kept) - 1; i >= 0; i-- {
+			if !kept[i] {
+				d.op("remove", path+"/"+strconv.Itoa(i), none)
 			}
 		}
 	}
-	for p, f := range from {
-		d.index(p, func() {
-			switch {
-			case f >= 0:
-				d.value(old[f], raw[f], now[p])
-			case inPlace:
-				d.op("replace", d.b.text(now[p]))
-			default:
-				d.op("add", d.b.text(now[p]))
-			}
-		})
+	for i, f := range from {
+		if f >= 0 && d.equal(old[f], now[i]) {
+			continue
+		}
+		switch at := path + "/" + strconv.Itoa(i); {
+		case f >= 0:
+			d.change(at, old[f], now[i])
+		case inPlace:
+			d.op("replace", at, now[i])
+		default:
+			d.op("add", at, now[i])
+		}
 	}
+}
+
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+func join(path string, name []byte) string { return path + "/" + pointer.Replace(string(name)) }
+
+func (d *differ) op(name, path string, value int32) {
+	d.patch = append(d.patch, ',')
+	if len(d.patch) == 1 {
+		d.patch[0] = '['
+	}
+	d.patch = append(d.patch, `{"op":"`...)
+	d.patch = append(d.patch, name...)
+	d.patch = append(d.patch, `","path":`...)
+	d.patch = review.AppendString(d.patch, path)
+	if value != none {
+		d.patch = d.append(append(d.patch, `,"value":`...), value)
+	}
+	d.patch = append(d.patch, '}')
 }
 
 // identities are the members that identify an element of a list, most specific first. They decide
 // only which old element a new element continues. An element's unknown fields then stay with it.
 var identities = [][]byte{[]byte("name"), []byte("key"), []byte("uid"), []byte("id"), []byte("type"), []byte("mountPath"), []byte("containerPort"), []byte("port"), []byte("ip")}
 
-func identity(t *tree, n int32) string {
+func (d *differ) identity(n int32) string {
 	for _, name := range identities {
-		if m := t.member(n, name); m != none && (t.nodes[m].kind == '"' || t.nodes[m].kind == 0) {
-			return string(name) + "=" + string(t.text(m))
+		if m := d.member(n, name); d.is(m, '"') || d.is(m, 0) {
+			return string(name) + "=" + string(d.nodes[m].text)
 		}
 	}
 	return ""
 }
 
-// match returns, for each element of b, the index of its element in a, or -1. inOrder reports
-// whether the kept elements are in their old order.
+// match returns, for each new element, the index of the old element that it continues, or -1.
+// inOrder reports whether these are in their old order.
 func (d *differ) match(old, now []int32) (from []int, inOrder bool) {
 	from = make([]int, len(now))
 	used := make([]bool, len(old))
-	take := func(p, f int) { from[p], used[f] = f, true }
-	left := 0
-	for p := range now {
-		from[p] = -1
-		if p < len(old) && equal(d.a, old[p], d.b, now[p]) {
-			take(p, p)
+	missing := 0
+	for i := range now {
+		if from[i] = -1; i < len(old) && d.equal(old[i], now[i]) {
+			from[i], used[i] = i, true
 		} else {
-			left++
+			missing++
 		}
 	}
-	if left > 0 {
-		d.matchBy(old, now, from, used, func(t *tree, n int32) string { return string(t.text(n)) })
-		d.matchBy(old, now, from, used, identity)
-		for p := range now {
+	if missing > 0 {
+		pair(old, now, from, used, func(n int32) string { return string(d.nodes[n].text) })
+		pair(old, now, from, used, d.identity)
+		for i := range now {
 			// An element without an identity was changed in place.
-			if from[p] < 0 && p < len(old) && !used[p] && (identity(d.a, old[p]) == "" || identity(d.b, now[p]) == "") {
-				take(p, p)
+			if from[i] < 0 && i < len(old) && !used[i] && (d.identity(old[i]) == "" || d.identity(now[i]) == "") {
+				from[i], used[i] = i, true
 			}
 		}
 	}
-	last := -1
-	for _, f := range from {
-		if f >= 0 {
-			if f < last {
-				return from, false
-			}
-			last = f
-		}
-	}
-	return from, true
+	return from, slices.IsSorted(slices.DeleteFunc(slices.Clone(from), func(f int) bool { return f < 0 }))
 }
 
-// matchBy pairs the unpaired elements that have equal non-empty keys, in order.
-func (d *differ) matchBy(old, now []int32, from []int, used []bool, key func(*tree, int32) string) {
+// pair pairs the unpaired elements that have equal non-empty keys, in order.
+func pair(old, now []int32, from []int, used []bool, key func(int32) string) {
 	byKey := map[string][]int{}
 	for f, n := range old {
 		if !used[f] {
-			if k := key(d.a, n); k != "" {
+			if k := key(n); k != "" {
 				byKey[k] = append(byKey[k], f)
 			}
 		}
@@ -200,130 +218,12 @@ func (d *differ) matchBy(old, now []int32, from []int, used []bool, key func(*tr
 	if len(byKey) == 0 {
 		return
 	}
-	for p, n := range now {
-		if from[p] >= 0 {
-			continue
-		}
-		if k := key(d.b, n); k != "" && len(byKey[k]) > 0 {
-			from[p], byKey[k] = byKey[k][0], byKey[k][1:]
-			used[from[p]] = true
-		}
-	}
-}
-
-// merge appends the new value of node k of raw when node i of a changes to node j of b. i and k may
-// be none.
-func (d *differ) merge(out []byte, i, k, j int32) []byte {
-	if i != none && k != none && equal(d.a, i, d.b, j) {
-		return append(out, d.r.text(k)...)
-	}
-	if d.r.is(k, 'n') {
-		k = none
-	}
-	known := i == none || d.a.is(i, '{')
-	switch {
-	case d.b.is(j, '{') && known && (k == none && i != none || d.r.is(k, '{')):
-		return d.mergeObject(out, i, k, j)
-	case d.b.is(j, '[') && d.a.is(i, '[') && d.r.is(k, '['):
-		old, raw, now := d.a.elements(i), d.r.elements(k), d.b.elements(j)
-		if len(old) != len(raw) {
-			break
-		}
-		from, _ := d.match(old, now)
-		out = append(out, '[')
-		for p, f := range from {
-			if p > 0 {
-				out = append(out, ',')
-			}
-			if f >= 0 {
-				out = d.merge(out, old[f], raw[f], now[p])
-			} else {
-				out = append(out, d.b.text(now[p])...)
-			}
-		}
-		return append(out, ']')
-	}
-	return append(out, d.b.text(j)...)
-}
-
-func (d *differ) mergeObject(out []byte, i, k, j int32) []byte {
-	out = append(out, '{')
-	open := len(out)
-	member := func(name []byte) {
-		if len(out) > open {
-			out = append(out, ',')
-		}
-		out = append(review.AppendString(out, string(name)), ':')
-	}
-	if k != none {
-		for l := d.r.nodes[k].first; l != none; l = d.r.nodes[l].next {
-			name := d.r.nodes[l].name
-			if d.r.member(k, name) != l {
-				continue // a later member has the same name
-			}
-			m, n := d.a.member(i, name), d.b.member(j, name)
-			switch {
-			case n != none:
-				member(name)
-				out = d.merge(out, m, l, n)
-			case m == none: // unknown to T
-				member(name)
-				out = append(out, d.r.text(l)...)
+	for i, n := range now {
+		if from[i] < 0 {
+			if k := key(n); len(byKey[k]) > 0 {
+				from[i], byKey[k] = byKey[k][0], byKey[k][1:]
+				used[from[i]] = true
 			}
 		}
 	}
-	for n := d.b.nodes[j].first; n != none; n = d.b.nodes[n].next {
-		name := d.b.nodes[n].name
-		if d.r.member(k, name) != none {
-			continue
-		}
-		m := d.a.member(i, name)
-		if m != none && equal(d.a, m, d.b, n) {
-			continue // encoding alone added it
-		}
-		member(name)
-		out = d.merge(out, m, none, n)
-	}
-	return append(out, '}')
-}
-
-// at runs write with the member's name appended to the path.
-func (d *differ) at(name []byte, write func()) {
-	n := len(d.path)
-	d.path = append(d.path, '/')
-	for _, c := range name {
-		switch c {
-		case '~':
-			d.path = append(d.path, "~0"...)
-		case '/':
-			d.path = append(d.path, "~1"...)
-		default:
-			d.path = append(d.path, c)
-		}
-	}
-	write()
-	d.path = d.path[:n]
-}
-
-// index runs write with the element's index appended to the path.
-func (d *differ) index(i int, write func()) {
-	n := len(d.path)
-	d.path = strconv.AppendInt(append(d.path, '/'), int64(i), 10)
-	write()
-	d.path = d.path[:n]
-}
-
-func (d *differ) op(name string, value []byte) {
-	if d.ops++; d.ops > 1 {
-		d.out = append(d.out, ',')
-	}
-	d.out = append(d.out, `{"op":"`...)
-	d.out = append(d.out, name...)
-	d.out = append(d.out, `","path":`...)
-	d.out = review.AppendString(d.out, string(d.path))
-	if name != "remove" {
-		d.out = append(d.out, `,"value":`...)
-		d.out = append(d.out, value...)
-	}
-	d.out = append(d.out, '}')
 }

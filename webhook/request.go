@@ -2,9 +2,7 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -81,188 +79,77 @@ func Warn(ctx context.Context, text string) {
 const (
 	reviewKind = "AdmissionReview"
 	group      = "admission.k8s.io/"
-	maxUID     = 128
-)
-
-var (
-	errNoRequest = errors.New("there is no request")
-	errNoUID     = errors.New("the request has no uid")
 )
 
 // parse reads a review. The refusal carries the UID if it was read.
-func (req *Request) parse(body []byte, known schema.GroupVersionKind) *review.RefusalError {
-	var apiVersion, kind string
-	var found bool
-	err := review.Read(body, func(r *review.Reader) error {
-		var twice review.Twice
-		return r.Object(func(name []byte) (err error) {
-			switch string(name) {
-			case "apiVersion":
-				if err = twice.See(0, name); err == nil {
-					apiVersion, err = r.String(group+"v1", group+"v1beta1")
-				}
-				return review.In("apiVersion", err)
-			case "kind":
-				if err = twice.See(1, name); err == nil {
-					kind, err = r.String(reviewKind)
-				}
-				return review.In("kind", err)
-			case "request":
-				if err = twice.See(2, name); err == nil {
-					found, err = req.read(r, known)
-				}
-				return review.In("request", err)
-			}
-			return r.Skip()
-		})
-	})
-	if len(req.UID) > maxUID {
-		req.UID, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
+func (req *Request) parse(body []byte, known schema.GroupVersionKind) (no *review.RefusalError) {
+	var uid string
+	req.version, no = review.Parse(body, group, reviewKind, &uid, func(r *review.Reader) error { return req.read(r, &uid, known) })
+	req.UID = types.UID(uid)
+	if no != nil {
+		return no
 	}
-	if err != nil {
-		return review.Bad(string(req.UID), "the body is not an AdmissionReview", err)
-	}
-	version, ours := strings.CutPrefix(apiVersion, group)
-	switch {
-	case kind != reviewKind || !ours || version != "v1" && version != "v1beta1":
-		err = fmt.Errorf("want %sv1 or v1beta1 AdmissionReview, got apiVersion %q, kind %q", group, clip(apiVersion), clip(kind))
-	case !found:
-		err = errNoRequest
-	case req.UID == "":
-		err = errNoUID
-	default:
-		switch req.Operation {
-		case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
-			req.version = version
-			return nil
-		}
-		err = fmt.Errorf("unknown operation %q", clip(string(req.Operation)))
-	}
-	return review.Bad(string(req.UID), "the AdmissionReview cannot be answered", err)
-}
-
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
-}
-
-// read reads the member request. Strings equal to the parts of the known kind are not allocated.
-func (req *Request) read(r *review.Reader, known schema.GroupVersionKind) (found bool, err error) {
-	var twice review.Twice
-	err = r.Object(func(name []byte) (err error) {
-		found = true
-		field := -1
-		set := func(n int) bool {
-			field = n
-			err = twice.See(n, name)
-			return err == nil
-		}
-		switch string(name) {
-		case "uid":
-			if set(0) {
-				var s string
-				s, err = r.String()
-				req.UID = types.UID(s)
-			}
-		case "kind":
-			if set(1) {
-				err = readKind(r, &req.Kind, known)
-			}
-		case "resource":
-			if set(2) {
-				err = readResource(r, &req.Resource, known)
-			}
-		case "subResource":
-			if set(3) {
-				req.SubResource, err = r.String("status", "scale")
-			}
-		case "requestKind":
-			if set(4) {
-				err = readKind(r, &req.RequestKind, known)
-			}
-		case "requestResource":
-			if set(5) {
-				err = readResource(r, &req.RequestResource, known)
-			}
-		case "requestSubResource":
-			if set(6) {
-				req.RequestSubResource, err = r.String("status", "scale")
-			}
-		case "name":
-			if set(7) {
-				req.Name, err = r.String()
-			}
-		case "namespace":
-			if set(8) {
-				req.Namespace, err = r.String("default")
-			}
-		case "operation":
-			if set(9) {
-				var s string
-				s, err = r.String("CREATE", "UPDATE", "DELETE", "CONNECT")
-				req.Operation = admissionv1.Operation(s)
-			}
-		case "userInfo":
-			if set(10) {
-				err = readUser(r, &req.UserInfo)
-			}
-		case "object":
-			if set(11) {
-				req.Object, err = r.Raw()
-			}
-		case "oldObject":
-			if set(12) {
-				req.OldObject, err = r.Raw()
-			}
-		case "dryRun":
-			if set(13) {
-				req.DryRun, err = r.Bool()
-			}
-		case "options":
-			if set(14) {
-				req.Options, err = r.Raw()
-			}
-		default:
-			return r.Skip()
-		}
-		if err != nil {
-			return review.In(fieldNames[field], err)
-		}
+	switch req.Operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
 		return nil
-	})
-	return found, err
+	}
+	return review.Unanswerable(uid, reviewKind, fmt.Errorf("unknown operation %q", review.Clip(string(req.Operation))))
 }
 
-var fieldNames = [...]string{"uid", "kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource",
+var fields = []string{"uid", "kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource",
 	"name", "namespace", "operation", "userInfo", "object", "oldObject", "dryRun", "options"}
 
-func readKind(r *review.Reader, into *schema.GroupVersionKind, known schema.GroupVersionKind) error {
-	return r.Object(func(name []byte) (err error) {
-		switch string(name) {
-		case "group":
-			into.Group, err = r.String(known.Group)
-		case "version":
-			into.Version, err = r.String(known.Version)
+// read reads the member request. Strings equal to the parts of the known kind are not allocated.
+func (req *Request) read(r *review.Reader, uid *string, known schema.GroupVersionKind) error {
+	return r.Fields(fields, func(i int) (err error) {
+		switch fields[i] {
+		case "uid":
+			*uid, err = r.String()
 		case "kind":
-			into.Kind, err = r.String(known.Kind)
-		default:
-			err = r.Skip()
+			err = readType(r, known, "kind", &req.Kind.Group, &req.Kind.Version, &req.Kind.Kind)
+		case "resource":
+			err = readType(r, known, "resource", &req.Resource.Group, &req.Resource.Version, &req.Resource.Resource)
+		case "subResource":
+			req.SubResource, err = r.String("status", "scale")
+		case "requestKind":
+			err = readType(r, known, "kind", &req.RequestKind.Group, &req.RequestKind.Version, &req.RequestKind.Kind)
+		case "requestResource":
+			err = readType(r, known, "resource", &req.RequestResource.Group, &req.RequestResource.Version, &req.RequestResource.Resource)
+		case "requestSubResource":
+			req.RequestSubResource, err = r.String("status", "scale")
+		case "name":
+			req.Name, err = r.String()
+		case "namespace":
+			req.Namespace, err = r.String("default")
+		case "operation":
+			var op string
+			op, err = r.String("CREATE", "UPDATE", "DELETE", "CONNECT")
+			req.Operation = admissionv1.Operation(op)
+		case "userInfo":
+			err = readUser(r, &req.UserInfo)
+		case "object":
+			req.Object, err = r.Raw()
+		case "oldObject":
+			req.OldObject, err = r.Raw()
+		case "dryRun":
+			req.DryRun, err = r.Bool()
+		case "options":
+			req.Options, err = r.Raw()
 		}
 		return err
 	})
 }
 
-func readResource(r *review.Reader, into *schema.GroupVersionResource, known schema.GroupVersionKind) error {
-	return r.Object(func(name []byte) (err error) {
-		switch string(name) {
+// readType reads a kind or a resource, whose name is in this member.
+func readType(r *review.Reader, known schema.GroupVersionKind, member string, group, version, name *string) error {
+	return r.Object(func(m []byte) (err error) {
+		switch string(m) {
 		case "group":
-			into.Group, err = r.String(known.Group)
+			*group, err = r.String(known.Group)
 		case "version":
-			into.Version, err = r.String(known.Version)
-		case "resource":
-			into.Resource, err = r.String()
+			*version, err = r.String(known.Version)
+		case member:
+			*name, err = r.String(known.Kind)
 		default:
 			err = r.Skip()
 		}

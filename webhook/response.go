@@ -107,7 +107,7 @@ func split(err error, fields field.ErrorList, rest []error) (field.ErrorList, []
 // PatchTo returns a response whose patch changes the object of the request to the JSON document
 // want. The patch is as small as possible. Use it in handlers of JSON or unstructured objects.
 func PatchTo(req *Request, want []byte, warnings ...string) (Response, error) {
-	patch, err := diff(nil, req.Object, req.Object, want)
+	patch, err := diff(req.Object, req.Object, want)
 	if err != nil {
 		return Response{}, fmt.Errorf("patch of the object: %w", err)
 	}

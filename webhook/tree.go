@@ -2,35 +2,29 @@ package webhook
 
 import (
 	"bytes"
-	"errors"
-	"hash/maphash"
-	"math/bits"
+	"iter"
+	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/flyball-io/flyball/internal/jsonscan"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
-// tree is a JSON document, parsed into one slice of nodes. Node 0 is the root.
+// tree holds the values of several JSON documents, and values made of these.
 type tree struct {
-	src   []byte
-	nodes []node
-	names map[int32]map[string]int32 // members of large objects by name, built on first lookup
-	pos   int
-	depth int
-	plain []byte // buffer for an unquoted string while it is hashed
+	nodes  []node
+	byName map[int32]map[string]int32 // members of large objects, built on first lookup
 }
 
-// node is one value. Members and elements form a linked list: first is in the parent, next in each
-// sibling.
+// node is one value. Members and elements form a linked list: first and last are in the parent, next
+// in each sibling.
 type node struct {
-	kind        byte   // the first byte of the text: { [ " t f n, and 0 for a number
-	start, end  int32  // offsets in src
-	first, next int32  // none is -1
-	count       int32  // number of members or elements
-	name        []byte // unquoted name of a member
-	hash        uint64 // hash of the value, independent of the order of members and of notation
+	kind        byte   // the first byte: { [ " t f n, and 0 for a number
+	text        []byte // as in the document; nil if the value was made
+	name        []byte // of a member
+	first, last int32  // none is the end
+	next        int32
+	count       int32 // of members or elements
 }
 
 const none = int32(-1)
@@ -38,219 +32,120 @@ const none = int32(-1)
 // manyNames is the number of members from which an object is looked up in a map.
 const manyNames = 16
 
-const maxDepth = 10000 // the limit of the decoders of requests and objects
-
-// seed makes the hashes unpredictable for callers.
-var seed = maphash.MakeSeed()
-
 var trees = sync.Pool{New: func() any { return new(tree) }}
 
-var (
-	errNotJSON = errors.New("not valid JSON")
-	errTooDeep = errors.New("nested too deeply")
-)
-
-// parse reads a document that is known to be valid JSON. It detects only some syntax errors.
-func parse(src []byte) (*tree, error) {
-	t := trees.Get().(*tree)
-	t.src, t.pos, t.depth = src, 0, 0
-	t.space()
-	_, err := t.value(nil)
-	t.space()
-	if err == nil && t.pos != len(src) {
-		err = errNotJSON
-	}
-	if err != nil {
-		t.free()
-		return nil, err
-	}
-	return t, nil
-}
-
 func (t *tree) free() {
-	if cap(t.nodes) > 1<<14 || cap(t.plain) > 1<<16 {
+	if cap(t.nodes) > 1<<12 {
 		return
 	}
 	clear(t.nodes)
-	t.nodes, t.src, t.names = t.nodes[:0], nil, nil
+	t.nodes, t.byName = t.nodes[:0], nil
 	trees.Put(t)
 }
 
-func (t *tree) space() {
-	for t.pos < len(t.src) && (t.src[t.pos] == ' ' || t.src[t.pos] == '\n' || t.src[t.pos] == '\t' || t.src[t.pos] == '\r') {
-		t.pos++
+// document reads a document.
+func (t *tree) document(text []byte) (int32, error) {
+	if _, _, err := jsonscan.Check(text); err != nil {
+		return none, err
 	}
+	r := jsonscan.Reader{B: bytes.TrimSpace(text)}
+	return t.read(&r, none, nil), nil
 }
 
-// peek returns the next byte, or 0 at the end.
-func (t *tree) peek() byte {
-	if t.pos < len(t.src) {
-		return t.src[t.pos]
-	}
-	return 0
-}
-
-// value reads the value at the current position.
-func (t *tree) value(name []byte) (int32, error) {
-	n := int32(len(t.nodes))
-	t.nodes = append(t.nodes, node{start: int32(t.pos), first: none, next: none, name: name})
-	var kind byte
-	var hash uint64
-	switch kind = t.peek(); kind {
-	case '{', '[':
-		var err error
-		if hash, err = t.inside(n, kind); err != nil {
-			return none, err
-		}
-	case '"':
-		quoted := t.str()
-		if quoted == nil {
-			return none, errNotJSON
-		}
-		t.plain, _ = jsontext.AppendUnquote(t.plain[:0], quoted) // cannot fail: the string was parsed before
-		hash = maphash.Bytes(seed, t.plain)
-	case 0:
-		return none, errNotJSON
+// read reads the value at the reader's position. The text is valid, so no step can fail.
+func (t *tree) read(r *jsonscan.Reader, parent int32, name []byte) int32 {
+	n, start := t.add(parent, node{name: name}), r.I
+	kind := r.Peek()
+	switch kind {
+	case '{':
+		_ = r.Object(func(name []byte) error { t.read(r, n, name); return nil })
+	case '[':
+		_ = r.Array(func() error { t.read(r, n, nil); return nil })
 	default:
-		start := t.pos
-		for t.pos < len(t.src) && bytes.IndexByte([]byte(",]} \n\t\r"), t.src[t.pos]) < 0 {
-			t.pos++
-		}
-		if t.pos == start {
-			return none, errNotJSON
-		}
-		if kind != 't' && kind != 'f' && kind != 'n' {
+		if strings.IndexByte(`"tfn`, kind) < 0 {
 			kind = 0
 		}
-		hash = maphash.Bytes(seed, t.src[start:t.pos])
+		_ = r.Skip()
 	}
-	t.nodes[n].kind, t.nodes[n].end, t.nodes[n].hash = kind, int32(t.pos), mix(hash, uint64(kind))
-	return n, nil
+	t.nodes[n].kind, t.nodes[n].text = kind, r.B[start:r.I]
+	return n
 }
 
-// mix folds x into a hash. The order of calls matters.
-func mix(hash, x uint64) uint64 {
-	hash = (bits.RotateLeft64(hash, 23) ^ x) * 0x9e3779b97f4a7c15
-	return hash ^ hash>>29
-}
-
-// inside reads the object or array n at the current position, and returns a hash of its contents.
-func (t *tree) inside(n int32, kind byte) (hash uint64, err error) {
-	if t.depth++; t.depth > maxDepth {
-		return 0, errTooDeep
+// add adds a value, as the last one of its parent.
+func (t *tree) add(parent int32, v node) int32 {
+	n := int32(len(t.nodes))
+	v.next = none
+	if v.count == 0 {
+		v.first, v.last = none, none
 	}
-	end := byte('}')
-	if kind == '[' {
-		end = ']'
-	}
-	t.pos++
-	t.space()
-	last := none
-	for t.peek() != end {
-		if last != none {
-			if t.peek() != ',' {
-				return 0, errNotJSON
-			}
-			t.pos++
-			t.space()
-		}
-		var name []byte
-		if kind == '{' {
-			quoted := t.str()
-			if quoted == nil {
-				return 0, errNotJSON
-			}
-			name = review.Unquote(quoted)
-			t.space()
-			if t.peek() != ':' {
-				return 0, errNotJSON
-			}
-			t.pos++
-			t.space()
-		}
-		child, err := t.value(name)
-		if err != nil {
-			return 0, err
-		}
-		if last == none {
-			t.nodes[n].first = child
+	t.nodes = append(t.nodes, v)
+	if parent != none {
+		p := &t.nodes[parent]
+		if p.count++; p.first == none {
+			p.first = n
 		} else {
-			t.nodes[last].next = child
+			t.nodes[p.last].next = n
 		}
-		last = child
-		if kind == '[' {
-			hash = mix(hash, t.nodes[child].hash)
-		} else {
-			hash += mix(maphash.Bytes(seed, name), t.nodes[child].hash)
-		}
-		t.nodes[n].count++
-		t.space()
+		p.last = n
 	}
-	t.pos++
-	t.depth--
-	return hash, nil
+	return n
 }
 
-// str reads a quoted string. It returns nil if there is none.
-func (t *tree) str() []byte {
-	start := t.pos
-	if t.peek() != '"' {
-		return nil
-	}
-	for t.pos++; t.pos < len(t.src); t.pos++ {
-		switch t.src[t.pos] {
-		case '\\':
-			t.pos++
-		case '"':
-			t.pos++
-			return t.src[start:t.pos]
-		}
-	}
-	t.pos = len(t.src)
-	return nil
+// put adds a value that exists as a member or element of one that is made.
+func (t *tree) put(parent int32, name []byte, n int32) {
+	v := t.nodes[n]
+	v.name = name
+	t.add(parent, v)
 }
-
-func (t *tree) text(n int32) []byte { return t.src[t.nodes[n].start:t.nodes[n].end] }
 
 func (t *tree) is(n int32, kind byte) bool { return n != none && t.nodes[n].kind == kind }
 
-// member returns the node of an object's member, or none. Of several members with one name it
-// returns the last.
-func (t *tree) member(n int32, name []byte) int32 {
-	if !t.is(n, '{') {
-		return none
+// members iterates over the members of an object, and over nothing for other values. Of several
+// members with one name the last counts.
+func (t *tree) members(n int32) iter.Seq2[[]byte, int32] {
+	return func(yield func([]byte, int32) bool) {
+		if !t.is(n, '{') {
+			return
+		}
+		for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
+			if name := t.nodes[m].name; t.member(n, name) == m && !yield(name, m) {
+				return
+			}
+		}
 	}
-	if t.nodes[n].count > manyNames {
-		return t.lookup(n, name)
-	}
-	found := none
-	for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
-		if bytes.Equal(t.nodes[m].name, name) {
+}
+
+// member returns the value of a member, or none.
+func (t *tree) member(n int32, name []byte) (found int32) {
+	found = none
+	switch {
+	case !t.is(n, '{'):
+	case t.nodes[n].count < manyNames:
+		for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
+			if bytes.Equal(t.nodes[m].name, name) {
+				found = m
+			}
+		}
+	default:
+		byName := t.byName[n]
+		if byName == nil {
+			byName = make(map[string]int32, t.nodes[n].count)
+			for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
+				byName[string(t.nodes[m].name)] = m
+			}
+			if t.byName == nil {
+				t.byName = map[int32]map[string]int32{}
+			}
+			t.byName[n] = byName
+		}
+		if m, ok := byName[string(name)]; ok {
 			found = m
 		}
 	}
 	return found
 }
 
-func (t *tree) lookup(n int32, name []byte) int32 {
-	byName, ok := t.names[n]
-	if !ok {
-		byName = make(map[string]int32, t.nodes[n].count)
-		for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
-			byName[string(t.nodes[m].name)] = m
-		}
-		if t.names == nil {
-			t.names = map[int32]map[string]int32{}
-		}
-		t.names[n] = byName
-	}
-	if m, ok := byName[string(name)]; ok {
-		return m
-	}
-	return none
-}
-
-// elements returns the nodes of an array's elements.
+// elements returns the elements of an array.
 func (t *tree) elements(n int32) []int32 {
 	out := make([]int32, 0, t.nodes[n].count)
 	for m := t.nodes[n].first; m != none; m = t.nodes[m].next {
@@ -259,38 +154,34 @@ func (t *tree) elements(n int32) []int32 {
 	return out
 }
 
-// equal reports whether two values are the same, whatever their notation. Two exceptions hold
-// unless both texts are identical: numbers in different notation differ, and objects with a
-// duplicate name differ. Different values are detected in constant time, by their hashes.
-func equal(a *tree, i int32, b *tree, j int32) bool {
-	return a.nodes[i].hash == b.nodes[j].hash && (bytes.Equal(a.text(i), b.text(j)) || same(a, i, b, j))
-}
-
-// same compares values whose hashes are equal.
-func same(a *tree, i int32, b *tree, j int32) bool {
-	x, y := &a.nodes[i], &b.nodes[j]
-	if x.kind != y.kind || x.count != y.count {
+// equal reports whether both values exist and are written in the same way. Strings are equal in any
+// notation.
+func (t *tree) equal(m, n int32) bool {
+	if m == none || n == none || t.nodes[m].kind != t.nodes[n].kind {
 		return false
 	}
-	switch x.kind {
-	case '"':
-		return bytes.Equal(review.Unquote(a.text(i)), review.Unquote(b.text(j)))
-	case '[':
-		for m, n := x.first, y.first; m != none; m, n = a.nodes[m].next, b.nodes[n].next {
-			if !same(a, m, b, n) {
-				return false
-			}
-		}
-		return true
-	case '{':
-		for m := x.first; m != none; m = a.nodes[m].next {
-			name := a.nodes[m].name
-			n := b.member(j, name)
-			if n == none || a.member(i, name) != m || !same(a, m, b, n) {
-				return false
-			}
-		}
+	a, b := t.nodes[m].text, t.nodes[n].text
+	if a != nil && bytes.Equal(a, b) {
 		return true
 	}
-	return bytes.Equal(a.text(i), b.text(j))
+	return t.nodes[m].kind == '"' && bytes.Equal(jsonscan.Unquote(a), jsonscan.Unquote(b))
+}
+
+// append appends a value as JSON.
+func (t *tree) append(out []byte, n int32) []byte {
+	v := t.nodes[n]
+	if v.text != nil {
+		return append(out, v.text...)
+	}
+	out = append(out, v.kind)
+	for m := v.first; m != none; m = t.nodes[m].next {
+		if m != v.first {
+			out = append(out, ',')
+		}
+		if v.kind == '{' {
+			out = append(review.AppendString(out, string(t.nodes[m].name)), ':')
+		}
+		out = t.append(out, m)
+	}
+	return append(out, v.kind+2) // the brace or bracket that closes it
 }

@@ -16,29 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/webhook/internal/review"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Defaulter sets defaults in objects that are created or updated.
 //
 // obj is the decoded object of the request. The defaulter owns it and changes it in place; the
-// difference becomes a patch. Default must be idempotent, since the API server may call it again on
-// its own result. An error rejects the object, see [Denied] and [Failed].
+// difference becomes a patch. It must be idempotent, since the API server may call it again on its
+// own result. An error rejects the object, see [Denied] and [Failed].
 //
 // ctx carries the request, see [RequestFrom] and [Warn]. It ends when the time for an answer is
-// over. Default is called from many goroutines at once.
-type Defaulter[T any] interface {
-	Default(ctx context.Context, obj *T) error
-}
-
-// DefaulterFunc adapts a function to a Defaulter.
-type DefaulterFunc[T any] func(ctx context.Context, obj *T) error
-
-// Default calls f.
-func (f DefaulterFunc[T]) Default(ctx context.Context, obj *T) error { return f(ctx, obj) }
+// over. A defaulter is called from many goroutines at once.
+type Defaulter[T any] func(ctx context.Context, obj *T) error
 
 // Validator decides whether an object may be created, updated or deleted. An error rejects it, see
 // [Denied] and [Failed]. Warnings are shown to the user in both cases. The validator owns the
@@ -98,29 +90,13 @@ type skipper interface {
 // Default registers a defaulter with the manager, at [MutatePath] of its kind. At most one Options
 // may be given.
 func Default[T any, P object.Ptr[T]](mgr Manager, d Defaulter[T], opts ...Options) error {
-	o, err := options(mgr, opts)
-	if err != nil {
-		return err
-	}
-	e, err := NewDefaulter[T, P](mgr.Scheme(), d, o)
-	if err != nil {
-		return err
-	}
-	return mgr.Handle(e.path, e)
+	return register(mgr, opts, func(o Options) (*Endpoint, error) { return NewDefaulter[T, P](mgr.Scheme(), d, o) })
 }
 
 // Validate registers a validator with the manager, at [ValidatePath] of its kind. At most one
 // Options may be given.
 func Validate[T any, P object.Ptr[T]](mgr Manager, v Validator[T], opts ...Options) error {
-	o, err := options(mgr, opts)
-	if err != nil {
-		return err
-	}
-	e, err := NewValidator[T, P](mgr.Scheme(), v, o)
-	if err != nil {
-		return err
-	}
-	return mgr.Handle(e.path, e)
+	return register(mgr, opts, func(o Options) (*Endpoint, error) { return NewValidator[T, P](mgr.Scheme(), v, o) })
 }
 
 // NewDefaulter returns the http.Handler of a defaulter. The scheme maps T to its kind; it may be
@@ -133,7 +109,7 @@ func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o O
 	if err != nil {
 		return nil, err
 	}
-	return NewMutating(&defaulting[T, P]{typed: k, d: d}, o)
+	return NewMutating((&defaulting[T, P]{typed: k, d: d}).handle, o)
 }
 
 // NewValidator returns the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
@@ -145,7 +121,7 @@ func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o O
 	if err != nil {
 		return nil, err
 	}
-	return NewValidating(&validating[T, P]{typed: k, v: v}, o)
+	return NewValidating((&validating[T, P]{typed: k, v: v}).handle, o)
 }
 
 // typed decodes the objects of one kind.
@@ -238,7 +214,7 @@ type validating[T any, P object.Ptr[T]] struct {
 	v Validator[T]
 }
 
-func (v *validating[T, P]) Handle(ctx context.Context, req *Request) (Response, error) {
+func (v *validating[T, P]) handle(ctx context.Context, req *Request) (Response, error) {
 	ok, err := v.handles(req)
 	if err != nil || !ok || req.Operation == admissionv1.Connect {
 		return Allowed(), err
@@ -294,7 +270,7 @@ func encode(b *bytes.Buffer, obj any) error {
 	return enc.Encode(obj)
 }
 
-func (d *defaulting[T, P]) Handle(ctx context.Context, req *Request) (Response, error) {
+func (d *defaulting[T, P]) handle(ctx context.Context, req *Request) (Response, error) {
 	ok, err := d.handles(req)
 	if err != nil || !ok || req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		return Allowed(), err
@@ -308,7 +284,7 @@ func (d *defaulting[T, P]) Handle(ctx context.Context, req *Request) (Response, 
 	if err := encode(&t.before, obj); err != nil {
 		return Response{}, fmt.Errorf("encode the object: %w", err)
 	}
-	if resp, err := verdict(ctx, req, nil, d.d.Default(ctx, obj)); err != nil || !resp.Allowed {
+	if resp, err := verdict(ctx, req, nil, d.d(ctx, obj)); err != nil || !resp.Allowed {
 		return resp, err
 	}
 	if kind := obj.GetObjectKind().GroupVersionKind(); kind != d.kind.GVK {
@@ -320,7 +296,7 @@ func (d *defaulting[T, P]) Handle(ctx context.Context, req *Request) (Response, 
 	if bytes.Equal(t.before.Bytes(), t.after.Bytes()) {
 		return Allowed(), nil
 	}
-	patch, err := diff(nil, t.before.Bytes(), req.Object, t.after.Bytes())
+	patch, err := diff(t.before.Bytes(), req.Object, t.after.Bytes())
 	if err != nil {
 		return Response{}, fmt.Errorf("patch of the object: %w", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Core is the queue as a pure state machine: no lock, no clock, no goroutine. Time is an argument
-// and never runs backwards: a now before the latest one counts as the latest one.
+// core is the queue as a pure state machine: no lock, no clock, no goroutine. Time is an argument,
+// in nanoseconds since the start of the queue. A time before the latest one counts as the latest.
 //
 // Every call that takes a time first makes the items ready that are due by then. Each is stamped
 // with the time at which it was due, so the order of hand-out does not depend on the times of the
@@ -15,11 +15,10 @@ import (
 // Operations on delayed items and priorities take O(log n) in their number. All others take
 // constant time, but for the few that grow or trim the memory of the queue.
 //
-// A Core must not be used by two goroutines at once.
-type Core[K comparable, V any] struct {
+// A core must not be used by two goroutines at once.
+type core[K comparable, V any] struct {
 	opts          Options[K, V]
 	entries[K, V]      // every key that is delayed, ready or in flight
-	batch              // adds that are not applied yet
 	delayed       heap // by due time
 	ready         ready
 	running       list // in flight, in order of hand-out
@@ -28,8 +27,7 @@ type Core[K comparable, V any] struct {
 
 	backoffs map[number]int64 // end of the last backoff, for entries that had one
 
-	started   bool
-	epoch     time.Time // the first time seen; all times are nanoseconds since then
+	start     time.Time
 	latest    int64
 	nextCheck int64  // next check for too much memory
 	sequence  uint64 // of delayed adds: the tie-break of equal due times
@@ -43,30 +41,24 @@ type Core[K comparable, V any] struct {
 	agedTotal uint64
 }
 
-// NewCore returns an empty queue, or an *option.Error.
-func NewCore[K comparable, V any](opts Options[K, V]) (*Core[K, V], error) {
+// newCore returns an empty queue, or an *option.Error.
+func newCore[K comparable, V any](opts Options[K, V], start time.Time) (*core[K, V], error) {
 	opts, err := opts.resolved()
 	if err != nil {
 		return nil, err
 	}
-	c := &Core[K, V]{opts: opts}
+	c := &core[K, V]{opts: opts, start: start}
 	c.entries.init()
 	c.ready.init()
 	return c, nil
 }
 
-// Add queues key as o says. After ShutDown it does nothing.
-func (c *Core[K, V]) Add(key K, o AddOptions[V], now time.Time) { c.add(key, o, c.since(now)) }
-
-func (c *Core[K, V]) add(key K, o AddOptions[V], t int64) {
-	if c.down || c.addToBatch(key, o, t) {
+// add queues key as o says. After shutDown it does nothing.
+func (c *core[K, V]) add(key K, o AddOptions[V], t int64) {
+	if c.down {
 		return
 	}
-	c.applyPending()
-	c.apply(key, c.hash(key), o, t)
-}
-
-func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
+	hash := c.hash(key) // before anything changes: it panics for a key that cannot be compared
 	t = c.advanceAndTrim(t)
 	n := c.find(key, hash)
 	delay, backoff := max(0, int64(o.After)), int64(0)
@@ -86,7 +78,7 @@ func (c *Core[K, V]) apply(key K, hash uint32, o AddOptions[V], t int64) {
 }
 
 // merge combines an add with the pending add of n, if there is one.
-func (c *Core[K, V]) merge(n number, value V, priority int) {
+func (c *core[K, V]) merge(n number, value V, priority int) {
 	e, d := c.node(n), c.cell(n)
 	if e.place == nowhere {
 		d.value = value
@@ -100,7 +92,7 @@ func (c *Core[K, V]) merge(n number, value V, priority int) {
 }
 
 // schedule makes n ready at t + delay. An earlier time that n already has stays.
-func (c *Core[K, V]) schedule(n number, delay, t int64) {
+func (c *core[K, V]) schedule(n number, delay, t int64) {
 	switch e := c.node(n); {
 	case e.place == isReady:
 	case delay == 0:
@@ -119,16 +111,10 @@ func (c *Core[K, V]) schedule(n number, delay, t int64) {
 	}
 }
 
-// Get hands out the next item. The item is in flight until Done. Get reports false when nothing is
-// ready. After ShutDown, once nothing is in flight, it reports false for ever.
-func (c *Core[K, V]) Get(now time.Time) (item Item[K, V], ok bool) {
-	ok = c.get(c.since(now), &item)
-	return item, ok
-}
-
-// get fills item, which must be zero, and reports whether there is one.
-func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
-	c.applyPending()
+// get hands out the next item. It fills item, which must be zero, and reports false when nothing is
+// ready. The item is in flight until done. After shutDown, once nothing is in flight, get reports
+// false for ever.
+func (c *core[K, V]) get(t int64, item *Item[K, V]) bool {
 	t = c.advanceAndTrim(t)
 	n := c.next(t)
 	if n == 0 {
@@ -138,7 +124,7 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	priority := c.priority(e)
 	c.ready.remove(c.nodes, n)
 	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
-	if len(c.reruns.byNumber) > 0 {
+	if len(c.reruns.added) > 0 {
 		if added, ok := c.reruns.remove(n); ok {
 			item.Waited = time.Duration(t - added)
 		}
@@ -148,16 +134,15 @@ func (c *Core[K, V]) get(t int64, item *Item[K, V]) bool {
 	c.running.append(c.nodes, n)
 	c.inFlight++
 	c.startSum += t
-	if c.opts.Observer != nil {
-		c.opts.Observer.ObserveWait(item.Waited)
+	if c.opts.Waited != nil {
+		c.opts.Waited(item.Waited)
 	}
-	c.prefetchNext()
 	return true
 }
 
 // next chooses the item to hand out at t. It is the front of the highest level, or the item that
 // has been ready longest, if that has waited MaxWait. Age decides at most every second time.
-func (c *Core[K, V]) next(t int64) number {
+func (c *core[K, V]) next(t int64) number {
 	front := c.ready.front()
 	oldest := c.ready.oldestReady(c.nodes)
 	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
@@ -169,18 +154,9 @@ func (c *Core[K, V]) next(t int64) number {
 	return oldest
 }
 
-// Done ends the work on key. If the key was added since Get, it is ready again as of now. Done of a
-// key that is not in flight does nothing.
-func (c *Core[K, V]) Done(key K, now time.Time) {
-	c.applyPending()
-	if n := c.findInFlight(key); n != 0 {
-		c.done(n, c.since(now))
-	}
-}
-
 // findInFlight returns the entry of a key in flight, or zero. It compares the four oldest items in
 // flight before it hashes the key.
-func (c *Core[K, V]) findInFlight(key K) number {
+func (c *core[K, V]) findInFlight(key K) number {
 	n := c.running.head
 	for range 4 {
 		if n == 0 {
@@ -198,19 +174,21 @@ func (c *Core[K, V]) findInFlight(key K) number {
 }
 
 // needsNoClock reports whether done of n needs no clock.
-func (c *Core[K, V]) needsNoClock(n number) bool {
-	return c.node(n).place == nowhere && c.opts.Observer == nil
+func (c *core[K, V]) needsNoClock(n number) bool {
+	return c.node(n).place == nowhere && c.opts.Worked == nil
 }
 
-func (c *Core[K, V]) done(n number, t int64) {
+// done ends the work on n, which is in flight. If its key was added since get, it is ready again as
+// of t.
+func (c *core[K, V]) done(n number, t int64) {
 	t = c.advance(t)
 	c.running.remove(c.nodes, n)
 	e := c.node(n)
 	e.inFlight = false
 	c.inFlight--
 	c.startSum -= e.stamp
-	if c.opts.Observer != nil {
-		c.opts.Observer.ObserveWork(time.Duration(t - e.stamp))
+	if c.opts.Worked != nil {
+		c.opts.Worked(time.Duration(t - e.stamp))
 	}
 	switch e.place {
 	case isReady:
@@ -222,10 +200,8 @@ func (c *Core[K, V]) done(n number, t int64) {
 	}
 }
 
-// Forget clears the failures that the rate limiter has counted for key. The queue itself does not
-// change.
-func (c *Core[K, V]) Forget(key K) {
-	c.applyPending()
+// forget clears the failures that the rate limiter has counted for key.
+func (c *core[K, V]) forget(key K) {
 	c.opts.RateLimiter.Forget(key)
 	if c.used == 0 {
 		return
@@ -235,42 +211,28 @@ func (c *Core[K, V]) Forget(key K) {
 	}
 }
 
-// NumRequeues returns the failures that the rate limiter has counted for key since Forget.
-func (c *Core[K, V]) NumRequeues(key K) int { return c.opts.RateLimiter.NumRequeues(key) }
-
-// Len returns the number of ready items. It does not count delayed items nor those in flight.
-func (c *Core[K, V]) Len(now time.Time) int {
-	c.applyPending()
-	c.advanceAndTrim(c.since(now))
+// len returns the number of ready items. It does not count delayed items nor those in flight.
+func (c *core[K, V]) len(t int64) int {
+	c.advanceAndTrim(t)
 	return c.ready.n
 }
 
-// NextDue returns the time at which the next delayed item becomes ready. It reports false when none
+// nextDue returns the time at which the next delayed item becomes ready. It reports false when none
 // is delayed.
-func (c *Core[K, V]) NextDue() (time.Time, bool) {
-	due, ok := c.nextDue()
-	if !ok {
-		return time.Time{}, false
-	}
-	return c.at(due), true
-}
-
-func (c *Core[K, V]) nextDue() (int64, bool) {
-	c.applyPending()
+func (c *core[K, V]) nextDue() (int64, bool) {
 	if len(c.delayed.items) == 0 {
 		return 0, false
 	}
 	return c.delayed.items[0].rank, true
 }
 
-// ShutDown rejects all further adds, and drops the items that are still delayed at now. Items that
+// shutDown rejects all further adds, and drops the items that are still delayed at t. Items that
 // are ready, or were added while in flight, are still handed out. A second call does nothing.
-func (c *Core[K, V]) ShutDown(now time.Time) {
+func (c *core[K, V]) shutDown(t int64) {
 	if c.down {
 		return
 	}
-	c.applyPending()
-	c.advance(c.since(now))
+	c.advance(t)
 	c.down = true
 	delayed := c.delayed.items
 	c.delayed = heap{}
@@ -285,27 +247,13 @@ func (c *Core[K, V]) ShutDown(now time.Time) {
 	}
 }
 
-// ShuttingDown reports whether ShutDown was called.
-func (c *Core[K, V]) ShuttingDown() bool { return c.down }
-
-// Drained reports whether the queue is shut down with nothing ready and nothing in flight. Once
+// drained reports whether the queue is shut down with nothing ready and nothing in flight. Once
 // true, it stays true.
-func (c *Core[K, V]) Drained() bool { return c.down && c.ready.n == 0 && c.inFlight == 0 }
-
-// since converts a time to nanoseconds since the epoch, the first time seen.
-func (c *Core[K, V]) since(now time.Time) int64 {
-	if !c.started {
-		c.started, c.epoch = true, now
-	}
-	return int64(now.Sub(c.epoch))
-}
-
-// at returns the time t nanoseconds after the epoch.
-func (c *Core[K, V]) at(t int64) time.Time { return c.epoch.Add(time.Duration(t)) }
+func (c *core[K, V]) drained() bool { return c.down && c.ready.n == 0 && c.inFlight == 0 }
 
 // advanceAndTrim is advance, plus the check for too much memory. The check may renumber entries: a
 // caller must not hold a number across it.
-func (c *Core[K, V]) advanceAndTrim(t int64) int64 {
+func (c *core[K, V]) advanceAndTrim(t int64) int64 {
 	t = c.advance(t)
 	if t >= c.nextCheck {
 		c.checkMemory()
@@ -314,7 +262,7 @@ func (c *Core[K, V]) advanceAndTrim(t int64) int64 {
 }
 
 // advance sets the clock to t, makes all due items ready, and returns the clock.
-func (c *Core[K, V]) advance(t int64) int64 {
+func (c *core[K, V]) advance(t int64) int64 {
 	c.latest = max(c.latest, t)
 	for len(c.delayed.items) > 0 && c.delayed.items[0].rank <= c.latest {
 		first := c.delayed.items[0]
@@ -325,7 +273,7 @@ func (c *Core[K, V]) advance(t int64) int64 {
 }
 
 // admit makes n ready as of stamp. An item in flight becomes ready on Done.
-func (c *Core[K, V]) admit(n number, stamp int64) {
+func (c *core[K, V]) admit(n number, stamp int64) {
 	c.adds++
 	e := c.node(n)
 	e.place = isReady
@@ -340,16 +288,16 @@ func (c *Core[K, V]) admit(n number, stamp int64) {
 
 // backoff counts a failure of key and returns its delay. If an immediate add cut the last backoff
 // short, it counts nothing and returns the rest of that backoff.
-func (c *Core[K, V]) backoff(n number, key K, t int64) int64 {
+func (c *core[K, V]) backoff(n number, key K, t int64) int64 {
 	c.retries++
 	if n != 0 && c.node(n).inFlight && c.backoffs[n] > t {
 		return c.backoffs[n] - t
 	}
-	return max(0, int64(c.opts.RateLimiter.When(key, c.at(t))))
+	return max(0, int64(c.opts.RateLimiter.When(key, c.start.Add(time.Duration(t)))))
 }
 
 // recordBackoff records a backoff that begins at t. It keeps a recorded one that has not ended.
-func (c *Core[K, V]) recordBackoff(n number, t, backoff int64) {
+func (c *core[K, V]) recordBackoff(n number, t, backoff int64) {
 	if c.backoffs[n] > t {
 		return
 	}
@@ -361,7 +309,7 @@ func (c *Core[K, V]) recordBackoff(n number, t, backoff int64) {
 }
 
 // clearBackoff clears the recorded backoff of n.
-func (c *Core[K, V]) clearBackoff(n number) {
+func (c *core[K, V]) clearBackoff(n number) {
 	if e := c.node(n); e.backedOff {
 		e.backedOff = false
 		if delete(c.backoffs, n); len(c.backoffs) == 0 {
@@ -371,7 +319,7 @@ func (c *Core[K, V]) clearBackoff(n number) {
 }
 
 // priority returns the priority of the pending add of e.
-func (c *Core[K, V]) priority(e *node) int {
+func (c *core[K, V]) priority(e *node) int {
 	if e.place == isReady && !e.inFlight {
 		return c.ready.levels[e.level].priority
 	}
@@ -380,7 +328,7 @@ func (c *Core[K, V]) priority(e *node) int {
 
 // raise sets a higher priority for the pending add of n. A ready item moves to the end of its new
 // level and keeps its stamp.
-func (c *Core[K, V]) raise(n number, priority int) {
+func (c *core[K, V]) raise(n number, priority int) {
 	if e := c.node(n); e.place == isReady && !e.inFlight {
 		c.ready.raise(c.nodes, n, priority)
 	} else {
@@ -388,7 +336,7 @@ func (c *Core[K, V]) raise(n number, priority int) {
 	}
 }
 
-func (c *Core[K, V]) release(n number) {
+func (c *core[K, V]) release(n number) {
 	c.clearBackoff(n)
 	if c.entries.release(n) {
 		c.delayed = heap{}

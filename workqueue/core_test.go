@@ -439,7 +439,7 @@ func TestAgeingBoundsTheWaitOfLowPriorities(t *testing.T) {
 
 func TestStatsCountAddsAndTimes(t *testing.T) {
 	seen := &recorder{}
-	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
+	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Waited, o.Worked = seen.wait, seen.work })
 	s.add("a")
 	s.add("a")
 	s.add("b")
@@ -488,7 +488,7 @@ func TestStatsCountAddsAndTimes(t *testing.T) {
 // and its waiting time starts at that add.
 func TestDepthCountsKeysAddedWhileInFlight(t *testing.T) {
 	seen := &recorder{}
-	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Observer = seen })
+	s := newScript(t, func(o *workqueue.Options[string, string]) { o.Waited, o.Worked = seen.wait, seen.work })
 	depths := func(want ...workqueue.Depth) {
 		t.Helper()
 		if got := s.core.Depths(s.now); !slices.Equal(got, want) {
@@ -542,8 +542,8 @@ func TestDepthCountsKeysAddedWhileInFlight(t *testing.T) {
 
 type recorder struct{ waits, works []time.Duration }
 
-func (r *recorder) ObserveWait(d time.Duration) { r.waits = append(r.waits, d) }
-func (r *recorder) ObserveWork(d time.Duration) { r.works = append(r.works, d) }
+func (r *recorder) wait(d time.Duration) { r.waits = append(r.waits, d) }
+func (r *recorder) work(d time.Duration) { r.works = append(r.works, d) }
 
 func TestNewNamesTheBadOption(t *testing.T) {
 	type L = workqueue.RateLimiter[string]

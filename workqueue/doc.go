@@ -16,7 +16,6 @@
 // value by Options.Merge, the highest priority, the earliest time. So an event cuts a long backoff
 // short, and a flood of events costs one slot.
 //
-// A Queue is a lock and parked callers around a [Core]. The Core has no lock, goroutine or clock
-// and can be stepped by hand. Neither starts a goroutine: a caller that waits in Get also waits for
-// the next delayed item. A queue that is dropped needs no closing.
+// A queue starts no goroutine: a caller that waits in Get also waits for the next delayed item. A
+// queue that is dropped needs no closing. Its core has no lock, goroutine or clock.
 package workqueue

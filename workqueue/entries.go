@@ -49,10 +49,7 @@ func (x *entries[K, V]) find(key K, hash uint32) number {
 }
 
 // insert makes an entry for a key that has none. The entry has no pending add.
-func (x *entries[K, V]) insert(key K, hash uint32) number { return x.enter(x.take(key, hash)) }
-
-// take allocates an entry for key. find does not see it before enter.
-func (x *entries[K, V]) take(key K, hash uint32) number {
+func (x *entries[K, V]) insert(key K, hash uint32) number {
 	n := x.free
 	if n != 0 {
 		x.free = x.node(n).links.next
@@ -64,74 +61,53 @@ func (x *entries[K, V]) take(key K, hash uint32) number {
 		}
 		x.nextNew++
 	}
-	x.node(n).hash, x.cell(n).key = hash, key
+	e := x.node(n)
+	e.hash, x.cell(n).key = hash, key
+	x.addSlot(n, hash)
+	e.inUse = true
+	x.used++
+	x.peak = max(x.peak, x.used)
 	return n
 }
 
-// drop frees an entry that was not entered.
-func (x *entries[K, V]) drop(n number) {
-	*x.cell(n) = cell[K, V]{}
-	x.node(n).links.next, x.free = x.free, n
-}
-
-// enter puts n into the table and returns it. If the table has the key of n already, enter returns
-// the number of that entry and changes nothing.
-func (x *entries[K, V]) enter(n number) number {
+// addSlot names n in the table: in the slot of a released entry with the same tag, or in a free one.
+func (x *entries[K, V]) addSlot(n number, hash uint32) {
 	if x.table.unfilled == 0 {
 		x.extend()
 	}
-	e, key := x.node(n), &x.cell(n).key
-	tag := tagOf(e.hash)
-	var gone *number // a slot whose entry is not in use
-	for at := x.table.home(e.hash); ; at = x.table.home(at + 1) {
+	tag := tagOf(hash)
+	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
 		g := &x.table.groups[at]
 		for w := range g.tags {
 			for m := matchTags(g.tags[w], tag); m != 0; m &= m - 1 {
 				slot := &g.entries[4*w+slotOf(m)]
-				switch other := x.node(*slot); {
-				case other.inUse && x.cell(*slot).key == *key:
-					return *slot
-				case !other.inUse || tagOf(other.hash) != tag:
-					gone = slot
+				if other := x.node(*slot); !other.inUse || tagOf(other.hash) != tag {
+					*slot = n
+					return
 				}
 			}
 		}
-		if !g.hasFree() {
-			continue
-		}
-		if gone != nil {
-			*gone = n
-		} else {
-			g.put(g.used(), e.hash, n)
+		if g.hasFree() {
+			g.put(g.used(), hash, n)
 			x.table.unfilled--
+			return
 		}
-		e.inUse = true
-		x.used++
-		x.peak = max(x.peak, x.used)
-		return n
 	}
 }
 
 // extend makes free slots: it doubles the table, or removes slots of released entries.
 func (x *entries[K, V]) extend() {
-	switch size := len(x.table.groups); {
-	case x.used == 7*size: // no slot names a released entry
-		x.table.double()
-	case 2*x.used > 7*size:
-		x.rehash(2 * size)
-	default:
-		x.rehash(size)
+	size := len(x.table.groups)
+	if 2*x.used > 7*size {
+		size *= 2
 	}
+	x.rehash(size)
 }
 
 // rehash builds a table of size groups with all entries in use.
 func (x *entries[K, V]) rehash(size int) {
-	const ahead = 16
 	x.table.reset(size)
 	for n := number(1); n < x.nextNew; n++ {
-		if n+ahead < x.nextNew {
-			x.table.prefetch(x.node(n + ahead).hash)
-		}
 		if e := x.node(n); e.inUse {
 			x.table.insert(e.hash, n)
 		}
@@ -142,8 +118,10 @@ func (x *entries[K, V]) rehash(size int) {
 // less memory than it holds, release frees all memory and reports true. So one burst does not hold
 // memory for ever, and repeated bursts do not allocate again.
 func (x *entries[K, V]) release(n number) bool {
-	x.node(n).inUse = false
-	x.drop(n)
+	e := x.node(n)
+	e.inUse = false
+	e.links.next, x.free = x.free, n
+	*x.cell(n) = cell[K, V]{}
 	if x.used--; x.used > 0 {
 		return false
 	}
@@ -158,18 +136,6 @@ func (x *entries[K, V]) release(n number) bool {
 	}
 	x.reset()
 	return true
-}
-
-// truncate frees the pages behind the number last. All numbers up to last are in use.
-func (x *entries[K, V]) truncate(last number) {
-	x.nodes.truncate(last)
-	x.cells.truncate(last)
-	x.free, x.nextNew = 0, last+1
-	size := 2
-	for 4*size < int(last) {
-		size *= 2
-	}
-	x.rehash(size)
 }
 
 // room returns the number of entries that the pages can hold.

@@ -71,8 +71,8 @@ func TestReinsertedKeyReusesItsSlot(t *testing.T) {
 	}
 }
 
-// A table that grows only by doubling loses no entry, even if hashes collide.
-func TestDoublingKeepsEveryEntry(t *testing.T) {
+// A table that grows loses no entry, even if hashes collide.
+func TestGrowthKeepsEveryEntry(t *testing.T) {
 	for name, hash := range map[string]func(key int) uint32{
 		"spread":           func(key int) uint32 { return uint32(key) * 2654435761 },
 		"a few groups":     func(key int) uint32 { return uint32(key) * 2654435761 &^ 0x0ff0 },

@@ -65,28 +65,6 @@ func ExampleAddOptions_priority() {
 	// re-check b
 }
 
-// How do I step a queue on a clock of my own?
-func ExampleCore() {
-	core, _ := workqueue.NewCore(workqueue.Options[string, struct{}]{
-		RateLimiter: workqueue.ExponentialLimiter[string](time.Second, time.Minute),
-	})
-	start := time.Unix(0, 0)
-	now := start
-	core.Add("web", workqueue.AddOptions[struct{}]{}, now)
-	for range 4 {
-		item, _ := core.Get(now)
-		fmt.Println(now.Sub(start), item.Key)
-		core.Add(item.Key, workqueue.AddOptions[struct{}]{RateLimited: true}, now) // it failed
-		core.Done(item.Key, now)
-		now, _ = core.NextDue()
-	}
-	// Output:
-	// 0s web
-	// 1s web
-	// 3s web
-	// 7s web
-}
-
 // How do I stop without leaving work half done?
 func ExampleQueue_ShutDownWithDrain() {
 	q, _ := workqueue.New(workqueue.Options[string, struct{}]{})

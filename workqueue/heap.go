@@ -55,12 +55,6 @@ func (h *heap) lowerRank(n number, rank int64) {
 	h.up(i, r)
 }
 
-// rename replaces the number from by to, which is lower.
-func (h *heap) rename(from, to number) {
-	i := h.place[from]
-	h.items[i].n, h.place[to] = to, i // to is lower than from, so place has it
-}
-
 // set puts r at i and moves it to its position.
 func (h *heap) set(i int, r ranked) {
 	if i > 0 && r.before(&h.items[(i-1)/4]) {
@@ -107,10 +101,4 @@ func (h *heap) down(i int, r ranked) {
 func (h *heap) put(i int, r ranked) {
 	h.items[i] = r
 	h.place[r.n] = uint32(i)
-}
-
-// truncate frees the memory for numbers above last, which must not be in the heap.
-func (h *heap) truncate(last number) {
-	h.items = append(make([]ranked, 0, len(h.items)), h.items...)
-	h.place = append(make([]uint32, 0, last+1), h.place[:min(int(last)+1, len(h.place))]...)
 }

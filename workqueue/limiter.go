@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 )
 
 // RateLimiter decides how long a failed key waits. A queue calls it under its own lock, so it needs

@@ -29,18 +29,3 @@ func (l *list) remove(s nodes, n number) {
 		s.at(at.next).links.prev = at.prev
 	}
 }
-
-// rename replaces the entry whose links n has copied by n.
-func (l *list) rename(s nodes, n number) {
-	at := s.at(n).links
-	if at.prev == 0 {
-		l.head = n
-	} else {
-		s.at(at.prev).links.next = n
-	}
-	if at.next == 0 {
-		l.tail = n
-	} else {
-		s.at(at.next).links.prev = n
-	}
-}

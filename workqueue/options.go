@@ -13,8 +13,7 @@ const defaultMaxWait = time.Minute
 // works. New reads them once.
 type Options[K comparable, V any] struct {
 	// Merge combines the pending value of a key with the value of a new add. It is called under the
-	// queue's lock: it must be quick and must not call the queue. It may be called later than the
-	// add, but before any call sees the item. Nil keeps the newer value.
+	// queue's lock: it must be quick and must not call the queue. Nil keeps the newer value.
 	Merge func(old, new V) V
 
 	// RateLimiter delays adds that are RateLimited. The queue owns it. Nil means DefaultLimiter.
@@ -26,8 +25,11 @@ type Options[K comparable, V any] struct {
 	// means one minute. Negative means no bound: low priorities may starve.
 	MaxWait time.Duration
 
-	// Observer receives every waiting and working time. Nil means none.
-	Observer Observer
+	// Waited receives the time from the due time of an add to its hand-out, which equals Item.Waited
+	// (workqueue_queue_duration_seconds). Worked receives the time from Get to Done
+	// (workqueue_work_duration_seconds). Both are called under the queue's lock: they must be quick
+	// and must not call the queue. Nil means none.
+	Waited, Worked func(time.Duration)
 }
 
 // resolved fills in the defaults.

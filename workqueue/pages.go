@@ -84,11 +84,4 @@ func (s *pages[T]) grow() {
 	}
 }
 
-// truncate frees the pages behind the number last.
-func (s *pages[T]) truncate(last number) {
-	if pages := int(last)/pageSize + 1; pages < len(*s) {
-		*s = slices.Clone((*s)[:pages])
-	}
-}
-
 type nodes = pages[node]

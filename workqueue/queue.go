@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Queue is a Core for many goroutines. Producers add keys; workers loop:
+// Queue hands keys to workers. Producers add keys; workers loop:
 //
 //	for item, ok := q.Get(ctx); ok; item, ok = q.Next(ctx, item.Key) {
 //		if err := work(item.Key); err != nil {
@@ -18,10 +18,8 @@ import (
 //
 // Only Get, Next and ShutDownWithDrain block. Any goroutine may call any method.
 type Queue[K comparable, V any] struct {
-	start time.Time // the epoch of core
-
 	mu          sync.Mutex
-	core        *Core[K, V]
+	core        *core[K, V]
 	parked      []*waiter[K, V]
 	freeWaiters []*waiter[K, V]
 	timer       *time.Timer // fires at the next due time, while Get calls are parked; made by the first of them
@@ -40,13 +38,11 @@ type waiter[K comparable, V any] struct {
 
 // New returns an empty queue, or an *option.Error. It starts no goroutine.
 func New[K comparable, V any](opts Options[K, V]) (*Queue[K, V], error) {
-	core, err := NewCore(opts)
+	core, err := newCore(opts, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue[K, V]{start: time.Now(), core: core, drained: make(chan struct{})}
-	core.since(q.start)
-	return q, nil
+	return &Queue[K, V]{core: core, drained: make(chan struct{})}, nil
 }
 
 // Add queues key now, with priority 0 and the zero value of V.
@@ -130,7 +126,6 @@ func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan tim
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.applyPending()
 	n := q.core.findInFlight(key)
 	if n == 0 {
 		return
@@ -149,35 +144,35 @@ func (q *Queue[K, V]) Done(key K) {
 func (q *Queue[K, V]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.Forget(key)
+	q.core.forget(key)
 }
 
 // NumRequeues returns the failures that the rate limiter has counted for key since Forget.
 func (q *Queue[K, V]) NumRequeues(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.core.NumRequeues(key)
+	return q.core.opts.RateLimiter.NumRequeues(key)
 }
 
 // Len returns the number of ready items. It does not count delayed items nor those in flight.
 func (q *Queue[K, V]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.core.Len(q.core.at(q.now()))
+	return q.core.len(q.now())
 }
 
 // Stats returns counters and gauges as of now. It takes constant time.
 func (q *Queue[K, V]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.core.Stats(q.core.at(q.now()))
+	return q.core.stats(q.now())
 }
 
-// Depths returns [Stats].Depth by priority. See [Core.Depths].
+// Depths returns [Stats].Depth by priority, highest first. It leaves out priorities without keys.
 func (q *Queue[K, V]) Depths() []Depth {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.core.Depths(q.core.at(q.now()))
+	return q.core.depths(q.now())
 }
 
 // ShutDown rejects all further adds, drops delayed items and releases the parked Get calls. Items
@@ -187,7 +182,7 @@ func (q *Queue[K, V]) ShutDown() {
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.ShutDown(q.core.at(t))
+	q.core.shutDown(t)
 	q.serve(t)
 }
 
@@ -213,19 +208,19 @@ func (q *Queue[K, V]) ShutDownWithDrain(ctx context.Context) error {
 func (q *Queue[K, V]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.core.ShuttingDown()
+	return q.core.down
 }
 
-// now returns nanoseconds since start, by the monotonic clock. Callers read it before they take the
-// lock, to keep the lock short. Core treats a time before its latest one as the latest.
-func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.start)) }
+// now returns nanoseconds since the start, by the monotonic clock. Callers read it before they take
+// the lock, to keep the lock short.
+func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.core.start)) }
 
 // serve follows every change. It hands ready items to parked calls, and sets the timer for the
 // calls that stay parked. After ShutDown it releases all of them. The lock is held.
 func (q *Queue[K, V]) serve(t int64) {
 	for len(q.parked) > 0 {
 		w := q.parked[len(q.parked)-1]
-		if w.ok = q.core.get(t, &w.item); !w.ok && !q.core.ShuttingDown() {
+		if w.ok = q.core.get(t, &w.item); !w.ok && !q.core.down {
 			q.arm()
 			break
 		}
@@ -237,7 +232,7 @@ func (q *Queue[K, V]) serve(t int64) {
 
 // checkDrained ends the wait of ShutDownWithDrain once the queue is drained. The lock is held.
 func (q *Queue[K, V]) checkDrained() {
-	if !q.core.Drained() {
+	if !q.core.drained() {
 		return
 	}
 	select {
@@ -261,7 +256,6 @@ func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tic
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.applyPending()
 	if n := q.core.findInFlight(done); n != 0 {
 		q.core.done(n, t)
 	}
@@ -273,7 +267,7 @@ func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tic
 
 // takeOrPark is getOrPark at t. The lock is held.
 func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
-	if ok = q.core.get(t, item); ok || q.core.ShuttingDown() {
+	if ok = q.core.get(t, item); ok || q.core.down {
 		return nil, nil, ok
 	}
 	if n := len(q.freeWaiters); n > 0 {

@@ -86,12 +86,6 @@ func (r *ready) compactAges(s nodes) {
 	}
 }
 
-// truncate packs ages and frees their unused pages.
-func (r *ready) truncate(s nodes) {
-	r.compactAges(s)
-	r.ages.truncate(number(r.latest))
-}
-
 // remove removes n. Its node must still say that it is ready.
 func (r *ready) remove(s nodes, n number) {
 	r.leave(s, n)
@@ -104,13 +98,6 @@ func (r *ready) remove(s nodes, n number) {
 func (r *ready) raise(s nodes, n number, priority int) {
 	r.leave(s, n)
 	r.enter(s, n, priority)
-}
-
-// rename replaces the entry whose node n has copied by n.
-func (r *ready) rename(s nodes, n number) {
-	e := s.at(n)
-	*r.ages.at(e.age) = n
-	r.levels[e.level].items.rename(s, n)
 }
 
 func (r *ready) enter(s nodes, n number, priority int) {

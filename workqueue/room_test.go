@@ -117,8 +117,8 @@ func TestChurnDoesNotGrowTheTable(t *testing.T) {
 	}
 }
 
-// Batched adds of keys that are queued already take no memory.
-func TestBatchedDuplicatesTakeNoMemory(t *testing.T) {
+// Adds of keys that are queued already take no memory.
+func TestDuplicatesTakeNoMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-// Observer receives durations as they happen, for histograms. It is called under the queue's lock:
-// it must be quick and must not call the queue.
-type Observer interface {
-	// ObserveWait receives the time from the due time of an add to its hand-out
-	// (workqueue_queue_duration_seconds). It equals Item.Waited.
-	ObserveWait(time.Duration)
-	// ObserveWork receives the time from Get to Done (workqueue_work_duration_seconds).
-	ObserveWork(time.Duration)
-}
-
 // Stats holds the counters and gauges of a queue at one time. The comments name their metrics.
 // Counters only rise.
 type Stats struct {
@@ -44,10 +34,9 @@ type Stats struct {
 	Unfinished time.Duration
 }
 
-// Stats returns counters and gauges as of now. It takes constant time.
-func (c *Core[K, V]) Stats(now time.Time) Stats {
-	c.applyPending()
-	t := c.advanceAndTrim(c.since(now))
+// stats returns counters and gauges as of t.
+func (c *core[K, V]) stats(t int64) Stats {
+	t = c.advanceAndTrim(t)
 	s := Stats{
 		Adds: c.adds, Retries: c.retries, Aged: c.agedTotal,
 		Depth: c.ready.n + c.readyOnDone, Delayed: len(c.delayed.items), InFlight: c.inFlight,
@@ -68,11 +57,10 @@ func (c *Core[K, V]) Stats(now time.Time) Stats {
 // Depth is the number of keys of one priority that wait for a worker.
 type Depth struct{ Priority, Keys int }
 
-// Depths returns [Stats].Depth by priority, highest first. It leaves out priorities without keys.
-// It takes time proportional to the priorities in use plus the keys in flight.
-func (c *Core[K, V]) Depths(now time.Time) []Depth {
-	c.applyPending()
-	c.advanceAndTrim(c.since(now))
+// depths returns [Stats].Depth by priority. It takes time proportional to the priorities in use plus
+// the keys in flight.
+func (c *core[K, V]) depths(t int64) []Depth {
+	c.advanceAndTrim(t)
 	var out []Depth
 	for _, at := range c.ready.find {
 		if l := &c.ready.levels[at]; l.n > 0 {

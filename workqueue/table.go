@@ -1,14 +1,11 @@
 package workqueue
 
-import (
-	"math/bits"
-	"unsafe"
-)
+import "math/bits"
 
-// table is a hash table of numbers. It has groups of eight slots; a group fills one cache line. Two
-// words of a group hold the tags of its slots. One comparison of the tags tells the slots that may
-// match, with few branches to mispredict. A search probes group after group, from the group of the
-// hash to the first one with a free slot.
+// table is a hash table of numbers, in groups of eight slots. Two words of a group hold the tags of
+// its slots. One comparison of a word tells which of its four slots may match, with few branches to
+// mispredict. A search probes group after group, from the group of the hash to the first one with a
+// free slot.
 //
 // Deletion is lazy: a lookup verifies the key of the entry that it finds. A slot of a released
 // entry is reused for a hash with the same tag. All such slots are freed together when the table is
@@ -19,12 +16,10 @@ type table struct {
 }
 
 // group is eight slots, filled in order. A tag is zero for a free slot. Otherwise it is the highest
-// bit and the upper 15 bits of a 31-bit hash; lowBits holds the lower 16. The highest bit of a hash
-// is not used.
+// bit and the upper 15 bits of a 31-bit hash: the highest bit of a hash is not used.
 type group struct {
 	tags    [2]uint64 // four slots each
 	entries [8]number
-	lowBits [8]uint16
 }
 
 const (
@@ -53,15 +48,10 @@ func (g *group) used() int {
 	return bits.OnesCount64(g.tags[0]&everyHigh) + bits.OnesCount64(g.tags[1]&everyHigh)
 }
 
-// hash returns the hash of a slot in use.
-func (g *group) hash(slot int) uint32 {
-	return uint32(g.tags[slot/4]>>(16*(slot%4)))&0x7fff<<16 | uint32(g.lowBits[slot])
-}
-
 // put fills slot, which must be the first free one.
 func (g *group) put(slot int, hash uint32, n number) {
 	g.tags[slot/4&1] |= uint64(0x8000|hash>>16&0x7fff) << (16 * (slot & 3))
-	g.entries[slot&7], g.lowBits[slot&7] = n, uint16(hash)
+	g.entries[slot&7] = n
 }
 
 // reset empties the table and gives it size groups.
@@ -72,22 +62,6 @@ func (t *table) reset(size int) {
 		t.groups = make([]group, size)
 	}
 	t.unfilled = 7 * size
-}
-
-// double doubles the table. No slot may name a released entry. It reads memory sequentially: the
-// slots of a group go to the same place of either half, or close to it.
-func (t *table) double() {
-	old := t.groups
-	t.reset(2 * len(old))
-	for i := 0; i < len(t.groups); i += 64 {
-		t.groups[i] = group{} // a write first: a page of memory that is read first is mapped twice by the kernel
-	}
-	for i := range old {
-		g := &old[i]
-		for slot := range g.used() {
-			t.insert(g.hash(slot), g.entries[slot])
-		}
-	}
 }
 
 // halfUnfilled reports whether at least half of the slots may still be filled.
@@ -108,6 +82,3 @@ func (t *table) insert(hash uint32, n number) {
 		at = t.home(at + 1)
 	}
 }
-
-// prefetch prefetches the group at which a search for hash starts.
-func (t *table) prefetch(hash uint32) { prefetch(unsafe.Pointer(&t.groups[t.home(hash)])) }

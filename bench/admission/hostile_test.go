@@ -108,7 +108,7 @@ func measure() size {
 // number of handlers that panicked.
 func webhookServer(b *testing.B) (addr string, stop func() (panics uint64)) {
 	quiet := slog.New(slog.DiscardHandler)
-	defaulter, err := webhook.NewDefaulter(scheme.New(), webhook.DefaulterFunc[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error {
+	defaulter, err := webhook.NewDefaulter(scheme.New(), webhook.Defaulter[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error {
 		defaultDeployment(d)
 		return nil
 	}), webhook.Options{Logger: quiet})

@@ -73,9 +73,9 @@ func flyball(t testing.TB) handlers {
 		return e
 	}
 	return handlers{
-		defaultDeployment:  serve(webhook.NewDefaulter(s, webhook.DefaulterFunc[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error { defaultDeployment(d); return nil }), webhook.Options{})),
+		defaultDeployment:  serve(webhook.NewDefaulter(s, webhook.Defaulter[appsv1.Deployment](func(_ context.Context, d *appsv1.Deployment) error { defaultDeployment(d); return nil }), webhook.Options{})),
 		validateDeployment: serve(webhook.NewValidator(s, flyballValidator(validateDeployment), webhook.Options{})),
-		defaultConfigMap:   serve(webhook.NewDefaulter(s, webhook.DefaulterFunc[corev1.ConfigMap](func(_ context.Context, c *corev1.ConfigMap) error { defaultConfigMap(c); return nil }), webhook.Options{})),
+		defaultConfigMap:   serve(webhook.NewDefaulter(s, webhook.Defaulter[corev1.ConfigMap](func(_ context.Context, c *corev1.ConfigMap) error { defaultConfigMap(c); return nil }), webhook.Options{})),
 		validateConfigMap:  serve(webhook.NewValidator(s, flyballValidator(validateConfigMap), webhook.Options{})),
 	}
 }

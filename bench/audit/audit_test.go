@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 )
 
 func BenchmarkAudit(b *testing.B) {
@@ -44,7 +43,7 @@ func audits(b *testing.B, objects int) {
 		b.Fatal(err)
 	}
 	const pause = 4 * time.Second // the memory of the list and of the last audit has been released by then
-	c, err := cache.New(informer.Connect(live), cache.Options{Audit: pause, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := cache.New(cache.Connect(live), cache.Options{Audit: pause, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,13 +15,14 @@ import (
 )
 
 // small makes a run short.
-var small = []string{"-objects", "500", "-owners", "8", "-events", "600", "-paced", "200", "-blocked", "1000", "-blocked-keys", "50", "-churn", "2", "-keys", "2000", "-settle", "50ms", "-reading", "1ms", "-o", "json"}
+var small = []string{"-objects", "500", "-events", "600", "-paced", "200", "-blocked", "1000", "-blocked-keys", "50", "-churn", "2", "-keys", "2000", "-settle", "50ms", "-reading", "1ms", "-runs", "1", "-o", "json"}
 
 // A small run fills every case of every contender.
 func TestCases(t *testing.T) {
 	for name, args := range map[string][]string{
-		"pods":               {"-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best"},
-		"widgets over HTTP2": {"-kind", "widgets", "-tls", "-lists", "paged", "-best", "-cases", "hold,updates,paced,reads,relist", "-contenders", "flyball,client-go,controller-runtime,flyball-typed,client-go-metadata"},
+		"pods":               {"-kind", "pods", "-owners", "8", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best"},
+		"widgets over HTTP2": {"-kind", "widgets", "-owners", "8", "-tls", "-lists", "paged", "-best", "-cases", "hold,updates,paced,reads,relist", "-contenders", "flyball,client-go,controller-runtime,flyball-typed,client-go-metadata,transport"},
+		"a cluster, twice":   {"-runs", "2", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata,transport"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +69,12 @@ func TestCases(t *testing.T) {
 					t.Errorf("%s is not in the table\n%s", c.Name, &table)
 				}
 			}
+			for _, limited := range []string{"retained per object", "CPU until synced"} {
+				transport := strings.Contains(strings.Join(args, " "), "transport")
+				if c := results.Case(limited); (c.Limit == nil || *c.Limit <= 0) && (transport || c.Unit == "B") {
+					t.Errorf("%s: no limit", limited)
+				}
+			}
 			t.Logf("\n%s", &table)
 		})
 	}
@@ -78,6 +85,8 @@ func measurable(name, field string) bool {
 	switch {
 	case name == "read: shared header":
 		return !strings.Contains(field, "controller")
+	case strings.Contains(name, ",000 other objects"): // there are not so many
+		return false
 	case strings.Contains(name, "CPU"), strings.Contains(name, "growth"), strings.Contains(name, "relist"), strings.Contains(name, "allocations") && strings.HasPrefix(name, "read: header"):
 		return false
 	}
@@ -89,8 +98,9 @@ func TestMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		`kind "pots"`:              {"-kind", "pots"},
 		"objects":                  {"-objects", "0"},
+		"at least 200":             {"-objects", "20"},
 		"best and keep":            {"-best", "-keep-managed-fields"},
-		"owners":                   {"-owners", "-1"},
+		"owners":                   {"-kind", "pods", "-owners", "-1"},
 		`form "xml"`:               {"-form", "xml"},
 		"form protobuf":            {"-kind", "widgets", "-form", "protobuf"},
 		"unstructured objects":     {"-view", "unstructured", "-form", "protobuf"},
@@ -99,6 +109,9 @@ func TestMistakes(t *testing.T) {
 		`contender "flyball-fast"`: {"-contenders", "flyball-fast"},
 		`case "speed"`:             {"-cases", "hold,speed"},
 		"events":                   {"-events", "0"},
+		"runs":                     {"-runs", "0"},
+		"a cluster has pods":       {"-kind", "cluster/spoons"},
+		"a cluster has its own":    {"-owners", "5"},
 		"-o":                       {"-o", "xml"},
 		"no arguments":             {"pods"},
 		"no-such-file":             {"-recorded", "no-such-file"},

@@ -42,9 +42,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		fmt.Fprintf(out, usage, strings.Join(measure.Help(), "\n  "))
 		f.PrintDefaults()
 	}
-	f.StringVar(&s.Spec.Kind, "kind", s.Spec.Kind, "what to hold: "+strings.Join(corpus.Kinds(), ", ")+"; with -recorded a resource of the recording, such as deployments.apps")
+	f.StringVar(&s.Spec.Kind, "kind", s.Spec.Kind, "what to hold: "+corpus.ClusterKind+", which is all kinds of a cluster; one of them, such as "+corpus.ClusterKind+"/pods; or "+strings.Join(corpus.Kinds(), ", ")+"; with -recorded a resource of the recording, such as deployments.apps")
 	f.IntVar(&s.Spec.Objects, "objects", s.Spec.Objects, "how many")
-	f.IntVar(&s.Spec.Owners, "owners", s.Spec.Owners, "among how many owners they are shared out")
+	f.IntVar(&s.Spec.Owners, "owners", s.Spec.Owners, "among how many owners they are shared out; a cluster has its own")
 	f.BoolVar(&s.Spec.ManagedFields, "managed-fields", s.Spec.ManagedFields, "whether the objects carry managedFields")
 	f.Uint64Var(&s.Spec.Seed, "seed", s.Spec.Seed, "of the corpus")
 	recorded := f.String("recorded", "", "`file` that the command record has made, to take the objects from; of it the largest kind, or -kind")
@@ -56,6 +56,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	f.BoolVar(&s.Keep, "keep-managed-fields", false, "keep managedFields in all contenders: by default Flyball cuts them, and its peers keep them")
 	contenders := f.String("contenders", strings.Join(measure.DefaultContenders(), ","), "which, separated by commas: "+strings.Join(contender.Libraries(), ", ")+"; with -typed, -unstructured or -metadata behind it for another view, and -best for the best settings: these are taken through the first process only")
 	cases := f.String("cases", "", "which groups of cases, separated by commas (default all)")
+	f.IntVar(&s.Runs, "runs", s.Runs, "how often each contender runs, all of them in turn: the figures are medians")
 	f.IntVar(&s.Events, "events", s.Events, "how many changes to play flat out")
 	f.IntVar(&s.Paced, "paced", s.Paced, "how many changes to play at 2,000 a second")
 	f.IntVar(&s.Blocked, "blocked", s.Blocked, "how many events arrive while a handler is blocked")
@@ -79,16 +80,18 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	if *cases != "" {
 		s.Cases = strings.Split(*cases, ",")
 	}
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if *recorded != "" {
 		kind := ""
-		f.Visit(func(f *flag.Flag) {
-			if f.Name == "kind" {
-				kind = s.Spec.Kind
-			}
-		})
+		if given["kind"] {
+			kind = s.Spec.Kind
+		}
 		if s.Recorded, err = corpus.Load(*recorded, kind); err != nil {
 			return o, err
 		}
+	} else if given["owners"] && strings.HasPrefix(s.Spec.Kind, corpus.ClusterKind) {
+		return o, fmt.Errorf("-owners: a cluster has its own; name another -kind")
 	}
 	if s.Tapes, err = replay.Dir(s.Tapes); err != nil {
 		return o, err
@@ -100,8 +103,11 @@ func parse(args []string, out io.Writer) (o options, err error) {
 const usage = `Usage: go run -C bench ./compare [flags]
 
 Measures Flyball beside client-go's informer and controller-runtime's cache, each as a process of
-its own, one after another: for each library a program, which is built first. The objects are encoded before, once, which takes about three minutes
-for a million. With 100,000 Pods a run takes about half an hour, 5 GB of memory and 2 GB of disk.
+its own, one after another: for each library a program, which is built first. All run three times, in
+turn, and the figures are medians. Without -kind they hold the objects of a whole cluster.
+
+The objects are encoded before, once, which takes some minutes for 100,000. With 100,000 objects a run
+of everything takes more than an hour, 5 GB of memory and 2 GB of disk.
 
 Groups of cases:
   %s

@@ -51,6 +51,8 @@ type held struct {
 var commands = map[string]func(h *held, arg string, r *Report) error{
 	"usage":    func(*held, string, *Report) error { return nil },
 	"sync":     (*held).sync,
+	"first":    (*held).first,
+	"resident": (*held).resident,
 	"settled":  (*held).settled,
 	"handled":  (*held).handled,
 	"reached":  (*held).reached,
@@ -61,6 +63,7 @@ var commands = map[string]func(h *held, arg string, r *Report) error{
 	"block":    (*held).block,
 	"reads":    (*held).reads,
 	"readers":  (*held).readers,
+	"frames":   (*held).frames,
 	"queue":    (*held).queue,
 }
 
@@ -74,10 +77,10 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	if err := dec.Decode(&j); err != nil {
 		return err
 	}
-	h := &held{library: lib, job: j, arrivals: newArrivals(j.First, j.Events)}
+	h := &held{library: lib, job: j, arrivals: newArrivals(len(j.Kinds), j.First, j.Events)}
 	h.ended, h.end = context.WithCancelCause(context.Background())
-	o := contender.Options{Resource: j.Resource, View: j.View, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.tell, Reconcile: j.Reconcile}
-	o.Config = &rest.Config{Host: j.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: j.Type, AcceptContentTypes: j.Type}}
+	o := contender.Options{Kinds: j.Kinds, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.tell, Reconcile: j.Reconcile}
+	o.Config = &rest.Config{Host: j.URL, QPS: -1}
 	o.Config.CAData = j.CA
 	if j.Blocked {
 		o.Blocked = h.pass
@@ -117,7 +120,7 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 // sync runs the contender, and polls until it holds the first list: WaitForSync of some contenders
 // fails before Run.
 func (h *held) sync(string, *Report) error {
-	go func() { h.end(fmt.Errorf("the contender has ended: %w", h.Run(context.Background()))) }()
+	go h.run()
 	for {
 		if err := h.WaitForSync(h.ended); err == nil {
 			return nil
@@ -130,32 +133,83 @@ func (h *held) sync(string, *Report) error {
 	}
 }
 
-// settled waits until every handler has seen every object of the first list.
-func (h *held) settled(string, *Report) error {
-	want := int64(h.job.Objects)
-	if h.job.Blocked {
-		want *= 2
-	}
-	return h.arrivals.await(h.ended, want, never, func() bool { return h.arrivals.initial.Load() >= want })
+// first runs the contender, and waits until one object was reconciled.
+func (h *held) first(string, *Report) error {
+	go h.run()
+	return h.arrivals.await(h.ended, 1, nil, func() bool { return h.arrivals.initial.Load() > 0 })
 }
 
-// handled waits until the handler has seen all events from one to before another.
-func (h *held) handled(arg string, _ *Report) error {
-	var from, to int
-	if _, err := fmt.Sscan(arg, &from, &to); err != nil {
-		return err
-	}
-	return h.arrivals.await(h.ended, never, int64(h.job.First+to-1), h.arrivals.handled(from, to))
+// run runs the contender until the process ends.
+func (h *held) run() {
+	h.end(fmt.Errorf("the contender has ended: %w", h.Run(context.Background())))
 }
 
-// reached waits until the handler has seen an event with at least this number.
-func (h *held) reached(arg string, _ *Report) error {
+// frames waits until the transport has read that many frames.
+func (h *held) frames(arg string, _ *Report) error {
 	var n int64
 	if _, err := fmt.Sscan(arg, &n); err != nil {
 		return err
 	}
-	n += int64(h.job.First)
-	return h.arrivals.await(h.ended, never, n, func() bool { return h.arrivals.highest.Load() >= n })
+	t, ok := h.Contender.(interface{ Frames() int64 })
+	if !ok {
+		return fmt.Errorf("%s does not count frames", h.library.Name)
+	}
+	for t.Frames() < n {
+		select {
+		case <-h.ended.Done():
+			return context.Cause(h.ended)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// settled waits until every handler has seen every object of the first list.
+func (h *held) settled(string, *Report) error {
+	want := int64(0)
+	for _, n := range h.job.Objects {
+		want += int64(n)
+	}
+	if h.job.Blocked {
+		want += int64(h.job.Objects[0])
+	}
+	return h.arrivals.await(h.ended, want, nil, func() bool { return h.arrivals.initial.Load() >= want })
+}
+
+// handled waits until the handlers have seen certain events. The argument has a list of the last
+// event of each kind, and one of the events.
+func (h *held) handled(arg string, _ *Report) error {
+	var last, events []int
+	if err := json.Unmarshal([]byte(arg), &[]any{&last, &events}); err != nil {
+		return err
+	}
+	for _, k := range events {
+		if k >= h.job.Events {
+			return fmt.Errorf("the time of event %d is not recorded", k)
+		}
+	}
+	return h.arrivals.await(h.ended, never, h.versions(last), h.arrivals.handled(events))
+}
+
+// reached waits until the handler of each kind has seen an event with at least this number.
+func (h *held) reached(arg string, _ *Report) error {
+	var events []int
+	if err := json.Unmarshal([]byte(arg), &events); err != nil {
+		return err
+	}
+	last := h.versions(events)
+	return h.arrivals.await(h.ended, never, last, h.arrivals.reached(last))
+}
+
+// versions returns the versions of the last event of each kind. A kind without events has 0.
+func (h *held) versions(events []int) []int64 {
+	all := make([]int64, len(h.job.Kinds))
+	for kind, k := range events {
+		if k >= 0 {
+			all[kind] = int64(h.job.First + k)
+		}
+	}
+	return all
 }
 
 // times returns the time of each event's handling.
@@ -194,5 +248,5 @@ func (h *held) pass() {
 	if h.blocked.Load() {
 		select {}
 	}
-	h.arrivals.tell("0")
+	h.arrivals.tell(0, "0")
 }

@@ -5,41 +5,47 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/bench/contender"
-	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/object"
 )
 
 // Job tells a contender's process what to hold.
 type Job struct {
-	Name     contender.Name
-	Resource corpus.Resource
-	View     contender.View
-	Best     bool
-	Keep     bool
-	URL      string
-	CA       []byte // of the server, for TLS with HTTP/2
-	Type     string // the content type of lists
+	Name  contender.Name
+	Kinds []contender.Kind
+	Best  bool
+	Keep  bool
+	URL   string
+	CA    []byte // of the server, for TLS with HTTP/2
 
-	Objects int
-	First   int // the version of event 0
-	Events  int // number of events whose times are recorded
+	Objects []int // of each kind, in the first list
+	First   int   // the version of event 0
+	Events  int   // number of events whose times are recorded
 
-	Reconcile bool // a controller on top
-	Blocked   bool // a handler that will block
+	Reconcile bool // a controller on top of each kind
+	Blocked   bool // a handler of the first kind that will block
 
-	Keys    []object.Key // keys of the objects to read
-	Values  []string     // values of the index to read by
-	Labels  []AppOf      // labels to read by
+	Keys    []contender.Key // keys of the objects to read
+	Values  []Value         // values of the index to read by
+	Labels  []AppOf         // labels to read by
 	Reading time.Duration
 }
 
-// AppOf is a namespace and a value of the label.
-type AppOf struct{ Namespace, Value string }
+// Value is a value of the index of a kind.
+type Value struct {
+	Kind  int
+	Value string
+}
+
+// AppOf is a namespace and a value of the label of a kind.
+type AppOf struct {
+	Kind             int
+	Namespace, Value string
+}
 
 // Report is the answer to a command.
 type Report struct {
 	Error    string
 	Usage    Usage
+	Resident Resident
 	Retained int64  // bytes of the heap after two collections, and outside the heap, less those of an idle process
 	Times    []byte // see Handled
 	Reads    map[string]Read

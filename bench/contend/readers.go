@@ -2,7 +2,6 @@ package contend
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"runtime"
@@ -23,23 +22,23 @@ func (h *held) readers(arg string, r *Report) error {
 		return err
 	}
 	j := h.job
-	if len(j.Values) == 0 {
-		return errors.New("nothing is found by the index")
-	}
 	reads := []func(i int) error{
 		func(i int) error { return h.Get(j.Keys[i%len(j.Keys)]) },
 		func(i int) error { return contender.Header(h.Contender, j.Keys[i%len(j.Keys)]) },
-		func(i int) error {
-			_, err := h.Some(j.Values[i%len(j.Values)], readersList)
+	}
+	if len(j.Values) > 0 { // not for kinds without a node or the label
+		reads = append(reads, func(i int) error {
+			v := j.Values[i%len(j.Values)]
+			_, err := h.Some(v.Kind, v.Value, readersList)
 			return err
-		},
+		})
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var took, computed latencies
-	usual := []time.Duration{time.Microsecond, time.Microsecond, time.Microsecond}
-	began, from := time.Now(), max(h.arrivals.highest.Load(), int64(j.First-1))
-	handled := func() int64 { return h.arrivals.highest.Load() - from }
+	usual := slices.Repeat([]time.Duration{time.Microsecond}, len(reads))
+	began, from := time.Now(), max(h.arrivals.latest(), int64(j.First-1))
+	handled := func() int64 { return h.arrivals.latest() - from }
 	for i := 0; time.Since(began) < long || handled() == 0; i++ {
 		if h.ended.Err() != nil {
 			return context.Cause(h.ended)

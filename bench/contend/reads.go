@@ -26,12 +26,15 @@ func (h *held) reads(_ string, r *Report) error {
 		all["shared header"] = one(func(i int) error { return shared(j.Keys[key(i)]) })
 	}
 	if len(j.Values) > 0 {
-		all["list by index, 100 objects"] = func(i int) (int, error) { return h.ByIndex(j.Values[i%len(j.Values)]) }
+		all["list by index, 100 objects"] = func(i int) (int, error) {
+			v := j.Values[i%len(j.Values)]
+			return h.ByIndex(v.Kind, v.Value)
+		}
 	}
 	if len(j.Labels) > 0 {
 		all["list by label, 100 objects"] = func(i int) (int, error) {
 			l := j.Labels[i%len(j.Labels)]
-			return h.ByLabel(l.Namespace, l.Value)
+			return h.ByLabel(l.Kind, l.Namespace, l.Value)
 		}
 	}
 	r.Reads = map[string]Read{}

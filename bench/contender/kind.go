@@ -11,6 +11,15 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 )
 
+// Kind is a kind to hold.
+type Kind struct {
+	corpus.Resource
+	// View is the form in which the objects are held.
+	View View
+	// ContentType is that of lists, by which the objects travel.
+	ContentType string
+}
+
 // AppLabel is the label for listing objects.
 const AppLabel = "app.kubernetes.io/name"
 
@@ -41,45 +50,49 @@ func IndexValue(o corpus.Object) string {
 }
 
 // Blank returns an empty object of the kind, in the held form.
-func (o Options) Blank() corpus.Object {
-	switch o.View {
+func (k Kind) Blank() corpus.Object {
+	switch k.View {
 	case Metadata:
 		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(o.Resource.GVK)
+		m.SetGroupVersionKind(k.GVK)
 		return m
 	case Unstructured:
 		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(o.Resource.GVK)
+		u.SetGroupVersionKind(k.GVK)
 		return u
 	}
-	typed, err := corpus.Scheme.New(o.Resource.GVK)
+	typed, err := corpus.Scheme.New(k.GVK)
 	if err != nil {
 		panic(err) // the scheme was checked before
 	}
 	return typed.(corpus.Object)
 }
 
-// check reports options that no contender can satisfy.
+// check reports kinds that no contender can hold.
 func (o Options) check() error {
-	switch o.View {
-	case Typed:
-		if _, err := corpus.Scheme.New(o.Resource.GVK); err != nil {
-			return fmt.Errorf("view %s: there is no Go type for %s", o.View, o.Resource.GVK.Kind)
+	for _, k := range o.Kinds {
+		switch k.View {
+		case Typed:
+			if _, err := corpus.Scheme.New(k.GVK); err != nil {
+				return fmt.Errorf("view %s: there is no Go type for %s", k.View, k.GVK.Kind)
+			}
+		case Unstructured, Metadata:
+		default:
+			return fmt.Errorf("view %q: there are %s, %s and %s", k.View, Typed, Unstructured, Metadata)
 		}
-	case Unstructured, Metadata:
-	default:
-		return fmt.Errorf("view %q: there are %s, %s and %s", o.View, Typed, Unstructured, Metadata)
 	}
 	return nil
 }
 
-// Mapper returns a mapper for the one kind, so that contenders need no discovery.
+// Mapper returns a mapper for the kinds, so that contenders need no discovery.
 func (o Options) Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	scope := meta.RESTScopeRoot
-	if o.Resource.Namespaced {
-		scope = meta.RESTScopeNamespace
+	for _, k := range o.Kinds {
+		scope := meta.RESTScopeRoot
+		if k.Namespaced {
+			scope = meta.RESTScopeNamespace
+		}
+		m.AddSpecific(k.GVK, k.GVR, k.GVR, scope)
 	}
-	m.AddSpecific(o.Resource.GVK, o.Resource.GVR, o.Resource.GVR, scope)
 	return m
 }

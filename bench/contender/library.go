@@ -13,13 +13,13 @@ type Library struct {
 	NewQueue func() (Queue, error)
 }
 
-// Open makes the named contender, which must be one of this library. A view or settings in the name
-// replace those of the options.
+// Open makes the named contender, which must be one of this library. The best settings of the name
+// are added to the options.
 func (l Library) Open(name Name, o Options) (Contender, error) {
 	if name.Library != l.Name {
 		return nil, fmt.Errorf("contender of %s: this program has %s", name.Library, l.Name)
 	}
-	o = name.of(o)
+	o.Best = o.Best || name.Best
 	if err := o.check(); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,11 @@ const (
 	ControllerRuntime = "controller-runtime"
 )
 
-// Libraries returns all of them, in the order of the results.
+// Transport is the name of a contender that reads the bytes and holds nothing. It is no library: its
+// figures are limits, beside which those of the others stand.
+const Transport = "transport"
+
+// Libraries returns the compared libraries, in the order of the results.
 func Libraries() []string { return []string{Flyball, ClientGo, ControllerRuntime} }
 
 // Parse parses a name.
@@ -47,20 +51,11 @@ func Parse(name string) (n Name, err error) {
 		}
 	}
 	n.Library = rest
-	if !slices.Contains(Libraries(), rest) {
-		return n, fmt.Errorf("contender %q: there are %s, and each with -typed, -unstructured or -metadata, and with -best behind it", name, strings.Join(Libraries(), ", "))
+	if !slices.Contains(Libraries(), rest) && name != Transport {
+		return n, fmt.Errorf("contender %q: there are %s, and each with -typed, -unstructured or -metadata, and with -best behind it; and %s", name, strings.Join(Libraries(), ", "), Transport)
 	}
 	return n, nil
 }
 
 // Plain reports whether the name is only that of a library.
 func (n Name) Plain() bool { return n.View == "" && !n.Best }
-
-// of replaces the view and settings of the options by those of the name.
-func (n Name) of(o Options) Options {
-	if n.View != "" {
-		o.View = n.View
-	}
-	o.Best = o.Best || n.Best
-	return o
-}

@@ -4,8 +4,9 @@
 //	Spec{Kind: "pods", Objects: 100_000, Owners: 50} ── At(i), or Changed(i, n) ──► an object
 //
 // An object is a function of the seed, its number and the number of its changes. Nothing is stored:
-// a corpus of a million objects costs as much as one of a single object. A Recording is a corpus,
-// too: objects of a real cluster, from a file.
+// a corpus of a million objects costs as much as one of a single object. There are two more corpora.
+// A Cluster has all kinds of a cluster, in published proportions, and its churn. A Recording has the
+// objects of a real cluster, from a file.
 package corpus
 
 import (
@@ -19,19 +20,64 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Corpus is a number of objects of one kind, and their changes. It is immutable and safe for
-// concurrent use.
+// Corpus is a number of objects of one or more kinds, and their changes. It is immutable and safe
+// for concurrent use.
 type Corpus interface {
 	// ID identifies a corpus: the same ID means the same bytes.
 	ID() string
-	// Resource returns the kind of the objects.
-	Resource() Resource
-	// Len returns the number of objects.
+	// Resources returns the kinds of the objects.
+	Resources() []Resource
+	// KindOf returns the kind of object i, as an index in Resources.
+	KindOf(i int) int
+	// Len returns the number of objects in the first list, of all kinds.
 	Len() int
-	// At returns object i of the first list, with the resourceVersion FirstVersion+i. Changed
-	// returns the same object after n changes. The caller owns the results.
+	// At returns object i of the first list, with the resourceVersion FirstVersion+i. The caller
+	// owns the result.
 	At(i int) Object
-	Changed(i, n int) Object
+	// Churn returns that many changes after the first list. The first of them are the same for any
+	// number.
+	Churn(events int) Churn
+}
+
+// Churn is a sequence of changes. It is immutable and safe for concurrent use.
+type Churn struct {
+	Steps []Step
+	// Object returns the object that step k leaves, or that it deletes. The caller owns the result,
+	// and sets its resourceVersion.
+	Object func(k int) Object
+}
+
+// Step is one change.
+type Step struct {
+	// Object is the number of the object. Numbers from the corpus's Len on are objects that the
+	// churn makes.
+	Object int
+	// Kind is the kind of the object, as an index in Resources.
+	Kind int
+	// Deleted says that the step deletes the object. Otherwise it changes or makes it.
+	Deleted bool
+}
+
+// inTurn returns the churn of a corpus whose objects change one after another, and are never
+// deleted. changed returns object i after n changes.
+func inTurn(objects, events int, changed func(i, n int) Object) Churn {
+	c := Churn{Steps: make([]Step, events)}
+	for k := range c.Steps {
+		c.Steps[k].Object = Scatter(k, objects)
+	}
+	c.Object = func(k int) Object { return changed(c.Steps[k].Object, 1+k/objects) }
+	return c
+}
+
+// Scatter returns the k-th of n objects in an order that keeps neighbours, which are alike, far
+// apart. Each n steps visit all.
+func Scatter(k, n int) int {
+	for _, p := range []int{7919, 104729, 1299709} {
+		if n%p != 0 {
+			return k * p % n
+		}
+	}
+	return k % n
 }
 
 // Resource is a kind, and its name in URLs.
@@ -110,8 +156,17 @@ func (s Spec) ID() string {
 	return fmt.Sprintf("%s-%d-%d-%t-%d", s.Kind, s.Objects, s.owners(), s.ManagedFields, s.Seed)
 }
 
-// Resource implements Corpus.
+// Resource returns the kind of the objects.
 func (s Spec) Resource() Resource { return Resource{s.GVK(), s.GVR(), s.Namespaced()} }
+
+// Resources implements Corpus.
+func (s Spec) Resources() []Resource { return []Resource{s.Resource()} }
+
+// KindOf implements Corpus.
+func (s Spec) KindOf(int) int { return 0 }
+
+// Churn implements Corpus: the objects change in turn.
+func (s Spec) Churn(events int) Churn { return inTurn(s.Objects, events, s.Changed) }
 
 // Len implements Corpus.
 func (s Spec) Len() int { return s.Objects }

@@ -44,9 +44,15 @@ func (g *maker) replicaSet() (hash string, ref *metav1.OwnerReference) {
 	}
 }
 
-// managedFields assigns every field of the object to a manager: the status to the program that runs
-// the object, all else to the controller that made it.
+// managedFields returns the managedFields of an object of a Spec.
 func (g *maker) managedFields(o Object) []metav1.ManagedFieldsEntry {
+	managers := [2]string{"kube-controller-manager", "kubelet"}
+	return managedFields(o, g.spec.GVK().GroupVersion().String(), managers, [2]metav1.Time{g.at(0), g.at(time.Duration(10+g.n) * time.Second)})
+}
+
+// managedFields assigns every field of the object to a manager: all but the status to the first, at
+// the first time, and the status to the second.
+func managedFields(o Object, apiVersion string, managers [2]string, at [2]metav1.Time) []metav1.ManagedFieldsEntry {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // an object of this package
@@ -81,13 +87,13 @@ func (g *maker) managedFields(o Object) []metav1.ManagedFieldsEntry {
 			panic(err)
 		}
 		return metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: g.spec.GVK().GroupVersion().String(),
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion,
 			Time: &when, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(b)), Subresource: sub,
 		}
 	}
-	entries := []metav1.ManagedFieldsEntry{entry("kube-controller-manager", "", g.at(0), spec)}
+	entries := []metav1.ManagedFieldsEntry{entry(managers[0], "", at[0], spec)}
 	if len(status) > 0 {
-		entries = append(entries, entry("kubelet", "status", g.at(time.Duration(10+g.n)*time.Second), status))
+		entries = append(entries, entry(managers[1], "status", at[1], status))
 	}
 	return entries
 }

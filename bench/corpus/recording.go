@@ -134,8 +134,17 @@ func read(file string) ([]*Recording, error) {
 // ID implements Corpus.
 func (r *Recording) ID() string { return r.id }
 
-// Resource implements Corpus.
+// Resource returns the kind of the objects.
 func (r *Recording) Resource() Resource { return r.resource }
+
+// Resources implements Corpus.
+func (r *Recording) Resources() []Resource { return []Resource{r.resource} }
+
+// KindOf implements Corpus.
+func (r *Recording) KindOf(int) int { return 0 }
+
+// Churn implements Corpus: the objects change in turn.
+func (r *Recording) Churn(events int) Churn { return inTurn(r.Len(), events, r.Changed) }
 
 // Len implements Corpus.
 func (r *Recording) Len() int { return len(r.objects) }
@@ -143,7 +152,7 @@ func (r *Recording) Len() int { return len(r.objects) }
 // At implements Corpus.
 func (r *Recording) At(i int) Object { return r.Changed(i, 0) }
 
-// Changed implements Corpus: an annotation counts the changes. Objects have their Go type from
+// Changed returns object i after n changes, which an annotation counts. Objects have their Go type from
 // Scheme, or are unstructured.
 func (r *Recording) Changed(i, n int) Object {
 	var o Object = &unstructured.Unstructured{}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/manifest"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { planetest.Main(m) }
@@ -34,12 +34,12 @@ func TestSameOfControlPlane(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // only a hanging test takes so long
 		defer cancel()
-		if err := manifest.Delete(ctx, c, crds, manifest.Hooks{}); err != nil {
+		if err := manifest.Delete(ctx, c, crds, nil); err != nil {
 			t.Error(err)
 		}
 		c.Close()
 	})
-	if err := manifest.Apply(t.Context(), c, "test", crds, manifest.Hooks{}); err != nil {
+	if err := manifest.Apply(t.Context(), c, "test", crds, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, cfg := range map[string]*rest.Config{"aggregated": p.RESTConfig(), "plain": plain(p.RESTConfig())} {

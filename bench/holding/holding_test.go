@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 var objects = flag.Int("objects", 20_000, "how many objects a store holds")

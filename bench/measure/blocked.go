@@ -25,7 +25,7 @@ var blocking = stage{
 		if err := n.server.Touch(n.setup.Blocked, n.setup.BlockedKeys); err != nil {
 			return err
 		}
-		if _, err := n.process.ask("reached %d", n.server.Happened()-1); err != nil {
+		if _, err := n.reached(); err != nil {
 			return err
 		}
 		after, err := n.process.ask("retained")

@@ -17,7 +17,7 @@ var churning = stage{
 		if err := n.server.Churn(n.setup.Churn); err != nil {
 			return err
 		}
-		if _, err := n.process.ask("reached %d", n.server.Happened()-1); err != nil {
+		if _, err := n.reached(); err != nil {
 			return err
 		}
 		last, err := n.process.ask("retained")

@@ -1,5 +1,6 @@
-// Package measure runs all contenders through the cases, each in its own process, in turn, in one
-// run, and compares the figures.
+// Package measure runs all contenders through the cases, each in its own process, in turn, and all of
+// them several times. It compares the medians of the figures with one another, with the goals, and
+// with the least that is possible.
 //
 //	Build: a program for each library ──► Run: a replay server ◄── HTTP ── a contender's process
 //	                                              │  ▲                        │ (package contend)

@@ -17,7 +17,7 @@ var deleting = stage{
 		if err := n.server.Delete(n.tape.Len() * 9 / 10); err != nil {
 			return err
 		}
-		r, err := n.process.ask("reached %d", n.server.Happened()-1)
+		r, err := n.reached()
 		if err != nil {
 			return err
 		}

@@ -23,12 +23,13 @@ type process struct {
 	in      io.WriteCloser
 	out     *json.Encoder
 	answers *json.Decoder
+	began   time.Time
 }
 
 // start starts the program of a contender. It ends with ctx, and when its input is closed, which is
 // also the case when this process ends in any way.
 func start(ctx context.Context, program string, j contend.Job) (*process, error) {
-	p := &process{cmd: exec.CommandContext(ctx, program)}
+	p := &process{cmd: exec.CommandContext(ctx, program), began: time.Now()}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/bench/contend"
-	"github.com/flyball-io/flyball/bench/contender"
 )
 
 const (
@@ -35,7 +34,7 @@ var contending = stage{
 		{"computing beside 50,000 events/s, longest with a core", "µs"},
 		{"events handled beside readers", "1/s"},
 	},
-	skip: func(s Setup, name contender.Name) bool { view, _ := s.of(name); return view == contender.Metadata },
+	skip: onlyMetadata,
 	run: func(ctx context.Context, n *session) error {
 		type answer struct {
 			r   contend.Report
@@ -61,7 +60,7 @@ var contending = stage{
 				for name, v := range a.r.Reads {
 					n.set(name, v.NS)
 				}
-				_, err := n.process.ask("reached %d", n.server.Happened()-1)
+				_, err := n.reached()
 				return err
 			case <-ctx.Done():
 				return context.Cause(ctx)

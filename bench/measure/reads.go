@@ -6,6 +6,11 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 )
 
+// onlyMetadata reports whether a contender has nothing but metadata to read.
+func onlyMetadata(s Setup, name contender.Name) bool {
+	return s.view(name, s.corpus().Resources()[0]) == contender.Metadata
+}
+
 // reading measures reads of objects from all over the corpus. Lists are counted per hundred objects
 // returned. A contender without reads of headers or projections reads objects.
 var reading = stage{
@@ -23,7 +28,7 @@ var reading = stage{
 		{"read: projected, allocations", ""},
 		{"read: shared header", "µs"},
 	},
-	skip: func(s Setup, name contender.Name) bool { view, _ := s.of(name); return view == contender.Metadata },
+	skip: onlyMetadata,
 	run: func(_ context.Context, n *session) error {
 		r, err := n.process.ask("reads")
 		if err != nil {

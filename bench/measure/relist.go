@@ -3,7 +3,7 @@ package measure
 import "context"
 
 // relisting measures a relist after the server has lost its history. The last object changes
-// unseen, the watch ends, and the next one begins with a 410. The case ends when a change on the
+// unseen, the watches end, and the next ones begin with a 410. The case ends when a change on each
 // new watch has been handled, and thus after everything from the list.
 var relisting = stage{
 	name: "relist", help: "a list after a 410",
@@ -24,13 +24,13 @@ var relisting = stage{
 		if err := n.server.Forget(1); err != nil {
 			return err
 		}
-		if err := n.server.AwaitWatches(ctx, watches+1); err != nil {
+		if err := n.server.AwaitWatches(ctx, watches+len(n.setup.corpus().Resources())); err != nil {
 			return err
 		}
-		if err := n.server.Touch(1, 1); err != nil {
+		if err := n.server.TouchKinds(); err != nil {
 			return err
 		}
-		after, err := n.process.ask("reached %d", n.server.Happened()-1)
+		after, err := n.reached()
 		if err != nil {
 			return err
 		}

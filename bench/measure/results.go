@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/flyball-io/flyball/bench/contender"
@@ -14,6 +15,9 @@ type Results struct {
 	// Machine describes the machine and Run the setup, for people.
 	Machine string `json:"machine"`
 	Run     string `json:"run"`
+	// Runs is how often each contender ran. Load describes for people how busy the machine was.
+	Runs int    `json:"runs"`
+	Load string `json:"load"`
 	// Objects is the number of objects, WireBytes their bytes on the server.
 	Objects   int `json:"objects"`
 	WireBytes int `json:"wire_bytes"`
@@ -21,7 +25,8 @@ type Results struct {
 	Cases []*Case `json:"cases"`
 }
 
-// Case is one figure of each contender. A figure that was not measured is nil.
+// Case is one figure of each contender: the median of its runs. A figure that was not measured is
+// nil.
 type Case struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
@@ -32,6 +37,14 @@ type Case struct {
 	// Ratios are Flyball's figure divided by that of the peer.
 	RatioClientGo          *float64 `json:"ratio_client_go"`
 	RatioControllerRuntime *float64 `json:"ratio_controller_runtime"`
+
+	// Spread has the least and the largest figure of each contender, by its name.
+	Spread map[string][2]float64 `json:"spread,omitempty"`
+
+	// Limit is the least that is possible, and LimitOf says for people of what: of the transport,
+	// which has a spread, or of a compressor.
+	Limit   *float64 `json:"limit,omitempty"`
+	LimitOf string   `json:"limit_of,omitempty"`
 
 	// Goal is the target, for people. Met reports whether it is reached; nil means unknown.
 	Goal string `json:"goal,omitempty"`
@@ -49,7 +62,7 @@ type Other struct {
 }
 
 func newResults(s Setup) *Results {
-	r := &Results{Machine: machine(), Run: s.String(), Objects: s.corpus().Len()}
+	r := &Results{Machine: machine(), Run: s.String(), Runs: s.Runs, Objects: s.corpus().Len()}
 	for _, st := range stages {
 		if s.wanted(st.name) {
 			for _, c := range st.cases {
@@ -63,14 +76,18 @@ func newResults(s Setup) *Results {
 // String describes a setup.
 func (s Setup) String() string {
 	c := s.corpus()
-	what := fmt.Sprintf("%s %s", thousands(float64(c.Len())), c.Resource().GVR.GroupResource())
-	if s.Recorded != nil {
-		what += ", recorded"
-	} else {
-		what += fmt.Sprintf(", %s owners", thousands(float64(max(s.Spec.Owners, 1))))
-		if !s.Spec.ManagedFields {
-			what += ", without managedFields"
-		}
+	objects := thousands(float64(c.Len()))
+	what := fmt.Sprintf("%s %s, %s owners", objects, s.Spec.Kind, thousands(float64(max(s.Spec.Owners, 1))))
+	switch {
+	case s.Recorded != nil:
+		what = fmt.Sprintf("%s %s, recorded", objects, c.Resources()[0].GVR.GroupResource())
+	case s.ofCluster() && len(c.Resources()) == 1:
+		what = fmt.Sprintf("%s %s of a cluster of %s objects", objects, c.Resources()[0].GVR.Resource, thousands(float64(s.Spec.Objects)))
+	case s.ofCluster():
+		what = fmt.Sprintf("cluster: %s objects of %d kinds", objects, len(c.Resources()))
+	}
+	if s.Recorded == nil && !s.Spec.ManagedFields {
+		what += ", without managedFields"
 	}
 	transport, settings := "HTTP/1.1", "default settings"
 	if s.TLS {
@@ -82,7 +99,14 @@ func (s Setup) String() string {
 	case s.Keep:
 		settings = "managedFields kept by all"
 	}
-	return fmt.Sprintf("%s, %s, %s, %s lists, %s, %s", what, s.View, s.Form, s.Lists, transport, settings)
+	view, form := s.View, s.form(noName)
+	if view == "" {
+		view = "typed where there is a type"
+	}
+	if len(c.Resources()) == 1 {
+		view, form = s.viewOfFirst(), form.Of(c.Resources()[0])
+	}
+	return fmt.Sprintf("%s, %s, %s, %s lists, %s, %s", what, view, form, s.Lists, transport, settings)
 }
 
 func machine() string {
@@ -96,19 +120,26 @@ func machine() string {
 	return text
 }
 
-// add adds the figures of a contender.
-func (r *Results) add(name string, f *figures) {
+// add adds the figures of a contender's runs.
+func (r *Results) add(name string, runs []*figures) {
 	for _, c := range r.Cases {
-		if over, ok := f.overIdle[c.Name]; ok {
-			if c.OverIdle == nil {
-				c.OverIdle = map[string]float64{}
+		var all, over []float64
+		for _, f := range runs {
+			if v, ok := f.values[c.Name]; ok {
+				all = append(all, v)
 			}
-			c.OverIdle[name] = over
+			if v, ok := f.overIdle[c.Name]; ok {
+				over = append(over, v)
+			}
 		}
-		v, ok := f.values[c.Name]
-		if !ok {
+		if len(over) > 0 {
+			put(&c.OverIdle, name, median(over))
+		}
+		if len(all) == 0 {
 			continue
 		}
+		v := median(all)
+		put(&c.Spread, name, [2]float64{slices.Min(all), slices.Max(all)})
 		switch name {
 		case contender.Flyball:
 			c.Flyball = &v
@@ -116,13 +147,27 @@ func (r *Results) add(name string, f *figures) {
 			c.ClientGo = &v
 		case contender.ControllerRuntime:
 			c.ControllerRuntime = &v
+		case contender.Transport:
+			c.Limit, c.LimitOf = &v, "transport"
 		default:
-			if c.Others == nil {
-				c.Others = map[string]Other{}
-			}
-			c.Others[name] = Other{Value: v}
+			put(&c.Others, name, Other{Value: v})
 		}
 	}
+}
+
+// put sets an entry of a map that may be nil.
+func put[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
+}
+
+// median returns the middle of some numbers, or the mean of the two in the middle.
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // judge fills in the ratios and goals, once all figures are there.
@@ -164,6 +209,8 @@ func (c *Case) of(name string) *float64 {
 		return c.ClientGo
 	case contender.ControllerRuntime:
 		return c.ControllerRuntime
+	case contender.Transport:
+		return c.Limit
 	}
 	if o, ok := c.Others[name]; ok {
 		return &o.Value

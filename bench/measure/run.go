@@ -23,13 +23,15 @@ type stage struct {
 	// change changes the job of the stage's own process. Nil means no change.
 	change func(*contend.Job)
 	run    func(ctx context.Context, n *session) error
+	// alone replaces run for a stage with several processes, or objects of its own.
+	alone func(ctx context.Context, s Setup, program, full string, name contender.Name, f *figures) error
 }
 
 // caseOf is the name and unit of a case.
 type caseOf struct{ name, unit string }
 
 // stages are in order.
-var stages = []stage{holding, updates, pacing, reading, contending, relisting, pathing, churning, blocking, deleting, queueing}
+var stages = []stage{holding, updates, pacing, reading, contending, relisting, pathing, churning, blocking, deleting, queueing, starting}
 
 // Stages returns the names of the groups of cases, in order.
 func Stages() []string {
@@ -52,36 +54,51 @@ func Help() []string {
 // wanted reports whether a stage has to run.
 func (s Setup) wanted(name string) bool { return s.Cases == nil || slices.Contains(s.Cases, name) }
 
-// Run measures the contenders one after another, each with the program of its library. It returns
-// when no process of them is left.
+// Run measures the contenders one after another, each with the program of its library, and does so
+// as often as the setup says: a machine that is slow for a while is slow for all. It returns when no
+// process of them is left.
 func Run(ctx context.Context, programs *Programs, s Setup) (*Results, error) {
 	s, err := s.Check()
 	if err != nil {
 		return nil, err
 	}
 	r := newResults(s)
-	for _, full := range s.Contenders {
-		name, err := contender.Parse(full)
-		if err != nil {
-			return nil, err
-		}
-		f, bytes, err := s.measure(ctx, programs.of(name), full, name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", full, err)
-		}
-		r.add(full, f)
-		if name.Plain() {
-			r.WireBytes = bytes
+	var busy load
+	all := map[string][]*figures{}
+	for run := range s.Runs {
+		s.Log("run %d of %d", run+1, s.Runs)
+		for _, full := range s.Contenders {
+			name, err := contender.Parse(full)
+			if err != nil {
+				return nil, err
+			}
+			busy.sample()
+			f, bytes, err := s.measure(ctx, programs.of(name), full, name)
+			if err != nil {
+				return nil, fmt.Errorf("%s, run %d: %w", full, run+1, err)
+			}
+			all[full] = append(all[full], f)
+			if name.Plain() {
+				r.WireBytes = bytes
+			}
 		}
 	}
+	for full, runs := range all {
+		r.add(full, runs)
+	}
+	if s.wanted(holding.name) {
+		if err := r.addEntropy(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	r.Load = busy.String()
 	r.judge(s)
 	return r, nil
 }
 
 // measure runs one contender through all stages.
 func (s Setup) measure(ctx context.Context, program, full string, name contender.Name) (f *figures, wire int, err error) {
-	_, form := s.of(name)
-	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), replay.Plan{Events: s.changes()}, form, func(done, of int) {
+	tape, err := replay.Record(ctx, s.Tapes, s.corpus(), s.changes(), s.form(name), func(done, of int) {
 		s.Log("recording %d of %d", done, of)
 	})
 	if err != nil {
@@ -89,6 +106,9 @@ func (s Setup) measure(ctx context.Context, program, full string, name contender
 	}
 	defer func() { err = errors.Join(err, tape.Close()) }()
 	f = &figures{values: map[string]float64{}, overIdle: map[string]float64{}}
+	if name.Library == contender.Transport {
+		return f, tape.Bytes(), s.floor(ctx, program, name, tape, f)
+	}
 	if err := s.together(ctx, program, full, name, tape, f); err != nil {
 		return nil, 0, err
 	}
@@ -130,6 +150,9 @@ func (s Setup) together(ctx context.Context, program, full string, name contende
 
 // alone runs a stage in its own process.
 func (s Setup) alone(ctx context.Context, st stage, program, full string, name contender.Name, tape *replay.Tape, f *figures) (err error) {
+	if st.alone != nil {
+		return st.alone(ctx, s, program, full, name, f)
+	}
 	s.Log("%s: %s", full, st.help)
 	n, err := open(ctx, program, s, name, tape, f, st.change)
 	if err != nil {

@@ -2,12 +2,14 @@ package measure
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"net/http/httptest"
 
 	"github.com/flyball-io/flyball/bench/contend"
 	"github.com/flyball-io/flyball/bench/contender"
+	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/bench/replay"
 	"github.com/flyball-io/flyball/object"
 )
@@ -23,6 +25,8 @@ type session struct {
 	idle    contend.Usage // of the process before it holds anything
 	peak    int64         // of RSS, before the first resetPeak
 	close   func() error
+
+	reconciles bool // the contender has a controller on top
 }
 
 // figures are those of one contender, by the names of the cases.
@@ -47,6 +51,7 @@ func open(ctx context.Context, program string, s Setup, name contender.Name, tap
 	if change != nil {
 		change(&j)
 	}
+	n.reconciles = j.Reconcile
 	stop := func() {
 		h.CloseClientConnections()
 		h.Close()
@@ -71,25 +76,63 @@ func open(ctx context.Context, program string, s Setup, name contender.Name, tap
 	return n, nil
 }
 
-// job returns the job of a contender, without the address of the server.
+// job returns the job of a contender, without the address of the server. The objects to read are
+// from all over the corpus, of each kind as many as its part of all objects is. The changes delete
+// none of them.
 func (s Setup) job(name contender.Name, tape *replay.Tape) contend.Job {
-	view, _ := s.of(name)
 	c := s.corpus()
-	j := contend.Job{
-		Name: name, Resource: c.Resource(), View: view, Best: s.Best, Keep: s.Keep, Type: tape.ContentType(),
-		Objects: c.Len(), First: tape.Version() + 1, Events: s.changes(), Reading: s.Reading,
+	j := contend.Job{Name: name, Best: s.Best, Keep: s.Keep, First: tape.Version() + 1, Events: s.changes(), Reading: s.Reading}
+	for i, r := range c.Resources() {
+		j.Kinds = append(j.Kinds, contender.Kind{Resource: r, View: s.view(name, r), ContentType: tape.ContentType(i)})
 	}
-	for n := range 512 {
-		o := c.At(n * 7919 % c.Len())
-		j.Keys = append(j.Keys, object.Key{Namespace: o.GetNamespace(), Name: o.GetName()})
+	j.Objects = make([]int, len(j.Kinds))
+	for i := range c.Len() {
+		j.Objects[c.KindOf(i)]++
+	}
+	deleted := map[int]bool{}
+	for _, step := range c.Churn(s.changes()).Steps {
+		deleted[step.Object] = deleted[step.Object] || step.Deleted
+	}
+	for n := range min(2*readKeys, c.Len()) {
+		i := corpus.Scatter(n, c.Len())
+		if deleted[i] || len(j.Keys) == readKeys {
+			continue
+		}
+		o, kind := c.At(i), c.KindOf(i)
+		j.Keys = append(j.Keys, contender.Key{Kind: kind, Key: object.KeyOf(o)})
 		if v := contender.IndexValue(o); v != "" {
-			j.Values = append(j.Values, v)
+			j.Values = append(j.Values, contend.Value{Kind: kind, Value: v})
 		}
 		if v := o.GetLabels()[contender.AppLabel]; v != "" {
-			j.Labels = append(j.Labels, contend.AppOf{Namespace: o.GetNamespace(), Value: v})
+			j.Labels = append(j.Labels, contend.AppOf{Kind: kind, Namespace: o.GetNamespace(), Value: v})
 		}
 	}
 	return j
+}
+
+// readKeys is the number of objects that are read, one after another.
+const readKeys = 512
+
+// reached waits until the last event of each kind was handled.
+func (n *session) reached() (contend.Report, error) {
+	_, last := n.server.Final(0, true)
+	return n.ask("reached", last)
+}
+
+// handled waits until the last event of each object since an event was handled. Earlier ones may
+// have been merged into it. A reconcile does not report the version of a deleted object.
+func (n *session) handled(from int) (contend.Report, error) {
+	events, last := n.server.Final(from, !n.reconciles)
+	return n.ask("handled", []any{last, events})
+}
+
+// ask sends a command with an argument in JSON.
+func (n *session) ask(command string, arg any) (contend.Report, error) {
+	b, err := json.Marshal(arg)
+	if err != nil {
+		return contend.Report{}, err
+	}
+	return n.process.ask("%s %s", command, b)
 }
 
 // set sets the figure of a case.

@@ -13,13 +13,15 @@ import (
 
 // Setup configures a run. Use Check before Run.
 type Setup struct {
-	// Spec is the corpus. Recorded replaces it; nil means none.
+	// Spec is the corpus, of one kind, or of a whole cluster with the kind corpus.ClusterKind, or of
+	// one kind of a cluster with that resource behind it, as in cluster/pods. A cluster has no Owners.
+	// Recorded replaces it; nil means none.
 	Spec     corpus.Spec
 	Recorded *corpus.Recording
 	// View is the form in which objects are held: Go types, unstructured or metadata only. Empty
-	// means Go types, if k8s.io/api has them.
+	// means Go types for the kinds of k8s.io/api, and unstructured for others.
 	View contender.View
-	// Form is json or protobuf. Empty means protobuf, if the view has it.
+	// Form is json or protobuf. Empty means protobuf, for the kinds and views that have it.
 	Form replay.Form
 	// Lists is the way of listing. Empty means streaming.
 	Lists replay.Lists
@@ -32,6 +34,10 @@ type Setup struct {
 	Contenders []string
 	// Cases are names of Stages. Nil means all.
 	Cases []string
+
+	// Runs is how often each contender runs: all of them once, then all of them again. The figures
+	// are medians.
+	Runs int
 
 	// Events is the number of changes at the highest rate, Paced the number at 2,000 a second.
 	Events, Paced int
@@ -46,6 +52,8 @@ type Setup struct {
 	// Reading is the time to measure each read, three times.
 	Reading time.Duration
 
+	made corpus.Corpus // by Check
+
 	// Tapes is the folder of recorded tapes.
 	Tapes string
 	// Log receives progress. Nil means no output.
@@ -55,7 +63,8 @@ type Setup struct {
 // Defaults returns a setup with the numbers of the goals.
 func Defaults() Setup {
 	return Setup{
-		Spec:   corpus.Spec{Kind: "pods", Objects: 100_000, Owners: 50, ManagedFields: true, Seed: 1},
+		Spec:   corpus.Spec{Kind: corpus.ClusterKind, Objects: 100_000, Owners: 50, ManagedFields: true, Seed: 1},
+		Runs:   3,
 		Events: 50_000, Paced: 20_000, Blocked: 200_000, BlockedKeys: 10_000, Churn: 10, Keys: 400_000,
 		Settle: time.Minute, Reading: 500 * time.Millisecond,
 	}
@@ -63,38 +72,27 @@ func Defaults() Setup {
 
 // Check fills in the defaults, and reports an invalid field by the name of its flag.
 func (s Setup) Check() (Setup, error) {
-	if s.Recorded == nil {
-		if err := s.Spec.Check(); err != nil {
-			return s, err
-		}
+	if err := s.make(); err != nil {
+		return s, err
 	}
-	c := s.corpus()
-	if c.Len() == 0 {
+	if s.made.Len() == 0 {
 		return s, fmt.Errorf("objects: there are none to measure")
 	}
-	if s.View == "" {
-		s.View = contender.Unstructured
-		if s.hasProtobuf() {
-			s.View = contender.Typed
-		}
-	}
-	if !slices.Contains([]contender.View{contender.Typed, contender.Unstructured, contender.Metadata}, s.View) {
+	if !slices.Contains([]contender.View{"", contender.Typed, contender.Unstructured, contender.Metadata}, s.View) {
 		return s, fmt.Errorf("view %q: there are typed, unstructured and metadata", s.View)
 	}
-	if s.View == contender.Typed && !corpus.Scheme.Recognizes(c.Resource().GVK) {
-		return s, fmt.Errorf("view typed: there is no Go type for %s", c.Resource().GVK.Kind)
-	}
-	if s.Form == "" {
-		s.Form = replay.JSON
-		if s.View == contender.Metadata || s.View == contender.Typed && s.hasProtobuf() {
-			s.Form = replay.Protobuf
+	proto := false
+	for _, r := range s.made.Resources() {
+		if s.View == contender.Typed && !corpus.Scheme.Recognizes(r.GVK) {
+			return s, fmt.Errorf("view typed: there is no Go type for %s", r.GVK.Kind)
 		}
+		proto = proto || replay.HasProtobuf(r)
 	}
 	switch {
-	case s.Form != replay.JSON && s.Form != replay.Protobuf:
+	case s.Form != "" && s.Form != replay.JSON && s.Form != replay.Protobuf:
 		return s, fmt.Errorf("form %q: there are json and protobuf", s.Form)
-	case s.Form == replay.Protobuf && s.View != contender.Metadata && !s.hasProtobuf():
-		return s, fmt.Errorf("form protobuf: %s have none", c.Resource().GVR.GroupResource())
+	case s.Form == replay.Protobuf && s.View != contender.Metadata && !proto:
+		return s, fmt.Errorf("form protobuf: %s have none", s.made.Resources()[0].GVR.GroupResource())
 	case s.Form == replay.Protobuf && s.View == contender.Unstructured:
 		return s, fmt.Errorf("form protobuf: nothing makes unstructured objects of it")
 	}
@@ -107,7 +105,7 @@ func (s Setup) Check() (Setup, error) {
 	if !slices.Contains([]replay.Lists{replay.Streaming, replay.Whole, replay.Paged}, s.Lists) {
 		return s, fmt.Errorf("lists %q: there are streaming, whole and paged", s.Lists)
 	}
-	for name, n := range map[string]int{"events": s.Events, "paced": s.Paced, "blocked": s.Blocked, "blocked-keys": s.BlockedKeys, "churn": s.Churn, "keys": s.Keys, "settle": int(s.Settle)} {
+	for name, n := range map[string]int{"runs": s.Runs, "events": s.Events, "paced": s.Paced, "blocked": s.Blocked, "blocked-keys": s.BlockedKeys, "churn": s.Churn, "keys": s.Keys, "settle": int(s.Settle)} {
 		if n < 1 {
 			return s, fmt.Errorf("%s: %d is not positive", name, n)
 		}
@@ -131,18 +129,35 @@ func (s Setup) Check() (Setup, error) {
 	return s, nil
 }
 
-// DefaultContenders returns the libraries with their defaults, and then those of the peers that
-// hold less.
+// DefaultContenders returns the libraries with their defaults, those of the peers that hold less, and
+// the transport alone.
 func DefaultContenders() []string {
-	return append(contender.Libraries(), "client-go-best", "controller-runtime-best", "controller-runtime-metadata")
+	return append(contender.Libraries(), "client-go-best", "controller-runtime-best", "controller-runtime-metadata", contender.Transport)
 }
 
-func (s Setup) corpus() corpus.Corpus {
+// make makes the corpus.
+func (s *Setup) make() error {
+	name, part, _ := strings.Cut(s.Spec.Kind, "/")
 	if s.Recorded != nil {
-		return s.Recorded
+		s.made = s.Recorded
+		return nil
 	}
-	return s.Spec
+	if name != corpus.ClusterKind {
+		s.made = s.Spec
+		return s.Spec.Check()
+	}
+	cluster, err := corpus.NewCluster(s.Spec.Objects, s.Spec.ManagedFields, s.Spec.Seed)
+	if s.made = cluster; err == nil && part != "" {
+		s.made, err = corpus.PartOf(cluster, part)
+	}
+	return err
 }
+
+// ofCluster reports whether the corpus is a cluster, or one kind of it.
+func (s Setup) ofCluster() bool { return strings.HasPrefix(s.Spec.Kind, corpus.ClusterKind) }
+
+// corpus returns the corpus that Check has made.
+func (s Setup) corpus() corpus.Corpus { return s.made }
 
 // changes returns the number of changes that the tape needs.
 func (s Setup) changes() int {
@@ -154,30 +169,36 @@ func (s Setup) changes() int {
 	return 0
 }
 
-// hasProtobuf reports whether the kind has a protobuf form, as those of k8s.io/api do.
-func (s Setup) hasProtobuf() bool {
-	o, err := corpus.Scheme.New(s.corpus().Resource().GVK)
-	if err != nil {
-		return false
+// noName is the name of a contender with the view of the whole run.
+var noName contender.Name
+
+// view returns the view of a kind in one contender.
+func (s Setup) view(n contender.Name, r corpus.Resource) contender.View {
+	switch {
+	case n.View != "":
+		return n.View
+	case s.View != "":
+		return s.View
+	case replay.HasProtobuf(r):
+		return contender.Typed
 	}
-	_, ok := o.(interface{ Marshal() ([]byte, error) })
-	return ok
+	return contender.Unstructured
 }
 
-// of returns the view and form of one contender.
-func (s Setup) of(n contender.Name) (contender.View, replay.Form) {
-	if n.View == "" {
-		n.View = s.View
+// form returns the form of the tape of one contender. On a tape in protobuf kinds without it are in
+// JSON.
+func (s Setup) form(n contender.Name) replay.Form {
+	view := n.View
+	if view == "" {
+		view = s.View
 	}
 	switch {
-	case n.View == contender.Metadata && (s.Form == replay.Protobuf || s.View != contender.Metadata):
-		return n.View, replay.MetadataProtobuf
-	case n.View == contender.Metadata:
-		return n.View, replay.MetadataJSON
-	case n.View == contender.Typed && s.View != contender.Typed && s.hasProtobuf():
-		return n.View, replay.Protobuf
-	case n.View == contender.Unstructured:
-		return n.View, replay.JSON
+	case view == contender.Metadata && s.View == contender.Metadata && s.Form == replay.JSON:
+		return replay.MetadataJSON
+	case view == contender.Metadata:
+		return replay.MetadataProtobuf
+	case view == contender.Unstructured || s.Form == replay.JSON:
+		return replay.JSON
 	}
-	return n.View, s.Form
+	return replay.Protobuf
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/pack"
+	"github.com/flyball-io/flyball/internal/pack"
 )
 
 // run is one corpus in one form.
@@ -18,7 +18,6 @@ type run struct {
 	spec corpus.Spec
 	json bool
 	self bool // without templates
-	one  bool // only one template at a time has an index
 	objs int  // number of objects to take from the corpus
 }
 
@@ -33,9 +32,6 @@ func (r run) String() string {
 	if r.self {
 		how += "-self"
 	}
-	if r.one {
-		how += "-reindexed"
-	}
 	return fmt.Sprintf("%s-%d%s-%s", r.spec.Kind, r.spec.Owners, how, form)
 }
 
@@ -48,7 +44,6 @@ func runs() []run {
 			}
 		}
 	}
-	all = append(all, run{spec: corpus.Spec{Kind: "pods", Objects: 100_000, Owners: 5000, ManagedFields: true}, one: true, objs: 4000})
 	for _, kind := range []string{"deployments", "nodes", "configmaps", "secrets", "events", "widgets"} {
 		for _, self := range []bool{false, true} {
 			for _, asJSON := range []bool{false, true} {
@@ -102,9 +97,6 @@ type packed struct {
 func (r run) pack(b *testing.B) *packed {
 	x := &packed{}
 	p := &x.p
-	if r.one {
-		p.MaxIndex = -1
-	}
 	objs, owner := r.load(b)
 	first := map[int]*pack.Template{}
 	var parent *pack.Template
@@ -165,7 +157,6 @@ func BenchmarkPack(b *testing.B) {
 				share = float64(x.template) / float64(r.spec.Objects) // of all objects, not only the loaded ones
 			}
 			b.ReportMetric(float64(x.record)/float64(n)+share, "object-B")
-			b.ReportMetric(float64(p.IndexSize()), "index-B")
 		})
 	}
 }
@@ -196,7 +187,7 @@ func BenchmarkUnpack(b *testing.B) {
 
 func BenchmarkZstd(b *testing.B) {
 	for _, r := range runs() {
-		if r.self || r.one {
+		if r.self {
 			continue
 		}
 		b.Run(r.String(), func(b *testing.B) {

@@ -116,8 +116,8 @@ func holding(ctx context.Context, sizes string, peers, owners int, tapes string,
 			return nil, fmt.Errorf("-sizes: %q is not a number of objects", text)
 		}
 		s := measure.Defaults()
-		s.Spec.Objects, s.Spec.Owners, s.Tapes, s.Cases = n, owners, tapes, []string{"hold"}
-		s.Contenders = []string{contender.Flyball}
+		s.Spec.Kind, s.Spec.Objects, s.Spec.Owners, s.Tapes, s.Cases = "pods", n, owners, tapes, []string{"hold"}
+		s.Runs, s.Contenders = 1, []string{contender.Flyball}
 		if n <= peers {
 			s.Contenders = append(contender.Libraries(), "controller-runtime-metadata")
 		}

@@ -10,4 +10,5 @@ import (
 	_ "github.com/flyball-io/flyball/bench/contender/clientgo"
 	_ "github.com/flyball-io/flyball/bench/contender/controllerruntime"
 	_ "github.com/flyball-io/flyball/bench/contender/flyball"
+	_ "github.com/flyball-io/flyball/bench/contender/transport"
 )

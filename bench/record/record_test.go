@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/bench/measure"
 	_ "github.com/flyball-io/flyball/bench/programs"
 	"github.com/flyball-io/flyball/bench/replay"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { planetest.Main(m) }

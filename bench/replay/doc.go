@@ -6,6 +6,9 @@
 //	GET …/pods             ├──► list: whole, or page by page
 //	GET …/pods?watch=1     └──► watch: bookmarks, and what Play releases, at a rate or flat out
 //
+// A corpus may have several kinds. They share one sequence of versions, and a watch sees those of its
+// kind.
+//
 // A tape is made once for each corpus and form, and stored in the user's cache directory. For the
 // contenders the server behaves like a real API server. It has paged and streaming lists in the
 // order of the keys, protobuf, JSON and metadata-only. It sends bookmarks, and 410 after Forget.

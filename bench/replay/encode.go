@@ -28,8 +28,8 @@ const (
 	eventObject  = 2
 )
 
-// message returns one object in this form, without an envelope.
-func (f Form) message(o corpus.Object, gvk schema.GroupVersionKind) ([]byte, error) {
+// Message returns one object in this form, without an envelope.
+func (f Form) Message(o corpus.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if f.metadata() {
 		m := &metav1.PartialObjectMetadata{ObjectMeta: metaOf(o)}
 		if f.protobuf() {

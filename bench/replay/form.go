@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/bench/corpus"
 )
 
 // Form is the encoding of objects on the wire.
@@ -19,6 +21,24 @@ const (
 
 func (f Form) protobuf() bool { return f == Protobuf || f == MetadataProtobuf }
 func (f Form) metadata() bool { return f == MetadataJSON || f == MetadataProtobuf }
+
+// Of returns the form of a kind on a tape of form f: JSON for a kind without protobuf.
+func (f Form) Of(r corpus.Resource) Form {
+	if f == Protobuf && !HasProtobuf(r) {
+		return JSON
+	}
+	return f
+}
+
+// HasProtobuf reports whether a kind has a protobuf form, as those of k8s.io/api do.
+func HasProtobuf(r corpus.Resource) bool {
+	o, err := corpus.Scheme.New(r.GVK)
+	if err != nil {
+		return false
+	}
+	_, ok := o.(interface{ Marshal() ([]byte, error) })
+	return ok
+}
 
 // negotiate returns the first supported form of an Accept header. protobuf says whether the kind
 // has that form.

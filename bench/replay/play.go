@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/flyball-io/flyball/bench/corpus"
@@ -21,26 +23,29 @@ const (
 	Paged Lists = "paged"
 )
 
-// Server serves the tapes of one corpus and plan, one tape for each form. It implements
-// http.Handler. Its methods are safe for concurrent use.
+// Server serves the tapes of one corpus, one tape for each form. It implements http.Handler. Its
+// methods are safe for concurrent use. All kinds share one sequence of versions, as in a cluster.
 //
 // It has two kinds of events: changes on the tape, by Play, and repeated messages of the tape. The
 // latter have another version and, if an object was deleted and made again, another uid and name.
 type Server struct {
-	tapes map[Form]*Tape
+	tapes []*Tape
 	any   *Tape
-	path  string
+	paths map[string]int // of a list → its kind
 	mode  Lists
 
-	mu      sync.Mutex
-	changed chan struct{} // closed when any of the fields below changes
-	live    []item        // the existing objects
-	where   map[int]int   // object → its index in live
-	log     []happening   // all events by version; append only
-	next    int           // of the changes on the tape
-	oldest  int           // the first event that is not forgotten
-	cut     int           // how often all watches were ended
-	timed   *timing       // times of the events that are played at a rate
+	mu       sync.Mutex
+	changed  chan struct{}   // closed when any of the fields below changes
+	happened []chan struct{} // for each kind: closed when the log has an event of it, or cut changes
+	woken    []bool          // the kinds whose channel is to be closed at the end of change
+
+	live    []item      // the existing objects
+	where   map[int]int // object → its index in live
+	log     []happening // all events by version; append only
+	next    int         // of the changes on the tape
+	oldest  int         // the first event that is not forgotten
+	cut     int         // how often all watches were ended
+	timed   *timing     // times of the events that are played at a rate
 	listed  int
 	watches int
 	proto   int // the major version of HTTP of the last request
@@ -54,27 +59,46 @@ type happening struct {
 
 // NewServer returns a server of tapes that differ in their form only.
 func NewServer(lists Lists, tapes ...*Tape) *Server {
-	s := &Server{tapes: map[Form]*Tape{}, mode: lists, where: map[int]int{}, changed: make(chan struct{})}
-	for _, t := range tapes {
-		s.tapes[t.form], s.any = t, t
-	}
+	s := &Server{tapes: tapes, any: tapes[0], paths: map[string]int{}, mode: lists, where: map[int]int{}, changed: make(chan struct{})}
 	for place, i := range s.any.sorted() {
 		s.live, s.where[i] = append(s.live, initial(i)), place
 	}
-	gvr := s.any.resource.GVR
-	s.path = "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource
-	if gvr.Group == "" {
-		s.path = "/api/" + gvr.Version + "/" + gvr.Resource
+	for number, k := range s.any.kinds {
+		path := "/apis/" + k.GVR.Group + "/" + k.GVR.Version + "/" + k.GVR.Resource
+		if k.GVR.Group == "" {
+			path = "/api/" + k.GVR.Version + "/" + k.GVR.Resource
+		}
+		s.paths[path] = number
+		s.happened = append(s.happened, make(chan struct{}))
 	}
+	s.woken = make([]bool, len(s.happened))
 	return s
 }
 
+// change changes fields, and wakes those who wait for that. A watch is woken for its kind only.
 func (s *Server) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 	close(s.changed)
 	s.changed = make(chan struct{})
+	for number, yes := range s.woken {
+		if yes {
+			close(s.happened[number])
+			s.happened[number], s.woken[number] = make(chan struct{}), false
+		}
+	}
+}
+
+// liveLocked returns the existing objects of a kind.
+func (s *Server) liveLocked(v offer) []item {
+	all := make([]item, 0, len(s.live))
+	for _, it := range s.live {
+		if v.has(it) {
+			all = append(all, it)
+		}
+	}
+	return all
 }
 
 // Play plays the next n changes of the tape at once. Like the other methods it returns when the
@@ -110,7 +134,24 @@ func (s *Server) Touch(n, keys int) error {
 	}
 	s.change(func() {
 		for k := range n {
-			s.touchLocked(scatter(k, min(keys, s.any.Len())))
+			s.touchLocked(corpus.Scatter(k, min(keys, s.any.Len())))
+		}
+	})
+	return nil
+}
+
+// TouchKinds makes an event of one object of each kind that has objects, as Touch does.
+func (s *Server) TouchKinds() error {
+	if err := s.check(len(s.happened), 0); err != nil {
+		return err
+	}
+	s.change(func() {
+		touched := make([]bool, len(s.happened))
+		for _, it := range slices.Clone(s.live) {
+			if kind := s.any.of[it.object]; !touched[kind] {
+				touched[kind] = true
+				s.touchLocked(it.object)
+			}
 		}
 	})
 	return nil
@@ -125,7 +166,7 @@ func (s *Server) Churn(rounds int) error {
 	}
 	s.change(func() {
 		for k := range rounds * all {
-			if gone, ok := s.deleteLocked(scatter(k, all)); ok {
+			if gone, ok := s.deleteLocked(corpus.Scatter(k, all)); ok {
 				gone.life++
 				s.addLocked("ADDED", gone)
 			}
@@ -141,7 +182,7 @@ func (s *Server) Delete(n int) error {
 	}
 	s.change(func() {
 		for k := range n {
-			s.deleteLocked(scatter(k, s.any.Len()))
+			s.deleteLocked(corpus.Scatter(k, s.any.Len()))
 		}
 	})
 	return nil
@@ -159,6 +200,9 @@ func (s *Server) Forget(n int) error {
 		}
 		s.cut++
 		s.oldest = len(s.log)
+		for number := range s.woken {
+			s.woken[number] = true
+		}
 	})
 	return nil
 }
@@ -167,7 +211,7 @@ func (s *Server) Forget(n int) error {
 func (s *Server) check(events, ofTape int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if left := s.any.plan.Events - s.next; ofTape > left {
+	if left := len(s.any.steps) - s.next; ofTape > left {
 		return fmt.Errorf("%d changes are left on the tape, not %d", left, ofTape)
 	}
 	if last := s.any.first + len(s.log) + events; last >= 10*corpus.FirstVersion {
@@ -223,13 +267,20 @@ func (s *Server) Lists() int {
 
 // playLocked plays the next change of the tape. It creates a missing object.
 func (s *Server) playLocked() {
-	object, _ := s.any.plan.step(s.any.Len(), s.next)
-	it := item{object: object, message: s.any.Len() + s.next}
+	step := s.any.steps[s.next]
+	it := item{object: step.Object, message: s.any.Len() + s.next}
 	s.next++
-	if place, there := s.where[object]; there {
+	place, there := s.where[it.object]
+	if there {
 		it.life = s.live[place].life
+	}
+	switch {
+	case there && step.Deleted:
+		s.live[place] = it
+		s.deleteLocked(it.object)
+	case there:
 		s.addLocked("MODIFIED", it)
-	} else {
+	default:
 		s.addLocked("ADDED", it)
 	}
 }
@@ -249,7 +300,7 @@ func (s *Server) addLocked(event string, it item) {
 		s.where[it.object] = len(s.live)
 		s.live = append(s.live, it)
 	}
-	s.log = append(s.log, happening{event, it})
+	s.logLocked(event, it)
 }
 
 // deleteLocked deletes an object, if it exists, and returns its last state.
@@ -265,6 +316,47 @@ func (s *Server) deleteLocked(object int) (gone item, ok bool) {
 	s.live = s.live[:last]
 	delete(s.where, object)
 	gone.version = s.any.first + 1 + len(s.log)
-	s.log = append(s.log, happening{"DELETED", gone})
+	s.logLocked("DELETED", gone)
 	return gone, true
+}
+
+func (s *Server) logLocked(event string, it item) {
+	s.log = append(s.log, happening{event, it})
+	s.woken[s.any.of[it.object]] = true
+}
+
+// Final returns the events from one on after which their object has no other, in order, and the last
+// of them for each kind, or -1. Objects that were made and deleted since do not count: a client may
+// have merged their events into none. Without deletes no event does that deletes an object.
+func (s *Server) Final(from int, deletes bool) (events, last []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	final, made := map[int]int{}, map[int]bool{}
+	for k := from; k < len(s.log); k++ {
+		h := s.log[k]
+		made[h.object] = made[h.object] || h.event == "ADDED"
+		final[h.object] = k
+		if h.event == "DELETED" && (made[h.object] || !deletes) {
+			delete(final, h.object)
+			delete(made, h.object)
+		}
+	}
+	events = slices.Sorted(maps.Values(final))
+	last = slices.Repeat([]int{-1}, len(s.happened))
+	for _, k := range events {
+		last[s.any.of[s.log[k].object]] = k
+	}
+	return events, last
+}
+
+// Next returns the next event of the same object, and false if there is none.
+func (s *Server) Next(k int) (next int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for next = k + 1; next < len(s.log); next++ {
+		if s.log[next].object == s.log[k].object {
+			return next, true
+		}
+	}
+	return 0, false
 }

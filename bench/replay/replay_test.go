@@ -24,7 +24,6 @@ import (
 	"github.com/flyball-io/flyball/bench/corpus"
 	flycache "github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 
 	"k8s.io/client-go/kubernetes"
@@ -32,11 +31,11 @@ import (
 
 const objects, events = 80, 60
 
-func served(t *testing.T, s corpus.Spec, p Plan, forms ...Form) (*Server, *rest.Config) {
+func served(t *testing.T, s corpus.Spec, events int, forms ...Form) (*Server, *rest.Config) {
 	t.Helper()
 	var tapes []*Tape
 	for _, f := range forms {
-		tape, err := Record(t.Context(), t.TempDir(), s, p, f, nil)
+		tape, err := Record(t.Context(), t.TempDir(), s, events, f, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,15 +59,16 @@ func mapper(s corpus.Spec) meta.RESTMapper {
 	return m
 }
 
-// want returns the objects after the first n changes of the plan.
-func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
+// want returns the objects after the first n changes.
+func want(s corpus.Spec, n int) map[string]corpus.Object {
 	all := map[string]corpus.Object{}
 	put := func(o corpus.Object) { all[o.GetNamespace()+"/"+o.GetName()] = o }
 	for i := range s.Objects {
 		put(s.At(i))
 	}
+	churn := s.Churn(n)
 	for k := range n {
-		o := s.Changed(p.step(s.Objects, k))
+		o := churn.Object(k)
 		o.SetResourceVersion(fmt.Sprint(corpus.Version(s) + 1 + k))
 		put(o)
 	}
@@ -78,9 +78,9 @@ func want(s corpus.Spec, p Plan, n int) map[string]corpus.Object {
 // A client-go informer sees the corpus, and the played changes, in each form.
 func TestClientGo(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
-		for _, p := range []Plan{{Events: events}, {Events: events, Keys: 7}} {
+		for _, objects := range []int{objects, 7} {
 			s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
-			server, cfg := served(t, s, p, form)
+			server, cfg := served(t, s, events, form)
 			cfg.ContentType, cfg.AcceptContentTypes = form.contentType(false), form.contentType(false)
 			pods := kubernetes.NewForConfigOrDie(cfg).CoreV1().Pods("")
 			inf := cache.NewSharedIndexInformer(&cache.ListWatch{
@@ -110,7 +110,7 @@ func TestClientGo(t *testing.T) {
 				pod.TypeMeta = metav1.TypeMeta{}
 				got[pod.Namespace+"/"+pod.Name] = pod
 			}
-			same(t, want(s, p, events), got)
+			same(t, want(s, events), got)
 			cancel()
 			<-ended
 		}
@@ -124,7 +124,7 @@ func listed(t *testing.T, s corpus.Spec, cfg *rest.Config) func() map[string]cor
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := flycache.New(informer.Connect(live), flycache.Options{KeepManagedFields: true})
+	c, err := flycache.New(flycache.Connect(live), flycache.Options{KeepManagedFields: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +166,13 @@ func eventually(t *testing.T, what string, check func() bool) {
 func TestFlyball(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
 		for _, lists := range []Lists{Streaming, Whole, Paged} {
-			s, p := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}, Plan{Events: events}
-			server, cfg := served(t, s, p, form)
+			s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
+			server, cfg := served(t, s, events, form)
 			server.mode = lists
 			list := listed(t, s, cfg)
 			expect := func(played int) {
 				t.Helper()
-				all := want(s, p, played)
+				all := want(s, played)
 				eventually(t, fmt.Sprint(played, " events"), func() bool {
 					return maps.EqualFunc(all, list(), func(a, b corpus.Object) bool { return a.GetResourceVersion() == b.GetResourceVersion() })
 				})
@@ -204,7 +204,7 @@ func TestFlyball(t *testing.T) {
 func TestRewritten(t *testing.T) {
 	for _, form := range []Form{JSON, Protobuf} {
 		s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}
-		server, cfg := served(t, s, Plan{}, form)
+		server, cfg := served(t, s, 0, form)
 		list := listed(t, s, cfg)
 		first := list()
 		if err := errors.Join(server.Churn(2), server.Touch(3*objects, objects/2), server.Forget(5)); err != nil {
@@ -266,7 +266,7 @@ func asListed(s corpus.Spec) []corpus.Object {
 // The server serves metadata-only answers, and pages.
 func TestForms(t *testing.T) {
 	s := corpus.Spec{Kind: "deployments", Objects: objects}
-	_, cfg := served(t, s, Plan{}, MetadataJSON, MetadataProtobuf, JSON)
+	_, cfg := served(t, s, 0, MetadataJSON, MetadataProtobuf, JSON)
 	for name, accept := range map[Form]string{
 		MetadataJSON: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", MetadataProtobuf: "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	} {
@@ -281,7 +281,7 @@ func TestForms(t *testing.T) {
 	want := asListed(s)
 	for _, limit := range []int64{0, 1, 7, objects, objects + 1} {
 		n := 0
-		for m, err := range client.List[metav1.PartialObjectMetadata](t.Context(), live, client.OfKind(s.GVK()), client.Limit(limit)) {
+		for m, err := range client.List[metav1.PartialObjectMetadata](t.Context(), live, client.OfKind(s.GVK()), client.ListOptions{Limit: limit}) {
 			if err != nil || m.Name != want[n].GetName() || m.UID != want[n].GetUID() {
 				t.Fatalf("limit %d, %d: %v %v", limit, n, m, err)
 			}
@@ -295,7 +295,7 @@ func TestForms(t *testing.T) {
 
 func TestCustomResources(t *testing.T) {
 	s := corpus.Spec{Kind: "widgets", Objects: 20}
-	_, cfg := served(t, s, Plan{}, JSON)
+	_, cfg := served(t, s, 0, JSON)
 	live, err := client.New(cfg, client.Options{Mapper: mapper(s)})
 	if err != nil {
 		t.Fatal(err)

@@ -23,24 +23,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"major":"1","minor":"37","gitVersion":"v1.37.2","platform":"linux/amd64"}`)
 		return
 	}
-	if r.URL.Path != s.path || r.Method != http.MethodGet {
-		status(w, http.StatusNotFound, "NotFound", "this server has "+s.path+" only")
+	number, there := s.paths[r.URL.Path]
+	if !there || r.Method != http.MethodGet {
+		status(w, http.StatusNotFound, "NotFound", "this server has no "+r.URL.Path)
 		return
 	}
-	_, proto := s.tapes[Protobuf]
-	form, ok := negotiate(r.Header.Get("Accept"), proto)
-	tape := s.tapes[form]
-	if !ok || tape == nil {
+	v, ok := s.negotiate(number, r.Header.Get("Accept"))
+	if !ok {
 		status(w, http.StatusNotAcceptable, "NotAcceptable", "no tape in the form that is asked for: "+r.Header.Get("Accept"))
 		return
 	}
 	q := r.URL.Query()
 	if on, _ := strconv.ParseBool(q.Get("watch")); on {
-		s.watch(w, r, tape)
+		s.watch(w, r, v)
 		return
 	}
-	s.list(w, tape, q.Get("limit"), q.Get("continue"), q.Get("resourceVersion"))
+	s.list(w, v, q.Get("limit"), q.Get("continue"), q.Get("resourceVersion"))
 }
+
+// offer is one kind of a tape, in the form that a request accepts.
+type offer struct {
+	*Tape
+	*kind
+	number int // of the kind
+}
+
+// negotiate returns the tape that has a kind in a form that the client accepts.
+func (s *Server) negotiate(number int, accept string) (v offer, ok bool) {
+	proto := slices.ContainsFunc(s.tapes, func(t *Tape) bool { return t.kinds[number].form == Protobuf })
+	form, ok := negotiate(accept, proto)
+	for _, t := range s.tapes {
+		if k := &t.kinds[number]; ok && k.form == form {
+			return offer{t, k, number}, true
+		}
+	}
+	return v, false
+}
+
+// has reports whether an item is of the kind.
+func (v offer) has(it item) bool { return int(v.of[it.object]) == v.number }
 
 func status(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -50,10 +71,10 @@ func status(w http.ResponseWriter, code int, reason, message string) {
 
 // list serves the existing objects, or a page of them. The token of a page is a position: no event
 // may happen between two pages.
-func (s *Server) list(w http.ResponseWriter, t *Tape, limit, next, version string) {
+func (s *Server) list(w http.ResponseWriter, v offer, limit, next, version string) {
 	s.mu.Lock()
 	s.listed++
-	at, live := t.first+len(s.log), slices.Clone(s.live)
+	at, live := v.first+len(s.log), s.liveLocked(v)
 	s.mu.Unlock()
 	from, _ := strconv.Atoi(next)
 	from = min(from, len(live))
@@ -66,19 +87,20 @@ func (s *Server) list(w http.ResponseWriter, t *Tape, limit, next, version strin
 	if left -= len(live); left > 0 {
 		token = strconv.Itoa(from + len(live))
 	}
-	w.Header().Set("Content-Type", t.form.contentType(false))
-	_, list := t.form.kinds(t.resource.GVK)
+	form := v.kind.form
+	w.Header().Set("Content-Type", form.contentType(false))
+	_, list := form.kinds(v.GVK)
 	out := &writer{w: w}
-	if t.form.protobuf() {
+	if form.protobuf() {
 		meta := metadataOfList(at, token, int64(left))
 		size := protowire.SizeTag(listMeta) + protowire.SizeBytes(len(meta))
 		for _, it := range live {
-			size += protowire.SizeTag(listItem) + protowire.SizeBytes(len(t.show(it)))
+			size += protowire.SizeTag(listItem) + protowire.SizeBytes(len(v.show(it)))
 		}
 		out.write(envelope(list, size))
 		out.write(protowire.AppendBytes(protowire.AppendTag(nil, listMeta, protowire.BytesType), meta))
 		for _, it := range live {
-			message := t.show(it)
+			message := v.show(it)
 			out.write(protowire.AppendVarint(protowire.AppendTag(nil, listItem, protowire.BytesType), uint64(len(message))))
 			out.write(message)
 		}
@@ -90,7 +112,7 @@ func (s *Server) list(w http.ResponseWriter, t *Tape, limit, next, version strin
 		if i > 0 {
 			out.write([]byte{','})
 		}
-		out.write(t.show(it))
+		out.write(v.show(it))
 	}
 	out.write([]byte("]}\n"))
 }
@@ -108,16 +130,16 @@ func (w *writer) write(b []byte) {
 }
 
 // watch sends the events since a version, and then new ones.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
-	q := r.URL.Query()
-	gvk, _ := t.form.kinds(t.resource.GVK)
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, v offer) {
+	q, form := r.URL.Query(), v.kind.form
+	gvk, _ := form.kinds(v.GVK)
 	version, _ := strconv.Atoi(q.Get("resourceVersion"))
 	initial := q.Get("sendInitialEvents") == "true"
 	s.mu.Lock()
 	oldest, cut, played, live := s.oldest, s.cut, len(s.log), []item(nil)
-	next := version - t.first // the event after that version
+	next := version - v.first // the event after that version
 	if initial {
-		next, live = played, slices.Clone(s.live)
+		next, live = played, s.liveLocked(v)
 	}
 	s.mu.Unlock()
 	if next < oldest {
@@ -129,25 +151,27 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
 		return
 	}
 	s.change(func() { s.watches++ })
-	w.Header().Set("Content-Type", t.form.contentType(true))
-	out := &stream{writer: writer{w: w}, tape: t, gvk: gvk}
+	w.Header().Set("Content-Type", form.contentType(true))
+	out := &stream{writer: writer{w: w}, form: form, gvk: gvk}
 	out.flush(w)
 	if initial {
 		for _, it := range live {
-			out.send("ADDED", t.show(it))
+			out.send("ADDED", v.show(it))
 		}
-		out.send("BOOKMARK", t.form.bookmark(t.resource.GVK, t.first+next, true))
+		out.send("BOOKMARK", form.bookmark(v.GVK, v.first+next, true))
 	}
 	for out.err == nil {
 		s.mu.Lock()
-		log, now, changed, timed := s.log, s.cut, s.changed, s.timed
+		log, now, changed, timed := s.log, s.cut, s.happened[v.number], s.timed
 		s.mu.Unlock()
 		if now != cut {
 			return
 		}
 		for ; next < len(log) && out.err == nil; next++ {
-			timed.sending(next)
-			out.send(log[next].event, t.show(log[next].item))
+			if v.has(log[next].item) {
+				timed.sending(next)
+				out.send(log[next].event, v.show(log[next].item))
+			}
 		}
 		out.flush(w)
 		select {
@@ -155,7 +179,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
 		case <-r.Context().Done():
 			return
 		case <-time.After(time.Minute):
-			out.send("BOOKMARK", t.form.bookmark(t.resource.GVK, t.first+next, false))
+			out.send("BOOKMARK", form.bookmark(v.GVK, v.first+next, false))
 		}
 	}
 }
@@ -163,13 +187,13 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t *Tape) {
 // stream writes frames in large pieces.
 type stream struct {
 	writer
-	tape *Tape
+	form Form
 	gvk  schema.GroupVersionKind
 	buf  []byte
 }
 
 func (s *stream) send(event string, message []byte) {
-	s.buf = s.tape.form.frame(s.buf, event, s.gvk, message)
+	s.buf = s.form.frame(s.buf, event, s.gvk, message)
 	if len(s.buf) > 64<<10 {
 		s.write(s.buf)
 		s.buf = s.buf[:0]

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // program is a process started by "runs".

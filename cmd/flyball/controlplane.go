@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // controlplaneFlags are the flags of "flyball controlplane".

@@ -20,9 +20,9 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/demo"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // stopping is how long a person waits after Ctrl-C.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 )
 
 func newDeploy() *cobra.Command {
@@ -20,7 +20,7 @@ in which each finds what it needs. With --dry-run it is printed instead, as YAML
 for "kubectl apply --server-side -f -".`,
 		Example: `  flyball deploy --image registry.example/shop:v1
   flyball deploy --dry-run`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, manifest.Apply) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, false) },
 	}
 	f.bind(cmd)
 	cmd.Flags().StringVar(&f.image, "image", "", "`IMAGE` of the program (default: that of config/manager)")
@@ -35,7 +35,7 @@ func newUndeploy() *cobra.Command {
 		Long: `Delete everything in config/default from a cluster: first the CRDs, with all
 objects of their kinds, while the program still runs and can clean up after
 them; then the rest.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, backwards) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, true) },
 	}
 	f.bind(cmd)
 	return cmd

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
 	wait "github.com/flyball-io/flyball/run"
 )
@@ -35,7 +35,7 @@ func TestDeployedUnderAnotherPrefix(t *testing.T) {
 	defer cancel()
 
 	objs := renamedGuestbook(t, "namePrefix: team-a-\n")
-	if err := manifest.Apply(ctx, c, "test", objs, manifest.Hooks{}); err != nil {
+	if err := manifest.Apply(ctx, c, "test", objs, nil); err != nil {
 		t.Fatal(err)
 	}
 	args, account := deployed(t, objs)

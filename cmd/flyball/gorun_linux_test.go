@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // "go run" forwards no SIGTERM; nevertheless nothing may be left of its program.

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/kustomize"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 )
 
 // fieldOwner is the field manager of applied objects.
@@ -55,7 +55,7 @@ func newInstall() *cobra.Command {
 		Long: `Apply the CRDs of the project to a cluster, server-side, and wait until their
 kinds are served. With --dry-run they are printed instead. They are those of
 config/default, so "flyball install" after "flyball deploy" changes nothing.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, manifest.Apply) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, false) },
 	}
 	f.bind(cmd)
 	return cmd
@@ -69,15 +69,10 @@ func newUninstall() *cobra.Command {
 		Long: `Delete the CRDs of the project from a cluster, and with them all objects of
 their kinds, and wait until those are gone. Objects with finalizers go only
 while the program that cares for these runs.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, backwards) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, true) },
 	}
 	f.bind(cmd)
 	return cmd
-}
-
-// backwards is manifest.Delete in the form of manifest.Apply.
-func backwards(ctx context.Context, c *client.Live, _ string, objs []manifest.Object, h manifest.Hooks) error {
-	return manifest.Delete(ctx, c, objs, h)
 }
 
 // everything selects all objects of a project.
@@ -92,8 +87,8 @@ func rendered(dir string, wanted func(manifest.Object) bool) ([]manifest.Object,
 	return slices.DeleteFunc(objs, func(o manifest.Object) bool { return !wanted(o) }), nil
 }
 
-// run calls do with the wanted objects of the project.
-func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool, do func(context.Context, *client.Live, string, []manifest.Object, manifest.Hooks) error) error {
+// run applies or deletes the wanted objects of the project.
+func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool, deleting bool) error {
 	dir, err := scaffold.Find(f.dir)
 	if err != nil {
 		return err
@@ -123,7 +118,11 @@ func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool
 	}
 	defer c.Close()
 	done := 0
-	err = do(ctx, c, fieldOwner, objs, telling(out, &done))
+	if deleting {
+		err = manifest.Delete(ctx, c, objs, telling(out, "deleted", &done))
+	} else {
+		err = manifest.Apply(ctx, c, fieldOwner, objs, telling(out, "applied", &done))
+	}
 	if err == nil && done == 0 {
 		fmt.Fprintln(out, "nothing to do")
 	}
@@ -131,12 +130,9 @@ func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool
 }
 
 // telling prints each change, and counts it.
-func telling(out io.Writer, done *int) manifest.Hooks {
-	tell := func(what string) func(manifest.Object) {
-		return func(o manifest.Object) {
-			*done++
-			fmt.Fprintln(out, what, manifest.Name(o))
-		}
+func telling(out io.Writer, what string, done *int) func(manifest.Object) {
+	return func(o manifest.Object) {
+		*done++
+		fmt.Fprintln(out, what, manifest.Name(o))
 	}
-	return manifest.Hooks{Applied: tell("applied"), Deleted: tell("deleted")}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/cmd/flyball/internal/roles"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/rbac"
 )
@@ -91,52 +92,43 @@ func (f *rbacFlags) parse(checkGiven bool) error {
 
 // features returns the rules for the values of a flag.
 func features(flag string, names []string) (rbac.Rules, error) {
-	all := make([]rbac.Rules, len(names))
-	for i, w := range names {
-		feature, resource, _ := strings.Cut(w, "=")
-		name, group, _ := strings.Cut(resource, ".")
-		switch {
-		case w == "leases":
-			all[i] = rbac.Leases()
-		case w == "events":
-			all[i] = rbac.Events()
-		case w == "serving":
-			all[i] = rbac.Serving()
-		case w == "certificates":
-			all[i] = rbac.Certificates()
-		case w == "owning":
-			owned, err := ownKinds()
-			if err != nil {
-				return rbac.Rules{}, fmt.Errorf("%s owning: %w", flag, err)
-			}
-			all[i] = owned
-		case feature == "owning" && name != "" && !strings.ContainsAny(resource, "*/"):
-			all[i] = rbac.Owning(group, name)
-		default:
-			return rbac.Rules{}, fmt.Errorf("%s %s: want leases, events, serving, certificates, owning or owning=RESOURCE.GROUP", flag, w)
+	var all []string
+	for _, name := range names {
+		if name != "owning" {
+			all = append(all, name)
+			continue
 		}
+		kinds, err := ownKinds()
+		if err != nil {
+			return rbac.Rules{}, fmt.Errorf("%s owning: %w", flag, err)
+		}
+		all = append(all, kinds...)
 	}
-	return rbac.Union(all...), nil
+	rules, err := rbac.Features(all...)
+	if err != nil {
+		return rules, fmt.Errorf("%s %w, or owning for the kinds of this project", flag, err)
+	}
+	return rules, nil
 }
 
-// ownKinds returns the rules for owner references to the kinds of the project that contains the
+// ownKinds returns the features for owner references to the kinds of the project that contains the
 // working directory.
-func ownKinds() (rbac.Rules, error) {
+func ownKinds() ([]string, error) {
 	dir, err := scaffold.Find(".")
 	if err != nil {
-		return rbac.Rules{}, err
+		return nil, err
 	}
 	project, err := scaffold.Load(dir)
 	if err != nil {
-		return rbac.Rules{}, err
+		return nil, err
 	}
-	var all []rbac.Rules
+	var all []string
 	for _, a := range project.APIs {
 		if a.Controller {
-			all = append(all, rbac.Owning(project.FullGroup(a.Group), a.Plural))
+			all = append(all, "owning="+a.Plural+"."+project.FullGroup(a.Group))
 		}
 	}
-	return rbac.Union(all...), nil
+	return all, nil
 }
 
 func (f *rbacFlags) run(out io.Writer) error {
@@ -148,23 +140,23 @@ func (f *rbacFlags) run(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--declared: %w", err)
 	}
-	nameless := rbac.Union(rbac.Followed(recorded), f.extra)
+	nameless := rbac.Union(roles.Followed(recorded), f.extra)
 	need := rbac.Union(nameless, declared)
 	if f.out != "" {
-		if err := os.WriteFile(f.out, need.ClusterRole(f.name), 0o644); err != nil {
+		if err := os.WriteFile(f.out, roles.ClusterRole(f.name, need), 0o644); err != nil {
 			return err
 		}
 	}
 	switch {
 	case f.check:
-		have, err := rbac.LoadBound(f.roles...)
+		have, err := rbac.Load(f.roles...)
 		if err != nil {
 			return fmt.Errorf("--role: %w", err)
 		}
-		need = rbac.Union(rbac.Narrowed(nameless, have), declared)
-		return judge(out, strings.Join(f.roles, ","), have, need, rbac.Narrowed(f.allowed, have))
+		need = rbac.Union(roles.Narrowed(nameless, have), declared)
+		return judge(out, strings.Join(f.roles, ","), have, need, roles.Narrowed(f.allowed, have))
 	case f.out == "":
-		_, err = out.Write(need.ClusterRole(f.name))
+		_, err = out.Write(roles.ClusterRole(f.name, need))
 	}
 	return err
 }

@@ -24,8 +24,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/backoff"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/backoff"
 	wait "github.com/flyball-io/flyball/run"
 )
 

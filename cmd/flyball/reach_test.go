@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/manifest"
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // ownPlane starts a control plane for one test, and an administrator's client.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // runFlags are the flags of "flyball run".
@@ -176,7 +176,7 @@ func isAdmission(o manifest.Object) bool {
 func apply(ctx context.Context, c *client.Live, objs []manifest.Object, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return manifest.Apply(ctx, c, fieldOwner, objs, telling(out, new(int)))
+	return manifest.Apply(ctx, c, fieldOwner, objs, telling(out, "applied", new(int)))
 }
 
 // back is the way to restore a cluster in which nothing may call this machine any more.
@@ -224,7 +224,7 @@ func callsService(o manifest.Object) bool {
 func (b back) put(ctx context.Context, c *client.Live, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(apply(ctx, c, b.Applied, out), manifest.Delete(ctx, c, b.Deleted, telling(out, new(int))))
+	return errors.Join(apply(ctx, c, b.Applied, out), manifest.Delete(ctx, c, b.Deleted, telling(out, "deleted", new(int))))
 }
 
 // called reports whether the API server will call the webhooks: they are wanted, and it reaches

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
@@ -47,11 +48,11 @@ func main() {
 
 // watch prints what happens to the Deployments of a selection until ctx ends, and returns why.
 func watch(ctx context.Context, c *client.Live, what client.Selection, out io.Writer) error {
-	factory, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Selection: what})
+	objects, err := cache.New(cache.Connect(c), cache.Options{Namespaces: []string{what.Namespace}, Labels: what.Labels})
 	if err != nil {
 		return err
 	}
-	deployments, err := informer.Open[appsv1.Deployment](ctx, factory)
+	deployments, err := cache.Open[appsv1.Deployment](ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -71,9 +72,9 @@ func watch(ctx context.Context, c *client.Live, what client.Selection, out io.Wr
 		OnAdd:    func(d *appsv1.Deployment, _ bool) { report("added", object.KeyOf(d)) },
 		OnUpdate: func(_, d *appsv1.Deployment) { report("updated", object.KeyOf(d)) },
 		OnDelete: func(d *appsv1.Deployment, _ bool) { fmt.Fprintf(out, "%-7s %s\n", "deleted", object.KeyOf(d)) },
-	}, informer.HandlerOptions{})
+	})
 	if err != nil {
 		return err
 	}
-	return factory.Run(ctx)
+	return objects.Run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
@@ -56,7 +57,7 @@ func keep(ctx context.Context, c *client.Live, namespace string) (err error) {
 	g.Go("journals", journals.Run)
 	for range workers {
 		g.Go("worker", func(ctx context.Context) error {
-			if pods.WaitForCacheSync(ctx) && journals.WaitForCacheSync(ctx) {
+			if pods.WaitForSync(ctx) == nil && journals.WaitForSync(ctx) == nil {
 				k.work(ctx)
 			}
 			return nil
@@ -65,16 +66,16 @@ func keep(ctx context.Context, c *client.Live, namespace string) (err error) {
 	return g.Wait()
 }
 
-// follow makes a filtered factory, of one namespace and of what has the label, opens a kind in it,
-// and has f called for whatever happens to an object.
-func follow[T any, P object.Ptr[T]](ctx context.Context, c *client.Live, namespace, label string, l *informer.Lister[T], f func(*T)) (*informer.Factory, error) {
-	factory, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{
-		Selection: client.Selection{Namespace: namespace, Labels: labels.Set{label: "true"}.AsSelector()},
+// follow makes a cache of one namespace and one label, opens a kind in it, and calls f for every change of
+// an object.
+func follow[T any, P object.Ptr[T]](ctx context.Context, c *client.Live, namespace, label string, l *informer.Lister[T], f func(*T)) (*cache.Cache, error) {
+	objects, err := cache.New(cache.Connect(c), cache.Options{
+		Namespaces: []string{namespace}, Labels: labels.Set{label: "true"}.AsSelector(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	all, err := informer.Open[T, P](ctx, factory)
+	all, err := cache.Open[T, P](ctx, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +84,8 @@ func follow[T any, P object.Ptr[T]](ctx context.Context, c *client.Live, namespa
 		OnAdd:    func(o *T, _ bool) { f(o) },
 		OnUpdate: func(_, o *T) { f(o) },
 		OnDelete: func(o *T, _ bool) { f(o) },
-	}, informer.HandlerOptions{})
-	return factory, err
+	})
+	return objects, err
 }
 
 // work takes keys until ctx ends.

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Source lists the metadata of the watched objects. A client.Feed is one.
 type Source interface {
-	ListMetadata(ctx context.Context, q client.ListQuery) (*wire.List, error)
+	ListMetadata(ctx context.Context, q wire.ListQuery) (*wire.List, error)
 }
 
 // Turn is the permission to list: a *reflector.Turn.
@@ -108,7 +108,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 	defer cancel(nil)
 	stalled := time.AfterFunc(MaxPage, func() { cancel(ErrStalled) })
 	defer stalled.Stop()
-	list, err := s.Source.ListMetadata(ctx, client.ListQuery{Continue: token, Limit: PageSize})
+	list, err := s.Source.ListMetadata(ctx, wire.ListQuery{Continue: token, Limit: PageSize})
 	if err != nil {
 		return "", "", causeOf(ctx, err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/audit"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 )
@@ -142,7 +143,7 @@ func TestRunTellsUnfitServersFromFailures(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			n := len(s.asked)
-			feed.List(t.Context(), client.ListQuery{})
+			feed.List(t.Context(), wire.ListQuery{})
 			if accept := s.asked[n].Header.Get("Accept"); !strings.Contains(accept, "protobuf") {
 				t.Errorf("lists of the content are asked for as %q from then on", accept)
 			}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // behind starts a rig behind a gateway.
@@ -36,13 +36,13 @@ func TestFault06GarbageFrame(t *testing.T) {
 		return true
 	}
 	for _, tc := range []struct{ frames, relists int }{{1, 0}, {2, 1}} {
-		mangled, relists := r.watch().Restarts[reflector.Mangled], r.watch().Relists[reflector.Garbage]
+		mangled, relists := r.watch().Restarts["mangled"], r.watch().Relists["garbage"]
 		reported := len(r.reported())
 		g.Break(times(int32(tc.frames), isWatch, garbage))
 		g.Drop()
 		r.churn(20)
 		r.await("garbage", func(s reflector.State) bool {
-			return s.Restarts[reflector.Mangled] > mangled && s.Relists[reflector.Garbage] == relists+tc.relists && s.Phase == reflector.Synced
+			return s.Restarts["mangled"] > mangled && s.Relists["garbage"] == relists+tc.relists && s.Phase == reflector.Synced
 		})
 		if n := len(r.reported()) - reported; n != tc.frames {
 			t.Errorf("%d bad frames were reported %d times", tc.frames, n)
@@ -76,7 +76,7 @@ func TestFault08ContinueExpired(t *testing.T) {
 					gone++
 					return expired(w)
 				})
-				onceListed(t, r, g.Config(), func(c *reflector.Config) { c.Paged, c.PageSize = true, int64(size) })
+				onceListed(t, r, g.Config(), func(c *reflector.Options) { c.Paged, c.PageSize = true, int64(size) })
 				if gone != 1 {
 					t.Errorf("%d tokens expired", gone)
 				}
@@ -107,7 +107,7 @@ func TestFault08Compacted(t *testing.T) {
 		}
 		return false
 	})
-	onceListed(t, r, g.Config(), func(c *reflector.Config) { c.Paged, c.PageSize = true, 3 })
+	onceListed(t, r, g.Config(), func(c *reflector.Options) { c.Paged, c.PageSize = true, 3 })
 	if !done {
 		t.Error("nothing was compacted")
 	}
@@ -143,7 +143,7 @@ func TestFault09TooLargeForEver(t *testing.T) {
 			began := time.Now()
 			forget(g, tooLarge)
 			r.churn(40)
-			r.await("the list", func(s reflector.State) bool { return s.Relists[reflector.TooLarge] == 1 && s.Phase == reflector.Synced })
+			r.await("the list", func(s reflector.State) bool { return s.Relists["too large"] == 1 && s.Phase == reflector.Synced })
 			r.nothingLost()
 			lists := 0
 			for _, a := range g.Seen() {
@@ -171,7 +171,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	g.Drop()
 	r.churn(40)
 	r.await("refused twice, then served", func(s reflector.State) bool {
-		return s.Restarts[reflector.Busy] == 2 && s.Phase == reflector.Synced
+		return s.Restarts["busy"] == 2 && s.Phase == reflector.Synced
 	})
 	spaced(t, g.Seen(), pause, 2)
 	if n := len(r.watch().Relists); n != 1 {
@@ -182,7 +182,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	// Now the history is lost, and the list that follows is rejected as well.
 	forget(g, times(2, func(req *http.Request) bool { return isList(req) || isStream(req) }, busy))
 	r.churn(40)
-	r.await("listed", func(s reflector.State) bool { return s.Relists[reflector.Expired] == 1 && s.Phase == reflector.Synced })
+	r.await("listed", func(s reflector.State) bool { return s.Relists["expired"] == 1 && s.Phase == reflector.Synced })
 	var lists []faults.Request
 	for _, a := range g.Seen() {
 		if !a.Watch() || a.Query.Get("sendInitialEvents") != "" {
@@ -222,7 +222,7 @@ func TestFault11ServerErrors(t *testing.T) {
 	})
 	g.Drop()
 	r.during(func() {
-		r.await("stale", func(s reflector.State) bool { return s.Phase == reflector.Stale && s.Restarts[reflector.Failed] >= 3 })
+		r.await("stale", func(s reflector.State) bool { return s.Phase == reflector.Stale && s.Restarts["failed"] >= 3 })
 	})
 	for _, w := range r.mgr.Cache().Watches() {
 		if w.State.Err == nil || w.State.Watch.Phase.Good() {
@@ -246,7 +246,7 @@ func TestFault11ServerErrors(t *testing.T) {
 // no newer one. No observer may see that state.
 func TestFault13OlderView(t *testing.T) {
 	p := planetest.Shared(t)
-	g, r := behind(t, p, setup{tune: func(c *reflector.Config) { steady(c); c.Paged = true }})
+	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
 	old := ask(t, g, path, "application/json")
 	r.churn(80)
@@ -254,9 +254,9 @@ func TestFault13OlderView(t *testing.T) {
 	stale := times(3, func(req *http.Request) bool { return isList(req) && req.URL.Query().Get("resourceVersion") != "" }, old.write)
 	forget(g, stale)
 	r.churn(40)
-	r.await("the older view was seen", func(s reflector.State) bool { return s.Relists[reflector.OlderView] > 0 && s.Phase == reflector.Synced })
+	r.await("the older view was seen", func(s reflector.State) bool { return s.Relists["older view"] > 0 && s.Phase == reflector.Synced })
 	r.nothingLost()
-	if n := r.watch().Relists[reflector.WentBack]; n != 0 {
+	if n := r.watch().Relists["went back"]; n != 0 {
 		t.Errorf("taken for a server that went back: %v", r.watch().Relists)
 	}
 
@@ -266,12 +266,12 @@ func TestFault13OlderView(t *testing.T) {
 		fmt.Fprintf(w, `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"w0-0","namespace":%q,"uid":"u","resourceVersion":"2"}}}`+"\n", r.ns)
 		return true
 	}
-	before := r.watch().Relists[reflector.OlderView]
+	before := r.watch().Relists["older view"]
 	g.Break(times(1, isWatch, older))
 	g.Drop()
 	r.churn(40)
 	r.await("the older event was seen", func(s reflector.State) bool {
-		return s.Relists[reflector.OlderView] > before && s.Phase == reflector.Synced
+		return s.Relists["older view"] > before && s.Phase == reflector.Synced
 	})
 	r.nothingLost()
 }
@@ -355,7 +355,7 @@ func TestFault15StreamingListNeverEnds(t *testing.T) {
 		return true
 	})
 	began := time.Now()
-	r := start(t, p, setup{config: g.Config(), tune: func(c *reflector.Config) { c.InitialEvents = pick(time.Minute, time.Second) }})
+	r := start(t, p, setup{config: g.Config(), tune: func(c *reflector.Options) { c.InitialEvents = pick(time.Minute, time.Second) }})
 	if d := time.Since(began); d > pick(2*time.Minute, 20*time.Second) {
 		t.Errorf("synced after %v", d)
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
-	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // A watch loses one event and delivers all others. An audit finds the loss within its period. It
@@ -91,7 +90,7 @@ func TestFault39LostEvent(t *testing.T) {
 			t.Errorf("a list without pages: %+v", q)
 		}
 	}
-	if n := r.watch().Relists[reflector.Audited]; n != repairs {
+	if n := r.watch().Relists["audited"]; n != repairs {
 		t.Errorf("%d lists", n)
 	}
 	r.nothingLost()

@@ -17,9 +17,10 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // A call that asks for something impossible returns a typed error that names the fault. Everything
@@ -57,27 +58,27 @@ func TestBadCalls(t *testing.T) {
 		is   func(error) bool
 		says []string
 	}{
-		{"no reconciler", add("orders", nil, forMaps), isError(controller.ErrNoReconciler), []string{`"orders"`}},
-		{"no name", add("", good, forMaps), isError(controller.ErrNoName), nil},
+		{"no reconciler", add("orders", nil, forMaps), is[*option.Error], []string{`"orders"`, "reconciler is nil"}},
+		{"no name", add("", good, forMaps), is[*option.Error], []string{"no name"}},
 		{"a name that is taken", add("rig", good, forMaps), is[*flyball.DuplicateNameError], []string{`"rig"`}},
-		{"no For", add("orders", good, controller.Owns[corev1.Pod]()), isError(controller.ErrNoFor), []string{`"orders"`}},
-		{"no source", add("orders", good), isError(controller.ErrNoFor), []string{`"orders"`}},
-		{"two For", add("orders", good, forMaps, controller.For[corev1.Pod]()), isError(controller.ErrTwoFor), []string{`"orders"`, "Pod"}},
+		{"no For", add("orders", good, controller.Owns[corev1.Pod]()), is[*option.Error], []string{`"orders"`, "For is missing"}},
+		{"no source", add("orders", good), is[*option.Error], []string{`"orders"`, "For is missing"}},
+		{"two For", add("orders", good, forMaps, controller.For[corev1.Pod]()), is[*option.Error], []string{`"orders"`, "Pod", "given twice"}},
 		{"an index added twice", cache.IndexField(mgr.Cache(), "value", byValue), is[*store.IndexExistsError], []string{`"value"`}},
 		{"an index that is unknown", listed(c, client.MatchingFields{"size": "1"}), is[*store.UnknownIndexError], []string{`"size"`}},
-		{"a label selector that does not parse", listed(c, client.LabelSelector("a in (")), is[*client.InvalidSelectorError], []string{"a in ("}},
-		{"the same, live", listed(mgr.Live(), client.LabelSelector("a in (")), is[*client.InvalidSelectorError], []string{"a in ("}},
-		{"a field selector that does not parse", listed(c, client.FieldSelector("a~b")), is[*client.InvalidSelectorError], []string{"a~b"}},
+		{"a label selector that does not parse", listed(c, client.LabelSelector("a in (")), is[*client.ArgumentError], []string{"a in ("}},
+		{"the same, live", listed(mgr.Live(), client.LabelSelector("a in (")), is[*client.ArgumentError], []string{"a in ("}},
+		{"a field selector that does not parse", listed(c, client.FieldSelector("a~b")), is[*client.ArgumentError], []string{"a~b"}},
 		{"a field selector that is not exact", listed(c, client.FieldSelector("value!=1")), func(err error) bool { return err != nil }, []string{"value"}},
 		{"an empty key", got(c, r.ns, ""), func(err error) bool { return err != nil }, nil},
-		{"an empty key, live", got(mgr.Live(), r.ns, ""), is[*client.InvalidKeyError], []string{"ConfigMap"}},
-		{"a name that is no UTF-8, live", got(mgr.Live(), r.ns, "x\xff"), is[*client.InvalidKeyError], []string{`\xff`}},
-		{"a name with a slash, live", got(mgr.Live(), r.ns, "../secrets/s"), is[*client.InvalidKeyError], []string{"../secrets/s"}},
+		{"an empty key, live", got(mgr.Live(), r.ns, ""), is[*client.ArgumentError], []string{"ConfigMap"}},
+		{"a name that is no UTF-8, live", got(mgr.Live(), r.ns, "x\xff"), is[*client.ArgumentError], []string{`\xff`}},
+		{"a name with a slash, live", got(mgr.Live(), r.ns, "../secrets/s"), is[*client.ArgumentError], []string{"../secrets/s"}},
 		{"another namespace than the cache has", got(c, "elsewhere", "x"), is[*informer.NamespaceError], []string{"elsewhere"}},
 		{"a label that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "x", Labels: map[string]string{"a": "\xff"}}}),
-			is[*client.InvalidTextError], []string{"Labels[a]"}},
+			is[*client.ArgumentError], []string{"Labels[a]"}},
 		{"a body that is no UTF-8", created(&corev1.ConfigMap{ObjectMeta: named("x"), Data: map[string]string{"a": "\xff"}}),
-			is[*client.InvalidTextError], []string{"Data[a]"}},
+			is[*client.ArgumentError], []string{"Data[a]"}},
 		{"a kind that nobody knows", openErr(ctx, mgr), is[*object.UnknownKindError], []string{"Gauge"}},
 		{"nil", created(nil), func(err error) bool { return err != nil }, nil},
 	} {

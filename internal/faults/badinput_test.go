@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/internal/faults"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // found reports whether such an error was reported, or shown in the state of the watch, since the
@@ -99,13 +99,13 @@ func TestBadInputOnAWatch(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			reported, shown := r.marks()
-			broken := r.watch().Restarts[reflector.Broken]
+			broken := r.watch().Restarts["broken"]
 			g.Break(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
 			g.Drop()
 			r.churn(20)
 			r.await(tc.name, func(s reflector.State) bool {
 				if tc.is == nil {
-					return s.Restarts[reflector.Broken] >= broken+2 && s.Phase == reflector.Synced
+					return s.Restarts["broken"] >= broken+2 && s.Phase == reflector.Synced
 				}
 				return r.found(tc.is, reported, shown) && s.Phase == reflector.Synced
 			})
@@ -119,10 +119,10 @@ func TestBadInputOnAWatch(t *testing.T) {
 			if tc.key != "" && !named {
 				t.Errorf("not named: %+v", r.reported()[reported:])
 			}
-			relists := r.watch().Relists[reflector.Expired]
+			relists := r.watch().Relists["expired"]
 			forget(g) // an object that an event named, but that does not exist, disappears with a list
 			r.await("list", func(s reflector.State) bool {
-				return s.Relists[reflector.Expired] > relists && s.Phase == reflector.Synced
+				return s.Relists["expired"] > relists && s.Phase == reflector.Synced
 			})
 			r.nothingLost()
 		})
@@ -150,7 +150,7 @@ func frame(event, version, meta, members string) string {
 // A list is invalid. It is requested again, and its valid objects are kept.
 func TestBadInputInAList(t *testing.T) {
 	p := planetest.Shared(t)
-	g, r := behind(t, p, setup{tune: func(c *reflector.Config) { steady(c); c.Paged = true }})
+	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
 	list := func(change func(l *bigList)) func(http.ResponseWriter) bool {
 		return func(w http.ResponseWriter) bool {
@@ -197,10 +197,10 @@ func TestBadInputInAList(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			relist := func(seen func() bool, faults ...faults.Fault) {
 				t.Helper()
-				relists := r.watch().Relists[reflector.Expired]
+				relists := r.watch().Relists["expired"]
 				forget(g, faults...)
 				r.await(tc.name, func(s reflector.State) bool {
-					return s.Relists[reflector.Expired] > relists && s.Phase == reflector.Synced && seen()
+					return s.Relists["expired"] > relists && s.Phase == reflector.Synced && seen()
 				})
 			}
 			reported, shown := r.marks()

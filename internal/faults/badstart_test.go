@@ -67,17 +67,17 @@ func TestFault33BadStart(t *testing.T) {
 		is   func(error) bool
 		says []string
 	}{
-		{"no configuration", flyball.Options{}, is[*client.NoConfigError], []string{"KUBECONFIG"}},
+		{"no configuration", flyball.Options{}, is[*client.ConfigError], []string{"KUBECONFIG"}},
 		{"missing file", flyball.Options{Kubeconfig: "/nonexistent/config"}, is[*client.ConfigError], []string{"/nonexistent/config"}},
 		{"empty file", flyball.Options{Kubeconfig: file("")}, is[*client.ConfigError], []string{"empty"}},
 		{"not YAML", flyball.Options{Kubeconfig: file("\x00\xff{")}, is[*client.ConfigError], []string{"kubeconfig"}},
 		{"wrong context", flyball.Options{Kubeconfig: file(twoContexts), Context: "three"}, is[*client.ConfigError], []string{`"three"`, "one", "two"}},
 		{"certificate for another name", flyball.Options{Config: &rest.Config{
 			Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: "elsewhere.test"},
-		}}, is[*client.EndpointError], []string{"elsewhere.test", secure.URL}},
-		{"certificate of an unknown authority", flyball.Options{Config: &rest.Config{Host: secure.URL}}, is[*client.EndpointError], []string{"authority", secure.URL}},
-		{"HTTPS to a port for HTTP", flyball.Options{Config: &rest.Config{Host: "https://" + plain.Listener.Addr().String()}}, is[*client.EndpointError], []string{"TLS"}},
-		{"HTTP to a port for HTTPS", flyball.Options{Config: &rest.Config{Host: "http://" + secure.Listener.Addr().String()}}, is[*client.EndpointError], []string{"TLS"}},
+		}}, is[*client.ConfigError], []string{"elsewhere.test", secure.URL}},
+		{"certificate of an unknown authority", flyball.Options{Config: &rest.Config{Host: secure.URL}}, is[*client.ConfigError], []string{"authority", secure.URL}},
+		{"HTTPS to a port for HTTP", flyball.Options{Config: &rest.Config{Host: "https://" + plain.Listener.Addr().String()}}, is[*client.ConfigError], []string{"TLS"}},
+		{"HTTP to a port for HTTPS", flyball.Options{Config: &rest.Config{Host: "http://" + secure.Listener.Addr().String()}}, is[*client.ConfigError], []string{"TLS"}},
 		{"nobody there", flyball.Options{Config: &rest.Config{Host: "https://" + nobody.Addr().String()}}, is[*client.UnavailableError], []string{"refused"}},
 		{"a page to sign in", flyball.Options{Config: &rest.Config{Host: page.URL}}, is[*client.UnauthorizedError], []string{"401"}},
 	} {

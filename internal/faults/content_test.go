@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
@@ -22,15 +23,15 @@ import (
 
 // onceListed compares a rig's objects with those of another informer, which lists in another way:
 // none is missing, none occurs twice.
-func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Config)) {
+func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Options)) {
 	t.Helper()
-	f, err := informer.NewFactory(informer.Connect(dial(t, cfg)), informer.FactoryOptions{
-		Selection: client.Selection{Namespace: r.ns},
-		Configure: func(o *informer.Options) { tune(&o.Reflector.Config) },
-		Logger:    slog.New(slog.NewTextHandler(t.Output(), nil)),
+	f, err := cache.New(cache.Connect(dial(t, cfg)), cache.Options{
+		Namespaces: []string{r.ns},
+		Configure:  func(o *informer.Options) { tune(&o.Reflector) },
+		Logger:     slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	must(t, err)
-	kind, err := informer.Open[corev1.ConfigMap](t.Context(), f)
+	kind, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	must(t, err)
 	var mu sync.Mutex
 	added := map[string]int{}
@@ -38,7 +39,7 @@ func onceListed(t *testing.T, r *rig, cfg *rest.Config, tune func(*reflector.Con
 		mu.Lock()
 		defer mu.Unlock()
 		added[o.Name]++
-	}}, informer.HandlerOptions{})
+	}})
 	must(t, err)
 
 	ctx, cancel := context.WithCancel(t.Context())

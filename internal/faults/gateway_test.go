@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 func gatewayTo(t *testing.T, p *plane.Plane) *faults.Gateway {

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func init() { roles["ticker"] = ticker }

@@ -20,11 +20,11 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // One handler never returns. A million updates of a thousand keys cost one slot for each key, and
@@ -41,15 +41,16 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 	must(t, err)
 	release := make(chan struct{})
 	blocked, err := informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
+		Name:  "blocked",
 		OnAdd: func(*corev1.ConfigMap, bool) { <-release },
-	}, informer.HandlerOptions{Name: "blocked"})
+	})
 	must(t, err)
 	book := ledger.New()
 	handler, source := book.View("handler"), book.View("source")
 	_, err = informer.AddHandler(in, informer.Handler[corev1.ConfigMap]{
 		OnAdd:    func(o *corev1.ConfigMap, _ bool) { handler.Saw(o) },
 		OnUpdate: func(_, o *corev1.ConfigMap) { handler.Saw(o) },
-	}, informer.HandlerOptions{})
+	})
 	must(t, err)
 	_, err = in.Subscribe("source", func(c store.Change) { source.SawHeader(c.New.Header()) })
 	must(t, err)
@@ -142,7 +143,7 @@ func (s slowly) enter() (leave func()) {
 	}
 }
 
-func (s slowly) List(ctx context.Context, q client.ListQuery) (*wire.List, error) {
+func (s slowly) List(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 	defer s.enter()()
 	return s.Server.List(ctx, q)
 }
@@ -154,7 +155,7 @@ func TestFault32FiftyKindsAtOnce(t *testing.T) {
 		c := &crowd{}
 		var mu sync.Mutex
 		servers := map[string]*feedtest.Server{}
-		conn := informer.Connection{
+		conn := cache.Connection{
 			Scheme: scheme.New(),
 			Mapping: func(_ context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 				resource, _ := meta.UnsafeGuessKindToResource(gvk)

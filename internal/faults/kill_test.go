@@ -23,9 +23,9 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func init() { roles["mirror"] = mirror }

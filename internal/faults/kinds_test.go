@@ -20,10 +20,10 @@ import (
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // custom returns a kind that only this test uses.
@@ -96,7 +96,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 	told, reconciled := book.View("comets told"), book.View("comets reconciled")
 	var comets *cache.Handle
 	g, r := behind(t, planetest.Shared(t), setup{
-		tune: func(c *reflector.Config) { c.Absent = absent },
+		tune: func(c *reflector.Options) { c.Absent = absent },
 		also: func(r *rig) {
 			define(r, gvk, crd)
 			var err error
@@ -194,7 +194,7 @@ func TestFault26Forbidden(t *testing.T) {
 	var secrets *controller.Controller[reconcile.Request]
 	r := start(t, p, setup{
 		config: cfg,
-		tune:   func(c *reflector.Config) { c.Absent = pick(30*time.Second, time.Second) },
+		tune:   func(c *reflector.Options) { c.Absent = pick(30*time.Second, time.Second) },
 		also: func(r *rig) {
 			grant(r, user, "configmaps")
 			var err error
@@ -251,7 +251,7 @@ func TestFault26Revoked(t *testing.T) {
 	user0.Host = cfg.Host
 	r := start(t, p, setup{
 		config: user0,
-		tune:   func(c *reflector.Config) { steady(c); c.Absent = pick(30*time.Second, time.Second) },
+		tune:   func(c *reflector.Options) { steady(c); c.Absent = pick(30*time.Second, time.Second) },
 		also:   func(r *rig) { grant(r, user, "configmaps") },
 	})
 	for range 2 {
@@ -272,10 +272,10 @@ func TestFault26Revoked(t *testing.T) {
 func (r *rig) revoked(proxy *faults.Proxy, user string) {
 	r.Helper()
 	for r.watch().Phase != reflector.Forbidden {
-		broken := r.watch().Restarts[reflector.Broken]
+		broken := r.watch().Restarts["broken"]
 		proxy.Reset()
 		r.await("a break", func(s reflector.State) bool {
-			return s.Phase == reflector.Forbidden || s.Restarts[reflector.Broken] > broken && s.Phase == reflector.Synced
+			return s.Phase == reflector.Forbidden || s.Restarts["broken"] > broken && s.Phase == reflector.Synced
 		})
 	}
 	if err := r.watch().Err; err == nil || !strings.Contains(err.Error(), user) {

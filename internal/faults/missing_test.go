@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // A load balancer answers 404 in place of the API server: for all paths or for one, as a page or as
@@ -37,7 +37,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		return true
 	}
 	absent := pick(30*time.Second, time.Second)
-	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Config) { steady(c); c.Absent = absent }})
+	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Options) { steady(c); c.Absent = absent }})
 	for name, fault := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"a page": html, "a Status": status,
 		"a Status for one path": func(w http.ResponseWriter, q *http.Request) bool {
@@ -81,7 +81,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 	crd.Object["spec"].(map[string]any)["versions"] = []any{v1, v2}
 	var meteors *cache.Handle
 	r := start(t, planetest.Shared(t), setup{
-		tune: func(c *reflector.Config) { c.Absent = pick(30*time.Second, time.Second) },
+		tune: func(c *reflector.Options) { c.Absent = pick(30*time.Second, time.Second) },
 		also: func(r *rig) {
 			define(r, gvk, crd)
 			var err error

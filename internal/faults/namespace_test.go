@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 const (
@@ -50,7 +50,7 @@ func (k *keeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	}
 	_, err = client.Create(ctx, k.r.mgr.Client(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: req.Name}})
-	if client.IsTerminating(err) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.refused++

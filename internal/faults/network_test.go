@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/backoff"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/faults"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // proxied returns a configuration that goes through a proxy, and the proxy.
@@ -59,12 +59,12 @@ func TestFault02SilentWatch(t *testing.T) {
 // The server ends every watch after a second or two, and connections break in between.
 func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 	proxy, cfg := proxied(t, planetest.Shared(t))
-	r := start(t, planetest.Shared(t), setup{config: cfg, tune: func(c *reflector.Config) {
+	r := start(t, planetest.Shared(t), setup{config: cfg, tune: func(c *reflector.Options) {
 		c.MinTimeout, c.MaxTimeout = time.Second, 2*time.Second
 	}})
 	r.during(func() {
-		ends := func(s reflector.State) int { return s.Restarts[reflector.Ended] }
-		breaks := func(s reflector.State) int { return s.Restarts[reflector.Broken] }
+		ends := func(s reflector.State) int { return s.Restarts["ended"] }
+		breaks := func(s reflector.State) int { return s.Restarts["broken"] }
 		r.await("ends of watches", func(s reflector.State) bool { return ends(s) >= 4 })
 		for range 3 {
 			broken := breaks(r.watch())
@@ -84,7 +84,7 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 
 // The server ends every watch as soon as it is open. That is a failure, and the pauses grow.
 func TestFault04WatchClosedAtOnce(t *testing.T) {
-	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Config) {
+	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Options) {
 		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
 	}})
 	g.Seen()
@@ -97,7 +97,7 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 	g.Drop()
 	began := time.Now()
 	r.during(func() {
-		r.await("a few of them", func(s reflector.State) bool { return s.Restarts[reflector.Ended] >= 4 })
+		r.await("a few of them", func(s reflector.State) bool { return s.Restarts["ended"] >= 4 })
 	})
 	if s := r.watch(); s.Phase != reflector.Stale || s.Err == nil {
 		t.Errorf("a watch that yields nothing is %v, %v", s.Phase, s.Err)
@@ -121,10 +121,10 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	t.Cleanup(func() { proxy.Close() })
 	r := start(t, p, setup{config: &rest.Config{Host: "http://" + proxy.Addr()}, tune: steady})
 	for n := range pick[int64](200, 8) {
-		broken := r.watch().Restarts[reflector.Broken]
+		broken := r.watch().Restarts["broken"]
 		proxy.CutAfter(151 + 37*n)
 		r.churn(8) // more than the frame
-		r.await("the cut", func(s reflector.State) bool { return s.Restarts[reflector.Broken] > broken })
+		r.await("the cut", func(s reflector.State) bool { return s.Restarts["broken"] > broken })
 	}
 	r.nothingLost()
 	if n := len(r.watch().Relists); n != 1 || len(r.reported()) != 0 {
@@ -152,7 +152,7 @@ func TestFault05CutInTheFirstList(t *testing.T) {
 	})
 	for _, paged := range []bool{false, true} {
 		atomic.StoreInt32(&cut, 0)
-		onceListed(t, r, &rest.Config{Host: "http://" + proxy.Addr()}, func(c *reflector.Config) {
+		onceListed(t, r, &rest.Config{Host: "http://" + proxy.Addr()}, func(c *reflector.Options) {
 			steady(c)
 			c.Paged = paged
 		})
@@ -229,6 +229,6 @@ func TestFault20StopWhileAway(t *testing.T) {
 }
 
 // steady retries soon, however often it failed.
-func steady(c *reflector.Config) {
+func steady(c *reflector.Options) {
 	c.Backoff.Base, c.Backoff.Factor, c.Backoff.Max = 50*time.Millisecond, 1, 100*time.Millisecond
 }

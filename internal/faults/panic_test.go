@@ -18,11 +18,11 @@ import (
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // panics counts panics by place.
@@ -80,8 +80,9 @@ func TestFault22Panics(t *testing.T) {
 			}))
 			var err error
 			reg, err = informer.AddHandler(r.kind.Informer(), informer.Handler[corev1.ConfigMap]{
+				Name:  "panicking",
 				OnAdd: func(o *corev1.ConfigMap, _ bool) { boom(o.Name) },
-			}, informer.HandlerOptions{Name: "panicking"})
+			})
 			must(t, err)
 			_, err = r.kind.Informer().Subscribe("panicking source", func(c store.Change) { boom(c.Key.Name) })
 			must(t, err)

@@ -20,11 +20,11 @@ import (
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // rig is a program that watches the ConfigMaps of a namespace, writers that change them, and a
@@ -71,7 +71,7 @@ type tally struct{ added, deleted, missed, replaced int }
 // setup describes the program of a rig.
 type setup struct {
 	config  *rest.Config // of the program; nil: direct
-	tune    func(*reflector.Config)
+	tune    func(*reflector.Options)
 	keys    int // for the writers; zero: 40
 	client  client.Options
 	also    func(*rig) // called before the manager runs
@@ -99,7 +99,7 @@ func start(t *testing.T, p *plane.Plane, s setup) *rig {
 	o.Cache.Configure = func(io *informer.Options) {
 		io.Reflector.OnState = r.changed
 		if s.tune != nil {
-			s.tune(&io.Reflector.Config)
+			s.tune(&io.Reflector)
 		}
 	}
 	var err error
@@ -164,7 +164,7 @@ func (r *rig) observe() {
 			}
 			r.view().handler.Gone(object.KeyOf(o))
 		},
-	}, informer.HandlerOptions{})
+	})
 	must(r.T, err)
 }
 

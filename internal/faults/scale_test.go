@@ -26,10 +26,10 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func init() { roles["scale"] = scale }
@@ -162,9 +162,9 @@ func createPods(t *testing.T, c *client.Live, count int) {
 	const writers = 8
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	f, err := informer.NewFactory(informer.Connect(c), informer.FactoryOptions{Logger: slog.New(slog.DiscardHandler)})
+	f, err := cache.New(cache.Connect(c), cache.Options{Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
-	pods, err := informer.Open[corev1.Pod](ctx, f)
+	pods, err := cache.Open[corev1.Pod](ctx, f)
 	must(t, err)
 	started := newChanges()
 	var mu sync.Mutex
@@ -181,9 +181,9 @@ func createPods(t *testing.T, c *client.Live, count int) {
 	_, err = pods.AddHandler(informer.Handler[corev1.Pod]{
 		OnAdd:    func(p *corev1.Pod, _ bool) { note(p) },
 		OnUpdate: func(_, p *corev1.Pod) { note(p) },
-	}, informer.HandlerOptions{})
+	})
 	must(t, err)
-	_, stop := runFactory(t, f)
+	_, stop := runCache(t, f)
 	defer stop()
 	g, _ := run.New(ctx)
 	for w := range writers {

@@ -25,8 +25,8 @@ func TestFault01APIServerRestart(t *testing.T) {
 	r.churn(40)
 	r.nothingLost()
 	lists := r.watch().Relists
-	expired := lists[reflector.Expired] // a server that has just started may not know our version
-	if lists[reflector.First] != 1 || expired > 1 || len(lists) > 1+expired {
+	expired := lists["expired"] // a server that has just started may not know our version
+	if lists["first"] != 1 || expired > 1 || len(lists) > 1+expired {
 		t.Errorf("lists: %v", lists)
 	}
 	if n := r.asked.total()["list configmaps"]; n > 1+expired {
@@ -79,7 +79,7 @@ func TestFault12RestoredFromBackup(t *testing.T) {
 	r.seen() // every key, by every observer, again
 	r.churn(80)
 	r.nothingLost()
-	if n := r.watch().Relists[reflector.WentBack]; n != 1 {
+	if n := r.watch().Relists["went back"]; n != 1 {
 		t.Errorf("relists: %v", r.watch().Relists)
 	}
 }
@@ -102,7 +102,7 @@ func (r *rig) adopt() {
 }
 
 // sooner makes a silent watch be noticed in seconds, except in a long run.
-func sooner(c *reflector.Config) {
+func sooner(c *reflector.Options) {
 	if !long {
 		c.Silence = 2 * time.Second
 	}

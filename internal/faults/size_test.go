@@ -14,11 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // A few hundred objects of 1.5 MB arrive at full speed. They take little more memory than their
@@ -43,15 +43,15 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 		<-req.Context().Done()
 		return true
 	})
-	f, err := informer.NewFactory(informer.Connect(dial(t, g.Config())), informer.FactoryOptions{
+	f, err := cache.New(cache.Connect(dial(t, g.Config())), cache.Options{
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	must(t, err)
-	kind, err := informer.Open[corev1.ConfigMap](t.Context(), f)
+	kind, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	must(t, err)
 	_, before := measure()
 	peak := heaptest.WatchPeak()
-	_, cancel := runFactory(t, f)
+	_, cancel := runCache(t, f)
 	ctx, done := context.WithTimeout(t.Context(), hung)
 	defer done()
 	must(t, f.WaitForSync(ctx))
@@ -74,8 +74,8 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	cancel()
 }
 
-// runFactory runs a factory until the test ends, or the function is called.
-func runFactory(t *testing.T, f *informer.Factory) (context.Context, func()) {
+// runCache runs a cache until the test ends, or the function is called.
+func runCache(t *testing.T, f *cache.Cache) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() { defer close(over); f.Run(ctx) }()

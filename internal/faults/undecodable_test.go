@@ -16,10 +16,10 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/planetest"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // Gauge is the program's type of the custom kind. The server's schema differs: it also accepts a
@@ -83,7 +83,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 			OnAdd:    func(o *Gauge, _ bool) { told.Saw(o) },
 			OnUpdate: func(_, o *Gauge) { told.Saw(o) },
 			OnDelete: func(o *Gauge, _ bool) { told.Gone(object.KeyOf(o)) },
-		}, informer.HandlerOptions{})
+		})
 		must(t, err)
 		_, err = controller.New(r.mgr, "gauges", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			o, err := client.Get[Gauge](ctx, r.mgr.Client(), req)

@@ -24,9 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Server serves one kind as JSON. It implements reflector.Source. All methods may be called from
@@ -279,7 +278,7 @@ func (s *Server) Counts() (lists, watches, open int) {
 }
 
 // List implements reflector.Source.
-func (s *Server) List(_ context.Context, q client.ListQuery) (*wire.List, error) {
+func (s *Server) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
@@ -308,7 +307,7 @@ func (s *Server) List(_ context.Context, q client.ListQuery) (*wire.List, error)
 }
 
 // ListMetadata lists the metadata of the objects, in pages of one state.
-func (s *Server) ListMetadata(_ context.Context, q client.ListQuery) (*wire.List, error) {
+func (s *Server) ListMetadata(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {
@@ -355,7 +354,7 @@ func (s *Server) Audits() int {
 
 // Watch implements reflector.Source. It knows no streaming lists. From a version that is still to
 // come it shows what comes after that, as an API server does.
-func (s *Server) Watch(ctx context.Context, q client.WatchQuery) (*wire.Watch, error) {
+func (s *Server) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 // bound ends what would never come. A program is built on the way.

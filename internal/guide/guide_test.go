@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { planetest.Main(m) }

@@ -57,17 +57,11 @@ func (w *Watch[T]) End() {
 	w.call, w.began = none, time.Time{}
 }
 
-// Running returns the current call and its start; false if none runs.
-func (w *Watch[T]) Running() (call T, began time.Time, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.call, w.began, !w.began.IsZero()
-}
-
 // Overdue returns the current call and its start if it has run for After.
 func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
-	call, began, ok = w.Running()
-	return call, began, ok && time.Since(began) >= After
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.call, w.began, !w.began.IsZero() && time.Since(w.began) >= After
 }
 
 // Stop ends the timer.

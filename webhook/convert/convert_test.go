@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/test/webhooktest"
 	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
 
 func serve(h http.Handler, body string) *httptest.ResponseRecorder {
@@ -199,8 +199,8 @@ func (m *manager) HandleConversion(path string, h http.Handler, kinds ...schema.
 	return m.Handle(path, h)
 }
 func (m *manager) WebhookBudget() *webhook.Budget { return nil }
-func (m *manager) WebhookHooks() convert.Hooks {
-	return convert.Hooks{Done: func(c convert.Call) {
+func (m *manager) WebhookHooks() webhook.Hooks {
+	return webhook.Hooks{Done: func(c webhook.Call) {
 		if c.Denied {
 			m.done++
 		}

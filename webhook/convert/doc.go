@@ -11,7 +11,7 @@
 //	ConversionReview ─► object ─► its type ──ConvertTo──► hub ──ConvertFrom──► wanted type ─► object
 //	 (v1, v1beta1)      (each, in order)                   (spoke → spoke goes through the hub)
 //
-// [New] returns the same as an http.Handler for any server. [Limits] bounds it.
+// [New] returns the same as an http.Handler for any server. webhook.Limits bounds it.
 //
 // # What a conversion must keep
 //

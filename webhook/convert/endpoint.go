@@ -15,25 +15,17 @@ import (
 // Path is the path of the conversion webhook, for all kinds of a program.
 const Path = "/convert"
 
-// Limits bounds the requests and conversion functions of the webhook.
-type Limits = review.Limits
-
-// Hooks are callbacks for metrics. A review that fails counts as a denied call.
-type Hooks = review.Hooks
-
-// Call describes one answered review, for [Hooks].
-type Call = review.Call
-
-// Options configures conversion. The zero value works. [New] reads the options once.
+// Options configures conversion. The zero value works. [New] reads the options once. The types of
+// Limits, Budget and Hooks are webhook.Limits, webhook.Budget and webhook.Hooks.
 type Options struct {
 	// Name is used in logs and hooks. Empty means [Path].
 	Name   string
-	Limits Limits
-	// Budget bounds the memory for bodies and answers, shared with other endpoints; see
-	// webhook.Budget. Nil means the manager's budget, or a new one without a manager. A non-zero
+	Limits review.Limits
+	// Budget bounds the memory for bodies and answers, shared with other endpoints. Nil means the manager's budget, or a new one without a manager. A non-zero
 	// Limits.Buffered takes precedence.
 	Budget *review.Budget
-	Hooks  Hooks
+	// Hooks are callbacks for metrics. A review that fails counts as a denied call.
+	Hooks review.Hooks
 	// Logger receives the logs. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -63,12 +55,12 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	e := &Endpoint{table: t}
-	e.http = review.NewEndpoint(e, review.Options{Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks, Budget: o.Budget, AnswersBodies: true})
+	e.http = review.NewEndpoint(review.Options{Parse: e.parse, Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks, Budget: o.Budget, AnswersBodies: true})
 	return e, nil
 }
 
 // ServeHTTP answers one ConversionReview. It handles any input safely and returns in bounded time;
-// see [Limits].
+// see webhook.Limits.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
 // Converts returns the kinds that have more than one version, in no order.
@@ -91,7 +83,7 @@ type Manager interface {
 	// HandleConversion serves h at a path of the webhook server, and takes note that it converts the kinds.
 	HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error
 	// WebhookHooks are the default of Options.Hooks.
-	WebhookHooks() Hooks
+	WebhookHooks() review.Hooks
 	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
 	WebhookBudget() *review.Budget
 }

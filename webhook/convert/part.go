@@ -42,16 +42,17 @@ func Spoke[S, H any, PS object.Ptr[S], PH object.Ptr[H]](to func(spoke *S, hub *
 	return p
 }
 
-// Convertible is a version S with methods that convert to and from its hub H.
-type Convertible[S, H any] interface {
+// convertible is a version S with methods that convert to and from its hub H.
+type convertible[S, H any] interface {
 	*S
 	object.Object
 	ConvertTo(hub *H) error
 	ConvertFrom(hub *H) error
 }
 
-// SpokeByMethods is a [Spoke] whose functions are methods of its type.
-func SpokeByMethods[S, H any, PS Convertible[S, H], PH object.Ptr[H]]() Part {
+// SpokeByMethods is a [Spoke] whose functions are methods of its type: ConvertTo(hub *H) error and
+// ConvertFrom(hub *H) error.
+func SpokeByMethods[S, H any, PS convertible[S, H], PH object.Ptr[H]]() Part {
 	return Spoke[S, H, PS, PH](
 		func(spoke *S, hub *H) error { return PS(spoke).ConvertTo(hub) },
 		func(hub *H, spoke *S) error { return PS(spoke).ConvertFrom(hub) },

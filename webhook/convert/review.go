@@ -10,20 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/webhook/internal/review"
-	"github.com/flyball-io/flyball/wire"
 )
 
 const (
 	reviewKind = "ConversionReview"
 	group      = "apiextensions.k8s.io/"
-	maxUID     = 128
-)
-
-var (
-	errNoRequest = errors.New("there is no request")
-	errNoUID     = errors.New("the request has no uid")
-	errNoVersion = errors.New("the request has no desiredAPIVersion")
 )
 
 // job is one review that is being served.
@@ -35,92 +28,35 @@ type job struct {
 	objects [][]byte // point into the body
 }
 
-// Parse implements review.Protocol.
-func (h *Endpoint) Parse(body []byte) (review.Job, *review.RefusalError) {
+var fields = []string{"uid", "desiredAPIVersion", "objects"}
+
+func (h *Endpoint) parse(body []byte) (review.Job, *review.RefusalError) {
 	j := &job{h: h}
-	var apiVersion, kind string
-	var found bool
-	err := review.Read(body, func(r *review.Reader) error {
-		var twice review.Twice
-		return r.Object(func(name []byte) (err error) {
-			switch string(name) {
-			case "apiVersion":
-				if err = twice.See(0, name); err == nil {
-					apiVersion, err = r.String(group+"v1", group+"v1beta1")
-				}
-				return review.In("apiVersion", err)
-			case "kind":
-				if err = twice.See(1, name); err == nil {
-					kind, err = r.String(reviewKind)
-				}
-				return review.In("kind", err)
-			case "request":
-				if err = twice.See(2, name); err == nil {
-					found, err = j.read(r)
-				}
-				return review.In("request", err)
-			}
-			return r.Skip()
-		})
-	})
-	if len(j.uid) > maxUID {
-		j.uid, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
-	}
-	if err != nil {
-		return nil, review.Bad(j.uid, "the body is not a ConversionReview", err)
-	}
-	version, ours := strings.CutPrefix(apiVersion, group)
-	switch {
-	case kind != reviewKind || !ours || version != "v1" && version != "v1beta1":
-		err = fmt.Errorf("want %sv1 or v1beta1 ConversionReview, got apiVersion %q, kind %q", group, clip(apiVersion), clip(kind))
-	case !found:
-		err = errNoRequest
-	case j.uid == "":
-		err = errNoUID
-	case j.desired == "":
-		err = errNoVersion
-	default:
-		j.version = version
-		return j, nil
-	}
-	return nil, review.Bad(j.uid, "the ConversionReview cannot be answered", err)
-}
-
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
-}
-
-func (j *job) read(r *review.Reader) (found bool, err error) {
-	var twice review.Twice
-	err = r.Object(func(name []byte) (err error) {
-		found = true
-		switch string(name) {
-		case "uid":
-			if err = twice.See(0, name); err == nil {
+	var no *review.RefusalError
+	j.version, no = review.Parse(body, group, reviewKind, &j.uid, func(r *review.Reader) error {
+		return r.Fields(fields, func(i int) (err error) {
+			switch fields[i] {
+			case "uid":
 				j.uid, err = r.String()
-			}
-			return review.In("uid", err)
-		case "desiredAPIVersion":
-			if err = twice.See(1, name); err == nil {
+			case "desiredAPIVersion":
 				j.desired, err = r.String()
-			}
-			return review.In("desiredAPIVersion", err)
-		case "objects":
-			if err = twice.See(2, name); err == nil {
+			case "objects":
 				err = r.Array(func() error {
 					raw, err := r.Raw()
 					j.objects = append(j.objects, raw)
 					return err
 				})
 			}
-			return review.In("objects", err)
-		}
-		return r.Skip()
+			return err
+		})
 	})
-	return found, err
+	if no == nil && j.desired == "" {
+		no = review.Unanswerable(j.uid, reviewKind, errors.New("the request has no desiredAPIVersion"))
+	}
+	if no != nil {
+		return nil, no
+	}
+	return j, nil
 }
 
 func (j *job) UID() string { return j.uid }
@@ -147,7 +83,7 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 		}
 		var what string
 		if out, what, err = j.h.table.convert(out, j.objects[i], desired); err != nil {
-			err = fmt.Errorf("object %d, %s to %s: %w", i, what, clip(j.desired), err)
+			err = fmt.Errorf("object %d, %s to %s: %w", i, what, review.Clip(j.desired), err)
 		}
 	}
 	if err != nil {
@@ -177,9 +113,9 @@ func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, 
 	case desired.Group != gv.Group:
 		return out, what, errors.New("the groups differ")
 	case from == nil:
-		return out, what, fmt.Errorf("this webhook does not know version %s of the kind", clip(gv.Version))
+		return out, what, fmt.Errorf("this webhook does not know version %s of the kind", review.Clip(gv.Version))
 	case to == nil:
-		return out, what, fmt.Errorf("this webhook does not know version %s of the kind", clip(desired.Version))
+		return out, what, fmt.Errorf("this webhook does not know version %s of the kind", review.Clip(desired.Version))
 	case from == to:
 		return append(out, raw...), what, nil
 	}
@@ -221,36 +157,33 @@ func (h head) String() string {
 	if h.namespace != "" {
 		name = h.namespace + "/" + name
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s", clip(h.apiVersion), clip(h.kind), clip(name)))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", review.Clip(h.apiVersion), review.Clip(h.kind), review.Clip(name)))
 }
 
 var errNotObject = errors.New("it is not a JSON object")
+
+var (
+	headFields = []string{"apiVersion", "kind", "metadata"}
+	nameFields = []string{"name", "namespace"}
+)
 
 func headOf(raw []byte) (h head, err error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return h, errNotObject
 	}
 	err = review.Read(raw, func(r *review.Reader) error {
-		return r.Object(func(name []byte) (err error) {
-			switch string(name) {
-			case "apiVersion":
+		return r.Fields(headFields, func(i int) (err error) {
+			switch i {
+			case 0:
 				h.apiVersion, err = r.String()
-			case "kind":
+			case 1:
 				h.kind, err = r.String()
-			case "metadata":
-				err = r.Object(func(name []byte) (err error) {
-					switch string(name) {
-					case "name":
-						h.name, err = r.String()
-					case "namespace":
-						h.namespace, err = r.String()
-					default:
-						err = r.Skip()
-					}
+			default:
+				into := []*string{&h.name, &h.namespace}
+				err = r.Fields(nameFields, func(i int) (err error) {
+					*into[i], err = r.String()
 					return err
 				})
-			default:
-				err = r.Skip()
 			}
 			return err
 		})

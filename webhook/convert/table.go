@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/wire"
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // version is one version of a kind, ready for use.

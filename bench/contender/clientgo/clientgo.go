@@ -4,6 +4,7 @@ package clientgo
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,39 +16,56 @@ import (
 
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/object"
 )
 
 // Library is client-go.
 var Library = contender.Library{Name: contender.ClientGo, New: open, NewQueue: newQueue}
 
-type holder struct {
-	o        contender.Options
+type holder []*held
+
+// held is one kind.
+type held struct {
+	contender.Kind
+	onEvent  func(version string)
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName] // of the controller, if there is one
 }
 
 func open(o contender.Options) (contender.Contender, error) {
 	klog.SetLogger(logr.Discard()) // its messages are expected
-	lw, err := listWatch(o)
+	var all holder
+	for i, k := range o.Kinds {
+		h, err := hold(o, i, k)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// hold makes the informer of a kind.
+func hold(o contender.Options, number int, k contender.Kind) (*held, error) {
+	lw, err := listWatch(o.Config, k)
 	if err != nil {
 		return nil, err
 	}
 	byIndex := func(obj any) ([]string, error) { return []string{contender.IndexValue(obj.(corpus.Object))}, nil }
-	c := &holder{o: o, informer: cache.NewSharedIndexInformer(lw, o.Blank(), 0, cache.Indexers{
-		contender.IndexPath(o.Resource): byIndex, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-	})}
+	c := &held{Kind: k, onEvent: func(version string) { o.OnEvent(number, version) }}
+	c.informer = cache.NewSharedIndexInformer(lw, k.Blank(), 0, cache.Indexers{
+		contender.IndexPath(k.Resource): byIndex, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	})
 	if o.Best {
 		if err := c.informer.SetTransform(stripManagedFields); err != nil {
 			return nil, err
 		}
 	}
-	handlers := []cache.ResourceEventHandler{Tell(o.OnEvent)}
+	handlers := []cache.ResourceEventHandler{Tell(c.onEvent)}
 	if o.Reconcile {
 		c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
 		handlers = []cache.ResourceEventHandler{Every(c.enqueue)}
 	}
-	if o.Blocked != nil {
+	if o.Blocked != nil && number == 0 {
 		handlers = append(handlers, Every(func(any) { o.Blocked() }))
 	}
 	for _, h := range handlers {
@@ -85,25 +103,29 @@ func Tell(onEvent func(version string)) cache.ResourceEventHandler {
 	}
 }
 
-func (c *holder) enqueue(obj any) {
+func (c *held) enqueue(obj any) {
 	if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
 		c.queue.Add(name)
 	}
 }
 
 // Run implements contender.Contender.
-func (c *holder) Run(ctx context.Context) error {
-	if c.queue != nil {
-		defer c.queue.ShutDown()
-		go c.work(ctx)
+func (c holder) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, h := range c {
+		if h.queue != nil {
+			context.AfterFunc(ctx, h.queue.ShutDown)
+			running.Go(func() { h.work(ctx) })
+		}
+		running.Go(func() { h.informer.RunWithContext(ctx) })
 	}
-	c.informer.RunWithContext(ctx)
+	running.Wait()
 	return nil
 }
 
 // work is a worker of the controller, as in client-go's examples.
-func (c *holder) work(ctx context.Context) {
-	if c.WaitForSync(ctx) != nil {
+func (c *held) work(ctx context.Context) {
+	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
 		return
 	}
 	for {
@@ -112,7 +134,7 @@ func (c *holder) work(ctx context.Context) {
 			return
 		}
 		if obj, err := c.read(name.String()); err == nil {
-			c.o.OnEvent(obj.GetResourceVersion())
+			c.onEvent(obj.GetResourceVersion())
 		}
 		c.queue.Forget(name)
 		c.queue.Done(name)
@@ -120,8 +142,12 @@ func (c *holder) work(ctx context.Context) {
 }
 
 // WaitForSync implements contender.Contender.
-func (c *holder) WaitForSync(ctx context.Context) error {
-	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
+func (c holder) WaitForSync(ctx context.Context) error {
+	var synced []cache.InformerSynced
+	for _, h := range c {
+		synced = append(synced, h.informer.HasSynced)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -130,7 +156,7 @@ func (c *holder) WaitForSync(ctx context.Context) error {
 var errNotFound = errors.New("not found")
 
 // read returns a copy of an object.
-func (c *holder) read(key string) (corpus.Object, error) {
+func (c *held) read(key string) (corpus.Object, error) {
 	obj, ok, err := c.informer.GetStore().GetByKey(key)
 	if err != nil || !ok {
 		return nil, errors.Join(err, errNotFound)
@@ -139,14 +165,14 @@ func (c *holder) read(key string) (corpus.Object, error) {
 }
 
 // Get implements contender.Contender.
-func (c *holder) Get(key object.Key) error {
-	_, err := c.read(key.String())
+func (c holder) Get(key contender.Key) error {
+	_, err := c[key.Kind].read(key.Key.String())
 	return err
 }
 
 // Shared reads the object in the cache without a copy.
-func (c *holder) Shared(key object.Key) error {
-	obj, ok, err := c.informer.GetStore().GetByKey(key.String())
+func (c holder) Shared(key contender.Key) error {
+	obj, ok, err := c[key.Kind].informer.GetStore().GetByKey(key.Key.String())
 	if err != nil || !ok {
 		return errors.Join(err, errNotFound)
 	}
@@ -155,8 +181,8 @@ func (c *holder) Shared(key object.Key) error {
 }
 
 // ByIndex implements contender.Contender.
-func (c *holder) ByIndex(value string) (int, error) {
-	all, err := c.informer.GetIndexer().ByIndex(contender.IndexPath(c.o.Resource), value)
+func (c holder) ByIndex(kind int, value string) (int, error) {
+	all, err := c[kind].informer.GetIndexer().ByIndex(contender.IndexPath(c[kind].Resource), value)
 	for _, obj := range all {
 		_ = obj.(runtime.Object).DeepCopyObject()
 	}
@@ -164,8 +190,8 @@ func (c *holder) ByIndex(value string) (int, error) {
 }
 
 // Some implements contender.Contender.
-func (c *holder) Some(value string, few int) (int, error) {
-	all, err := c.informer.GetIndexer().ByIndex(contender.IndexPath(c.o.Resource), value)
+func (c holder) Some(kind int, value string, few int) (int, error) {
+	all, err := c[kind].informer.GetIndexer().ByIndex(contender.IndexPath(c[kind].Resource), value)
 	all = all[:min(few, len(all))]
 	for _, obj := range all {
 		_ = obj.(runtime.Object).DeepCopyObject()
@@ -174,18 +200,19 @@ func (c *holder) Some(value string, few int) (int, error) {
 }
 
 // ByLabel implements contender.Contender.
-func (c *holder) ByLabel(namespace, value string) (n int, err error) {
+func (c holder) ByLabel(kind int, namespace, value string) (n int, err error) {
 	add := func(obj any) {
 		_ = obj.(runtime.Object).DeepCopyObject()
 		n++
 	}
 	sel := labels.SelectorFromSet(labels.Set{contender.AppLabel: value})
-	if !c.o.Resource.Namespaced {
-		return n, cache.ListAll(c.informer.GetStore(), sel, add)
+	if !c[kind].Namespaced {
+		err = cache.ListAll(c[kind].informer.GetStore(), sel, add)
+		return n, err
 	}
-	err = cache.ListAllByNamespace(c.informer.GetIndexer(), namespace, sel, add)
+	err = cache.ListAllByNamespace(c[kind].informer.GetIndexer(), namespace, sel, add)
 	return n, err
 }
 
 // Held implements contender.Contender.
-func (c *holder) Held() int64 { return 0 }
+func (c holder) Held() int64 { return 0 }

@@ -18,28 +18,30 @@ import (
 
 // listWatch returns the lists and watches of client-go's clients: the dynamic one, the metadata
 // one, and those generated for Go types.
-func listWatch(o contender.Options) (cache.ListerWatcher, error) {
-	switch o.View {
+func listWatch(shared *rest.Config, k contender.Kind) (cache.ListerWatcher, error) {
+	cfg := rest.CopyConfig(shared)
+	cfg.ContentType, cfg.AcceptContentTypes = k.ContentType, k.ContentType
+	switch k.View {
 	case contender.Unstructured:
-		c, err := dynamic.NewForConfig(o.Config)
+		c, err := dynamic.NewForConfig(cfg)
 		if err != nil {
 			return nil, err
 		}
-		return listing(c.Resource(o.Resource.GVR)), nil
+		return listing(c.Resource(k.GVR)), nil
 	case contender.Metadata:
-		c, err := metadata.NewForConfig(o.Config)
+		c, err := metadata.NewForConfig(cfg)
 		if err != nil {
 			return nil, err
 		}
-		return listing(c.Resource(o.Resource.GVR)), nil
+		return listing(c.Resource(k.GVR)), nil
 	}
-	cfg, gv := rest.CopyConfig(o.Config), o.Resource.GVR.GroupVersion()
+	gv := k.GVR.GroupVersion()
 	cfg.GroupVersion, cfg.APIPath, cfg.NegotiatedSerializer = &gv, "/apis", serializer.NewCodecFactory(corpus.Scheme).WithoutConversion()
 	if gv.Group == "" {
 		cfg.APIPath = "/api"
 	}
 	c, err := rest.RESTClientFor(cfg)
-	return listing(generated{c, o.Resource.GVR.Resource}), err
+	return listing(generated{c, k.GVR.Resource}), err
 }
 
 // lister is the common part of the clients. Each has a list type of its own.

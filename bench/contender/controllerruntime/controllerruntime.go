@@ -24,7 +24,6 @@ import (
 	"github.com/flyball-io/flyball/bench/contender"
 	"github.com/flyball-io/flyball/bench/contender/clientgo"
 	"github.com/flyball-io/flyball/bench/corpus"
-	"github.com/flyball-io/flyball/object"
 )
 
 // Library is controller-runtime.
@@ -51,23 +50,35 @@ func open(o contender.Options) (contender.Contender, error) {
 	if err := build(co); err != nil {
 		return nil, err
 	}
-	return c, c.cache.IndexField(context.Background(), o.Blank(), contender.IndexPath(o.Resource), func(obj crclient.Object) []string { return []string{contender.IndexValue(obj)} })
+	for _, k := range o.Kinds {
+		byIndex := func(obj crclient.Object) []string { return []string{contender.IndexValue(obj)} }
+		if err := c.cache.IndexField(context.Background(), k.Blank(), contender.IndexPath(k.Resource), byIndex); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// config returns the configuration with the content type of the kinds. Without one, as with kinds of
+// several, controller-runtime chooses protobuf for each kind that has it.
+func (c *holder) config() *rest.Config {
+	cfg := rest.CopyConfig(c.o.Config)
+	cfg.ContentType = c.o.Kinds[0].ContentType
+	for _, k := range c.o.Kinds {
+		if k.ContentType != cfg.ContentType {
+			cfg.ContentType = ""
+		}
+	}
+	cfg.AcceptContentTypes = cfg.ContentType
+	return cfg
 }
 
 // buildCache makes a cache without a manager.
 func (c *holder) buildCache(co crcache.Options) (err error) {
-	c.cache, err = crcache.New(c.o.Config, co)
+	c.cache, err = crcache.New(c.config(), co)
 	c.run = func(ctx context.Context) error {
-		inf, err := c.cache.GetInformer(ctx, c.o.Blank(), crcache.BlockUntilSynced(false))
-		if err != nil {
-			return err
-		}
-		handlers := []toolscache.ResourceEventHandler{clientgo.Tell(c.o.OnEvent)}
-		if c.o.Blocked != nil {
-			handlers = append(handlers, clientgo.Every(func(any) { c.o.Blocked() }))
-		}
-		for _, h := range handlers {
-			if _, err := inf.AddEventHandler(h); err != nil {
+		for number, k := range c.o.Kinds {
+			if err := c.handle(ctx, number, k); err != nil {
 				return err
 			}
 		}
@@ -76,9 +87,28 @@ func (c *holder) buildCache(co crcache.Options) (err error) {
 	return err
 }
 
-// buildManager makes a complete program, with a controller that reads each changed object.
+// handle adds the handlers of a kind.
+func (c *holder) handle(ctx context.Context, number int, k contender.Kind) error {
+	inf, err := c.cache.GetInformer(ctx, k.Blank(), crcache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	handlers := []toolscache.ResourceEventHandler{clientgo.Tell(func(version string) { c.o.OnEvent(number, version) })}
+	if c.o.Blocked != nil && number == 0 {
+		handlers = append(handlers, clientgo.Every(func(any) { c.o.Blocked() }))
+	}
+	for _, h := range handlers {
+		if _, err := inf.AddEventHandler(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildManager makes a complete program, with a controller of each kind that reads each changed
+// object.
 func (c *holder) buildManager(co crcache.Options) error {
-	mgr, err := manager.New(c.o.Config, manager.Options{
+	mgr, err := manager.New(c.config(), manager.Options{
 		Scheme: corpus.Scheme, Cache: co, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.o.Mapper(), nil },
 		Client:         crclient.Options{Cache: &crclient.CacheOptions{Unstructured: true}},
@@ -87,14 +117,20 @@ func (c *holder) buildManager(co crcache.Options) error {
 		return err
 	}
 	c.cache, c.run = mgr.GetCache(), mgr.Start
-	return builder.ControllerManagedBy(mgr).Named("bench").For(c.o.Blank()).Complete(crreconcile.Func(func(ctx context.Context, req crreconcile.Request) (crreconcile.Result, error) {
-		obj := c.o.Blank()
-		if err := mgr.GetClient().Get(ctx, req.NamespacedName, obj); err != nil {
-			return crreconcile.Result{}, crclient.IgnoreNotFound(err)
+	for number, k := range c.o.Kinds {
+		r := crreconcile.Func(func(ctx context.Context, req crreconcile.Request) (crreconcile.Result, error) {
+			obj := k.Blank()
+			if err := mgr.GetClient().Get(ctx, req.NamespacedName, obj); err != nil {
+				return crreconcile.Result{}, crclient.IgnoreNotFound(err)
+			}
+			c.o.OnEvent(number, obj.GetResourceVersion())
+			return crreconcile.Result{}, nil
+		})
+		if err := builder.ControllerManagedBy(mgr).Named("bench-" + k.GVR.Resource).For(k.Blank()).Complete(r); err != nil {
+			return err
 		}
-		c.o.OnEvent(obj.GetResourceVersion())
-		return crreconcile.Result{}, nil
-	}))
+	}
+	return nil
 }
 
 // Run implements contender.Contender.
@@ -102,38 +138,42 @@ func (c *holder) Run(ctx context.Context) error { return c.run(ctx) }
 
 // WaitForSync implements contender.Contender.
 func (c *holder) WaitForSync(ctx context.Context) error {
-	inf, err := c.cache.GetInformer(ctx, c.o.Blank(), crcache.BlockUntilSynced(false))
-	if err != nil {
-		return err
-	}
-	if !inf.HasSynced() {
-		return errors.New("not synced")
+	for _, k := range c.o.Kinds {
+		inf, err := c.cache.GetInformer(ctx, k.Blank(), crcache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		if !inf.HasSynced() {
+			return errors.New("not synced")
+		}
 	}
 	return nil
 }
 
 // Get implements contender.Contender.
-func (c *holder) Get(key object.Key) error {
-	return c.cache.Get(context.Background(), crclient.ObjectKey{Namespace: key.Namespace, Name: key.Name}, c.o.Blank())
+func (c *holder) Get(key contender.Key) error {
+	return c.cache.Get(context.Background(), crclient.ObjectKey{Namespace: key.Key.Namespace, Name: key.Key.Name}, c.o.Kinds[key.Kind].Blank())
 }
 
 // ByIndex implements contender.Contender.
-func (c *holder) ByIndex(value string) (int, error) {
-	return c.list(crclient.MatchingFields{contender.IndexPath(c.o.Resource): value})
+func (c *holder) ByIndex(kind int, value string) (int, error) {
+	k := c.o.Kinds[kind]
+	return c.list(k, crclient.MatchingFields{contender.IndexPath(k.Resource): value})
 }
 
 // Some implements contender.Contender.
-func (c *holder) Some(value string, few int) (int, error) {
-	return c.list(crclient.MatchingFields{contender.IndexPath(c.o.Resource): value}, crclient.Limit(few))
+func (c *holder) Some(kind int, value string, few int) (int, error) {
+	k := c.o.Kinds[kind]
+	return c.list(k, crclient.MatchingFields{contender.IndexPath(k.Resource): value}, crclient.Limit(few))
 }
 
 // ByLabel implements contender.Contender.
-func (c *holder) ByLabel(namespace, value string) (int, error) {
-	return c.list(crclient.InNamespace(namespace), crclient.MatchingLabels{contender.AppLabel: value})
+func (c *holder) ByLabel(kind int, namespace, value string) (int, error) {
+	return c.list(c.o.Kinds[kind], crclient.InNamespace(namespace), crclient.MatchingLabels{contender.AppLabel: value})
 }
 
-func (c *holder) list(opts ...crclient.ListOption) (int, error) {
-	l := blankList(c.o)
+func (c *holder) list(k contender.Kind, opts ...crclient.ListOption) (int, error) {
+	l := blankList(k)
 	if err := c.cache.List(context.Background(), l, opts...); err != nil {
 		return 0, err
 	}
@@ -141,9 +181,9 @@ func (c *holder) list(opts ...crclient.ListOption) (int, error) {
 }
 
 // blankList returns an empty list of the kind, in the held form.
-func blankList(o contender.Options) crclient.ObjectList {
-	kind := o.Resource.GVK.GroupVersion().WithKind(o.Resource.GVK.Kind + "List")
-	switch o.View {
+func blankList(k contender.Kind) crclient.ObjectList {
+	kind := k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
+	switch k.View {
 	case contender.Metadata:
 		l := &metav1.PartialObjectMetadataList{}
 		l.SetGroupVersionKind(kind)

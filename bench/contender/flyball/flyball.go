@@ -22,15 +22,21 @@ import (
 var Library = contender.Library{Name: contender.Flyball, New: open, NewQueue: newQueue}
 
 type holder struct {
-	o      contender.Options
+	o     contender.Options
+	run   func(context.Context) error
+	cache *cache.Cache
+	kinds []held
+}
+
+// held is one kind.
+type held struct {
+	contender.Kind
 	proto  corpus.Object // names the kind
-	run    func(context.Context) error
-	cache  *cache.Cache
 	handle *cache.Handle
 }
 
 func open(o contender.Options) (contender.Contender, error) {
-	f := &holder{o: o, proto: o.Blank()}
+	f := &holder{o: o}
 	build := f.buildCache
 	if o.Reconcile {
 		build = f.buildManager
@@ -38,22 +44,34 @@ func open(o contender.Options) (contender.Contender, error) {
 	if err := build(cache.Options{KeepManagedFields: o.Keep && !o.Best}); err != nil {
 		return nil, err
 	}
-	if err := f.cache.IndexPath(o.Resource.GVK, contender.IndexPath(o.Resource)); err != nil && o.View != contender.Metadata {
-		return nil, err
-	}
-	var err error
-	if f.handle, err = f.cache.Open(context.Background(), f.proto, client.Selection{}); err != nil {
-		return nil, err
-	}
-	if o.Blocked != nil {
-		if err := f.block(); err != nil {
+	for i, k := range o.Kinds {
+		if err := f.open(i, k); err != nil {
 			return nil, err
 		}
 	}
-	if !o.Reconcile {
-		_, err = f.handle.Subscribe("bench", f.changed)
+	return f, nil
+}
+
+// open opens the watch of a kind, and subscribes to it.
+func (f *holder) open(number int, k contender.Kind) error {
+	if err := f.cache.AddIndex(k.GVK, contender.IndexPath(k.Resource), informer.IndexPath(contender.IndexPath(k.Resource))); err != nil && k.View != contender.Metadata {
+		return err
 	}
-	return f, err
+	h := held{Kind: k, proto: k.Blank()}
+	var err error
+	if h.handle, err = f.cache.Open(context.Background(), h.proto, client.Selection{}); err != nil {
+		return err
+	}
+	f.kinds = append(f.kinds, h)
+	if f.o.Blocked != nil && number == 0 {
+		if err := h.block(f.o.Blocked); err != nil {
+			return err
+		}
+	}
+	if !f.o.Reconcile {
+		_, err = h.handle.Subscribe("bench", func(ch store.Change) { f.changed(number, ch) })
+	}
+	return err
 }
 
 // buildCache makes a cache without a manager.
@@ -62,42 +80,47 @@ func (f *holder) buildCache(co cache.Options) error {
 	if err != nil {
 		return err
 	}
-	f.cache, err = cache.New(informer.Connect(live), co)
+	f.cache, err = cache.New(cache.Connect(live), co)
 	if err == nil {
 		f.run = f.cache.Run
 	}
 	return err
 }
 
-// buildManager makes a complete program, with a controller that reads each changed object.
+// buildManager makes a complete program, with a controller of each kind that reads each changed
+// object.
 func (f *holder) buildManager(co cache.Options) error {
 	mgr, err := flyball.New(flyball.Options{Name: "bench", Config: f.o.Config, Scheme: corpus.Scheme, Cache: co, Client: client.Options{Mapper: f.o.Mapper()}})
 	if err != nil {
 		return err
 	}
 	f.cache, f.run = mgr.Cache(), mgr.Run
-	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		obj := f.o.Blank()
-		if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
-			return reconcile.Result{}, client.IgnoreNotFound(err)
+	for number, k := range f.o.Kinds {
+		r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			obj := k.Blank()
+			if err := f.cache.Get(ctx, req, obj, client.GetOptions{}); err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			f.o.OnEvent(number, obj.GetResourceVersion())
+			return reconcile.Result{}, nil
 		}
-		f.o.OnEvent(obj.GetResourceVersion())
-		return reconcile.Result{}, nil
+		watched := controller.ForKind[unstructured.Unstructured](k.GVK) // the same watch as for a Go type
+		if k.View == contender.Metadata {
+			watched = controller.ForKind[metav1.PartialObjectMetadata](k.GVK)
+		}
+		if _, err := controller.New(mgr, "bench-"+k.GVR.Resource, r, watched); err != nil {
+			return err
+		}
 	}
-	watched := controller.ForKind[unstructured.Unstructured](f.o.Resource.GVK) // the same watch as for a Go type
-	if f.o.View == contender.Metadata {
-		watched = controller.ForKind[metav1.PartialObjectMetadata](f.o.Resource.GVK)
-	}
-	_, err = controller.New(mgr, "bench", r, watched)
-	return err
+	return nil
 }
 
-func (f *holder) changed(ch store.Change) {
+func (f *holder) changed(kind int, ch store.Change) {
 	switch {
 	case ch.New != nil:
-		f.o.OnEvent(ch.New.ResourceVersion())
+		f.o.OnEvent(kind, ch.New.ResourceVersion())
 	case ch.Last != nil:
-		f.o.OnEvent(ch.Last.ResourceVersion())
+		f.o.OnEvent(kind, ch.Last.ResourceVersion())
 	}
 }
 

@@ -22,12 +22,12 @@ const readObjects = 100_000
 func BenchmarkReads(b *testing.B) {
 	spec := corpus.Spec{Kind: "pods", Objects: readObjects, Owners: 50, ManagedFields: true, Seed: 1}
 	f := synced(b, spec).(*holder)
-	var keys []object.Key
+	var keys []contender.Key
 	var values []string
 	spec.ManagedFields = false // making them is slow
 	for n := range readObjects {
 		o := spec.At(n * 7919 % readObjects)
-		keys = append(keys, object.Key{Namespace: o.GetNamespace(), Name: o.GetName()})
+		keys = append(keys, contender.Key{Key: object.KeyOf(o)})
 		if n < 512 {
 			values = append(values, contender.IndexValue(o))
 		}
@@ -35,9 +35,9 @@ func BenchmarkReads(b *testing.B) {
 	app := spec.At(0).GetLabels()[contender.AppLabel]
 	for _, read := range []struct {
 		name string
-		do   func(object.Key) error
+		do   func(contender.Key) error
 	}{{"header", f.Header}, {"copied header", f.copied}, {"projected", f.Project}, {"get", f.Get}} {
-		for name, some := range map[string][]object.Key{"512": keys[:512], "all": keys} {
+		for name, some := range map[string][]contender.Key{"512": keys[:512], "all": keys} {
 			b.Run(read.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
@@ -62,8 +62,8 @@ func BenchmarkReads(b *testing.B) {
 			b.ReportMetric(float64(found)/float64(b.N), "objects/op")
 		})
 	}
-	list("index", func(i int) (int, error) { return f.ByIndex(values[i%len(values)]) })
-	list("label", func(i int) (int, error) { return f.ByLabel(keys[0].Namespace, app) })
+	list("index", func(i int) (int, error) { return f.ByIndex(0, values[i%len(values)]) })
+	list("label", func(i int) (int, error) { return f.ByLabel(0, keys[0].Key.Namespace, app) })
 }
 
 // synced returns a contender that holds a corpus.
@@ -72,7 +72,7 @@ func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tape, err := replay.Record(b.Context(), dir, spec, replay.Plan{}, replay.Protobuf, nil)
+	tape, err := replay.Record(b.Context(), dir, spec, 0, replay.Protobuf, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func synced(b *testing.B, spec corpus.Spec) contender.Contender {
 	server := httptest.NewServer(replay.NewServer(replay.Streaming, tape))
 	b.Cleanup(server.Close)
 	c, err := Library.Open(contender.Name{Library: contender.Flyball}, contender.Options{
-		Resource: spec.Resource(), View: contender.Typed, OnEvent: func(string) {},
-		Config: &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: tape.ContentType(), AcceptContentTypes: tape.ContentType()}},
+		Kinds:   []contender.Kind{{Resource: spec.Resource(), View: contender.Typed, ContentType: tape.ContentType(0)}},
+		OnEvent: func(int, string) {}, Config: &rest.Config{Host: server.URL, QPS: -1},
 	})
 	if err != nil {
 		b.Fatal(err)

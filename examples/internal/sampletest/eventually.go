@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/wire"
 )
 
 // Bound ends what should take less than a second, on a machine that others use, too.

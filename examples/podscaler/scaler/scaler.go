@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -94,7 +95,7 @@ func (s *scaler) Reconcile(ctx context.Context, key reconcile.Request) (reconcil
 	if err != nil || d.Spec.Replicas != nil && *d.Spec.Replicas == want {
 		return again, err
 	}
-	scale, err := client.GetScale(ctx, s.Client(), d) // the cache may not show our last write yet
+	scale, err := client.GetSub[autoscalingv1.Scale](ctx, s.Client(), d, "scale") // the cache may not show our last write yet
 	if err != nil || scale.Spec.Replicas == want {
 		return again, client.IgnoreNotFound(err)
 	}
@@ -120,7 +121,7 @@ func (s *scaler) count(ctx context.Context, namespace string, selector labels.Se
 		by, owned := set.ControllerOwner()
 		counts[set.UID] = !owned || by.Kind != "Deployment" || counts[by.UID]
 	}
-	for pod, err := range client.List[corev1.Pod](ctx, s.Client(), client.InNamespace(namespace), client.MatchingSelector(selector)) {
+	for pod, err := range client.List[corev1.Pod](ctx, s.Client(), client.InNamespace(namespace), client.Selection{Labels: selector}) {
 		if err != nil {
 			return 0, err
 		}

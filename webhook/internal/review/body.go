@@ -15,13 +15,13 @@ const maxReuse = 64 << 10
 // check refuses a request by its header, before any byte of the body is read.
 func check(r *http.Request, limit int64) *RefusalError {
 	if r.Method != http.MethodPost {
-		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + clip(r.Method) + " is not POST"}
+		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + Clip(r.Method) + " is not POST"}
 	}
 	if ct := r.Header.Get("Content-Type"); !isJSON(ct) {
-		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", clip(ct))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", Clip(ct))}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", clip(e))}
+		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content encoding %q is not supported", Clip(e))}
 	}
 	if r.ContentLength > limit {
 		return tooLarge(limit)
@@ -43,14 +43,6 @@ func tooLarge(limit int64) *RefusalError {
 
 func busy(what string) *RefusalError {
 	return &RefusalError{Code: http.StatusTooManyRequests, Message: what}
-}
-
-// clip bounds text from the caller in logs and answers.
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
 }
 
 // read appends the body to b, which is empty. The buffer grows as bytes arrive, whatever length the

@@ -48,9 +48,6 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{limit: bytes, changed: make(chan struct{})}
 }
 
-// Bytes returns the size of the budget. Negative means no bound.
-func (b *Budget) Bytes() int64 { return b.limit }
-
 // reservation is the share of one request. The budget's mutex guards its fields.
 type reservation struct {
 	bytes   int64

@@ -119,7 +119,7 @@ func TestWaitForMemoryIsBounded(t *testing.T) {
 // nobody: good calls are answered meanwhile.
 func TestUnfinishedBodiesStayWithinTheBudget(t *testing.T) {
 	const budget, body, strangers = 16 << 20, 63 << 20, 16
-	e := NewEndpoint(echo{}, Options{Name: "test", Logger: slog.New(slog.DiscardHandler), DefaultBody: 64 << 20, Budget: NewBudget(budget), AnswersBodies: true})
+	e := NewEndpoint(Options{Parse: echo{}.Parse, Name: "test", Logger: slog.New(slog.DiscardHandler), DefaultBody: 64 << 20, Budget: NewBudget(budget), AnswersBodies: true})
 	srv := httptest.NewServer(e)
 	defer srv.Close()
 	var before runtime.MemStats
@@ -187,7 +187,7 @@ func TestDefaultBudgetIsAShareOfMemory(t *testing.T) {
 			t.Errorf("of %d: %d, want %d", limit, got, want)
 		}
 	}
-	if n := NewBudget(0).Bytes(); n < 8<<20 || n > 256<<20 {
+	if n := NewBudget(0).limit; n < 8<<20 || n > 256<<20 {
 		t.Errorf("default %d", n)
 	}
 }

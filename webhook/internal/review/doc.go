@@ -1,8 +1,8 @@
 // Package review is the common part of admission and conversion webhooks. An [Endpoint] reads a
-// request within bounds and has a [Protocol] parse it and a [Job] answer it. It always sends an
+// request within bounds, parses it, and has a [Job] answer it. It always sends an
 // answer, whatever the user's code does.
 //
-//	method, content type, length ──► body, capped ──► Protocol.Parse ──► Job.Serve ──► answer
+//	method, content type, length ──► body, capped ──► Options.Parse ──► Job.Serve ──► answer
 //	   405      415        413        413, 400, 408, 429   400         │ (a goroutine)
 //	                                                                   ├─ panic: 500
 //	                                                                   └─ past its time: 504, abandoned,

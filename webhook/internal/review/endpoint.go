@@ -14,13 +14,6 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// Protocol parses the requests of one kind of webhook.
-type Protocol interface {
-	// Parse parses a request. The body does not change until the Job has been served. The Job may
-	// keep parts of it until then, not longer.
-	Parse(body []byte) (Job, *RefusalError)
-}
-
 // Job is one parsed request.
 type Job interface {
 	// UID returns the UID of the review.
@@ -30,8 +23,11 @@ type Job interface {
 	Serve(ctx context.Context, out []byte) (answer []byte, denied bool, err error)
 }
 
-// Options configures an endpoint. Name, Logger and DefaultBody must be set.
+// Options configures an endpoint. Parse, Name, Logger and DefaultBody must be set.
 type Options struct {
+	// Parse parses a request. The body does not change until the Job has been served. The Job may
+	// keep parts of it until then, not longer.
+	Parse       func(body []byte) (Job, *RefusalError)
 	Name        string
 	Logger      *slog.Logger
 	Limits      Limits
@@ -45,11 +41,11 @@ type Options struct {
 
 // Endpoint serves one webhook.
 type Endpoint struct {
-	name     string
-	logger   *slog.Logger
-	limits   Limits
-	hooks    Hooks
-	protocol Protocol
+	name   string
+	logger *slog.Logger
+	limits Limits
+	hooks  Hooks
+	parse  func([]byte) (Job, *RefusalError)
 
 	slots   chan struct{}
 	budget  *Budget
@@ -62,12 +58,12 @@ type Endpoint struct {
 }
 
 // NewEndpoint returns an endpoint. It starts no goroutine.
-func NewEndpoint(p Protocol, o Options) *Endpoint {
+func NewEndpoint(o Options) *Endpoint {
 	l := o.Limits.withDefaults(o.DefaultBody)
 	if o.Budget == nil || l.Buffered != 0 {
 		o.Budget = NewBudget(l.Buffered)
 	}
-	return &Endpoint{name: o.Name, logger: o.Logger.With("webhook", o.Name), limits: l, hooks: o.Hooks, protocol: p,
+	return &Endpoint{name: o.Name, logger: o.Logger.With("webhook", o.Name), limits: l, hooks: o.Hooks, parse: o.Parse,
 		slots: make(chan struct{}, l.Concurrency), budget: o.Budget, answers: o.AnswersBodies}
 }
 
@@ -183,7 +179,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 		e.refuse(w, r, busy("too many handlers are running"), call, false)
 		return
 	}
-	job, no := e.protocol.Parse(x.in)
+	job, no := e.parse(x.in)
 	if no != nil {
 		<-e.slots
 		x.release()

@@ -56,7 +56,8 @@ func endpoint(serve func(ctx context.Context, body []byte) error, o Options) *En
 	if o.DefaultBody == 0 {
 		o.DefaultBody = 1 << 20
 	}
-	return NewEndpoint(echo{serve}, o)
+	o.Parse = echo{serve}.Parse
+	return NewEndpoint(o)
 }
 
 func post(body io.Reader) *http.Request {
@@ -307,8 +308,8 @@ func TestAbandonedHandlersAreBounded(t *testing.T) {
 func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		e := NewEndpoint(echo{func(context.Context, []byte) error { panic("x") }},
-			Options{Name: "test", DefaultBody: 100, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		e := NewEndpoint(Options{Parse: echo{func(context.Context, []byte) error { panic("x") }}.Parse,
+			Name: "test", DefaultBody: 100, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for range 100 {
 			ask(e, post(strings.NewReader("{}")))
 		}

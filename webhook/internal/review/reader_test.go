@@ -27,13 +27,11 @@ func TestReaderReadsOrRejects(t *testing.T) {
 		var s, raw string
 		var list []string
 		err := Read([]byte(tt.in), func(r *Reader) error {
-			var twice Twice
-			return r.Object(func(name []byte) (err error) {
-				switch string(name) {
+			names := []string{"b", "r", "l", "o", "s"}
+			return r.Fields(names, func(i int) (err error) {
+				switch names[i] {
 				case "s":
-					if err = twice.See(3, name); err == nil {
-						s, err = r.String("known")
-					}
+					s, err = r.String("known")
 				case "b":
 					_, err = r.Bool()
 				case "r":
@@ -48,8 +46,6 @@ func TestReaderReadsOrRejects(t *testing.T) {
 					})
 				case "o":
 					err = r.Object(func([]byte) error { return r.Skip() })
-				default:
-					err = r.Skip()
 				}
 				return err
 			})
@@ -70,7 +66,7 @@ func FuzzRead(f *testing.F) {
 		before := string(b)
 		var walk func(r *Reader) error
 		walk = func(r *Reader) error {
-			switch r.d.PeekKind() {
+			switch r.Peek() {
 			case '{':
 				return r.Object(func([]byte) error { return walk(r) })
 			case '[':

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-io/flyball/manifest"
+	"github.com/flyball-io/flyball/internal/manifest"
 )
 
 // warnBeside warns of conflicts with hand-written manifests below the output folder: a second

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/operatortest"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/operatortest"
+	"github.com/flyball-io/flyball/test/planetest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 	webappv2 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v2"
@@ -101,15 +102,15 @@ func testRefused(t *testing.T, op *operatortest.Operator) {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := client.Patch(t.Context(), op.Client, tc.obj, client.MergePatch(tc.patch), client.DryRun{})
 			invalid, ok := errors.AsType[*client.InvalidError](err)
-			if !ok || !slices.ContainsFunc(invalid.Fields, func(p client.FieldProblem) bool {
-				return p.Path == tc.field && strings.Contains(err.Error(), tc.says)
+			if !ok || !slices.ContainsFunc(invalid.Fields, func(p metav1.StatusCause) bool {
+				return p.Field == tc.field && strings.Contains(err.Error(), tc.says)
 			}) {
 				t.Errorf("%v (%+v), want %s: %s", err, invalid, tc.field, tc.says)
 			}
 		})
 	}
 	_, err := client.Create(t.Context(), op.Client, &webappv1.Guestbook{ObjectMeta: metav1.ObjectMeta{Name: "9.lives", Namespace: op.Namespace}})
-	if invalid, ok := errors.AsType[*client.InvalidError](err); !ok || invalid.Fields[0].Path != "metadata.name" {
+	if invalid, ok := errors.AsType[*client.InvalidError](err); !ok || invalid.Fields[0].Field != "metadata.name" {
 		t.Errorf("a name that no Service can have: %v", err)
 	}
 }
@@ -142,7 +143,7 @@ func testScale(t *testing.T, op *operatortest.Operator) {
 		t.Fatal(err)
 	}
 	g = operatortest.Await(t, op, g, func(g *webappv1.Guestbook) bool { return g.Status.Replicas == 5 })
-	scale, err := client.GetScale(t.Context(), op.Client, g)
+	scale, err := client.GetSub[autoscalingv1.Scale](t.Context(), op.Client, g, "scale")
 	if err != nil {
 		t.Fatal(err)
 	}

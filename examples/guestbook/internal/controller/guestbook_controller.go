@@ -101,7 +101,7 @@ func (r *GuestbookReconciler) tell(g *webappv1.Guestbook, kind string, did child
 	if did == child.Unchanged {
 		return
 	}
-	r.Writes.WithLabelValues(kind, did.String()).Inc()
+	r.Writes.WithLabelValues(kind, string(did)).Inc()
 	reason := map[child.Change]string{child.Created: "Created", child.Updated: "Updated"}[did]
 	r.Events.Event(g, event.Normal, kind+reason, "Deploy", "%s %s", kind, did)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/operatortest"
 	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/test/operatortest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 )
@@ -224,8 +224,16 @@ func testRights(t *testing.T, op *operatortest.Operator, asked rbac.Rules) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needed := rbac.Union(asked, followed, rbac.Owning("webapp.example.com", "guestbooks"))
-	if missing := rbac.Missing(rbac.Union(role, rbac.Certificates()), needed); len(missing) > 0 {
+	owning, err := rbac.Features("owning=guestbooks.webapp.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates, err := rbac.Features("certificates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := rbac.Union(asked, followed, owning)
+	if missing := rbac.Missing(rbac.Union(role, certificates), needed); len(missing) > 0 {
 		t.Errorf("missing: %v", missing)
 	}
 	if excess := rbac.Excess(role, needed); len(excess) > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/operatortest"
 	"github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/test/operatortest"
 	"github.com/flyball-io/flyball/webhook/convert"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"

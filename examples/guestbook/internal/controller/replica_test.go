@@ -11,8 +11,8 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/leader"
-	"github.com/flyball-io/flyball/plane/operatortest"
-	"github.com/flyball-io/flyball/plane/planetest"
+	"github.com/flyball-io/flyball/test/operatortest"
+	"github.com/flyball-io/flyball/test/planetest"
 
 	"github.com/flyball-io/flyball/examples/guestbook/internal/setup"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/plane/operatortest"
+	"github.com/flyball-io/flyball/test/operatortest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 )

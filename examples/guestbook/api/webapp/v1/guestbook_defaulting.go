@@ -13,7 +13,7 @@ const DefaultImage = "nginx:1.29"
 
 // DefaultGuestbook serves the webhook that sets defaults.
 func DefaultGuestbook(mgr webhook.Manager) error {
-	return webhook.Default[Guestbook](mgr, webhook.DefaulterFunc[Guestbook](defaultGuestbook))
+	return webhook.Default[Guestbook](mgr, defaultGuestbook)
 }
 
 // defaultGuestbook sets what its user left open. Called with what it returned it must change nothing.

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-io/flyball/test/webhooktest"
 	"github.com/flyball-io/flyball/webhook"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
 )
 
 // guestbook is one in good order, changed by each.

@@ -5,8 +5,8 @@ import (
 
 	"sigs.k8s.io/randfill"
 
+	"github.com/flyball-io/flyball/test/webhooktest"
 	"github.com/flyball-io/flyball/webhook/convert"
-	"github.com/flyball-io/flyball/webhook/webhooktest"
 
 	hub "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 )

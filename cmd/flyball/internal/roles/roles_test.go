@@ -1,0 +1,186 @@
+package roles
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/rbac"
+)
+
+func rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
+}
+
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, rules ...rbacv1.PolicyRule) rbac.Rules {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rbac.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestPolicyRulesAreMerged(t *testing.T) {
+	urls := func(verbs string, urls ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{NonResourceURLs: urls, Verbs: strings.Fields(verbs)}
+	}
+	for name, tc := range map[string]struct{ in, want []rbacv1.PolicyRule }{
+		"nothing":            {},
+		"verbs in order":     {[]rbacv1.PolicyRule{rule("", "pods", "watch delete get"), rule("", "pods", "list get escalate create")}, []rbacv1.PolicyRule{rule("", "pods", "get list watch create delete escalate")}},
+		"resources":          {[]rbacv1.PolicyRule{rule("", "pods", "get"), rule("", "nodes", "get")}, []rbacv1.PolicyRule{rule("", "nodes pods", "get")}},
+		"other verbs":        {[]rbacv1.PolicyRule{rule("", "nodes pods", "get"), rule("", "nodes", "list")}, []rbacv1.PolicyRule{rule("", "nodes", "get list"), rule("", "pods", "get")}},
+		"groups":             {[]rbacv1.PolicyRule{rule("", "events", "create"), rule("events.k8s.io", "events", "create")}, []rbacv1.PolicyRule{rule(" events.k8s.io", "events", "create")}},
+		"subresources apart": {[]rbacv1.PolicyRule{rule("apps", "deployments/status", "get"), rule("apps", "deployments", "get list")}, []rbacv1.PolicyRule{rule("apps", "deployments", "get list"), rule("apps", "deployments/status", "get")}},
+		"names":              {[]rbacv1.PolicyRule{rule("", "secrets", "get", "b"), rule("", "secrets", "get", "a")}, []rbacv1.PolicyRule{rule("", "secrets", "get", "a", "b")}},
+		"names and all":      {[]rbacv1.PolicyRule{rule("", "secrets", "get update", "a"), rule("", "secrets", "get list")}, []rbacv1.PolicyRule{rule("", "secrets", "get list"), rule("", "secrets", "update", "a")}},
+		"names of two kinds": {[]rbacv1.PolicyRule{rule("", "secrets", "get", "a"), rule("", "configmaps", "get")}, []rbacv1.PolicyRule{rule("", "configmaps", "get"), rule("", "secrets", "get", "a")}},
+		"urls":               {[]rbacv1.PolicyRule{urls("get", "/metrics"), urls("get", "/healthz")}, []rbacv1.PolicyRule{urls("get", "/healthz", "/metrics")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, policyRules(must(t, tc.in...))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func text(ps []rbac.Permission) (out []string) {
+	for _, p := range ps {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func randomPermissions(r *rand.Rand) []rbac.Permission {
+	one := func(of ...string) string { return of[r.IntN(len(of))] }
+	all := make([]rbac.Permission, r.IntN(12))
+	for i := range all {
+		if r.IntN(10) == 0 {
+			all[i] = rbac.Permission{Verb: "get", URL: one("/a", "/b")}
+			continue
+		}
+		all[i] = rbac.Permission{Verb: one("get", "list", "create", "x"), Group: one("", "apps", "b.io"), Resource: one("a", "a/status", "b", "c"), Name: one("", "", "n", "m")}
+	}
+	return all
+}
+
+// Permissions that are merged into rules, written and read back are the same as before. No resource
+// stands in two rules for the same names.
+func TestNothingIsLostOrAdded(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		given := randomPermissions(r)
+		want := rbac.Of(given...)
+		rules := policyRules(want)
+		for _, p := range given {
+			if !want.Covers(p) {
+				t.Fatalf("%v is not covered", p)
+			}
+		}
+		seen := map[string]bool{}
+		for _, r := range rules {
+			for _, g := range r.APIGroups {
+				for _, res := range r.Resources {
+					at := fmt.Sprint(g, res, r.ResourceNames)
+					if seen[at] {
+						t.Fatalf("two rules for %s: %v", at, rules)
+					}
+					seen[at] = true
+				}
+			}
+		}
+		slices.Reverse(given)
+		if diff := cmp.Diff(rules, policyRules(rbac.Of(given...))); diff != "" {
+			t.Fatalf("the order matters: %s", diff)
+		}
+		parsed, err := rbac.Parse(ClusterRole("r", want))
+		if err != nil || !slices.Equal(parsed.Permissions(), want.Permissions()) {
+			t.Fatalf("%v: %s", err, ClusterRole("r", want))
+		}
+	}
+}
+
+func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
+	have := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create delete"), rule("", "pods", "get"), rule("", "nodes", "list", "a"))
+	need := must(t, rule("", "secrets", "get create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
+	got := Narrowed(need, have)
+	want := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
+	if diff := cmp.Diff(want.Permissions(), got.Permissions()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{`get configmaps "c"`, "get nodes", "update secrets"}, text(rbac.Missing(have, got))); diff != "" {
+		t.Errorf("missing: %s", diff)
+	}
+	if diff := cmp.Diff([]string{`list nodes "a"`, "delete secrets"}, text(rbac.Excess(have, got))); diff != "" {
+		t.Errorf("excess: %s", diff)
+	}
+	// Narrowed leaves two kinds of permissions alone: those needed by name, and those certainly
+	// needed for all objects.
+	if missing := rbac.Missing(have, rbac.Union(got, must(t, rule("", "secrets", "get")))); len(missing) != 4 {
+		t.Errorf("missing: %v", missing)
+	}
+}
+
+func TestFollowedAddsGet(t *testing.T) {
+	got := Followed(must(t, rule("apps", "deployments", "list watch"), rule("", "pods", "watch"), rule("", "nodes", "list")))
+	want := must(t, rule("apps", "deployments", "get list watch"), rule("", "pods", "watch"), rule("", "nodes", "list"))
+	if diff := cmp.Diff(want.Permissions(), got.Permissions()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func done(verb, group, resource, sub string, code int) client.Done {
+	return client.Done{Call: client.Call{Verb: verb, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Subresource: sub}, Code: code}
+}
+
+func ExampleClusterRole() {
+	rec := &rbac.Recorder{}
+	// With options.Client.Hook = rec.Hook, the program runs:
+	rec.Hook(done("list", "apps", "deployments", "", 200))
+	rec.Hook(done("watch", "apps", "deployments", "", 200))
+	rec.Hook(done("apply", "apps", "deployments", "", 201))
+	events, err := rbac.Features("events")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s", ClusterRole("manager-role", rbac.Union(Followed(rec.Rules()), events)))
+	// Output:
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: manager-role
+	// rules:
+	// - apiGroups:
+	//   - apps
+	//   resources:
+	//   - deployments
+	//   verbs:
+	//   - get
+	//   - list
+	//   - watch
+	//   - create
+	//   - patch
+	// - apiGroups:
+	//   - events.k8s.io
+	//   resources:
+	//   - events
+	//   verbs:
+	//   - create
+	//   - patch
+}

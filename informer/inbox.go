@@ -1,0 +1,103 @@
+package informer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+)
+
+// inbox holds updates that the reader could not apply. The reader cannot apply while the applier's goroutine
+// holds the write lock, and never for a kind with a slow source or a transform. A newer state of an object
+// replaces the older one in its slot. The reader waits while maxInbox slots are taken; further events stay in
+// the connection.
+type inbox struct {
+	mu      sync.Mutex
+	updates []reflector.Update
+	slots   map[object.Key]int // the last update of a key, if that is a Put
+	since   time.Time          // when the first pending update came
+	merged  uint64
+	taken   chan struct{} // take leaves one token here
+
+	pushed atomic.Uint64 // all updates with an entry, those applied at once included
+}
+
+// maxInbox is the most updates in the inbox. Each holds an object that is not packed yet.
+const maxInbox = 1024
+
+func newInbox() *inbox {
+	return &inbox{slots: map[object.Key]int{}, taken: make(chan struct{}, 1)}
+}
+
+func (b *inbox) push(u *reflector.Update) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.updates) == 0 {
+		b.since = time.Now()
+	}
+	switch u.What {
+	case reflector.Put:
+		key := u.Entry.Key()
+		if at, ok := b.slots[key]; ok && follows(u, &b.updates[at]) {
+			b.merged++
+			b.updates[at] = *u
+			return
+		}
+		b.slots[key] = len(b.updates)
+	case reflector.Delete:
+		delete(b.slots, u.Entry.Key())
+	default:
+		clear(b.slots)
+	}
+	b.updates = append(b.updates, *u)
+}
+
+// follows reports whether u is a newer state of the same incarnation.
+func follows(u, was *reflector.Update) bool {
+	order, ok := object.CompareVersions(u.Entry.ResourceVersion(), was.Entry.ResourceVersion())
+	return u.Entry.SameUID(was.Entry) && (!ok || order >= 0)
+}
+
+// take returns all updates, and empties the inbox.
+func (b *inbox) take() []reflector.Update {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.updates
+	b.updates = nil
+	clear(b.slots)
+	select {
+	case b.taken <- struct{}{}:
+	default:
+	}
+	return all
+}
+
+// waitForRoom waits until the inbox has fewer than maxInbox updates, or ctx ends.
+func (b *inbox) waitForRoom(ctx context.Context) {
+	for b.len() >= maxInbox && ctx.Err() == nil {
+		select {
+		case <-b.taken:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (b *inbox) len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.updates)
+}
+
+func (b *inbox) figures() delta.Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := delta.Stats{Depth: len(b.updates), Pushed: b.pushed.Load(), Merged: b.merged}
+	if s.Depth > 0 {
+		s.Oldest = time.Since(b.since)
+	}
+	return s
+}

@@ -1,0 +1,158 @@
+package decode
+
+import (
+	"encoding"
+	gojson "encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// compiler makes the plan of a type from those of its parts. It fails for types that the fast path
+// does not support.
+type compiler struct {
+	open   map[reflect.Type]*plan // finished and unfinished structs: types may contain themselves
+	blocks blocks
+	failed bool
+}
+
+var (
+	unmarshaler     = reflect.TypeFor[gojson.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	anyType         = reflect.TypeFor[any]()
+	bytesType       = reflect.TypeFor[[]byte]()
+	quantityType    = reflect.TypeFor[resource.Quantity]()
+)
+
+// special are types with methods that the package replaces by its own code.
+var special = map[reflect.Type]planKind{
+	reflect.TypeFor[metav1.Time]():        asTime,
+	reflect.TypeFor[intstr.IntOrString](): asIntOrString,
+	quantityType:                          asQuantity,
+}
+
+func (c *compiler) plan(t reflect.Type) *plan {
+	if p := c.open[t]; p != nil {
+		return p
+	}
+	p := &plan{t: t}
+	if k, ok := special[t]; ok {
+		p.kind = k
+		return p
+	}
+	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
+		p.kind = asCustom
+		return p
+	}
+	if t.Kind() != reflect.Pointer && (t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) || t == reflect.TypeFor[gojson.Number]() {
+		c.failed = true
+		return p
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		p.kind, p.elem, p.block = asPointer, c.plan(t.Elem()), c.blocks.block(t.Elem())
+	case reflect.String:
+		p.kind = asString
+	case reflect.Bool:
+		p.kind = asBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		p.kind, p.bits = asInt, t.Bits()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		p.kind, p.bits = asUint, t.Bits()
+	case reflect.Float32, reflect.Float64:
+		p.kind, p.bits = asFloat, t.Bits()
+	case reflect.Slice:
+		switch {
+		case t == bytesType:
+			p.kind = asBytes
+		case t.Elem().Kind() == reflect.Uint8:
+			c.failed = true
+		default:
+			p.kind, p.elem, p.block = asList, c.plan(t.Elem()), c.blocks.block(t.Elem())
+		}
+	case reflect.Map:
+		c.mapPlan(p)
+	case reflect.Struct:
+		c.structPlan(p)
+	default:
+		p.kind = asAny
+		c.failed = c.failed || t != anyType
+	}
+	return p
+}
+
+func (c *compiler) mapPlan(p *plan) {
+	key := p.t.Key()
+	if key.Kind() != reflect.String || key.Implements(textUnmarshaler) || reflect.PointerTo(key).Implements(textUnmarshaler) {
+		c.failed = true
+		return
+	}
+	switch p.t.Elem() {
+	case stringType:
+		p.kind = asStringMap
+	case anyType:
+		p.kind = asAnyMap
+	default:
+		p.kind, p.elem = asMap, c.plan(p.t.Elem())
+	}
+}
+
+func (c *compiler) structPlan(p *plan) {
+	p.kind = asStruct
+	c.open[p.t] = p
+	var list []string
+	c.fields(p, p.t, 0, &list)
+	p.names = make(map[string]int, len(list))
+	for i, name := range list {
+		p.names[name] = i
+		p.sorted = append(p.sorted, int16(i))
+	}
+	// The rules of precedence among fields of one name are left to the stock decoder.
+	c.failed = c.failed || len(p.names) < len(list)
+	slices.SortFunc(p.sorted, func(a, b int16) int { return strings.Compare(list[a], list[b]) })
+	p.rank = make([]int16, len(list))
+	for i, n := range p.sorted {
+		p.rank[n] = int16(i)
+	}
+}
+
+func (c *compiler) fields(p *plan, t reflect.Type, offset uintptr, list *[]string) {
+	for f := range t.Fields() {
+		tag, has := f.Tag.Lookup("json")
+		name, options, _ := strings.Cut(tag, ",")
+		switch {
+		case tag == "-":
+			continue
+		case f.Anonymous && name == "":
+			if f.Type.Kind() != reflect.Struct || reflect.PointerTo(f.Type).Implements(unmarshaler) {
+				c.failed = true
+				return
+			}
+			c.fields(p, f.Type, offset+f.Offset, list)
+			continue
+		case !f.IsExported():
+			continue
+		case has && strings.Contains(options, "string") || !plainName(name):
+			c.failed = true
+			return
+		case name == "":
+			name = f.Name
+		}
+		*list = append(*list, name)
+		p.fields = append(p.fields, field{`"` + name + `":`, offset + f.Offset, c.plan(f.Type)})
+	}
+}
+
+// plainName reports whether every decoder takes the name of a tag literally.
+func plainName(name string) bool {
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '$' || c == '/') {
+			return false
+		}
+	}
+	return true
+}

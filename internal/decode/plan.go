@@ -1,0 +1,201 @@
+package decode
+
+import (
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/jsonscan"
+)
+
+// plan says how values of a type are read.
+type plan struct {
+	kind   planKind
+	t      reflect.Type
+	bits   int            // of a number
+	elem   *plan          // of a pointer, a list, a map
+	block  *block         // of the pointed to or listed values
+	length atomic.Int32   // length of the last list
+	fields []field        // of a struct, in the order of the type
+	sorted []int16        // the fields by name
+	rank   []int16        // the index of each field in sorted
+	names  map[string]int // the index of each field
+}
+
+type planKind uint8
+
+const (
+	asStruct planKind = iota
+	asString
+	asBool
+	asInt
+	asUint
+	asFloat
+	asBytes
+	asAny
+	asPointer
+	asList
+	asAnyMap
+	asStringMap
+	asMap
+	asTime
+	asIntOrString
+	asQuantity
+	asCustom // by its own method
+)
+
+// field is a member of a struct, or of an embedded struct.
+type field struct {
+	start  string // the usual spelling of the name, with quotes and colon
+	offset uintptr
+	plan   *plan
+}
+
+// value reads any value of a plan.
+func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
+	if jsonscan.At(r.src, i) == 'n' && p.kind != asCustom && p.kind != asIntOrString {
+		return jsonscan.Word(r.src, i, "null")
+	}
+	switch p.kind {
+	case asString:
+		s, i := r.text(i)
+		*(*string)(into) = s
+		return i
+	case asStruct:
+		return r.object(p, i, into)
+	case asBool:
+		if jsonscan.At(r.src, i) == 't' {
+			*(*bool)(into) = true
+			return jsonscan.Word(r.src, i, "true")
+		}
+		return jsonscan.Word(r.src, i, "false")
+	case asInt:
+		return r.int(p.bits, i, into)
+	case asUint:
+		return r.uint(p.bits, i, into)
+	case asFloat:
+		return r.float(p.bits, i, into)
+	case asBytes:
+		return r.bytes(i, into)
+	case asAny:
+		v, i := r.any(i)
+		*(*any)(into) = v
+		return i
+	case asPointer:
+		elem := r.take(p.block, 1)
+		*(*unsafe.Pointer)(into) = elem
+		return r.value(p.elem, i, elem)
+	case asList:
+		return r.list(p, i, into)
+	case asAnyMap:
+		m, i := r.anyMap(i)
+		*(*map[string]any)(into) = m
+		return i
+	case asStringMap:
+		return r.stringMap(i, into)
+	case asMap:
+		return r.typedMap(p, i, into)
+	case asTime:
+		return r.time(i, into)
+	case asIntOrString:
+		return r.intOrString(i, into)
+	case asQuantity:
+		return r.quantity(i, into)
+	}
+	return r.custom(p, i, into)
+}
+
+// begin enters an array or object. more says that it has an element, at the returned offset.
+func (r *reader) begin(i int, open byte) (_ int, more bool) {
+	if jsonscan.At(r.src, i) != open || r.depth >= jsonscan.MaxDepth {
+		return -1, false
+	}
+	r.depth++
+	if i = jsonscan.Space(r.src, i+1); jsonscan.At(r.src, i) == open+2 { // ']' and '}' are two after '[' and '{'
+		r.depth--
+		return i + 1, false
+	}
+	return i, true
+}
+
+// next follows each element. more says that another one follows, at the returned offset.
+func (r *reader) next(i int, end byte) (_ int, more bool) {
+	if i < 0 {
+		return -1, false
+	}
+	c := jsonscan.At(r.src, i)
+	if c <= ' ' {
+		i = jsonscan.Space(r.src, i)
+		c = jsonscan.At(r.src, i)
+	}
+	switch c {
+	case ',':
+		return jsonscan.Space(r.src, i+1), true
+	case end:
+		r.depth--
+		return i + 1, false
+	}
+	return -1, false
+}
+
+// object reads a struct. Members often come in the order of the fields, or of their names, so the
+// next one in that order is tried first.
+func (r *reader) object(p *plan, i int, into unsafe.Pointer) int {
+	i, more := r.begin(i, '{')
+	var small [2]uint64
+	seen := small[:]
+	if len(p.fields) > 64*len(small) {
+		seen = make([]uint64, (len(p.fields)+63)/64)
+	}
+	last := -1
+	for more {
+		n := p.after(last, r.sorted)
+		if n < len(p.fields) && r.hasPrefix(i, p.fields[n].start) {
+			if i += len(p.fields[n].start); jsonscan.At(r.src, i) <= ' ' {
+				i = jsonscan.Space(r.src, i)
+			}
+		} else {
+			var name []byte
+			if name, i = jsonscan.Name(r.src, i); i < 0 {
+				return -1
+			}
+			var known bool
+			if n, known = p.names[string(name)]; !known {
+				r.unknown = true
+				i, more = r.next(jsonscan.Skip(r.src, i, r.depth), '}')
+				continue
+			}
+			if n == p.after(last, !r.sorted) {
+				r.sorted = !r.sorted
+			}
+		}
+		if seen[n/64]&(1<<(n%64)) != 0 {
+			return -1 // repeated: the stock decoder merges both
+		}
+		seen[n/64] |= 1 << (n % 64)
+		f := &p.fields[n]
+		i, more = r.next(r.value(f.plan, i, unsafe.Add(into, f.offset)), '}')
+		last = n
+	}
+	return i
+}
+
+// hasPrefix reports whether s is at offset i.
+func (r *reader) hasPrefix(i int, s string) bool {
+	end := i + len(s)
+	return end <= len(r.src) && string(r.src[i:end]) == s
+}
+
+// after returns the field expected after field n, or the first one if n is -1.
+func (p *plan) after(n int, sorted bool) int {
+	if !sorted {
+		return n + 1
+	}
+	if n >= 0 {
+		n = int(p.rank[n])
+	}
+	if n++; n < len(p.sorted) {
+		return int(p.sorted[n])
+	}
+	return len(p.fields)
+}

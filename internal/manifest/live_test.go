@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+const thing = `
+apiVersion: manifest.test/v1
+kind: Thing
+metadata: {name: t}
+spec: {n: 1}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.manifest.test}
+spec:
+  group: manifest.test
+  scope: Cluster
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// A CRD and an object of its kind are applied together, applied a second time, and deleted
+// completely.
+func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx := t.Context()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("thing.yaml", strings.NewReader(thing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tell := func(what string) func(Object) {
+		return func(o Object) { told = append(told, what+" "+Name(o)) }
+	}
+	for range 2 {
+		if err := Apply(ctx, c, "me", objs, tell("applied")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := &unstructured.Unstructured{}
+	got.SetGroupVersionKind(objs[0].GroupVersionKind())
+	if err := c.Get(ctx, object.Key{Name: "t"}, got, client.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Delete(ctx, c, objs, tell("deleted")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "applied CustomResourceDefinition things.manifest.test, applied Thing t"
+	if got := strings.Join(told, ", "); got != want+", "+want+", deleted CustomResourceDefinition things.manifest.test" {
+		t.Errorf("told: %s", got)
+	}
+}
+
+// An object with a finalizer blocks the deletion of its CRD. Delete waits until somebody removes
+// the finalizer.
+func TestDeleteWaitsForFinalizers(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx := t.Context()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("thing.yaml", strings.NewReader(strings.ReplaceAll(thing, "manifest.test", "waits.test")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs[0].SetFinalizers([]string{"waits.test/x"})
+	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- Delete(ctx, c, objs, nil) }()
+	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(objs[0].GroupVersionKind()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range w.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Object != nil && e.Object.GetDeletionTimestamp() != nil {
+			break
+		}
+	}
+	w.Stop()
+	select {
+	case err := <-done:
+		t.Fatalf("Delete returned while the object is there: %v", err)
+	default:
+	}
+	for { // the error has the server's reason as soon as the status does
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		err := Delete(short, c, objs, nil)
+		cancel()
+		if err == nil {
+			t.Fatal("Delete returned while the object is there")
+		}
+		if strings.Contains(err.Error(), "CustomResourceDefinition things.waits.test: objects of its kind are still there (the server says: CustomResource deletion is in progress)") {
+			break
+		}
+		t.Log(err)
+	}
+	objs[0].SetFinalizers(nil)
+	if _, err := client.Patch(ctx, c, objs[0], client.MergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// When Delete returns, a namespace and everything in it are gone: it can be applied again.
+func TestDeletedNamespaceCanBeAppliedAgain(t *testing.T) {
+	p := planetest.Shared(t)
+	ctx := t.Context()
+	c, err := client.New(p.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	objs, err := Decode("room.yaml", strings.NewReader(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: manifest-room}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: chair, namespace: manifest-room}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := Delete(ctx, c, objs, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+		t.Fatal(err)
+	}
+}

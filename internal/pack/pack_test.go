@@ -1,0 +1,193 @@
+package pack
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// check packs obj against t and unpacks it again.
+func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj []byte) []byte {
+	prefix := []byte("before")
+	rec := p.Append(bytes.Clone(prefix), tmpl, obj)
+	if !bytes.HasPrefix(rec, prefix) {
+		t.Fatalf("Append changed what was there")
+	}
+	rec = rec[len(prefix):]
+	if len(rec) > len(obj)+1 {
+		t.Fatalf("record of %d bytes for an object of %d", len(rec), len(obj))
+	}
+	if n, err := Size(rec); err != nil || n != len(obj) {
+		t.Fatalf("Size = %d, %v, want %d", n, err, len(obj))
+	}
+	var tb []byte
+	if tmpl != nil {
+		tb = tmpl.Bytes()
+	}
+	if !UsesTemplate(rec) {
+		tb = nil
+	}
+	got, err := Unpack(bytes.Clone(prefix), tb, rec)
+	if err != nil {
+		t.Fatalf("Unpack: %v (object %q, template %q)", err, obj, tb)
+	}
+	if !bytes.HasPrefix(got, prefix) || !bytes.Equal(got[len(prefix):], obj) {
+		t.Fatalf("unpacked %q, want %q", got, obj)
+	}
+	return rec
+}
+
+const sibling = `{"metadata":{"name":"app-7f9c-x2vkq","uid":"0b54f3a2-1c2d-4e5f-a678-9abcdef01234","resourceVersion":"1012345"},"spec":{"nodeName":"node-0007","image":"registry.example.org/shop/app@sha256:deadbeef"},"status":{"containerID":"containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}}`
+
+func TestRecordsAreSmallAndUnpack(t *testing.T) {
+	uid := "93e1aa00-17ff-4b5f-a178-9a11de401235"
+	long := strings.Repeat("the same again, ", 300)
+	tests := []struct {
+		name, template, obj string
+		most                int // largest size of the record
+	}{
+		{"nothing", "", "", 1},
+		{"one byte", "", "x", 2},
+		{"raw", "", "no two alike", 13},
+		{"the template itself", sibling, sibling, 2 + 3},
+		{"a number", sibling, strings.Replace(sibling, "1012345", "1099999", 1), 2 + 3 + 1 + 3 + 3},
+		{"a uid", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 17 + 2},
+		{"the same uid, first digits by chance", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", "0b5"+uid[3:], 1), 2 + 1 + 17 + 2},
+		{"hex", sibling, strings.Replace(sibling, "://0123456789abcdef", "://99887766554433a2", 1), 2 + 2 + 9 + 3},
+		{"longer", sibling, strings.Replace(sibling, "node-0007", "node-10071", 1), 2 + 2 + 5 + 4},
+		{"shorter", sibling, strings.Replace(sibling, "node-0007", "n", 1), 2 + 2 + 2 + 4},
+		{"a part more", sibling, strings.Replace(sibling, `"spec"`, `"extra field":"of some length, much more than near",  "spec"`, 1), 80},
+		{"a part less", sibling, strings.Replace(sibling, `,"resourceVersion":"1012345"},"spec":{"nodeName":"node-0007"`, "", 1), 2 + 2 + 4 + 4},
+		{"moved", sibling, sibling[100:] + sibling[:100], 14},
+		{"itself", "", long, 2 + 17 + 5},
+		{"itself, with a template", sibling, long, 2 + 17 + 6},
+		{"a run", "", strings.Repeat("\x00", 5000), 8},
+		{"uid twice", "", "a=" + uid + ",b=" + uid, 2 + 3 + 17 + 4 + 2},
+		{"digits", "", "0123456789012345", 9},
+		{"the template is a beginning", sibling[:100], sibling, 300},
+	}
+	for _, x := range tests {
+		t.Run(x.name, func(t *testing.T) {
+			var p Packer
+			rec := check(t, &p, NewTemplate([]byte(x.template)), []byte(x.obj))
+			if len(rec) > x.most {
+				t.Errorf("%d bytes, want at most %d: %x", len(rec), x.most, rec)
+			}
+			if used := UsesTemplate(rec); used && x.template == "" {
+				t.Error("the record uses a template that is empty")
+			}
+		})
+	}
+}
+
+// TestEditedObjectsRoundTrip packs a random sequence of edited objects with one packer.
+func TestEditedObjectsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &Packer{}
+		piece := rapid.OneOf(
+			rapid.StringMatching(`[0-9a-f]{1,80}`), rapid.StringMatching(`[0-9]{1,20}`), rapid.String(),
+			rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}`),
+			rapid.SampledFrom([]string{sibling, sibling[:50], sibling[20:90], "aaaaaaaaaaaaaaaaaaaaaaaa"}),
+		)
+		templates := []*Template{nil, NewTemplate(nil), NewTemplate([]byte(sibling))}
+		last := sibling
+		for range rapid.IntRange(1, 12).Draw(t, "objects") {
+			obj := last
+			for range rapid.IntRange(0, 6).Draw(t, "edits") {
+				i := rapid.IntRange(0, len(obj)).Draw(t, "from")
+				j := rapid.IntRange(i, min(len(obj), i+40)).Draw(t, "to")
+				obj = obj[:i] + piece.Draw(t, "piece") + obj[j:]
+			}
+			tmpl := rapid.SampledFrom(templates).Draw(t, "template")
+			check(t, p, tmpl, []byte(obj))
+			switch rapid.IntRange(0, 5).Draw(t, "then") {
+			case 0:
+				templates = append(templates, NewTemplate([]byte(obj)))
+			case 1:
+				last = obj
+			}
+			if tmpl != nil && tmpl.slots != nil && 2*cap(tmpl.slots) != IndexSize(len(tmpl.b)) {
+				t.Fatalf("IndexSize = %d, the template holds %d", IndexSize(len(tmpl.b)), 2*cap(tmpl.slots))
+			}
+		}
+	})
+}
+
+func TestLargeObjectsRoundTrip(t *testing.T) {
+	var p Packer
+	r := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 900_000)
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	check(t, &p, nil, noise)
+	changed := bytes.Clone(noise)
+	changed[700_000]++
+	if rec := check(t, &p, NewTemplate(noise), changed); len(rec) > 20 {
+		t.Errorf("%d bytes for one that differs", len(rec))
+	}
+	changed = append(changed[:100_000:100_000], changed[100_100:]...)
+	if rec := check(t, &p, NewTemplate(noise), changed); len(rec) > 200 {
+		t.Errorf("%d bytes for a part less", len(rec))
+	}
+	if rec := p.Append(nil, nil, make([]byte, MaxSize+1)); len(rec) != MaxSize+2 || rec[0] != 0 {
+		t.Errorf("an object above MaxSize is packed")
+	}
+}
+
+func TestPackingSurvivesATableWrap(t *testing.T) {
+	var p Packer
+	check(t, &p, nil, []byte(sibling))
+	p.early.end = 1<<31 + 1
+	check(t, &p, nil, []byte(sibling+sibling))
+	check(t, &p, nil, []byte(sibling))
+}
+
+func TestUnpackAppendsWithoutAllocating(t *testing.T) {
+	var p Packer
+	tmpl := NewTemplate([]byte(sibling))
+	obj := []byte(strings.Replace(sibling, "node-0007", "node-0931", 1))
+	rec := p.Append(nil, tmpl, obj)
+	buf := make([]byte, 0, len(obj))
+	if n := testing.AllocsPerRun(100, func() { buf, _ = Unpack(buf[:0], tmpl.Bytes(), rec) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	guard := bytes.Repeat([]byte{7}, len(obj)+32)
+	if got, err := Unpack(guard[:0:len(obj)], tmpl.Bytes(), rec); err != nil || !bytes.Equal(got, obj) {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(guard[len(obj):], bytes.Repeat([]byte{7}, 32)) {
+		t.Error("wrote beyond the capacity")
+	}
+	if n := testing.AllocsPerRun(100, func() { rec = p.Append(rec[:0], tmpl, obj) }); n != 0 {
+		t.Errorf("Append: %v allocations", n)
+	}
+}
+
+func TestCorruptRecordsAreErrors(t *testing.T) {
+	var p Packer
+	rec := p.Append(nil, NewTemplate([]byte(sibling)), []byte(strings.Replace(sibling, "node-0007", "node-0931", 1)))
+	dst := []byte("kept")
+	for name, bad := range map[string][]byte{
+		"empty": {}, "cut": rec[:len(rec)-1], "more": append(bytes.Clone(rec), opLit, 'x'), "size": {0xff, 0xff, 0xff, 0xff, 0x7f},
+		"too long": {0xff}, "zero": {1},
+	} {
+		got, err := Unpack(dst, []byte(sibling), bad)
+		if !errors.Is(err, ErrCorrupt) || string(got) != "kept" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if _, err := Unpack(nil, nil, rec); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("without the template: %v", err)
+	}
+	if UsesTemplate(nil) {
+		t.Error("an empty record uses a template")
+	}
+	if _, err := Size(nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Size of nothing: %v", err)
+	}
+}

@@ -1,0 +1,389 @@
+package pack
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Packer packs objects. The zero value works. It is for one goroutine. It keeps tables of 16 to 144
+// kB; it keeps nothing of the objects.
+type Packer struct {
+	early table // for objects below bigObject
+	big   table // for larger objects; made on first use
+
+	// The current object.
+	dst    []byte
+	obj    []byte
+	t      []byte
+	from   *Template
+	own    *table
+	cursor int  // position in the template, as the reader of the record will have it
+	at     int  // start of the pending copy in the template, relative to the cursor before it
+	n      int  // length of the pending copy; 0: none
+	lit    int  // start of the pending literal bytes in the object
+	used   bool // something was copied from the template
+	missed int  // bytes searched without success, less those found: the search gets coarser as it grows
+}
+
+const (
+	bigObject = 32 << 10
+
+	minCopy = 4  // bytes worth a copy from the cursor
+	minMove = 7  // bytes worth a copy from elsewhere
+	minHex  = 12 // digits that are surely not a word
+	near    = 16 // bytes after a difference in which alignment is sought first
+	slack   = 6  // largest shift of the alignment there
+
+	maxMissed = 1024 // missed bytes after which no match is expected nearby
+)
+
+// Append appends the record of obj to dst: at most len(obj)+1 bytes. obj is packed against t, which
+// may be nil, and against its own earlier part. It is stored as it is when that is smaller.
+//
+// The inputs are only read and must not overlap dst; obj is not kept.
+func (p *Packer) Append(dst []byte, t *Template, obj []byte) []byte {
+	if len(obj) == 0 || len(obj) > MaxSize {
+		return append(append(dst, 0), obj...)
+	}
+	start := len(dst)
+	v := uint64(len(obj)) << 1
+	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), obj, t, nil
+	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, 0, false, 0
+	if t != nil {
+		p.t = t.b
+	}
+	if p.own = &p.early; len(obj) >= bigObject {
+		p.own = &p.big
+	}
+	p.own.next(len(obj))
+	p.pack()
+	dst = p.dst
+	if p.used {
+		dst[start] |= 1
+	}
+	p.dst, p.obj, p.from, p.t = nil, nil, nil, nil
+	if len(dst)-start > len(obj) {
+		dst = append(append(dst[:start], 0), obj...)
+	}
+	return dst
+}
+
+func load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+
+// equal returns the length of the common prefix of a and b.
+func equal(a, b []byte) int {
+	n := min(len(a), len(b))
+	a, b = a[:n], b[:n]
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := load64(a, i) ^ load64(b, i); x != 0 {
+			return i + bits.TrailingZeros64(x)>>3
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// pack writes the operations of p.obj.
+func (p *Packer) pack() {
+	for i := 0; i < len(p.obj); {
+		if j := p.copyAligned(i); j > i {
+			i = j
+			continue
+		}
+		if j := p.packNumber(i); j > i {
+			i = j
+			continue
+		}
+		i = p.search(i)
+	}
+	p.flush(len(p.obj))
+}
+
+// aligned returns the template position aligned with i, given that both are equal up to p.lit.
+func (p *Packer) aligned(i int) int { return p.cursor + p.n + i - p.lit }
+
+// copyAligned copies the bytes at i that equal those at the aligned position of the template. It
+// returns where they end.
+func (p *Packer) copyAligned(i int) int {
+	f := p.aligned(i)
+	if f >= len(p.t) {
+		return i
+	}
+	n := equal(p.obj[i:], p.t[f:])
+	if n >= minCopy || n > 1 && p.lit == i || n > 0 && i+n == len(p.obj) {
+		p.copy(f, i, n)
+		return i + n
+	}
+	return i
+}
+
+// packNumber writes a UUID or a long hex number that begins at i, or just before.
+func (p *Packer) packNumber(i int) int {
+	back := 0
+	if p.lit == i {
+		back = min(8, p.n) // the first digits may be equal by chance
+	}
+	for k := range back + 1 {
+		if s := i - k; len(p.obj)-s >= uuidLen && p.obj[s+8] == '-' && isUUID(p.obj[s:]) {
+			if p.repeats(s) {
+				return i
+			}
+			p.shortenCopy(k)
+			p.flush(s)
+			p.dst = appendUUID(p.dst, p.obj[s:])
+			return p.endOperation(s, uuidLen)
+		}
+	}
+	s := i
+	for s > i-min(back, 3) && class[p.obj[s-1]] != notHex {
+		s--
+	}
+	f := p.aligned(i) - i
+	end := p.digits(i, min(len(p.obj), s+minHex), f)
+	if end-s < minHex || p.repeats(s) {
+		return i
+	}
+	end = p.digits(end, len(p.obj), f)
+	p.shortenCopy(i - s)
+	p.flush(s)
+	p.hex(p.obj[s:end])
+	return p.endOperation(s, end-s)
+}
+
+// digits returns where the hex digits from i on end. It also ends where the bytes equal those of
+// the template, at distance f.
+func (p *Packer) digits(i, end, f int) int {
+	for ; i < end && class[p.obj[i]] != notHex; i++ {
+		if g := f + i; i+8 <= len(p.obj) && g+8 <= len(p.t) && load64(p.obj, i) == load64(p.t, g) {
+			break
+		}
+	}
+	return i
+}
+
+// repeats reports whether the digits at s occurred earlier in the object: then they are copied.
+func (p *Packer) repeats(s int) bool {
+	at := p.own.find(p.obj, s)
+	return at >= 0 && s+minHex <= len(p.obj) && equal(p.obj[s:s+minHex], p.obj[at:s]) == minHex
+}
+
+// shortenCopy removes the last k bytes from the pending copy.
+func (p *Packer) shortenCopy(k int) {
+	p.n -= k
+	p.lit -= k
+}
+
+// endOperation finishes an operation that was written for the n bytes at s.
+func (p *Packer) endOperation(s, n int) int {
+	p.own.insert(p.obj, s)
+	p.own.insert(p.obj, s+1)
+	p.own.insert(p.obj, s+2)
+	p.cursor += n
+	p.lit = s + n
+	return p.lit
+}
+
+// search looks for a match of the bytes from i on, writes the copy, and returns where it ends.
+func (p *Packer) search(i int) int {
+	if j := p.nearby(i); j > 0 {
+		return j
+	}
+	if p.from != nil && p.from.slots == nil && len(p.t) >= 64 {
+		p.from.index()
+	}
+	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
+		p.missed++
+		try++
+		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
+			return i // copyAligned copies it
+		}
+		if p.from != nil && p.from.slots != nil {
+			if at := p.from.find(load64(p.obj, i)); at >= 0 {
+				if n := equal(p.obj[i:], p.t[at:]); n >= minMove {
+					for i > p.lit && at > 0 && p.obj[i-1] == p.t[at-1] {
+						i, at, n = i-1, at-1, n+1
+					}
+					p.copy(at, i, n)
+					return i + n
+				}
+			}
+		}
+		if j := p.copyEarlier(i); j > 0 {
+			return j
+		}
+		if try&3 == 3 && class[p.obj[i]] != notHex {
+			if j := p.packNumber(i); j > i {
+				return j
+			}
+		}
+	}
+	return len(p.obj)
+}
+
+// nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a
+// little, and in the object itself. 0 means none.
+func (p *Packer) nearby(i int) int {
+	f := p.aligned(i)
+	if p.missed > maxMissed {
+		return 0
+	}
+	for end := i + near; i < end && i+8 <= len(p.obj); i, f = i+1, f+1 {
+		v := load64(p.obj, i)
+		if f+8 <= len(p.t) && uint32(v) == load32(p.t, f) {
+			return i // copyAligned copies it
+		}
+		if lo, hi := f-slack, f+slack+8; lo >= 0 && hi <= len(p.t) {
+			w := p.t[lo:hi]
+			for k := range 2*slack + 1 {
+				if load64(w, k) == v {
+					p.copy(lo+k, i, equal(p.obj[i:], p.t[lo+k:]))
+					return p.lit
+				}
+			}
+		}
+		if j := p.copyEarlier(i); j > 0 {
+			return j
+		}
+	}
+	return 0
+}
+
+// copyEarlier looks for the bytes at i earlier in the object, and adds them to the table.
+func (p *Packer) copyEarlier(i int) int {
+	at := p.own.swap(p.obj, i)
+	if at < 0 {
+		return 0
+	}
+	n := equal(p.obj[i:], p.obj[at:]) // it may reach beyond i: an overlapping run
+	for i > p.lit && at > 0 && p.obj[i-1] == p.obj[at-1] {
+		i, at, n = i-1, at-1, n+1
+	}
+	if n < minMove-1 && (n < 5 || i-at > 127) {
+		return 0
+	}
+	p.flush(i)
+	p.countFound(n)
+	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(i-at))
+	if len(p.t) == 0 { // no index has these bytes
+		for k := i + 1; k < i+n; k += 2 + n>>5 {
+			p.own.insert(p.obj, k)
+		}
+	}
+	p.cursor += n
+	p.lit = i + n
+	return p.lit
+}
+
+// countFound counts n copied bytes.
+func (p *Packer) countFound(n int) { p.missed = max(0, p.missed-4*(n-3)) }
+
+// copy sets the pending copy: n bytes of the template at f, to i. flush writes it.
+func (p *Packer) copy(f, i, n int) {
+	p.flush(i)
+	p.at, p.n, p.lit = f, n, i+n
+	p.used = true
+	p.countFound(n)
+	p.setCursor()
+}
+
+// setCursor sets the cursor to the start of the pending copy, and p.at to the distance.
+func (p *Packer) setCursor() {
+	// The distance is written by flush; until then cursor+n is the next aligned position.
+	p.at, p.cursor = p.at-p.cursor, p.at
+}
+
+// flush writes the pending copy and then the bytes from p.lit to i as literals.
+func (p *Packer) flush(i int) {
+	if p.n > 0 {
+		if p.at == 0 {
+			p.dst = appendOp(p.dst, opCopy, bitsCopy, p.n)
+		} else {
+			p.dst = binary.AppendVarint(appendOp(p.dst, opMoved, bitsCopy, p.n), int64(p.at))
+		}
+	} else if p.at != 0 {
+		p.cursor -= p.at // a copy that cut removed completely
+	}
+	p.cursor += p.n
+	p.n, p.at = 0, 0
+	if p.lit < i {
+		p.literal(p.obj[p.lit:i])
+		p.cursor += i - p.lit
+		p.lit = i
+	}
+}
+
+// hex writes hex digits. If all are decimal, and few, it writes a decimal number, which is shorter.
+func (p *Packer) hex(s []byte) {
+	if len(s) <= maxDigits && decimal(s) {
+		p.dst = appendDigits(p.dst, s)
+		return
+	}
+	p.dst = appendHex(appendOp(p.dst, opHex, bitsHex, len(s)), s)
+}
+
+func decimal(s []byte) bool {
+	for _, c := range s {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return true
+}
+
+// literal writes bytes without a match, with numbers in them packed.
+func (p *Packer) literal(s []byte) {
+	done := 0
+	for i := 0; i < len(s); {
+		if class[s[i]] == notHex {
+			i++
+			continue
+		}
+		start := i
+		for i < len(s) && class[s[i]] != notHex {
+			i++
+		}
+		n := i - start
+		if n >= 8 && len(s)-i >= uuidLen-8 && s[i] == '-' && isUUID(s[i-8:]) {
+			p.appendLiteral(s[done : i-8])
+			p.dst = appendUUID(p.dst, s[i-8:])
+			i += uuidLen - 8
+			done = i
+			continue
+		}
+		cost := 1 + (n+1)/2
+		if n <= maxDigits && decimal(s[start:i]) {
+			cost = 1 + digitBytes[n]
+		}
+		p.packPart(s, &done, start, i, cost)
+	}
+	p.appendLiteral(s[done:])
+}
+
+// packPart writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes
+// the bytes before it that are not written yet.
+func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
+	opens, closes := *done < start, end < len(s)
+	if opens && closes {
+		cost++ // one operation becomes three
+	}
+	plain := end - start
+	if !opens && !closes {
+		plain++
+	}
+	if cost >= plain || end-start < minDigits {
+		return
+	}
+	p.appendLiteral(s[*done:start])
+	p.hex(s[start:end])
+	*done = end
+}
+
+func (p *Packer) appendLiteral(s []byte) {
+	if len(s) > 0 {
+		p.dst = append(appendOp(p.dst, opLit, bitsCopy, len(s)), s...)
+	}
+}

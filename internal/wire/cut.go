@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/flyball-io/flyball/internal/jsonscan"
+)
+
+// CutManagedFields returns the object without metadata.managedFields, in the memory of dst if there
+// is room, else in new memory of just the size. The bytes of r stay as they are. An object that cannot
+// be read is returned as it is.
+func CutManagedFields(dst []byte, r Raw) Raw {
+	var cut []byte
+	switch r.Encoding {
+	case Protobuf:
+		cut = cutProtobuf(dst, r.Bytes)
+	case JSON:
+		cut, r.long = cutJSON(dst, r)
+	}
+	if cut == nil {
+		cut = append(room(dst, len(r.Bytes)), r.Bytes...)
+	}
+	r.Bytes = cut
+	return r
+}
+
+// room is memory of n bytes, without content.
+func room(dst []byte, n int) []byte {
+	if cap(dst) >= n {
+		return dst[:0]
+	}
+	return make([]byte, 0, n)
+}
+
+// piece is a part of a message that stays: msg[from:to], after the head of an ObjectMeta of so many
+// bytes, unless meta is negative.
+type piece struct{ from, to, meta int }
+
+// cutProtobuf returns nil if there is nothing to cut.
+func cutProtobuf(dst, msg []byte) []byte {
+	var some [16]piece
+	pieces, from, size := some[:0], 0, 0
+	c := cursor{b: msg}
+	for start := 0; c.next(); start = c.i {
+		if c.num != metaField {
+			continue
+		}
+		n := len(pieces)
+		meta := c.bytes()
+		more, kept, ok := keptMeta(append(pieces, piece{from, start, -1}), meta, c.from)
+		if !ok || c.err != nil {
+			return nil
+		}
+		if kept == len(meta) {
+			continue
+		}
+		pieces, from = more, c.i
+		pieces[n+1].meta = kept
+		size += start - pieces[n].from + 1 + protowire.SizeBytes(kept)
+	}
+	if c.err != nil || len(pieces) == 0 {
+		return nil
+	}
+	out := room(dst, size+len(msg)-from)
+	for _, p := range pieces {
+		if p.meta >= 0 {
+			out = protowire.AppendTag(out, metaField, protowire.BytesType)
+			out = protowire.AppendVarint(out, uint64(p.meta))
+		}
+		out = append(out, msg[p.from:p.to]...)
+	}
+	return append(out, msg[from:]...)
+}
+
+// keptMeta appends the pieces of an ObjectMeta that are no managed fields, one at least, and returns
+// how many bytes they are. The ObjectMeta begins at base of the message.
+func keptMeta(pieces []piece, meta []byte, base int) (all []piece, size int, ok bool) {
+	c, from := cursor{b: meta}, 0
+	first := len(pieces)
+	for start := 0; c.next(); start = c.i {
+		if c.num == metaManagedFields {
+			if start > from || len(pieces) == first {
+				pieces = append(pieces, piece{base + from, base + start, -1})
+				size += start - from
+			}
+			from = c.i
+		}
+	}
+	if from < len(meta) || len(pieces) == first {
+		pieces = append(pieces, piece{base + from, base + len(meta), -1})
+		size += len(meta) - from
+	}
+	return pieces, size, c.err == nil
+}
+
+// cutJSON returns nil if there is nothing to cut. The spans are those of what is left, whichever that is.
+func cutJSON(dst []byte, raw Raw) ([]byte, jsonscan.Spans) {
+	raw, err := raw.check()
+	if err != nil {
+		return nil, jsonscan.Spans{}
+	}
+	b := raw.Bytes
+	var some [4][2]int
+	cuts := some[:0] // in order
+	d := raw.reader()
+	d.Space()
+	err = d.Object(func(name []byte) (err error) {
+		if string(name) != "metadata" || d.Peek() != '{' {
+			return d.Skip()
+		}
+		cuts, err = managedSpans(&d, cuts)
+		return err
+	})
+	if err != nil || len(cuts) == 0 {
+		return nil, raw.long
+	}
+	size := len(b)
+	for _, s := range cuts {
+		size -= s[1] - s[0]
+	}
+	out, from := room(dst, size), 0
+	for _, s := range cuts {
+		out = append(out, b[from:s[0]]...)
+		from = s[1]
+	}
+	return append(out, b[from:]...), raw.long.Without(cuts)
+}
+
+// managedSpans reads the metadata that comes next, and appends what must go from it: each
+// managedFields member with the comma that it would leave behind.
+func managedSpans(d *jsonscan.Reader, cuts [][2]int) ([][2]int, error) {
+	const none = -1
+	lead := none   // start of what goes at the front; the comma after it goes along
+	kept := false  // a member before this one stays
+	end := d.I + 1 // of the brace, or of the member before
+	more, err := d.Begin('{')
+	for more && err == nil {
+		start := d.I
+		var name []byte
+		if name, err = d.Name(); err != nil {
+			break
+		}
+		cut := string(name) == "managedFields"
+		if lead != none && !cut {
+			cuts, lead = append(cuts, [2]int{lead, start}), none
+		}
+		if err = d.Skip(); err != nil {
+			break
+		}
+		switch {
+		case !cut:
+			kept = true
+		case kept:
+			cuts = append(cuts, [2]int{end, d.I})
+		case lead == none:
+			lead = end
+		}
+		end = d.I
+		more, err = d.Next('}')
+	}
+	if lead != none {
+		cuts = append(cuts, [2]int{lead, end})
+	}
+	return cuts, err
+}

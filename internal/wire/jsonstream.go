@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/flyball-io/flyball/internal/jsonscan"
+)
+
+// jsonStream parses JSON, without holding more than one value. What it returns of its buffer is valid
+// until the next fill. A method that returns ErrIncomplete is called again after the fill, and goes on where
+// it was.
+//
+//	open('{')
+//	for next('}') {
+//		name()
+//		value()
+//	}
+type jsonStream struct {
+	window
+	limit   int64
+	fresh   bool // an object or array was entered, and has had no element so far
+	depth   int  // how many are open
+	checker jsonscan.Checker
+	inValue bool // a value has begun
+	scanned int  // how much of it the checker has seen
+}
+
+func newJSONStream(lim Limits) *jsonStream {
+	return &jsonStream{window: newWindow(lim), limit: lim.frame()}
+}
+
+// peek is the next byte that is no space, 0 if there is none: then the error says why.
+func (s *jsonStream) peek() (byte, error) {
+	if s.at = jsonscan.Space(s.buf, s.at); s.at < len(s.buf) {
+		return s.buf[s.at], nil
+	}
+	return 0, s.end(s.window.more(0))
+}
+
+// has reports whether that byte comes next, and is in the buffer.
+func (s *jsonStream) has(c byte) bool { return s.at < len(s.buf) && s.buf[s.at] == c }
+
+// end is the error of a body that ends: io.EOF only where it may.
+func (s *jsonStream) end(err error) error {
+	if s.depth > 0 {
+		return s.cut(err)
+	}
+	return err
+}
+
+// open enters an object or array, by its brace or bracket, if that is what comes.
+func (s *jsonStream) open(c byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if got != c {
+		return s.syntax(jsonscan.Unexpected(got, "where "+jsonscan.KindName(c)+" begins"))
+	}
+	s.at++
+	s.depth++
+	s.fresh = true
+	return nil
+}
+
+// next goes to the next element of what is open, or leaves it.
+func (s *jsonStream) next(end byte) (bool, error) {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case c == end:
+		s.at++
+		s.depth--
+		s.fresh = false
+		return false, nil
+	case s.fresh:
+		s.fresh = false
+		return true, nil
+	case c != ',':
+		return false, s.syntax(jsonscan.Unexpected(c, "behind a value"))
+	}
+	comma := s.at
+	s.at++
+	if c, err = s.peek(); err == nil && c == end {
+		err = s.syntax(jsonscan.Unexpected(c, "behind a comma"))
+	}
+	if err == ErrIncomplete {
+		s.at = comma
+	}
+	return err == nil, err
+}
+
+// name reads the name of a member, and the colon behind it.
+func (s *jsonStream) name() ([]byte, error) {
+	if c, err := s.peek(); err != nil {
+		return nil, err
+	} else if c != '"' {
+		return nil, s.syntax(jsonscan.Unexpected(c, "where the name of a member begins"))
+	}
+	begin := s.at
+	v, err := s.value()
+	if err != nil {
+		return nil, err
+	}
+	switch c, err := s.peek(); {
+	case err == ErrIncomplete:
+		s.at = begin
+		return nil, err
+	case err != nil:
+		return nil, err
+	case c != ':':
+		return nil, s.syntax(jsonscan.Unexpected(c, "behind the name of a member"))
+	}
+	s.at++
+	return jsonscan.Unquote(v), nil
+}
+
+// value reads a whole value.
+func (s *jsonStream) value() (jsontext.Value, error) {
+	n, err := s.scan(true)
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(n) > s.limit:
+		return nil, &TooLargeError{Size: int64(n), Limit: s.limit}
+	}
+	return s.take(n), nil
+}
+
+// object reads a whole value as an object of a kind, lent like a value.
+func (s *jsonStream) object(k *Kind) (Raw, error) {
+	v, err := s.value()
+	if err != nil {
+		return Raw{}, err
+	}
+	return Raw{Kind: k, Encoding: JSON, Bytes: v}.known(s.checker.Notes()), nil
+}
+
+// skip passes over a value. However large it is, little of it is held.
+func (s *jsonStream) skip() error {
+	n, err := s.scan(false)
+	s.at += n
+	return err
+}
+
+// scan looks at the value that comes, which then is the next n bytes of the buffer. If it is not to
+// be kept, that is only the end of it.
+func (s *jsonStream) scan(keep bool) (n int, err error) {
+	if !s.inValue {
+		if _, err := s.peek(); err != nil {
+			return 0, err
+		}
+		s.checker.Begin(s.depth, keep)
+		s.inValue, s.scanned = true, 0
+	}
+	last := s.err == io.EOF
+	if n, err = s.checker.Read(s.buf[s.at:], s.scanned, last); err != nil {
+		s.at += n
+		return 0, s.syntax(err)
+	}
+	if s.checker.Done() {
+		s.inValue = false
+		return n, nil
+	}
+	if !keep {
+		s.at += n
+		n = 0
+	}
+	s.scanned = n
+	switch {
+	case int64(s.held()) >= s.limit+slack:
+		return 0, &TooLargeError{Size: s.limit + 1, Limit: s.limit}
+	case last:
+		return 0, s.truncated()
+	}
+	return 0, s.window.more(0)
+}
+
+func (s *jsonStream) syntax(err error) error {
+	return &SyntaxError{Encoding: JSON, Offset: s.offset(), Err: err}
+}

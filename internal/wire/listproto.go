@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// protoList reads magic, runtime.Unknown{typeMeta = 1, raw = 2, …}, and in raw a list of any kind:
+// metadata = 1, items = 2.
+type protoList struct {
+	s        protoStream
+	kind     *Kind
+	started  bool
+	typed    bool  // the kind of the answer is known, and right
+	isStatus bool  // the answer is a Status
+	found    bool  // raw has come: a body without it was cut
+	raw      int64 // end of raw, while inside; 0 outside
+	m        ListMeta
+}
+
+func (l *protoList) meta() ListMeta { return l.m }
+
+func (l *protoList) next() (Raw, error) {
+	if !l.started {
+		if err := l.start(); err != nil {
+			return Raw{}, err
+		}
+	}
+	for {
+		if l.raw == 0 {
+			if err := l.outer(); err != nil {
+				return Raw{}, err
+			}
+			continue
+		}
+		if !l.s.inField && l.s.offset() == l.raw {
+			l.raw = 0
+			continue
+		}
+		f, err := l.s.field()
+		if err != nil {
+			return Raw{}, l.s.cut(err)
+		}
+		if l.s.offset() > l.raw || f.size > l.raw-l.s.offset() {
+			return Raw{}, l.s.syntax(errTruncatedMessage)
+		}
+		switch {
+		case f.typ != typeBytes:
+			if f.num <= 2 {
+				return Raw{}, l.s.syntax(errBadTag)
+			}
+		case f.num == 1:
+			b, err := l.s.content()
+			if err != nil {
+				return Raw{}, err
+			}
+			if err := l.readMeta(b); err != nil {
+				return Raw{}, l.s.syntax(err)
+			}
+		case f.num == 2:
+			b, err := l.s.content()
+			if err != nil {
+				return Raw{}, err
+			}
+			return Raw{Kind: l.kind, Encoding: Protobuf, Bytes: b}, nil
+		default:
+			if err := l.s.leave(); err != nil {
+				return Raw{}, err
+			}
+		}
+	}
+}
+
+func (l *protoList) start() error {
+	b, err := l.s.bytes(int64(len(magic)))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(b, magic) {
+		return l.s.syntax(errNoMagic)
+	}
+	l.started = true
+	return nil
+}
+
+// outer reads the envelope up to the start of raw, or to its end.
+func (l *protoList) outer() error {
+	for {
+		f, err := l.s.field()
+		switch {
+		case err == io.EOF && !l.found:
+			return l.s.cut(err)
+		case err == io.EOF && !l.typed:
+			return &KindError{Want: l.kind.listGVK()}
+		case err != nil:
+			return err
+		case l.isStatus:
+			return l.readStatus(f)
+		case f.typ != typeBytes:
+			if f.num <= 4 {
+				return l.s.syntax(errBadTag)
+			}
+			continue
+		}
+		switch f.num {
+		case 1:
+			if err := l.readType(); err != nil {
+				return err
+			}
+		case 2:
+			l.found = true
+			l.s.enter()
+			if f.size > 0 {
+				l.raw = l.s.offset() + f.size
+				return nil
+			}
+		case 3, 4:
+			b, err := l.s.content()
+			if err != nil {
+				return err
+			}
+			if err := checkContent(f.num, b); err != nil {
+				return l.s.syntax(err)
+			}
+		default:
+			if err := l.s.leave(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readType reads the kind of the answer.
+func (l *protoList) readType() error {
+	b, err := l.s.content()
+	if err != nil {
+		return err
+	}
+	var e envelope
+	if err := e.readType(b); err != nil {
+		return l.s.syntax(err)
+	}
+	apiVersion, kind := string(e.apiVersion), string(e.kind)
+	if l.isStatus = isStatus(apiVersion, kind); l.isStatus {
+		return nil
+	}
+	if is, _ := l.kind.isList(apiVersion, kind); !is { // items do not say their kind
+		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
+	}
+	l.typed, l.m.Metadata = true, isMetadataList(apiVersion, kind)
+	return nil
+}
+
+// readStatus reads the Status that is the answer: the field behind its type.
+func (l *protoList) readStatus(f protoHead) error {
+	if f.num != 2 || f.typ != typeBytes {
+		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind("v1", "Status")}
+	}
+	b, err := l.s.content()
+	if err != nil {
+		return err
+	}
+	return statusError(b, Protobuf)
+}
+
+// readMeta reads a metav1.ListMeta: resourceVersion = 2, continue = 3, remainingItemCount = 4.
+func (l *protoList) readMeta(b []byte) error {
+	c := cursor{b: b}
+	for c.next() {
+		switch c.num {
+		case 2:
+			l.m.ResourceVersion = string(c.bytes())
+		case 3:
+			l.m.Continue = string(c.bytes())
+		case 4:
+			n := int64(c.uint())
+			l.m.Remaining = &n
+		}
+	}
+	if c.err == nil && !utf8.ValidString(l.m.ResourceVersion+l.m.Continue) {
+		return errors.New("list metadata: invalid UTF-8")
+	}
+	return c.err
+}

@@ -1,0 +1,226 @@
+package wire
+
+import (
+	"reflect"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/jsonscan"
+)
+
+// jsonNode is a JSON object of which a view has members.
+type jsonNode struct {
+	level   int // 1 is the object that is read, 2 a member of it; 0 any below
+	members []*jsonMember
+}
+
+// jsonMember is a member of an object.
+type jsonMember struct {
+	level   int // that of the object
+	name    string
+	path    string
+	node    *jsonNode // members of it are read, into the same memory
+	targets []jsonTarget
+}
+
+// jsonTarget is where a view has what a member holds.
+type jsonTarget struct {
+	offset uintptr
+	typ    reflect.Type
+	read   jsonRead
+	null   func(unsafe.Pointer) // of a value that may be missing; nil: a null is nothing
+}
+
+func (n *jsonNode) member(name, path string) *jsonMember {
+	for _, m := range n.members {
+		if m.name == name {
+			return m
+		}
+	}
+	m := &jsonMember{level: n.level, name: name, path: path}
+	n.members = append(n.members, m)
+	return m
+}
+
+func (m *jsonMember) object() *jsonNode {
+	if m.node == nil {
+		m.node = &jsonNode{}
+		if m.level == 1 {
+			m.node.level = 2
+		}
+	}
+	return m.node
+}
+
+// document reads a whole object.
+func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
+	d.Space()
+	if d.Peek() != '{' {
+		return errNotObject
+	}
+	if err := n.read(d, p); err != nil {
+		return err
+	}
+	d.Space()
+	if d.I < len(d.B) {
+		return jsonscan.ErrMore
+	}
+	return nil
+}
+
+// read reads the members of an object into a piece of memory. Where names are distinct it stops at the
+// last that the view has, and passes over what may be large by reading on from the end. The metadata
+// is not large.
+func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
+	left, once := len(n.members), d.distinct && n.level > 0
+	more, err := d.Begin('{')
+	for seen := uint64(0); more && err == nil; more, err = d.Next('}') {
+		var name []byte
+		if name, err = d.Name(); err != nil {
+			return err
+		}
+		i := n.find(name)
+		if i < 0 {
+			if once && n.level == 1 && d.Nested() && string(name) != "metadata" {
+				return n.readBack(d, p, left)
+			}
+			if err = d.Skip(); err != nil {
+				return err
+			}
+			continue
+		}
+		m := n.members[i]
+		if bit := uint64(1) << min(i, 63); seen&bit == 0 && i < 63 {
+			seen |= bit
+		} else {
+			m.reset(p) // the last of equal names wins
+		}
+		if left--; n.level == 1 {
+			d.mayLeave = once && (left == 0 || m.name != "metadata")
+		}
+		if d.Null() {
+			m.null(p)
+		} else if err = m.read(d, p); err != nil {
+			return inField(m.path, err)
+		}
+		switch {
+		case n.level == 1 && (once && left == 0 || d.hasLeft):
+			return n.readBack(d, p, left)
+		case n.level == 2 && left == 0 && d.mayLeave:
+			d.hasLeft = true
+			return nil
+		}
+	}
+	return err
+}
+
+// readBack reads those members that a view still wants, so many, from the end of the document on, as
+// far as to d.I, which is within a value. Most objects have little behind what is large, such as the
+// status behind the spec. The document is known to be JSON, with distinct names.
+func (n *jsonNode) readBack(d *viewReader, p unsafe.Pointer, left int) error {
+	stop := d.I
+	d.mayLeave = true
+	for end := jsonscan.End(d.B); left > 0; {
+		var value int
+		if d.I, value, end = jsonscan.Back(d.B, end, stop); d.I <= stop {
+			break
+		}
+		name, err := d.Text()
+		if err != nil {
+			return err
+		}
+		i := n.find(name)
+		if i < 0 {
+			continue
+		}
+		left--
+		m := n.members[i]
+		if d.I = value; d.Null() {
+			continue
+		}
+		if err = m.read(d, p); err != nil {
+			return inField(m.path, err)
+		}
+	}
+	d.I = len(d.B)
+	return nil
+}
+
+func (n *jsonNode) find(name []byte) int {
+	for i, m := range n.members {
+		if len(m.name) == len(name) && m.name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
+	start := d.I
+	if m.node != nil {
+		if err := m.node.read(d, p); err != nil {
+			return err
+		}
+	}
+	for i := range m.targets {
+		t := &m.targets[i]
+		d.I, d.hasLeft = start, false
+		if err := t.read(d, unsafe.Add(p, t.offset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// null reads a null.
+func (m *jsonMember) null(p unsafe.Pointer) {
+	for _, t := range m.targets {
+		if t.null != nil {
+			t.null(unsafe.Add(p, t.offset))
+		}
+	}
+}
+
+// reset makes zero what is read from a member.
+func (m *jsonMember) reset(p unsafe.Pointer) {
+	for _, t := range m.targets {
+		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
+	}
+	if m.node != nil {
+		for _, sub := range m.node.members {
+			sub.reset(p)
+		}
+	}
+}
+
+func jsonString(d *viewReader, p unsafe.Pointer) error {
+	b, err := d.Text()
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(b) {
+		return errUTF8
+	}
+	*(*string)(p) = d.keep(b)
+	return nil
+}
+
+func jsonBool(d *viewReader, p unsafe.Pointer) (err error) {
+	*(*bool)(p), err = d.Bool()
+	return err
+}
+
+// jsonWhole reads a value of a type that is decoded as it is.
+func jsonWhole(t reflect.Type) jsonRead {
+	return func(d *viewReader, p unsafe.Pointer) error {
+		v, err := d.Value()
+		if err != nil {
+			return err
+		}
+		if !utf8.Valid(v) {
+			return errUTF8
+		}
+		return decode.JSON(v, reflect.NewAt(t, p).Interface())
+	}
+}

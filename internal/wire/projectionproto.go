@@ -1,0 +1,266 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// protoNode is a message of which a view has fields, or a map of which it has entries.
+type protoNode struct {
+	members []*protoMember // by number; nil: passed over
+	entries []protoEntry
+}
+
+// protoMember is a field of a message, or an entry of a map.
+type protoMember struct {
+	path    string
+	node    *protoNode // fields of it are read, into the same memory
+	targets []protoTarget
+}
+
+// protoEntry is the entry of a map that has this key.
+type protoEntry struct {
+	key string
+	*protoMember
+}
+
+// protoTarget is where a view has what a field holds.
+type protoTarget struct {
+	offset uintptr
+	typ    reflect.Type
+	read   protoRead
+	grow   growFunc
+}
+
+// protoRead reads a value into memory of its type, in which the same field may have been read
+// before.
+type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
+
+// growFunc makes room for the field at the cursor, and those like it behind, if
+// there is none left.
+type growFunc func(p unsafe.Pointer, c cursor)
+
+// protoValue is the value of one field. The zero value stands for one that is missing in the entry
+// of a map, and is zero.
+type protoValue struct {
+	here   bool
+	typ    int
+	number uint64
+	b      []byte
+}
+
+func valueAt(c *cursor) protoValue {
+	v := protoValue{here: true, typ: c.typ, number: c.number}
+	switch c.typ {
+	case typeBytes:
+		v.b = c.b[c.from:c.to:c.to]
+	case typeFixed32:
+		v.b = c.b[c.i-4 : c.i]
+	case typeFixed64:
+		v.b = c.b[c.i-8 : c.i]
+	}
+	return v
+}
+
+func (v protoValue) wrongType() error {
+	return fmt.Errorf("the field has wire type %d", v.typ)
+}
+
+// message is the content of a string, of bytes and of a message.
+func (v protoValue) message() ([]byte, error) {
+	if v.here && v.typ != typeBytes {
+		return nil, v.wrongType()
+	}
+	return v.b, nil
+}
+
+func (v protoValue) uint() (uint64, error) {
+	if v.here && v.typ != typeVarint {
+		return 0, v.wrongType()
+	}
+	return v.number, nil
+}
+
+func (n *protoNode) member(num int, path string) *protoMember {
+	for len(n.members) <= num {
+		n.members = append(n.members, nil)
+	}
+	if n.members[num] == nil {
+		n.members[num] = &protoMember{path: path}
+	}
+	return n.members[num]
+}
+
+func (n *protoNode) entry(key, path string) *protoMember {
+	for _, e := range n.entries {
+		if e.key == key {
+			return e.protoMember
+		}
+	}
+	m := &protoMember{path: path}
+	n.entries = append(n.entries, protoEntry{key, m})
+	return m
+}
+
+func (m *protoMember) object() *protoNode {
+	if m.node == nil {
+		m.node = &protoNode{}
+	}
+	return m.node
+}
+
+// read reads the fields of a message into a piece of memory, in which fields may have been read
+// before: a message that is there twice is merged.
+func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
+	if n.entries != nil {
+		return n.readEntry(d, msg, p)
+	}
+	c := cursor{b: msg}
+	for {
+		c.i = n.pass(msg, c.i)
+		if !c.next() {
+			return c.err
+		}
+		if c.num >= len(n.members) || n.members[c.num] == nil {
+			continue
+		}
+		m := n.members[c.num]
+		if m.node != nil && len(m.targets) == 0 && c.typ == typeBytes && m.node.isOther(c.b[c.from:c.to]) {
+			continue
+		}
+		for i := range m.targets {
+			if t := &m.targets[i]; t.grow != nil {
+				t.grow(unsafe.Add(p, t.offset), c)
+			}
+		}
+		if err := m.read(d, valueAt(&c), p); err != nil {
+			return err
+		}
+	}
+}
+
+// pass passes over the fields from i on that nobody wants, as far as that is simple: strings, bytes
+// and messages with tags and lengths of up to two bytes, and small numbers. That is most of what
+// there is.
+func (n *protoNode) pass(b []byte, i int) int {
+	for i+4 <= len(b) {
+		tag, at := uint(b[i]), i+1
+		if tag >= 0x80 {
+			tag, at = tag&0x7f|uint(b[i+1])<<7, i+2
+		}
+		if num := tag >> 3; num < uint(len(n.members)) && n.members[num] != nil || num == 0 || num >= 1<<11 {
+			return i
+		}
+		size := int(b[at])
+		switch at++; {
+		case tag&7 == uint(typeVarint) && size < 0x80:
+			size = 0
+		case tag&7 != uint(typeBytes):
+			return i
+		case size >= 0x80:
+			size, at = size&0x7f|int(b[at])<<7, at+1
+			if size >= 1<<14 {
+				return i
+			}
+		}
+		if size > len(b)-at {
+			return i
+		}
+		i = at + size
+	}
+	return i
+}
+
+// readEntry reads an entry of a map, key = 1 and value = 2, if it is one that is wanted.
+func (n *protoNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
+	key, value, err := mapEntry(msg)
+	if err != nil {
+		return err
+	}
+	for _, e := range n.entries {
+		if e.key == string(key) {
+			e.reset(p)
+			return e.read(d, value, p)
+		}
+	}
+	return nil
+}
+
+// isOther reports whether an entry has a key that nobody wants. It knows entries as servers write
+// them: a key, then a value, both shorter than 128 bytes.
+func (n *protoNode) isOther(msg []byte) bool {
+	if len(n.entries) == 0 || len(msg) < 4 || msg[0] != 1<<3|2 || int(msg[1]) > len(msg)-4 {
+		return false
+	}
+	end := 2 + int(msg[1])
+	if msg[1]|msg[end+1] >= 0x80 || msg[end] != 2<<3|2 || end+2+int(msg[end+1]) != len(msg) {
+		return false
+	}
+	for _, e := range n.entries {
+		if e.key == string(msg[2:end]) {
+			return false
+		}
+	}
+	return true
+}
+
+func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
+	c := cursor{b: msg}
+	for c.next() {
+		switch c.num {
+		case 1:
+			key = c.bytes()
+		case 2:
+			value = valueAt(&c)
+		}
+	}
+	return key, value, c.err
+}
+
+func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error {
+	if m.node != nil {
+		b, err := v.message()
+		if err == nil {
+			err = m.node.read(d, b, p)
+		}
+		if err != nil {
+			return inField(m.path, err)
+		}
+	}
+	for i := range m.targets {
+		t := &m.targets[i]
+		if err := t.read(d, v, unsafe.Add(p, t.offset)); err != nil {
+			return inField(m.path, err)
+		}
+	}
+	return nil
+}
+
+// reset makes zero what is read from a member.
+func (m *protoMember) reset(p unsafe.Pointer) {
+	for _, t := range m.targets {
+		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
+	}
+	if m.node == nil {
+		return
+	}
+	for _, sub := range m.node.members {
+		if sub != nil {
+			sub.reset(p)
+		}
+	}
+	for _, sub := range m.node.entries {
+		sub.reset(p)
+	}
+}
+
+// following counts the fields at the cursor and right behind it that have its number, which are most
+// often all there are.
+func following(c cursor) int {
+	n, num := 1, c.num
+	for c.next() && c.num == num {
+		n++
+	}
+	return n
+}

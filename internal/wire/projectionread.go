@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"time"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/decode"
+)
+
+func protoString(d *viewReader, v protoValue, p unsafe.Pointer) error {
+	b, err := v.message()
+	*(*string)(p) = d.keep(b)
+	return err
+}
+
+func protoBytes(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+	b, err := v.message()
+	*(*[]byte)(p) = append([]byte{}, b...)
+	return err
+}
+
+func protoBool(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+	n, err := v.uint()
+	*(*bool)(p) = n != 0
+	return err
+}
+
+// protoTime reads a Timestamp: seconds = 1. As apimachinery has it, parts of a second do not count
+// and an empty message is no time.
+func protoTime(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+	b, err := v.message()
+	t := (*metav1.Time)(p)
+	*t = metav1.Time{}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	c, seconds := cursor{b: b}, int64(0)
+	for c.next() {
+		if c.num == 1 || c.num == 2 {
+			n := c.uint()
+			if c.num == 1 {
+				seconds = int64(n)
+			}
+		}
+	}
+	t.Time = time.Unix(seconds, 0).Local()
+	return c.err
+}
+
+// protoWhole reads a message of a type of the API.
+func protoWhole(t reflect.Type) protoRead {
+	return func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+		b, err := v.message()
+		if err != nil {
+			return err
+		}
+		into := reflect.NewAt(t, p)
+		if m, ok := into.Interface().(message); ok && !into.Elem().IsZero() {
+			return m.Unmarshal(b) // it came before: they are merged
+		}
+		if t.Kind() == reflect.Slice {
+			into.Elem().Set(reflect.MakeSlice(t, 0, 0))
+		}
+		return decode.Protobuf(b, into.Interface())
+	}
+}
+
+// wholeValue reads whole numbers, which are as wide on the wire as the API has them.
+func wholeValue(t, api reflect.Type) viewValue {
+	unused, set, signed := 0, setInt(t), isInt(t)
+	if api != nil {
+		unused = 64 - api.Bits()
+	}
+	return viewValue{
+		packs: true,
+		json: func(d *viewReader, p unsafe.Pointer) error {
+			if signed {
+				n, err := d.Int(t.Bits())
+				set(p, n)
+				return err
+			}
+			n, err := d.Uint(t.Bits())
+			set(p, int64(n))
+			return err
+		},
+		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+			n, err := v.uint()
+			if n <<= unused; signed { // the generated code drops what does not fit
+				set(p, int64(n)>>unused)
+			} else {
+				set(p, int64(n>>unused))
+			}
+			return err
+		},
+	}
+}
+
+func setInt(t reflect.Type) func(unsafe.Pointer, int64) {
+	switch t.Size() {
+	case 1:
+		return func(p unsafe.Pointer, n int64) { *(*int8)(p) = int8(n) }
+	case 2:
+		return func(p unsafe.Pointer, n int64) { *(*int16)(p) = int16(n) }
+	case 4:
+		return func(p unsafe.Pointer, n int64) { *(*int32)(p) = int32(n) }
+	}
+	return func(p unsafe.Pointer, n int64) { *(*int64)(p) = n }
+}
+
+func floatValue(t reflect.Type) viewValue {
+	return viewValue{
+		json: func(d *viewReader, p unsafe.Pointer) error {
+			f, err := d.Float(t.Bits())
+			if t.Size() == 4 {
+				*(*float32)(p) = float32(f)
+			} else {
+				*(*float64)(p) = f
+			}
+			return err
+		},
+		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+			switch {
+			case !v.here:
+			case t.Size() == 4 && v.typ == typeFixed32:
+				*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(v.b))
+			case t.Size() == 8 && v.typ == typeFixed64:
+				*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(v.b))
+			default:
+				return v.wrongType()
+			}
+			return nil
+		},
+	}
+}
+
+// pointerValue reads what is pointed to. A message that comes twice is merged.
+func pointerValue(t reflect.Type, elem viewValue) viewValue {
+	fresh := func(p unsafe.Pointer) unsafe.Pointer {
+		to := reflect.New(t.Elem()).UnsafePointer()
+		*(*unsafe.Pointer)(p) = to
+		return to
+	}
+	v := viewValue{
+		null: func(p unsafe.Pointer) { fresh(p) },
+		json: func(d *viewReader, p unsafe.Pointer) error { return elem.json(d, fresh(p)) },
+	}
+	if elem.proto != nil {
+		v.proto = func(d *viewReader, v protoValue, p unsafe.Pointer) error {
+			to := *(*unsafe.Pointer)(p)
+			if to == nil || v.typ != typeBytes {
+				to = fresh(p)
+			}
+			return elem.proto(d, v, to)
+		}
+	}
+	return v
+}

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// viewValue reads values of one type of a view.
+type viewValue struct {
+	json jsonRead
+	// proto reads one value; of a list or map, one element, for which grow makes room before.
+	proto protoRead
+	grow  growFunc
+	null  func(unsafe.Pointer) // has the value be there, as zero; nil: it always is
+	packs bool                 // a list of them may be packed: the numbers share a tag
+}
+
+// jsonRead reads the value at the reader, which is not null, into a zero value of its type.
+type jsonRead func(d *viewReader, p unsafe.Pointer) error
+
+var (
+	rawMessage      = reflect.TypeFor[json.RawMessage]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// value compiles a type of a view for the type that the API has there, or nil. optional: there may
+// be nothing, even if the API has no pointer.
+func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name string) (viewValue, error) {
+	if t.Kind() == reflect.Pointer {
+		if api != nil && api.Kind() != reflect.Pointer && !optional {
+			return viewValue{}, c.wrong(name, path, "it is a pointer, but %s is %v, which is always there", path, api)
+		}
+		elem, err := c.value(t.Elem(), api, optional, path, name)
+		if err == nil && c.proto && elem.grow != nil {
+			err = c.wrong(name, path, "a pointer to %v is not supported", t.Elem())
+		}
+		if err != nil {
+			return viewValue{}, err
+		}
+		return pointerValue(t, elem), nil
+	}
+	if api != nil {
+		api, _ = deref(api)
+	}
+	own := hasOwnForm(t) || reflect.PointerTo(t).Implements(textUnmarshaler)
+	switch {
+	case t == api && t == reflect.TypeFor[metav1.Time]():
+		return viewValue{json: jsonWhole(t), proto: protoTime}, nil
+	case t == api && (own || t.Kind() == reflect.Struct):
+		return viewValue{json: jsonWhole(t), proto: protoWhole(t)}, nil
+	case !c.proto && (t == rawMessage || t.Kind() == reflect.Interface && t.NumMethod() == 0):
+		return viewValue{json: jsonWhole(t)}, nil
+	case own && api != nil:
+		return viewValue{}, c.wrong(name, path, "it is %v, but %s is %v", t, path, api)
+	case own:
+		return viewValue{json: jsonWhole(t)}, nil
+	case api != nil && hasOwnForm(api):
+		return viewValue{}, c.wrong(name, path, "it is %v, but %s is %v, which has a form of its own", t, path, api)
+	}
+	kind := t.Kind()
+	switch {
+	case kind == reflect.Invalid, kind == reflect.Uintptr, kind > reflect.Float64 && kind < reflect.Map, kind > reflect.Struct:
+		return viewValue{}, c.wrong(name, path, "a view cannot have a %v", t)
+	case kind == reflect.Map && (t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textUnmarshaler)):
+		return viewValue{}, c.wrong(name, path, "the keys of %v are no strings", t)
+	case api != nil && !holds(t, api):
+		return viewValue{}, c.wrong(name, path, "%v cannot hold %s, which is %v", t, path, api)
+	}
+	switch {
+	case kind == reflect.String:
+		return viewValue{json: jsonString, proto: protoString}, nil
+	case kind == reflect.Bool:
+		return viewValue{json: jsonBool, proto: protoBool, packs: true}, nil
+	case isInt(t), isUint(t):
+		return wholeValue(t, api), nil
+	case isBytes(t):
+		return viewValue{json: jsonWhole(t), proto: protoBytes}, nil
+	case kind == reflect.Slice:
+		return c.list(t, api, path+"[*]", name)
+	case kind == reflect.Map:
+		return c.mapping(t, api, path+"[*]", name)
+	case kind == reflect.Struct:
+		at, v := c.region(api, path)
+		return v, c.structure(t, 0, at, name)
+	}
+	return floatValue(t), nil
+}
+
+// holds reports whether values of a type of the API fit into one of a view, apart from what is
+// inside of them.
+func holds(t, api reflect.Type) bool {
+	switch {
+	case isInt(t):
+		return isInt(api) && api.Bits() <= t.Bits()
+	case isUint(t):
+		return isUint(api) && api.Bits() <= t.Bits()
+	case t.Kind() == reflect.Map:
+		return api.Kind() == reflect.Map && api.Key().Kind() == reflect.String
+	case t.Kind() == reflect.Struct:
+		return api.Kind() == reflect.Struct || api.Kind() == reflect.Map
+	}
+	return t.Kind() == api.Kind() && isBytes(t) == isBytes(api)
+}
+
+func isInt(t reflect.Type) bool  { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64 }
+func isUint(t reflect.Type) bool { return t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64 }
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+}
+
+// region returns an object that is read into memory of its own.
+func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) {
+	at := place{json: &jsonNode{}, api: api, path: path}
+	v := viewValue{json: at.json.read}
+	if c.proto {
+		node := &protoNode{}
+		at.proto = node
+		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
+			b, err := f.message()
+			if err != nil {
+				return err
+			}
+			return node.read(d, b, p)
+		}
+	}
+	return at, v
+}
+
+func (c *viewCompiler) list(t, api reflect.Type, path, name string) (viewValue, error) {
+	if api != nil {
+		api = api.Elem()
+	}
+	elem, err := c.value(t.Elem(), api, false, path, name)
+	if err == nil && c.proto && elem.grow != nil {
+		err = c.wrong(name, path, "lists of lists and of maps are not supported")
+	}
+	if err != nil {
+		return viewValue{}, err
+	}
+	return listValue(t, elem), nil
+}
+
+func (c *viewCompiler) mapping(t, api reflect.Type, path, name string) (viewValue, error) {
+	if t.Elem().Kind() == reflect.String && !hasOwnForm(t.Elem()) && (api == nil || api.Elem().Kind() == reflect.String && !hasOwnForm(api.Elem())) {
+		return stringMapValue, nil
+	}
+	if api != nil {
+		api = api.Elem()
+	}
+	elem, err := c.value(t.Elem(), api, true, path, name)
+	if err == nil && c.proto && elem.grow != nil {
+		err = c.wrong(name, path, "maps of lists and of maps are not supported")
+	}
+	if err != nil {
+		return viewValue{}, err
+	}
+	return mapValue(t, elem), nil
+}

@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/jsonscan"
+)
+
+// Encoding is how the bytes of an object are written.
+type Encoding uint8
+
+const (
+	// JSON is an object as the API server sends it for custom resources, or where it was asked to.
+	JSON Encoding = iota + 1
+	// Protobuf is the message of a built-in kind, without the envelope that carries its kind.
+	Protobuf
+)
+
+func (e Encoding) String() string {
+	switch e {
+	case JSON:
+		return "json"
+	case Protobuf:
+		return "protobuf"
+	}
+	return "unknown encoding"
+}
+
+// Kind says what the bytes of a Raw are. One Kind is shared by all objects of a list or watch and
+// never changes once it is in use.
+type Kind struct {
+	GVK schema.GroupVersionKind
+	// Scheme knows the Go type of the kind, if there is one. It is needed to read protobuf into an
+	// unstructured object; nil is fine otherwise, but then a wrong Go type is found out by its name
+	// only.
+	Scheme *runtime.Scheme
+	// MetadataOnly says that the server was asked for PartialObjectMetadata of this kind. Such
+	// objects are decoded into *metav1.PartialObjectMetadata or *unstructured.Unstructured; a typed
+	// object would look complete and be empty.
+	MetadataOnly bool
+
+	partsOnce  sync.Once
+	knownParts parts
+	views      sync.Map // reflect.Type of a pointer to a view → *Projection
+
+	// listKind is the kind of a list that had items of this kind, where it has a name of its own.
+	listKind atomic.Pointer[string]
+
+	// repeats says that in JSON an object came that may have two members of one name, or a member
+	// with two of one name, which no API server sends. Until then nobody has to look for a second.
+	repeats atomic.Bool
+}
+
+// Same reports whether k and other say the same of objects. Both may be nil.
+func (k *Kind) Same(other *Kind) bool {
+	if k == other || k == nil || other == nil {
+		return k == other
+	}
+	return k.GVK == other.GVK && k.Scheme == other.Scheme && k.MetadataOnly == other.MetadataOnly && k.repeats.Load() == other.repeats.Load()
+}
+
+// GoType is the struct type that the scheme has for the kind, or nil.
+func (k *Kind) GoType() reflect.Type {
+	if k.Scheme == nil {
+		return nil
+	}
+	return k.Scheme.AllKnownTypes()[k.GVK]
+}
+
+// is reports whether an object that says it is of this apiVersion and kind may be one of k.
+func (k *Kind) is(apiVersion, kind string) bool {
+	if kind == k.GVK.Kind && sameVersion(k.GVK, apiVersion) {
+		return true
+	}
+	return k.MetadataOnly && kind == "PartialObjectMetadata" && isMetaVersion(apiVersion)
+}
+
+// isList reports whether an answer of this apiVersion and kind is a list of k: it is named by the kind,
+// or has been by others before, or the scheme says so. mayBe reports that it may be one of another
+// name, as a custom resource definition is free to choose: its items tell.
+func (k *Kind) isList(apiVersion, kind string) (is, mayBe bool) {
+	if k.MetadataOnly && isMetadataList(apiVersion, kind) {
+		return true, false
+	}
+	if !sameVersion(k.GVK, apiVersion) {
+		return false, false
+	}
+	if list, ok := strings.CutSuffix(kind, "List"); ok && list == k.GVK.Kind {
+		return true, false
+	}
+	if known := k.listKind.Load(); known != nil && *known == kind || k.listsByScheme(kind) {
+		return true, false
+	}
+	return false, kind != "" && kind != k.GVK.Kind && k.GoType() == nil
+}
+
+// listsByScheme reports whether the scheme has a list type of this kind that holds the Go type of k.
+func (k *Kind) listsByScheme(kind string) bool {
+	item := k.GoType()
+	if item == nil {
+		return false
+	}
+	list := k.Scheme.AllKnownTypes()[k.GVK.GroupVersion().WithKind(kind)]
+	if list == nil || list.Kind() != reflect.Struct {
+		return false
+	}
+	items, ok := list.FieldByName("Items")
+	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == item
+}
+
+// listGVK is the usual kind of a list of k.
+func (k *Kind) listGVK() schema.GroupVersionKind {
+	return k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
+}
+
+func sameVersion(gvk schema.GroupVersionKind, apiVersion string) bool {
+	if gvk.Group == "" {
+		return apiVersion == gvk.Version
+	}
+	n := len(gvk.Group)
+	return len(apiVersion) == n+1+len(gvk.Version) && apiVersion[:n] == gvk.Group && apiVersion[n] == '/' && apiVersion[n+1:] == gvk.Version
+}
+
+func isMetaVersion(apiVersion string) bool {
+	return strings.HasPrefix(apiVersion, metav1.GroupName+"/")
+}
+
+func isMetadataList(apiVersion, kind string) bool {
+	return kind == "PartialObjectMetadataList" && isMetaVersion(apiVersion)
+}
+
+func isStatus(apiVersion, kind string) bool { return kind == "Status" && apiVersion == "v1" }
+
+// Raw is one object as it came over the wire. Whoever reads the bytes must not write to them; how
+// long they stay is said by whoever gave them.
+type Raw struct {
+	Kind     *Kind
+	Encoding Encoding
+	Bytes    []byte
+
+	checked bool // JSON: the syntax is right, it was looked at
+	long    jsonscan.Spans
+}
+
+// Checked is r for bytes of the same Kind that a parser of this package gave out, or that [Raw.Scan]
+// has read, wherever they were kept since. The syntax of their JSON is not checked again with each
+// use. Of other bytes the results are not defined; nothing breaks.
+func (r Raw) Checked() Raw {
+	r.checked = true
+	return r
+}
+
+// Clone is r with bytes of its own.
+func (r Raw) Clone() Raw {
+	r.Bytes = append(make([]byte, 0, len(r.Bytes)), r.Bytes...)
+	return r
+}
+
+// check returns r as checked: its bytes are one JSON value, with space around it. The error says why
+// they are none.
+func (r Raw) check() (Raw, error) {
+	if r.checked {
+		return r, nil
+	}
+	long, repeats, err := jsonscan.Check(r.Bytes)
+	if err != nil {
+		return r, err
+	}
+	return r.known(long, repeats), nil
+}
+
+// known returns r as checked, with the notes of the checker.
+func (r Raw) known(long jsonscan.Spans, repeats bool) Raw {
+	r.checked, r.long = true, long
+	if repeats && r.Kind != nil {
+		r.Kind.repeats.Store(true)
+	}
+	return r
+}
+
+// distinct reports whether it is known that no two members of the object have one name, and no two
+// members of such a member. What an object from a store holds was checked before: see [Raw.Checked].
+func (r Raw) distinct() bool { return r.checked && r.Kind != nil && !r.Kind.repeats.Load() }
+
+// reader returns a reader of the JSON of r.
+func (r Raw) reader() jsonscan.Reader { return jsonscan.Reader{B: r.Bytes, Long: r.long} }

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"bytes"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ParseObject reads an answer that is one object of this kind. The Raw keeps the body, or a part
+// of it, which therefore must not change any more. A Status is a *[StatusError], another kind a
+// *[KindError], an answer in another form a *[ContentTypeError], garbage a *[SyntaxError].
+// Whether the metadata of the object is good, [Raw.Header] says.
+func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
+	enc, _, err := ParseContentType(contentType)
+	if err != nil {
+		return Raw{}, &ContentTypeError{ContentType: contentType, Excerpt: excerpt(body)}
+	}
+	raw := Raw{Kind: kind, Encoding: enc, Bytes: body}
+	var apiVersion, name string
+	if enc == Protobuf {
+		e, err := openEnvelope(body)
+		if err != nil {
+			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
+		}
+		apiVersion, name = string(e.apiVersion), string(e.kind)
+		raw.Bytes = slices.Clip(e.raw)
+	} else {
+		raw.Bytes = bytes.TrimSpace(body)
+		if raw, err = raw.check(); err == nil {
+			apiVersion, name, err = raw.typeOf()
+		}
+		if err != nil {
+			return Raw{}, &SyntaxError{Encoding: enc, Err: err}
+		}
+	}
+	switch {
+	case kind.is(apiVersion, name):
+		return raw, nil
+	case isStatus(apiVersion, name):
+		return Raw{}, statusError(raw.Bytes, enc)
+	}
+	return Raw{}, &KindError{Want: kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, name)}
+}
+
+// typeOf reads apiVersion and kind of a whole JSON object, which was checked.
+func (r Raw) typeOf() (apiVersion, kind string, err error) {
+	d := viewReader{Reader: r.reader()}
+	if d.Space(); d.Peek() != '{' {
+		return "", "", errNotObject
+	}
+	err = d.Object(func(name []byte) (err error) {
+		switch string(name) {
+		case "apiVersion":
+			apiVersion, err = d.kept()
+		case "kind":
+			kind, err = d.kept()
+		default:
+			err = d.Skip()
+		}
+		return err
+	})
+	return apiVersion, kind, err
+}

@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Limits bound what a body may make us hold. The zero value is the default.
+type Limits struct {
+	// Frame is the most bytes that one object or watch frame may have; 32 MiB if zero or negative.
+	// An API server stores objects of up to about 1.5 MB.
+	Frame int64
+}
+
+const defaultFrame = 32 << 20
+
+func (l Limits) frame() int64 {
+	if l.Frame <= 0 {
+		return defaultFrame
+	}
+	return l.Frame
+}
+
+// protoStream parses protobuf fields, without holding more than one of them. A method that returns
+// ErrIncomplete is called again after the next fill, and goes on where it was.
+type protoStream struct {
+	window
+	limit   int64
+	skipped int64  // bytes that are still to be skipped
+	large   []byte // the part of a large value that has come, in memory of its own
+	head    protoHead
+	inField bool // the content of head is the next to come
+}
+
+// protoHead is the head of a field. size counts the bytes of content that follow: 0 for numbers.
+type protoHead struct {
+	num, typ int
+	size     int64
+}
+
+func newProtoStream(lim Limits) protoStream {
+	return protoStream{window: newWindow(lim), limit: lim.frame()}
+}
+
+// offset is how many bytes of the body were taken or skipped.
+func (s *protoStream) offset() int64 { return s.window.offset() + s.skipped }
+
+// bytes takes n bytes, which are valid until the next fill. The body must have them.
+func (s *protoStream) bytes(n int64) ([]byte, error) {
+	switch {
+	case n > min(usualBuffer, s.limit):
+		return s.own(n)
+	case n > int64(s.held()):
+		return nil, s.cut(s.more(int(n)))
+	}
+	return s.take(int(n)), nil
+}
+
+// own is bytes into new memory of that size.
+func (s *protoStream) own(n int64) ([]byte, error) {
+	if n > s.limit {
+		return nil, &TooLargeError{Size: n, Limit: s.limit}
+	}
+	if s.large == nil {
+		s.large = make([]byte, 0, n)
+	}
+	s.large = append(s.large, s.take(min(s.held(), int(n)-len(s.large)))...)
+	if int64(len(s.large)) < n {
+		return nil, s.cut(s.more(0))
+	}
+	b := s.large
+	s.large = nil
+	return b, nil
+}
+
+// skip skips n bytes.
+func (s *protoStream) skip(n int64) error {
+	s.skipped += n
+	return s.skipRest()
+}
+
+func (s *protoStream) skipRest() error {
+	if s.skipped == 0 {
+		return nil
+	}
+	s.skipped -= int64(len(s.take(int(min(s.skipped, int64(s.held()))))))
+	if s.skipped > 0 {
+		return s.cut(s.more(0))
+	}
+	return nil
+}
+
+// varint reads the number at offset i of the buffered bytes. It returns the number and the offset after it.
+func (s *protoStream) varint(i int) (v uint64, end int, err error) {
+	for shift := 0; shift < 70; shift += 7 {
+		if i == s.held() {
+			return 0, 0, s.more(0)
+		}
+		c := s.buf[s.at+i]
+		i++
+		if shift == 63 && c > 1 {
+			break
+		}
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v, i, nil
+		}
+	}
+	s.at += i
+	return 0, 0, s.syntax(errOverflow)
+}
+
+// field reads the head of the next field. For a string or message it returns the same head until
+// content, enter or leave is called. Any other field has been skipped. io.EOF means that the body
+// ended before the field.
+func (s *protoStream) field() (h protoHead, err error) {
+	if s.inField {
+		return s.head, nil
+	}
+	if err := s.skipRest(); err != nil {
+		return h, err
+	}
+	tag, n, err := s.varint(0)
+	if err != nil {
+		if s.held() > 0 {
+			err = s.cut(err)
+		}
+		return h, err
+	}
+	h.num, h.typ = int(tag>>3), int(tag&7)
+	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
+		s.at += n
+		return h, s.syntax(errBadTag)
+	}
+	switch h.typ {
+	case typeBytes, typeVarint:
+		v, end, err := s.varint(n)
+		if err != nil {
+			return h, s.cut(err)
+		}
+		s.at += end
+		if h.typ == typeBytes {
+			if v > 1<<62 {
+				return h, s.syntax(errOverflow)
+			}
+			h.size = int64(v)
+			s.head, s.inField = h, true
+		}
+		return h, nil
+	case typeFixed32:
+		s.skipped = 4
+	case typeFixed64:
+		s.skipped = 8
+	default:
+		s.at += n
+		return h, s.syntax(errBadTag)
+	}
+	s.at += n
+	return h, nil
+}
+
+// content takes the content of the field, which is valid until the next fill.
+func (s *protoStream) content() ([]byte, error) {
+	b, err := s.bytes(s.head.size)
+	s.inField = err == ErrIncomplete
+	return b, err
+}
+
+// enter has the content of the field read as fields.
+func (s *protoStream) enter() { s.inField = false }
+
+// leave skips the content of the field.
+func (s *protoStream) leave() error {
+	s.inField = false
+	return s.skip(s.head.size)
+}
+
+func (s *protoStream) syntax(err error) error {
+	return &SyntaxError{Encoding: Protobuf, Offset: s.offset(), Err: err}
+}
+
+// statusError reads the Status that came instead of what was asked for.
+func statusError(b []byte, enc Encoding) error {
+	e := new(StatusError)
+	var err error
+	if enc == Protobuf {
+		err = e.Status.Unmarshal(b)
+	} else {
+		err = json.Unmarshal(b, &e.Status)
+	}
+	if err != nil {
+		return &SyntaxError{Encoding: enc, Err: fmt.Errorf("in a Status: %w", err)}
+	}
+	e.Status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return e
+}

@@ -1,0 +1,83 @@
+package wire
+
+import "encoding/binary"
+
+// protoWatch reads frames: four bytes of length, the highest first, and a
+// metav1.WatchEvent{type = 1, object = 2}. The object is a runtime.RawExtension{raw = 1}, and raw
+// an object in its envelope.
+type protoWatch struct {
+	protoStream
+	kind    *Kind
+	size    int64 // of the frame, once its length has come
+	inFrame bool
+	frame   []byte // the frame that is ready
+}
+
+func (w *protoWatch) ready() (err error) {
+	if !w.inFrame {
+		if w.held() < 4 {
+			err := w.more(4)
+			if w.held() > 0 {
+				err = w.cut(err)
+			}
+			return err
+		}
+		w.size, w.inFrame = int64(binary.BigEndian.Uint32(w.take(4))), true
+	}
+	w.frame, err = w.bytes(w.size)
+	w.inFrame = err == ErrIncomplete
+	return err
+}
+
+func (w *protoWatch) event() (EventType, Raw, error) {
+	t, raw, err := w.parse(w.frame)
+	if bad, ok := err.(badFrame); ok {
+		err = &SyntaxError{Encoding: Protobuf, Offset: w.offset() - w.size, Err: bad.error}
+	}
+	return t, raw, err
+}
+
+// badFrame marks the errors of a frame that is garbage.
+type badFrame struct{ error }
+
+func (w *protoWatch) parse(frame []byte) (EventType, Raw, error) {
+	var name, extension []byte
+	c := cursor{b: frame}
+	for c.next() {
+		switch c.num {
+		case 1:
+			name = c.bytes()
+		case 2:
+			extension = c.bytes()
+		}
+	}
+	if c.err != nil {
+		return 0, Raw{}, badFrame{c.err}
+	}
+	t, err := eventType(name)
+	if err != nil {
+		return 0, Raw{}, err
+	}
+	var e envelope
+	object, _, err := embedded(extension, 1)
+	if err == nil {
+		e, err = openEnvelope(object)
+	}
+	switch {
+	case err != nil && t == Error:
+		return 0, Raw{}, badFrame{err}
+	case err != nil:
+		return t, Raw{}, Raw{Kind: w.kind, Encoding: Protobuf}.failed("", err)
+	}
+	raw := Raw{Kind: w.kind, Encoding: Protobuf, Bytes: e.raw}
+	want := t == Error && isStatus(string(e.apiVersion), string(e.kind)) ||
+		t != Error && w.kind.is(string(e.apiVersion), string(e.kind))
+	if !want {
+		wrong := &KindError{Want: w.kind.GVK, Got: e.gvk()}
+		if t == Error {
+			return 0, Raw{}, wrong
+		}
+		return t, Raw{}, raw.failed("", wrong)
+	}
+	return t, raw, nil
+}

@@ -1,0 +1,4 @@
+package probe
+
+// Reason is for tests.
+var Reason = reason

@@ -1,0 +1,99 @@
+package reflector
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Options say how a Reflector works. The zero value works. New reads them.
+type Options struct {
+	// Resource names the kind in errors, such as "deployments.apps". Empty: errors do not name it.
+	Resource string
+	// Namespace is the watched namespace. An object of another namespace is unusable. Empty: all.
+	Namespace string
+	// PageSize is the number of objects in a page of a list. Zero: 500. Negative: all objects in one
+	// page. A server that lists from memory may send more.
+	PageSize int64
+	// Paged turns streaming lists off: every list is paged.
+	Paged bool
+	// InitialEvents is how long a streaming list may go on without a further object. The whole list
+	// may take ten times as long. After that a paged list follows. Zero: 60 s.
+	InitialEvents time.Duration
+	// Silence is how long a watch may bring neither an object nor a bookmark. After that the watch
+	// resumes. A dead connection is noticed after Silence and the 10 s that a server has to answer.
+	// Zero: 30 s. Negative: never. docs/adr/0002-silent-watches.md has the reasons and the costs.
+	Silence time.Duration
+	// MinTimeout and MaxTimeout bound the time after which the server ends a watch. It is random for
+	// each watch. Zero: 5 and 10 min, or as near to that as the other bound allows.
+	MinTimeout, MaxTimeout time.Duration
+	// Stall is how long a list may bring nothing. Zero: 60 s. Negative: for ever.
+	Stall time.Duration
+	// Absent is the shortest time between two attempts on a kind that is forbidden or not served.
+	// Zero: 30 s.
+	Absent time.Duration
+	// Backoff is the wait after consecutive failures. Its zero value: 0.8 s doubling to 30 s, with full
+	// jitter. It starts anew after 2 good minutes.
+	Backoff backoff.Policy
+	// Intake returns the entry of an incoming object. It is called once for each version, must not
+	// block, and must not return nil. It must not keep the bytes. Nil: [NewEntry] of a copy.
+	Intake func(wire.Raw) *store.Entry
+	// Limiter bounds the number of open lists. Reflectors may share one. Nil: no bound.
+	Limiter *Limiter
+	// OnState is called on the goroutine of Run when the phase or the error of the State changes. It
+	// must not block. Nil: no call.
+	OnState func(State)
+	// Logger gets each kind of message once for each episode of failures. Nil: slog.Default().
+	Logger *slog.Logger
+	// Rand draws from [0, 1). Nil: math/rand/v2.
+	Rand func() float64
+}
+
+// Constants of the core. They are no options.
+const (
+	answer     = 10 * time.Second // for a watch to open, and to end after its timeout
+	checkTime  = 10 * time.Second // the timeout of a watch of style check
+	quickWatch = time.Second      // a watch that ends sooner than this without a frame has failed
+	maxNotAPI  = 3                // consecutive answers of no API server, until the kind is unavailable
+	maxQuick   = 3                // consecutive watches that end within quickWatch, until the last one has failed
+	maxAsked   = time.Minute      // the longest wait of an ERROR frame; for answers see client.Options.MaxRetryAfter
+	maxStreams = 2                // attempts at a streaming list for failures that concern paged lists too
+
+	streamAnswer  = 15 * time.Second // for a streaming list to open
+	minStreamGap  = time.Minute      // from a failed streaming list to the next
+	maxStreamGap  = time.Hour
+	quickPause    = 250 * time.Millisecond // the mean wait between quick watches with new events
+	minQuickLimit = 16                     // such watches in a row, until a list follows
+	maxQuickLimit = 128                    // the same after repeated lists: the limit doubles
+	maxProbe      = 5 * time.Minute        // the longest time between two probes of a watch without bookmarks
+)
+
+func (c Options) withDefaults() Options {
+	duration := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	switch {
+	case c.PageSize == 0:
+		c.PageSize = 500
+	case c.PageSize < 0:
+		c.PageSize = 0
+	}
+	duration(&c.InitialEvents, time.Minute)
+	duration(&c.Silence, 30*time.Second)
+	duration(&c.MaxTimeout, max(10*time.Minute, c.MinTimeout))
+	duration(&c.MinTimeout, min(5*time.Minute, c.MaxTimeout))
+	duration(&c.Stall, time.Minute)
+	duration(&c.Absent, 30*time.Second)
+	if c.Backoff == (backoff.Policy{}) {
+		c.Backoff = backoff.Policy{
+			Base: 800 * time.Millisecond, Factor: 2, Max: 30 * time.Second,
+			Jitter: 1, ResetAfter: 2 * time.Minute,
+		}
+	}
+	return c
+}

@@ -1,0 +1,140 @@
+package plane
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// corePath is the core module. The control plane's source is in the same checkout.
+const corePath = "github.com/flyball-io/flyball"
+
+// source is the control plane module on disk.
+type source struct {
+	dir        string
+	kubernetes string   // the module's version of k8s.io/kubernetes, such as v1.36.3
+	platform   []string // GOOS and GOARCH for the build, as variables; nil: those of the environment
+}
+
+// findSource finds the controlplane module beside the core module. It looks in three places: the
+// checkout that contains the working directory, the one that this package was compiled from, and
+// the one that the main module uses.
+func findSource(ctx context.Context) (source, error) {
+	for _, look := range []func(context.Context) string{checkoutDir, compiledDir, listedDir} {
+		core := look(ctx)
+		if core == "" {
+			continue
+		}
+		dir := filepath.Join(core, "controlplane")
+		version, err := kubernetesVersion(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return source{dir: dir, kubernetes: version}, nil
+		}
+	}
+	return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a control plane program built from its folder controlplane", corePath, BinaryEnv)
+}
+
+// checkoutDir walks up from the working directory to the core module.
+func checkoutDir(context.Context) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for {
+		if modulePath(filepath.Join(dir, "go.mod")) == corePath {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// compiledDir returns the directory of the core module at compile time.
+func compiledDir(context.Context) string {
+	_, file, _, _ := runtime.Caller(0)
+	if !filepath.IsAbs(file) { // built with -trimpath
+		return ""
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// listedDir asks the go command, which knows replace directives and caches.
+func listedDir(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-json", corePath).Output()
+	if err != nil {
+		return ""
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return ""
+	}
+	return module.Dir
+}
+
+// modulePath returns the module path that a go.mod file declares.
+func modulePath(file string) string { return goModWord(file, "module") }
+
+// kubernetesVersion reads the version of Kubernetes from the go.mod file.
+func kubernetesVersion(file string) (string, error) {
+	if v := goModWord(file, "k8s.io/kubernetes"); v != "" {
+		return v, nil
+	}
+	return "", fmt.Errorf("plane: %s does not require k8s.io/kubernetes", file)
+}
+
+// goModWord returns the word that follows first on a line of a go.mod file.
+func goModWord(file, first string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if words := strings.Fields(s.Text()); len(words) > 1 && words[0] == first {
+			return words[1]
+		}
+	}
+	return ""
+}
+
+// hash identifies the result of a build: it covers the source files, the go command and all other
+// inputs of the build.
+func (s source) hash(extra ...string) (string, error) {
+	h := sha256.New()
+	for _, x := range extra {
+		fmt.Fprintf(h, "%q\n", x)
+	}
+	err := filepath.WalkDir(s.dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !isSource(d.Name()) {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(s.dir, name)
+		fmt.Fprintf(h, "%q %x\n", filepath.ToSlash(rel), sha256.Sum256(data))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("plane: source of the control plane: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+func isSource(name string) bool {
+	return name == "go.mod" || name == "go.sum" ||
+		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}
