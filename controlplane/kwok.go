@@ -26,7 +26,7 @@ func kubelets(f *files, base *rest.Config, client kubernetes.Interface) componen
 		stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 		for _, text := range []string{
 			nodefast.DefaultNodeInit,
-			podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+			podfast.DefaultPodReady, podfast.DefaultPodComplete, podDelete, podDeleteAfterCrash,
 		} {
 			stage, err := config.UnmarshalWithType[*internalversion.Stage](text)
 			if err != nil {
@@ -93,6 +93,41 @@ func kubelets(f *files, base *rest.Config, client kubernetes.Interface) componen
 		return nil
 	}
 }
+
+// kwok deletes by name, without a UID. The API server itself deletes a Pod
+// whose grace period is 0: it stores the deletion timestamp first, then
+// removes the Pod. A delete by kwok in answer to that timestamp could reach
+// the next Pod of the same name. So kwok deletes at once only what has a
+// grace period left.
+const podDelete = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: pod-delete}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .metadata.deletionGracePeriodSeconds == 0, operator: NotIn, values: ["true"]}
+  next: {delete: true}
+`
+
+// podDeleteAfterCrash removes what the API server was killed over: a Pod that
+// still exists ten seconds after its grace period became 0. When the Pod goes
+// before, kwok cancels the delay.
+const podDeleteAfterCrash = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: pod-delete-after-crash}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .metadata.deletionGracePeriodSeconds == 0, operator: In, values: ["true"]}
+  delay: {durationMilliseconds: 10000}
+  next: {delete: true}
+`
 
 // plainWriter hides that a writer is a terminal: no colours in the log.
 type plainWriter struct{ io.Writer }

@@ -83,6 +83,25 @@ func TestOperationsOfOneControlPlane(t *testing.T) {
 		})
 	})
 
+	// What ends one Pod must not end the next one of the same name.
+	t.Run("ends only the Pod that was deleted", func(t *testing.T) {
+		const pods = "/api/v1/namespaces/default/pods"
+		for round := range 60 {
+			grace := round % 2 * 30
+			made := c.must(t, 201, "POST", pods, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"},
+				"spec":{"nodeName":"node-0","terminationGracePeriodSeconds":%d,"containers":[{"name":"c","image":"i"}]}}`, grace)).Metadata
+			from := pods + "?watch=1&fieldSelector=metadata.name%3Db&resourceVersion="
+			c.await(t, from+made.ResourceVersion, func(e event) bool {
+				if e.Type == "DELETED" {
+					t.Fatalf("round %d: the Pod went, and nobody had deleted it", round)
+				}
+				return bytes.Contains(e.Object.Status, []byte(`"phase":"Running"`))
+			})
+			c.must(t, 200, "DELETE", pods+"/b", "")
+			c.await(t, from+made.ResourceVersion, func(e event) bool { return e.Type == "DELETED" })
+		}
+	})
+
 	t.Run("serves streaming lists", func(t *testing.T) {
 		c.await(t, "/api/v1/nodes?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan", func(e event) bool {
 			return e.Type == "BOOKMARK" && e.Object.Metadata.Annotations["k8s.io/initial-events-end"] == "true"
