@@ -172,5 +172,5 @@ func (s *Store) ReleaseBuffers() {
 	defer s.mu.Unlock()
 	c := s.core
 	c.packing.packer, c.packing.cache = pack.Packer{}, indexCache{}
-	c.buf, c.packed, c.key, c.peeked.record = nil, nil, nil, nil
+	c.buf, c.packed, c.key, c.peeked.record, c.peeked.template = nil, nil, nil, nil, nil
 }

@@ -16,6 +16,7 @@ import (
 // label and annotation keys. The template of a group is itself packed against that of its shape.
 type packing struct {
 	packer pack.Packer
+	known  []byte // the identity of the current object
 	groups map[uint64]group
 	sweep  int // number of groups above which those without a template are deleted
 	// users counts, by template id, the records of the published state. freed are ids for reuse.
@@ -68,7 +69,8 @@ func groupOf(h *object.Header, shape uint64) uint64 {
 // pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
 // none.
 func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
-	h, m := e.metadata(), e.record.meta()
+	h, m := e.metadata(), e.meta()
+	p.known = m.appendIdentity(p.known[:0])
 	shape := shapeOf(&h, &m)
 	key := groupOf(&h, shape)
 	if p.groups == nil {
@@ -80,13 +82,13 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 	case common.first == 0:
 		common.first = slot + 1
 	case common.template == nil && common.first != slot+1 && len(e.raw) <= maxShapeTemplate:
-		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape), true
+		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape, &m.digest), true
 	}
 	switch {
 	case of.first == 0:
 		of.first = slot + 1
 	case of.template == nil && of.first != slot+1:
-		of.template, own = p.derive(e.raw, key, common.template), true
+		of.template, own = p.derive(e.raw, key, common.template, &m.digest), true
 	}
 	g := &of
 	if of.template == nil {
@@ -94,7 +96,7 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 	}
 	at, t := len(dst), g.template
 	if own {
-		dst = p.packer.Append(dst, p.cache.get(t), e.raw)
+		dst = p.packer.Append(dst, p.cache.get(t), p.known, e.raw)
 	} else {
 		dst = p.packAgainst(g, dst, e.raw)
 	}
@@ -123,38 +125,40 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 	if t != nil {
 		with = p.cache.get(t)
 	}
-	front := e.record.front()
-	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
+	m := e.meta()
+	p.known = m.appendIdentity(p.known[:0])
+	r := m.append(make(record, 0, len(e.record)+len(e.raw)/8), t)
+	r = p.packer.Append(r, with, p.known, e.raw)
 	return e.packed(r, t)
 }
 
 // derive returns a template of b. It is kept as a difference from parent if that is small.
-func (p *packing) derive(b []byte, group uint64, parent *template) *template {
+func (p *packing) derive(b []byte, group uint64, parent *template, d *digest) *template {
 	if parent != nil {
-		if r := p.packer.Append(nil, p.cache.get(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
-			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
+		if r := p.packer.Append(nil, p.cache.get(parent), nil, b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
+			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group, d)
 		}
 	}
-	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
+	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group, d)
 }
 
 // packAgainst packs b against the template of a group, and updates the group's figures.
 func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
 	if g.template == nil {
-		return p.packer.Append(dst, nil, b)
+		return p.packer.Append(dst, nil, p.known, b)
 	}
 	if g.useless >= maxUseless {
 		if g.useless++; g.useless == retryAfter {
 			g.useless = maxUseless - 1
 		}
-		return p.packer.Append(dst, nil, b)
+		return p.packer.Append(dst, nil, p.known, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.cache.get(g.template), b)
+	dst = p.packer.Append(dst, p.cache.get(g.template), p.known, b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
-		dst = p.packer.Append(dst, nil, b)
+		dst = p.packer.Append(dst, nil, p.known, b)
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]

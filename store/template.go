@@ -14,6 +14,7 @@ import (
 type template struct {
 	body   atomic.Pointer[body]
 	shared parts
+	digest digest // of the object that it was made of
 
 	// Only the writer uses these.
 	group uint64
@@ -27,8 +28,8 @@ type body struct {
 	parent *template
 }
 
-func newTemplate(b body, group uint64) *template {
-	t := &template{group: group}
+func newTemplate(b body, group uint64, d *digest) *template {
+	t := &template{group: group, digest: *d}
 	t.body.Store(&b)
 	return t
 }
@@ -44,22 +45,24 @@ func (t *template) unpacked() ([]byte, error) {
 
 // unpack appends the unpacked bytes of a template that has a parent.
 func (b *body) unpack(dst []byte) ([]byte, error) {
-	return pack.Unpack(dst, b.parent.body.Load().bytes, b.bytes) // a parent has no parent
+	return pack.Unpack(dst, b.parent.body.Load().bytes, nil, b.bytes) // a parent has no parent
 }
 
 // unpack appends the object of a record. t may be nil.
-func (t *template) unpack(dst, object []byte) ([]byte, error) {
+func (t *template) unpack(dst []byte, m *meta) ([]byte, error) {
+	var room [128]byte
+	known, object := m.appendIdentity(room[:0]), m.object
 	if t == nil || !pack.UsesTemplate(object) {
-		return pack.Unpack(dst, nil, object)
+		return pack.Unpack(dst, nil, known, object)
 	}
 	b := t.body.Load()
 	if b.parent == nil {
-		return pack.Unpack(dst, b.bytes, object)
+		return pack.Unpack(dst, b.bytes, known, object)
 	}
 	err := borrow(func(scratch []byte) ([]byte, error) {
 		plain, err := b.unpack(scratch) // b, not t.body: the writer may have replaced that
 		if err == nil {
-			dst, err = pack.Unpack(dst, plain, object)
+			dst, err = pack.Unpack(dst, plain, known, object)
 		}
 		return plain, err
 	})

@@ -15,24 +15,24 @@ func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 		return bytes.Repeat([]byte("some text that templates share, "+what+"; "), 30)
 	}
 	shape, own, object := text("shape"), append(text("shape"), "own"...), append(text("shape"), "object"...)
-	parent := newTemplate(body{bytes: shape, size: len(shape)}, 1)
+	parent := newTemplate(body{bytes: shape, size: len(shape)}, 1, &digest{})
 	var p pack.Packer
-	packed := body{bytes: p.Append(nil, pack.NewTemplate(shape), own), size: len(own), parent: parent}
+	packed := body{bytes: p.Append(nil, pack.NewTemplate(shape), nil, own), size: len(own), parent: parent}
 	if !pack.UsesTemplate(packed.bytes) {
 		t.Fatal("the template is not packed")
 	}
-	record := p.Append(nil, pack.NewTemplate(own), object)
+	record := p.Append(nil, pack.NewTemplate(own), nil, object)
 	if !pack.UsesTemplate(record) {
 		t.Fatal("the object is not packed")
 	}
-	tmpl := newTemplate(packed, 2)
+	tmpl := newTemplate(packed, 2, &digest{})
 
 	plain, other := bytes.Clone(own), bytes.Repeat([]byte{0xdb}, len(own)/2)
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
 			for range 50_000 {
-				if got, err := tmpl.unpack(nil, record); err != nil || !bytes.Equal(got, object) {
+				if got, err := tmpl.unpack(nil, &meta{object: record}); err != nil || !bytes.Equal(got, object) {
 					t.Errorf("read %d bytes, %v", len(got), err)
 					return
 				}
@@ -64,7 +64,7 @@ func TestIndexCacheIsBounded(t *testing.T) {
 	var all []*template
 	for i := range 1000 {
 		b := bytes.Repeat([]byte{byte(i)}, 3000)
-		all = append(all, newTemplate(body{bytes: b, size: len(b)}, uint64(i)))
+		all = append(all, newTemplate(body{bytes: b, size: len(b)}, uint64(i), &digest{}))
 		c.get(all[i])
 		if first := c.get(all[0]); first != c.get(all[0]) {
 			t.Fatal("the template in use was dropped")

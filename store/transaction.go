@@ -122,7 +122,8 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 		}
 		b = binary.AppendUvarint(b, uint64(id))
 		at := len(b)
-		b = append(append(b, e.record.front()...), packed...)
+		m := e.meta()
+		b = append(m.append(b, t), packed...)
 		if stored = nil; keep || c.check != nil {
 			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}
