@@ -93,7 +93,6 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 		if ok = c.published == was; !ok {
 			return
 		}
-		c.packing.forgetSlots()
 		c.heap, c.slots, c.free = h, uint32(is.keys.Len()), nil
 		c.replace(is)
 	})
@@ -150,15 +149,6 @@ func (x *index) rebuilt(o *cow.Owner, names slotMap) index {
 		is.found.tree.Load(p)
 	}
 	return is
-}
-
-// forgetSlots deletes the groups without a template: they name a slot.
-func (p *packing) forgetSlots() {
-	for key, g := range p.groups {
-		if g.template == nil {
-			delete(p.groups, key)
-		}
-	}
 }
 
 // ReleaseBuffers drops the buffers of the writer, up to a megabyte. The next write makes new ones.

@@ -182,9 +182,9 @@ func (e *Entry) metadata() object.Header {
 		return *h
 	}
 	m, p := e.meta(), e.template.parts()
-	labels, one := cachedPart(&p.labels, m.digest.Labels)
-	annotations, two := cachedPart(&p.annotations, m.digest.Annotations)
-	owners, three := cachedPart(&p.owners, m.digest.Owners)
+	labels, one := p.labels.get(m.digest.Labels)
+	annotations, two := p.annotations.get(m.digest.Annotations)
+	owners, three := p.owners.get(m.digest.Owners)
 	if !one || !two || !three {
 		return *e.scan(&m)
 	}
@@ -235,7 +235,7 @@ func (e *Entry) labels() map[string]string {
 		return h.Labels
 	}
 	m := e.meta()
-	if labels, ok := cachedPart(&e.template.parts().labels, m.digest.Labels); ok {
+	if labels, ok := e.template.parts().labels.get(m.digest.Labels); ok {
 		return labels
 	}
 	return e.scan(&m).Labels
@@ -246,7 +246,7 @@ func (e *Entry) annotations() map[string]string {
 		return h.Annotations
 	}
 	m := e.meta()
-	if annotations, ok := cachedPart(&e.template.parts().annotations, m.digest.Annotations); ok {
+	if annotations, ok := e.template.parts().annotations.get(m.digest.Annotations); ok {
 		return annotations
 	}
 	return e.scan(&m).Annotations
@@ -257,7 +257,7 @@ func (e *Entry) owners() []object.Owner {
 		return h.Owners
 	}
 	m := e.meta()
-	if owners, ok := cachedPart(&e.template.parts().owners, m.digest.Owners); ok {
+	if owners, ok := e.template.parts().owners.get(m.digest.Owners); ok {
 		return owners
 	}
 	return e.scan(&m).Owners
