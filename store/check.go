@@ -46,7 +46,8 @@ func (c *check) drop(chunks heap.Chunks, p heap.Place) {
 
 // compare panics if a stored entry differs from its source.
 func (was *copied) compare(e *Entry) {
-	got, err := e.unpack(nil, e.record.meta().object)
+	m := e.meta()
+	got, err := e.unpack(nil, &m)
 	if err != nil || !bytes.Equal(got, was.raw) {
 		panic(fmt.Sprintf("store: %s differs from its source: %v\n%q\n%q", e.key, err, got, was.raw))
 	}

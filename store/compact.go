@@ -93,7 +93,6 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 		if ok = c.published == was; !ok {
 			return
 		}
-		c.packing.forgetSlots()
 		c.heap, c.slots, c.free = h, uint32(is.keys.Len()), nil
 		c.replace(is)
 	})
@@ -152,15 +151,6 @@ func (x *index) rebuilt(o *cow.Owner, names slotMap) index {
 	return is
 }
 
-// forgetSlots deletes the groups without a template: they name a slot.
-func (p *packing) forgetSlots() {
-	for key, g := range p.groups {
-		if g.template == nil {
-			delete(p.groups, key)
-		}
-	}
-}
-
 // ReleaseBuffers drops the buffers of the writer, up to a megabyte. The next write makes new ones.
 // Call it when nothing has been written for a while.
 func (s *Store) ReleaseBuffers() {
@@ -172,5 +162,5 @@ func (s *Store) ReleaseBuffers() {
 	defer s.mu.Unlock()
 	c := s.core
 	c.packing.packer, c.packing.cache = pack.Packer{}, indexCache{}
-	c.buf, c.packed, c.key, c.peeked.record = nil, nil, nil, nil
+	c.buf, c.packed, c.key, c.peeked.record, c.peeked.template = nil, nil, nil, nil, nil
 }

@@ -14,17 +14,17 @@ func (c *core) sameContent(slot uint32, held, e *Entry) bool {
 	if e.rejected != nil || held.rejected != nil {
 		return true // nothing to compare
 	}
-	if e.raw == nil && bytes.Equal(held.record, e.record) {
+	if e.raw == nil && held.template == e.template && bytes.Equal(held.record, e.record) {
 		return true // it came from this store
 	}
-	was, is := held.record.meta(), e.record.meta()
+	was, is := held.meta(), e.meta()
 	if sameDigests(&was, &is, len(e.raw)) {
 		return true
 	}
 	w := c.txn
-	var kind, template uint32
-	w.record(slot, func(k, t uint32, _ record) { kind, template = k, t })
-	b, err := w.templates.Get(template).unpack(c.content[:0], was.object)
+	var kind uint32
+	w.record(slot, func(k, _ uint32, _ record) { kind = k })
+	b, err := held.template.unpack(c.content[:0], &was)
 	if err != nil {
 		return false // store e
 	}
@@ -37,7 +37,7 @@ func (c *core) sameContent(slot uint32, held, e *Entry) bool {
 // sameDigests reports whether two states of one version are equal by their digests and the length
 // of the object. The digests leave out only metadata that a server keeps as it was written.
 func sameDigests(held, e *meta, size int) bool {
-	if held.flags != e.flags || held.digest != e.digest || held.generation != e.generation || held.deletion != e.deletion {
+	if (held.flags^e.flags)&(flagJSON|flagUUID|flagNumber|flagDeleting) != 0 || held.digest != e.digest || held.generation != e.generation || held.deletion != e.deletion {
 		return false
 	}
 	n, err := pack.Size(held.object)

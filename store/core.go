@@ -190,7 +190,7 @@ func (c *core) Put(e *Entry) {
 		w.keys.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
 	}
 	inUse := c.index(slot, terms)
-	m := e.record.meta()
+	m := e.meta()
 	w.high.raise(&m)
 	if !inUse {
 		defer c.recycle(e)
@@ -220,7 +220,9 @@ func (c *core) peek(slot uint32) *Entry {
 	if a := c.txn.rejected.Get(slot); a != nil {
 		return a
 	}
-	c.txn.record(slot, func(_, _ uint32, r record) { c.peeked.record = append(c.peeked.record[:0], r...) })
+	c.txn.record(slot, func(_, t uint32, r record) {
+		c.peeked.record, c.peeked.template = append(c.peeked.record[:0], r...), c.txn.templates.Get(t)
+	})
 	return &c.peeked
 }
 
@@ -240,10 +242,10 @@ func (c *core) Delete(key object.Key, last *Entry) {
 		return
 	}
 	if last != nil {
-		m := last.record.meta()
+		m := last.meta()
 		w.high.raise(&m)
 		held := c.peek(slot)
-		was := held.record.meta()
+		was := held.meta()
 		if !sameUID(&was, &m) && compareByVersion(&was, &m) == stale {
 			c.stale++ // an incarnation older than the stored one
 			return
@@ -319,7 +321,7 @@ func (c *core) deleteUnseen(key object.Key, last *Entry) {
 	if at, ok := c.pendingOf(key); ok {
 		n := &w.pending[at]
 		final := n.final(c.published)
-		was, is := final.record.meta(), last.record.meta()
+		was, is := final.meta(), last.meta()
 		if compareByVersion(&was, &is) == newer {
 			c.addEnded(n, endedBefore(final, last), last)
 			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
@@ -327,7 +329,7 @@ func (c *core) deleteUnseen(key object.Key, last *Entry) {
 		return
 	}
 	// Within a transaction keys are not in the order of the stream; between transactions they are.
-	m := last.record.meta()
+	m := last.meta()
 	if c.high.covers(&m) {
 		c.stale++
 		return

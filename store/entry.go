@@ -60,7 +60,9 @@ func NewEntry(raw wire.Raw) (*Entry, error) {
 	// own.
 	h.Namespace, h.Name = unique.Make(h.Namespace).Value(), strings.Clone(h.Name)
 	e := &Entry{key: h.Key, kind: raw.Kind, raw: raw.Bytes}
-	e.record = appendRecord(make([]byte, 0, 96+len(h.Namespace)+len(h.Name)), &h, raw.Encoding, digest{d, digestOwners(h.Owners)})
+	digests := digest{d, digestOwners(h.Owners)}
+	digests.shorten()
+	e.record = newRecord(&h, raw.Encoding, digests)
 	e.header.Store(&h)
 	return e, nil
 }
@@ -77,10 +79,15 @@ func digestOwners(owners []object.Owner) (sum uint64) {
 // state of the object replaces the entry.
 func SetAside(h object.Header, cause error) *Entry {
 	e := &Entry{key: h.Key, rejected: cause}
-	e.record = appendRecord(nil, &h, 0, digest{Owners: digestOwners(h.Owners)})
+	digests := digest{Owners: digestOwners(h.Owners)}
+	digests.shorten()
+	e.record = newRecord(&h, 0, digests)
 	e.header.Store(&h)
 	return e
 }
+
+// meta returns the record, parsed.
+func (e *Entry) meta() meta { return e.record.meta(e.template) }
 
 // Key returns the key of the object.
 func (e *Entry) Key() object.Key {
@@ -98,7 +105,7 @@ func (e *Entry) UID() types.UID {
 	if h := e.header.Load(); h != nil {
 		return h.UID
 	}
-	m := e.record.meta()
+	m := e.meta()
 	return m.uidText()
 }
 
@@ -107,24 +114,24 @@ func (e *Entry) ResourceVersion() string {
 	if h := e.header.Load(); h != nil {
 		return h.ResourceVersion
 	}
-	m := e.record.meta()
+	m := e.meta()
 	return m.versionText()
 }
 
 // Generation returns the generation of the object.
-func (e *Entry) Generation() int64 { return e.record.meta().generation }
+func (e *Entry) Generation() int64 { return e.meta().generation }
 
 // Deleting reports whether deletion was requested and the object waits for its finalizers.
 func (e *Entry) Deleting() bool { return e.record[0]&flagDeleting != 0 }
 
 // Digest returns the digests of the object's parts. They tell whether parts of two states differ,
 // without reading the object.
-func (e *Entry) Digest() wire.Digest { return e.record.meta().digest.Digest }
+func (e *Entry) Digest() wire.Digest { return e.meta().digest.Digest }
 
 // SameOwners reports whether two states of an object have the same owner references in the same
 // order. It compares digests.
 func (e *Entry) SameOwners(other *Entry) bool {
-	return e.record.meta().digest.Owners == other.record.meta().digest.Owners
+	return e.meta().digest.Owners == other.meta().digest.Owners
 }
 
 // Same reports whether two entries are one state of one object: equal key, uid, resourceVersion and
@@ -137,7 +144,7 @@ func (e *Entry) Same(other *Entry) bool {
 	if e.Key() != other.Key() || (e.rejected != nil) != (other.rejected != nil) {
 		return false
 	}
-	a, b := e.record.meta(), other.record.meta()
+	a, b := e.meta(), other.meta()
 	const kinds = flagUUID | flagNumber
 	return a.flags&kinds == b.flags&kinds && a.digest == b.digest && bytes.Equal(a.uid, b.uid) && bytes.Equal(a.version, b.version)
 }
@@ -145,7 +152,7 @@ func (e *Entry) Same(other *Entry) bool {
 // SameUID reports whether two entries are of one incarnation of an object. An entry without a uid,
 // as a rejected one may be, matches any.
 func (e *Entry) SameUID(other *Entry) bool {
-	a, b := e.record.meta(), other.record.meta()
+	a, b := e.meta(), other.meta()
 	return sameUID(&a, &b)
 }
 
@@ -174,10 +181,10 @@ func (e *Entry) metadata() object.Header {
 	if h := e.header.Load(); h != nil {
 		return *h
 	}
-	m, p := e.record.meta(), e.template.parts()
-	labels, one := cachedPart(&p.labels, m.digest.Labels)
-	annotations, two := cachedPart(&p.annotations, m.digest.Annotations)
-	owners, three := cachedPart(&p.owners, m.digest.Owners)
+	m, p := e.meta(), e.template.parts()
+	labels, one := p.labels.get(m.digest.Labels)
+	annotations, two := p.annotations.get(m.digest.Annotations)
+	owners, three := p.owners.get(m.digest.Owners)
 	if !one || !two || !three {
 		return *e.scan(&m)
 	}
@@ -227,8 +234,8 @@ func (e *Entry) labels() map[string]string {
 	if h := e.header.Load(); h != nil {
 		return h.Labels
 	}
-	m := e.record.meta()
-	if labels, ok := cachedPart(&e.template.parts().labels, m.digest.Labels); ok {
+	m := e.meta()
+	if labels, ok := e.template.parts().labels.get(m.digest.Labels); ok {
 		return labels
 	}
 	return e.scan(&m).Labels
@@ -238,8 +245,8 @@ func (e *Entry) annotations() map[string]string {
 	if h := e.header.Load(); h != nil {
 		return h.Annotations
 	}
-	m := e.record.meta()
-	if annotations, ok := cachedPart(&e.template.parts().annotations, m.digest.Annotations); ok {
+	m := e.meta()
+	if annotations, ok := e.template.parts().annotations.get(m.digest.Annotations); ok {
 		return annotations
 	}
 	return e.scan(&m).Annotations
@@ -249,8 +256,8 @@ func (e *Entry) owners() []object.Owner {
 	if h := e.header.Load(); h != nil {
 		return h.Owners
 	}
-	m := e.record.meta()
-	if owners, ok := cachedPart(&e.template.parts().owners, m.digest.Owners); ok {
+	m := e.meta()
+	if owners, ok := e.template.parts().owners.get(m.digest.Owners); ok {
 		return owners
 	}
 	return e.scan(&m).Owners
@@ -282,11 +289,11 @@ func (e *Entry) Decode(into object.Object) error {
 	if e.rejected != nil {
 		return e.rejected
 	}
-	m := e.record.meta()
+	m := e.meta()
 	if e.raw != nil {
 		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked().Decode(into)
 	}
-	b, err := e.unpack(nil, m.object)
+	b, err := e.unpack(nil, &m)
 	if err != nil {
 		return err
 	}
@@ -299,11 +306,11 @@ func (e *Entry) Raw() wire.Raw {
 	if e.rejected != nil {
 		return wire.Raw{}
 	}
-	m := e.record.meta()
+	m := e.meta()
 	b := e.raw
 	if b == nil {
 		var err error
-		if b, err = e.unpack(nil, m.object); err != nil {
+		if b, err = e.unpack(nil, &m); err != nil {
 			panic(err)
 		}
 	}
@@ -311,8 +318,8 @@ func (e *Entry) Raw() wire.Raw {
 }
 
 // unpack returns the bytes of the object, in dst if there is room.
-func (e *Entry) unpack(dst, object []byte) ([]byte, error) {
-	b, err := e.template.unpack(dst, object)
+func (e *Entry) unpack(dst []byte, m *meta) ([]byte, error) {
+	b, err := e.template.unpack(dst, m)
 	if err != nil {
 		return nil, fmt.Errorf("store: the record of %s is damaged: %w", e.Key(), err)
 	}
@@ -335,7 +342,7 @@ func (e *Entry) Compact() *Entry {
 	if e == nil || e.rejected != nil || e.raw == nil && e.header.Load() == nil {
 		return e
 	}
-	if len(e.record.meta().object) == 0 {
+	if len(e.meta().object) == 0 {
 		return e // it did not come from a store
 	}
 	return &Entry{key: e.key, record: e.record, kind: e.kind, template: e.template}

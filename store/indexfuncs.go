@@ -75,7 +75,7 @@ func sameParts(a, b *Entry) (same partSet) {
 	if a == nil || a.rejected != nil || b.rejected != nil {
 		return 0
 	}
-	x, y := a.record.meta(), b.record.meta()
+	x, y := a.meta(), b.meta()
 	theirs := y.digest.parts()
 	for i, p := range x.digest.parts() {
 		if *p == *theirs[i] {

@@ -10,29 +10,22 @@ import (
 
 // packing chooses templates and packs objects against them. It belongs to the writer.
 //
-// A group is a set of nearly equal objects: those of one controller, or those of one name in
-// several namespaces. The second object of a group makes the group's template. Until then, and for
-// single objects, the template of their shape serves. A shape is all objects that have the same
-// label and annotation keys. The template of a group is itself packed against that of its shape.
+// A shape is all objects that have the same label and annotation keys. Its second object makes its
+// template. A group is a set of nearly equal objects within a shape: those of one controller, of one
+// name in several namespaces, or of equal labels. The first object of a controller makes the
+// template of its group, in other groups the second does. The template of a group is itself packed
+// against that of its shape. Single objects are packed against the template of their shape.
 type packing struct {
 	packer pack.Packer
-	groups map[uint64]group
-	sweep  int // number of groups above which those without a template are deleted
+	known  []byte // the identity of the current object
+	groups map[uint64]*template
+	seen   sightings
 	// users counts, by template id, the records of the published state. freed are ids for reuse.
 	users []int32
 	freed []uint32
 	held  int64 // bytes of all templates in use
 
 	cache indexCache
-}
-
-// group describes objects that may be packed against one another.
-type group struct {
-	template *template
-	first    uint32 // slot of the first object, plus one
-	usual    uint32 // usual bytes of a record
-	worse    uint8  // records in a row that were much larger
-	useless  uint8  // records that the template made no smaller
 }
 
 const (
@@ -57,61 +50,64 @@ func shapeOf(h *object.Header, m *meta) uint64 {
 	return sum
 }
 
-// groupOf returns the hash of an object's group within its shape.
-func groupOf(h *object.Header, shape uint64) uint64 {
-	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
-		return shape ^ maphash.String(groupSeed, string(o.UID))
-	}
-	return shape ^ 3*maphash.String(groupSeed, h.Name)
-}
-
 // pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
 // none.
-func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
-	h, m := e.metadata(), e.record.meta()
-	shape := shapeOf(&h, &m)
-	key := groupOf(&h, shape)
+func (p *packing) pack(w *transaction, dst []byte, e *Entry) ([]byte, *template) {
+	h, m := e.metadata(), e.meta()
+	p.known = m.appendIdentity(p.known[:0])
 	if p.groups == nil {
-		p.groups = map[uint64]group{}
+		p.groups = map[uint64]*template{}
 	}
-	of, common := p.groups[key], p.groups[shape]
-	own := false // the template is made of e itself: its result says nothing about others
-	switch {
-	case common.first == 0:
-		common.first = slot + 1
-	case common.template == nil && common.first != slot+1 && len(e.raw) <= maxShapeTemplate:
-		common.template, own = newTemplate(body{bytes: slices.Clone(e.raw), size: len(e.raw)}, shape), true
-	}
-	switch {
-	case of.first == 0:
-		of.first = slot + 1
-	case of.template == nil && of.first != slot+1:
-		of.template, own = p.derive(e.raw, key, common.template), true
-	}
-	g := &of
-	if of.template == nil {
-		g = &common
-	}
-	at, t := len(dst), g.template
-	if own {
-		dst = p.packer.Append(dst, p.cache.get(t), e.raw)
+	shape := shapeOf(&h, &m)
+	t, made := p.choose(shape, &h, &m, e.raw)
+	at := len(dst)
+	if made { // of e itself: the result says nothing about others
+		dst = p.packer.Append(dst, p.cache.get(t), p.known, e.raw)
 	} else {
-		dst = p.packAgainst(g, dst, e.raw)
+		dst = p.packAgainst(t, dst, e.raw)
 	}
 	if !pack.UsesTemplate(dst[at:]) {
-		t = nil
-	}
-	if t != nil {
-		p.addUser(w, t)
-		if t.shared.labels.Load() == nil {
-			t.shared.cache(&m.digest, &h)
+		if made {
+			p.forget(t)
 		}
+		t = nil
+	} else {
+		p.addUser(w, t)
 	}
-	p.groups[shape], p.groups[key] = common, of
-	if len(p.groups) > p.sweep {
-		p.dropUnshared(w)
+	if common := p.groups[shape]; common != nil && common.id == 0 {
+		p.forget(common) // it was made just now, and nothing uses it
 	}
 	return dst, t
+}
+
+// choose returns the template for an object, or nil. made says that it was made of this object.
+func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *template, made bool) {
+	id := maphash.Bytes(groupSeed, m.key)
+	common := p.groups[shape]
+	ofShape := false
+	if common == nil && p.seen.other(shape, id) && len(b) <= maxShapeTemplate {
+		common, ofShape = newTemplate(body{bytes: slices.Clone(b), size: len(b)}, shape, &m.digest), true
+		p.groups[shape] = common
+	}
+	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
+		key := shape ^ maphash.String(groupSeed, string(o.UID))
+		if t = p.groups[key]; t == nil {
+			return p.derive(b, key, common, &m.digest), true
+		}
+		return t, false
+	}
+	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
+	for _, key := range groups {
+		if t = p.groups[key]; t != nil {
+			return t, false
+		}
+	}
+	for _, key := range groups {
+		if key != shape && p.seen.other(key, id) && !ofShape {
+			return p.derive(b, key, common, &m.digest), true
+		}
+	}
+	return common, ofShape
 }
 
 // packUnstored packs an entry that is not stored, against t. t may be nil.
@@ -123,71 +119,87 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 	if t != nil {
 		with = p.cache.get(t)
 	}
-	front := e.record.front()
-	r := p.packer.Append(append(make(record, 0, len(front)+len(e.raw)/8), front...), with, e.raw)
+	m := e.meta()
+	p.known = m.appendIdentity(p.known[:0])
+	r := m.append(make(record, 0, len(e.record)+len(e.raw)/8), t)
+	r = p.packer.Append(r, with, p.known, e.raw)
 	return e.packed(r, t)
 }
 
-// derive returns a template of b. It is kept as a difference from parent if that is small.
-func (p *packing) derive(b []byte, group uint64, parent *template) *template {
+// derive makes the template of a group of b. It is kept as a difference from parent if that is
+// small.
+func (p *packing) derive(b []byte, group uint64, parent *template, d *digest) *template {
+	var with *pack.Template
 	if parent != nil {
-		if r := p.packer.Append(nil, p.cache.get(parent), b); len(r) < len(b)/2 && pack.UsesTemplate(r) {
-			return newTemplate(body{bytes: slices.Clone(r), size: len(b), parent: parent}, group)
-		}
+		with = p.cache.get(parent)
 	}
-	return newTemplate(body{bytes: slices.Clone(b), size: len(b)}, group)
+	made := body{bytes: p.packer.Append(nil, with, nil, b), size: len(b), packed: true}
+	if pack.UsesTemplate(made.bytes) {
+		made.parent = parent
+	}
+	if len(made.bytes) > len(b)*3/4 {
+		made = body{bytes: b, size: len(b)}
+	}
+	made.bytes = slices.Clone(made.bytes)
+	t := newTemplate(made, group, d)
+	p.groups[group] = t
+	return t
 }
 
-// packAgainst packs b against the template of a group, and updates the group's figures.
-func (p *packing) packAgainst(g *group, dst, b []byte) []byte {
-	if g.template == nil {
-		return p.packer.Append(dst, nil, b)
+// packAgainst packs b against a template, or nil, and updates the figures of the template.
+func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
+	if t == nil {
+		return p.packer.Append(dst, nil, p.known, b)
 	}
-	if g.useless >= maxUseless {
-		if g.useless++; g.useless == retryAfter {
-			g.useless = maxUseless - 1
+	if t.useless >= maxUseless {
+		if t.useless++; t.useless == retryAfter {
+			t.useless = maxUseless - 1
 		}
-		return p.packer.Append(dst, nil, b)
+		return p.packer.Append(dst, nil, p.known, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.cache.get(g.template), b)
+	dst = p.packer.Append(dst, p.cache.get(t), p.known, b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
-		dst = p.packer.Append(dst, nil, b)
+		dst = p.packer.Append(dst, nil, p.known, b)
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
-			if g.useless++; g.useless == maxUseless {
-				p.cache.drop(g.template)
+			if t.useless++; t.useless == maxUseless {
+				p.cache.drop(t)
 			}
 		} else {
 			dst = dst[:end]
 		}
 	} else {
-		g.useless = 0
+		t.useless = 0
 	}
 	switch {
-	case g.usual == 0:
-		g.usual = uint32(n)
-	case n > 2*int(g.usual)+64:
-		if g.worse++; g.worse >= maxWorse {
-			*g = group{} // the objects have changed: start over
+	case t.usual == 0:
+		t.usual = uint32(n)
+	case n > 2*int(t.usual)+64:
+		if t.worse++; t.worse >= maxWorse {
+			p.forget(t) // the objects have changed
 		}
 	default:
-		g.worse = 0
-		g.usual = uint32((7*int(g.usual) + n) / 8)
+		t.worse = 0
+		t.usual = uint32((7*int(t.usual) + n) / 8)
 	}
 	return dst
 }
 
-// addUser adds the template to the table of the state if need be, and counts a record.
+// addUser adds the template to the table of the state if need be, and counts a record, or a template
+// that is packed against it.
 func (p *packing) addUser(w *transaction, t *template) {
 	if t.id == 0 || w.templates.Get(t.id) != t {
 		t.id = p.newID()
 		w.templates.Set(w.owner, t.id, t)
 		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
+		if parent := t.body.Load().parent; parent != nil {
+			p.addUser(w, parent)
+		}
 	}
 	w.uses[t.id]++
 }
@@ -214,23 +226,37 @@ func (p *packing) countUsers(w *transaction) {
 	}
 	for id, n := range w.uses {
 		p.users[id] += n
-		t := w.templates.Get(id)
-		switch {
-		case p.users[id] == 0:
-			w.templates.Set(w.owner, id, nil)
-			p.drop(t)
-			p.freed = append(p.freed, id)
-		case p.users[id] >= plainUsers:
-			p.unpackTemplate(t)
-		}
+	}
+	for id := range w.uses {
+		p.settle(w, id)
+	}
+}
+
+// settle removes a template without users, and unpacks one with many.
+func (p *packing) settle(w *transaction, id uint32) {
+	t := w.templates.Get(id)
+	if t == nil {
+		return // the last template that was packed against it is removed, too
+	}
+	b := t.body.Load()
+	switch {
+	case p.users[id] == 0:
+		w.templates.Set(w.owner, id, nil)
+		p.drop(t)
+		p.freed = append(p.freed, id)
+	case p.users[id] >= plainUsers && b.packed:
+		p.unpackTemplate(t)
+	default:
+		return
+	}
+	if b.parent != nil {
+		p.users[b.parent.id]--
+		p.settle(w, b.parent.id)
 	}
 }
 
 func (p *packing) unpackTemplate(t *template) {
 	b := t.body.Load()
-	if b.parent == nil {
-		return
-	}
 	plain, err := t.unpacked()
 	if err != nil {
 		panic(err)
@@ -243,7 +269,12 @@ func (p *packing) unpackTemplate(t *template) {
 // drop removes a template that no later state uses.
 func (p *packing) drop(t *template) {
 	p.held -= t.held()
-	if g, ok := p.groups[t.group]; ok && g.template == t {
+	p.forget(t)
+}
+
+// forget removes a template from its group: it gets no more records.
+func (p *packing) forget(t *template) {
+	if p.groups[t.group] == t {
 		delete(p.groups, t.group)
 	}
 	p.cache.drop(t)
@@ -257,15 +288,31 @@ func (p *packing) undo(w *transaction) {
 	}
 }
 
-// dropUnshared deletes the groups without a template.
-func (p *packing) dropUnshared(w *transaction) {
-	for key, g := range p.groups {
-		if g.template == nil || w.templates.Get(g.template.id) != g.template {
-			delete(p.groups, key)
-		}
-	}
-	p.sweep = 2*len(p.groups) + 32<<10
-}
-
 // templates counts the templates in use.
 func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }
+
+// sightings remembers which groups had an object lately: one for each group. It is a table of hashes
+// that forgets: when two groups meet in a place, and when it grows.
+type sightings struct {
+	table []uint64 // upper half: of the group; lower half: of the object
+	n     int      // entries since it grew
+}
+
+const minSightings, maxSightings = 64, 16 << 10
+
+// other reports whether another object of the group was seen, and notes this one.
+func (s *sightings) other(group, object uint64) bool {
+	if s.n >= len(s.table) && len(s.table) < maxSightings {
+		s.table, s.n = make([]uint64, max(minSightings, 4*len(s.table))), 0
+	}
+	at := &s.table[group%uint64(len(s.table))]
+	was, is := *at, group&^(1<<32-1)|object>>32
+	if was == is {
+		return false
+	}
+	if s.n++; was>>32 == is>>32 && was != 0 {
+		return true
+	}
+	*at = is
+	return false
+}

@@ -33,7 +33,7 @@ func (e *Entry) Size() int {
 	if e.raw != nil || e.rejected != nil {
 		return len(e.raw)
 	}
-	n, _ := pack.Size(e.record.meta().object) // a damaged record fails when it is read
+	n, _ := pack.Size(e.meta().object) // a damaged record fails when it is read
 	return n
 }
 
@@ -44,13 +44,13 @@ func (e *Entry) Read(f func(wire.Raw) error) error {
 	if e.rejected != nil {
 		return e.rejected
 	}
-	m := e.record.meta()
+	m := e.meta()
 	raw := wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked()
 	if e.raw != nil {
 		return f(raw)
 	}
 	read := func(scratch []byte) ([]byte, error) {
-		b, err := e.unpack(scratch, m.object)
+		b, err := e.unpack(scratch, &m)
 		if err != nil {
 			return nil, err
 		}

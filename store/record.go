@@ -22,10 +22,10 @@ import (
 //	flags     1
 //	key       uvarint length, then namespace, 0, name: the order of these bytes is that of keys
 //	uid       16, or uvarint length and text
-//	version   8, or uvarint length and text
+//	version   uvarint, or uvarint length and text
 //	generation, deletion   varint each; the latter in seconds, if flagged
-//	digests   8 each of those that are flagged
-//	object    in the format of package pack; empty in a rejected entry
+//	digests   a byte that says which ones follow, and 6 each; those of the template are not among them
+//	object    in the format of package pack, with the identity as its known bytes; empty in a rejected entry
 type record []byte
 
 const (
@@ -33,7 +33,10 @@ const (
 	flagUUID   // the uid is a UUID in lower case
 	flagNumber // the version is a number without leading zeros
 	flagDeleting
-	flagDigest // a byte follows that says which digests are not zero
+	flagDigest // a byte follows that says which digests follow
+	flagLabels // the digest of the labels is that of the template
+	flagAnnotations
+	flagOwners
 )
 
 // meta is the front of a record, parsed. Its slices are parts of the record.
@@ -48,10 +51,32 @@ type meta struct {
 	object     []byte
 }
 
-// digest holds a hash of each part of an object, to detect changes.
+// digest holds a hash of each part of an object, to detect changes. Each has 48 bits: two different
+// parts are taken for equal once in 10¹⁴ comparisons.
 type digest struct {
 	wire.Digest
 	Owners uint64
+}
+
+const digestSize = 6
+
+// shorten cuts the digests to 48 bits. None becomes 0.
+func (d *digest) shorten() {
+	for _, p := range d.parts() {
+		if *p != 0 {
+			*p = max(*p&(1<<(8*digestSize)-1), 1)
+		}
+	}
+}
+
+// common returns the digests that most objects of a template share, and the flags that stand for them.
+func (d *digest) common() [3]commonDigest {
+	return [3]commonDigest{{&d.Labels, flagLabels}, {&d.Annotations, flagAnnotations}, {&d.Owners, flagOwners}}
+}
+
+type commonDigest struct {
+	digest *uint64
+	flag   byte
 }
 
 func (d *digest) parts() [6]*uint64 {
@@ -71,32 +96,62 @@ func keyString(b []byte) object.Key {
 	return object.Key{Namespace: ns, Name: name}
 }
 
-// appendRecord appends the front of the record of an object.
-func appendRecord(b []byte, h *object.Header, encoding wire.Encoding, d digest) record {
-	at := len(b)
-	b = append(b, 0)
-	var flags byte
+// newRecord returns the record of an object that is not packed yet.
+func newRecord(h *object.Header, encoding wire.Encoding, d digest) record {
+	m := meta{generation: h.Generation, digest: d}
 	if encoding == wire.JSON {
-		flags |= flagJSON
+		m.flags |= flagJSON
 	}
-	b = binary.AppendUvarint(b, uint64(len(h.Namespace)+1+len(h.Name)))
+	b := make([]byte, 0, 128+len(h.Namespace)+len(h.Name))
 	b = appendKey(b, h.Key)
-	if id, ok := parseUUID(string(h.UID)); ok {
-		flags |= flagUUID
-		b = append(b, id[:]...)
+	m.key = b
+	var version [binary.MaxVarintLen64]byte
+	id, ok := parseUUID(string(h.UID))
+	if m.uid = id[:]; ok {
+		m.flags |= flagUUID
 	} else {
-		b = appendText(b, string(h.UID))
+		m.uid = []byte(h.UID)
 	}
 	if n, ok := parseVersion(h.ResourceVersion); ok {
-		flags |= flagNumber
-		b = binary.LittleEndian.AppendUint64(b, n)
+		m.flags |= flagNumber
+		m.version = version[:binary.PutUvarint(version[:], n)]
 	} else {
-		b = appendText(b, h.ResourceVersion)
+		m.version = []byte(h.ResourceVersion)
 	}
-	b = binary.AppendVarint(b, h.Generation)
 	if h.Deleting() {
-		flags |= flagDeleting
-		b = binary.AppendVarint(b, h.DeletionTimestamp.Unix())
+		m.flags |= flagDeleting
+		m.deletion = h.DeletionTimestamp.Unix()
+	}
+	return m.append(b[len(b):], nil)
+}
+
+// append appends a record without the object. It leaves out digests that t has, too; t may be nil.
+func (m *meta) append(b []byte, t *template) record {
+	at, d := len(b), m.digest
+	flags := m.flags & (flagJSON | flagUUID | flagNumber | flagDeleting)
+	if t != nil {
+		theirs := t.digest.common()
+		for i, c := range d.common() {
+			if *c.digest != 0 && *c.digest == *theirs[i].digest {
+				flags |= c.flag
+				*c.digest = 0
+			}
+		}
+	}
+	b = appendText(append(b, 0), m.key)
+	if flags&flagUUID != 0 {
+		b = append(b, m.uid...)
+	} else {
+		b = appendText(b, m.uid)
+	}
+	if flags&flagNumber != 0 {
+		b = append(b, m.version...)
+	} else {
+		b = appendText(b, m.version)
+	}
+	b = binary.AppendVarint(b, m.generation)
+	if flags&flagDeleting != 0 {
+		b = binary.AppendVarint(b, m.deletion)
 	}
 	if d != (digest{}) {
 		flags |= flagDigest
@@ -105,7 +160,7 @@ func appendRecord(b []byte, h *object.Header, encoding wire.Encoding, d digest) 
 		for i, p := range d.parts() {
 			if *p != 0 {
 				b[mask] |= 1 << i
-				b = binary.LittleEndian.AppendUint64(b, *p)
+				b = binary.LittleEndian.AppendUint64(b, *p)[:len(b)+digestSize]
 			}
 		}
 	}
@@ -113,7 +168,7 @@ func appendRecord(b []byte, h *object.Header, encoding wire.Encoding, d digest) 
 	return b
 }
 
-func appendText(b []byte, s string) []byte {
+func appendText(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
@@ -126,8 +181,8 @@ func (r record) key() []byte {
 	return r[1+k : 1+k+int(n)]
 }
 
-// meta parses the record.
-func (r record) meta() meta {
+// meta parses the record. t is its template, or nil.
+func (r record) meta(t *template) meta {
 	m := meta{flags: r[0]}
 	b := []byte(r[1:])
 	text := func() []byte {
@@ -148,7 +203,11 @@ func (r record) meta() meta {
 		m.uid = text()
 	}
 	if m.flags&flagNumber != 0 {
-		m.version, b = b[:8], b[8:]
+		n := 1
+		for b[n-1] >= 0x80 {
+			n++
+		}
+		m.version, b = b[:n], b[n:]
 	} else {
 		m.version = text()
 	}
@@ -162,8 +221,16 @@ func (r record) meta() meta {
 		b = b[1:]
 		for i, p := range m.digest.parts() {
 			if mask&(1<<i) != 0 {
-				*p = binary.LittleEndian.Uint64(b)
-				b = b[8:]
+				*p = uint64(binary.LittleEndian.Uint16(b[4:]))<<32 | uint64(binary.LittleEndian.Uint32(b))
+				b = b[digestSize:]
+			}
+		}
+	}
+	if t != nil && m.flags&(flagLabels|flagAnnotations|flagOwners) != 0 {
+		theirs := t.digest.common()
+		for i, c := range m.digest.common() {
+			if m.flags&c.flag != 0 {
+				*c.digest = *theirs[i].digest
 			}
 		}
 	}
@@ -171,15 +238,9 @@ func (r record) meta() meta {
 	return m
 }
 
-// front returns the record without the object.
-func (r record) front() record {
-	m := r.meta()
-	return r[:len(r)-len(m.object)]
-}
-
 // size is the length of the object as received.
 func (r record) size() int64 {
-	m := r.meta()
+	m := r.meta(nil)
 	if len(m.object) == 0 {
 		return 0
 	}
@@ -235,13 +296,22 @@ func (m *meta) appendVersion(b []byte) []byte {
 	if m.flags&flagNumber == 0 {
 		return append(b, m.version...)
 	}
-	return strconv.AppendUint(b, binary.LittleEndian.Uint64(m.version), 10)
+	n, _ := m.number()
+	return strconv.AppendUint(b, n, 10)
+}
+
+// appendIdentity appends the bytes that are known of the object: name, namespace, uid and version.
+// They precede it when it is packed.
+func (m *meta) appendIdentity(b []byte) []byte {
+	namespace, name, _ := bytes.Cut(m.key, []byte{0})
+	return m.appendVersion(m.appendUID(append(append(b, name...), namespace...)))
 }
 
 // number returns the version as a number, if it is one.
 func (m *meta) number() (uint64, bool) {
 	if m.flags&flagNumber != 0 {
-		return binary.LittleEndian.Uint64(m.version), true
+		n, _ := binary.Uvarint(m.version)
+		return n, true
 	}
 	n, err := strconv.ParseUint(string(m.version), 10, 64)
 	return n, err == nil

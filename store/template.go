@@ -13,22 +13,27 @@ import (
 // collector frees it when none needs it.
 type template struct {
 	body   atomic.Pointer[body]
-	shared parts
+	shared atomic.Pointer[parts] // nil: nothing is cached yet, or the parent has it
+	digest digest                // of the object that it was made of
 
 	// Only the writer uses these.
-	group uint64
-	id    uint32 // in the table of the last state that had it
+	group   uint64
+	id      uint32 // in the table of the last state that had it
+	usual   uint32 // usual bytes of a record
+	worse   uint8  // records in a row that were much larger
+	useless uint8  // records that the template made no smaller
 }
 
-// body holds the bytes of a template. With a parent they are packed against that parent.
+// body holds the bytes of a template. If they are packed, that is against the parent, if there is one.
 type body struct {
 	bytes  []byte
 	size   int // unpacked
+	packed bool
 	parent *template
 }
 
-func newTemplate(b body, group uint64) *template {
-	t := &template{group: group}
+func newTemplate(b body, group uint64, d *digest) *template {
+	t := &template{group: group, digest: *d}
 	t.body.Store(&b)
 	return t
 }
@@ -36,41 +41,50 @@ func newTemplate(b body, group uint64) *template {
 // unpacked returns the unpacked bytes. They are read only: they may be those of the template.
 func (t *template) unpacked() ([]byte, error) {
 	b := t.body.Load()
-	if b.parent == nil {
+	if !b.packed {
 		return b.bytes, nil
 	}
 	return b.unpack(make([]byte, 0, b.size))
 }
 
-// unpack appends the unpacked bytes of a template that has a parent.
+// unpack appends the unpacked bytes of a template that is packed.
 func (b *body) unpack(dst []byte) ([]byte, error) {
-	return pack.Unpack(dst, b.parent.body.Load().bytes, b.bytes) // a parent has no parent
+	var against []byte
+	if b.parent != nil {
+		against = b.parent.body.Load().bytes // a parent is not packed
+	}
+	return pack.Unpack(dst, against, nil, b.bytes)
 }
 
 // unpack appends the object of a record. t may be nil.
-func (t *template) unpack(dst, object []byte) ([]byte, error) {
+func (t *template) unpack(dst []byte, m *meta) ([]byte, error) {
+	var room [128]byte
+	known, object := m.appendIdentity(room[:0]), m.object
 	if t == nil || !pack.UsesTemplate(object) {
-		return pack.Unpack(dst, nil, object)
+		return pack.Unpack(dst, nil, known, object)
 	}
 	b := t.body.Load()
-	if b.parent == nil {
-		return pack.Unpack(dst, b.bytes, object)
+	if !b.packed {
+		return pack.Unpack(dst, b.bytes, known, object)
 	}
 	err := borrow(func(scratch []byte) ([]byte, error) {
 		plain, err := b.unpack(scratch) // b, not t.body: the writer may have replaced that
 		if err == nil {
-			dst, err = pack.Unpack(dst, plain, object)
+			dst, err = pack.Unpack(dst, plain, known, object)
 		}
 		return plain, err
 	})
 	return dst, err
 }
 
-// parts caches the parts of headers that many objects of one template share: the ones seen last.
+// parts caches the parts of headers that many objects share: the ones seen last.
 type parts struct {
-	labels, annotations atomic.Pointer[part[map[string]string]]
-	owners              atomic.Pointer[part[[]object.Owner]]
+	labels, annotations cached[map[string]string]
+	owners              cached[[]object.Owner]
 }
+
+// cached has values by their digests, one in each place.
+type cached[T any] [8]atomic.Pointer[part[T]]
 
 // part is a header part and its digest.
 type part[T any] struct {
@@ -81,38 +95,46 @@ type part[T any] struct {
 // noParts serves objects without a template. It stays empty.
 var noParts parts
 
+// parts returns the cache for the objects of t. Templates of few objects have that of their shape.
 func (t *template) parts() *parts {
 	if t == nil {
 		return &noParts
 	}
-	return &t.shared
+	if b := t.body.Load(); b.parent != nil {
+		return b.parent.parts()
+	}
+	if p := t.shared.Load(); p != nil {
+		return p
+	}
+	t.shared.CompareAndSwap(nil, new(parts))
+	return t.shared.Load()
 }
 
-// cachedPart returns the cached part if it has this digest. A digest of 0 means an absent part.
-func cachedPart[T any](p *atomic.Pointer[part[T]], digest uint64) (value T, ok bool) {
+// get returns the value with this digest, if it is cached. A digest of 0 means an absent part.
+func (c *cached[T]) get(digest uint64) (value T, ok bool) {
 	if digest == 0 {
 		return value, true
 	}
-	if last := p.Load(); last != nil && last.digest == digest {
-		return last.value, true
+	if p := c[digest%uint64(len(c))].Load(); p != nil && p.digest == digest {
+		return p.value, true
 	}
 	return value, false
 }
 
-// cache caches the parts of a header that are not cached yet.
+func (c *cached[T]) put(digest uint64, value T) {
+	if _, ok := c.get(digest); !ok {
+		c[digest%uint64(len(c))].Store(&part[T]{digest, value})
+	}
+}
+
+// cache caches the parts of a header.
 func (p *parts) cache(d *digest, h *object.Header) {
 	if p == &noParts {
 		return
 	}
-	if _, ok := cachedPart(&p.labels, d.Labels); !ok {
-		p.labels.Store(&part[map[string]string]{d.Labels, h.Labels})
-	}
-	if _, ok := cachedPart(&p.annotations, d.Annotations); !ok {
-		p.annotations.Store(&part[map[string]string]{d.Annotations, h.Annotations})
-	}
-	if _, ok := cachedPart(&p.owners, d.Owners); !ok {
-		p.owners.Store(&part[[]object.Owner]{d.Owners, h.Owners})
-	}
+	p.labels.put(d.Labels, h.Labels)
+	p.annotations.put(d.Annotations, h.Annotations)
+	p.owners.put(d.Owners, h.Owners)
 }
 
 // held is the memory of the template in bytes.

@@ -114,7 +114,7 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
 	if e.rejected == nil {
-		packed, t := c.packing.pack(w, c.packed[:0], slot, e)
+		packed, t := c.packing.pack(w, c.packed[:0], e)
 		c.packed = packed
 		var id uint32
 		if t != nil {
@@ -122,7 +122,8 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 		}
 		b = binary.AppendUvarint(b, uint64(id))
 		at := len(b)
-		b = append(append(b, e.record.front()...), packed...)
+		m := e.meta()
+		b = append(m.append(b, t), packed...)
 		if stored = nil; keep || c.check != nil {
 			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}

@@ -13,7 +13,7 @@ const (
 
 // compareStates compares e with the stored state of the same key.
 func compareStates(held, e *Entry) verdict {
-	was, is := held.record.meta(), e.record.meta()
+	was, is := held.meta(), e.meta()
 	if !sameUID(&was, &is) {
 		return newer
 	}

@@ -105,17 +105,17 @@ func (r run) pack(b *testing.B) *packed {
 		if t == nil && !r.self {
 			t = pack.NewTemplate(o)
 			first[owner[i]] = t
-			x.template += len(p.Append(nil, parent, o))
+			x.template += len(p.Append(nil, parent, nil, o))
 			if parent == nil {
 				parent = t
 			}
 		}
-		rec := p.Append(nil, t, o)
+		rec := p.Append(nil, t, nil, o)
 		var tb []byte
 		if t != nil {
 			tb = t.Bytes()
 		}
-		if got, err := pack.Unpack(nil, tb, rec); err != nil || !bytes.Equal(got, o) {
+		if got, err := pack.Unpack(nil, tb, nil, rec); err != nil || !bytes.Equal(got, o) {
 			b.Fatalf("object %d: %v", i, err)
 		}
 		x.wire += len(o)
@@ -147,7 +147,7 @@ func BenchmarkPack(b *testing.B) {
 			for b.Loop() {
 				i := step * 7919 % n // in another order than they were made, so indexes and caches are cold
 				step++
-				rec = p.Append(rec[:0], x.own[i], x.objs[i])
+				rec = p.Append(rec[:0], x.own[i], nil, x.objs[i])
 			}
 			b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
 			b.ReportMetric(float64(x.wire)/float64(n), "wire-B")
@@ -175,7 +175,7 @@ func BenchmarkUnpack(b *testing.B) {
 			for b.Loop() {
 				i := step * 7919 % n
 				step++
-				if buf, err = pack.Unpack(buf[:0], x.templates[i], x.records[i]); err != nil {
+				if buf, err = pack.Unpack(buf[:0], x.templates[i], nil, x.records[i]); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 25600, 19000, []string{
+	{"pipeline", 25900, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "delta", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -31,11 +31,13 @@ var rooms = []room{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj",
 	}},
-	{"internal", 14000, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14200, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but the test kits may have. It only falls; 40,000 is the goal.
-const maxCore = 51550
+// It rose once by 500, with those of pipeline and internal: records and templates take half the
+// memory for it (ADR 30).
+const maxCore = 52050
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -2,9 +2,9 @@
 // nearly equal sibling, such as another Pod of the same owner. The package knows nothing of
 // Kubernetes except the look of its bytes, protobuf or JSON.
 //
-// A [Packer] makes records: Append takes a [Template] and an object, and returns the record.
-// [Unpack] takes the bytes of the same template and the record, and returns the object. [Size] and
-// [UsesTemplate] read the header of a record only.
+// A [Packer] makes records: Append takes a [Template], known bytes and an object, and returns the
+// record. [Unpack] takes the bytes of the same template, the same known bytes and the record, and
+// returns the object. [Size] and [UsesTemplate] read the header of a record only.
 //
 //	            0         1         2
 //	template    app-7f9c-x2vkq…uid:0b54…node-0007…registry.example.org/shop/app@sha256:…
@@ -21,7 +21,8 @@
 //	00nnnnnn  copy n bytes of the template from the cursor
 //	01nnnnnn  n literal bytes follow
 //	10nnnnnn  copy n bytes of the template from the cursor + zigzag varint
-//	110nnnnn  copy n bytes of the object from uvarint bytes before its end so far (may overlap)
+//	110nnnnn  copy n bytes of the object from uvarint bytes before its end so far (may overlap); the
+//	          known bytes precede the object
 //	1110nnnn  n lower-case hex digits, two in a byte
 //	1111nnnn  n+2 decimal digits as a number of the fewest bytes; 1111 1111: a UUID of 36 characters
 //
@@ -29,6 +30,9 @@
 //
 // Unpacking is a few dozen copies: it takes about a tenth of the time of packing. A record is at
 // most one byte longer than the object.
+//
+// The known bytes are what the reader of a record has beside it, such as the name and the uid of the
+// object. They are not stored twice.
 //
 // A template may be kept as a record itself, packed against a template of templates. Reading an
 // object then unpacks twice.

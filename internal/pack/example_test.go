@@ -12,10 +12,10 @@ func Example() {
 	object := []byte(`{"name":"app-q8zzt","uid":"93e1aa00-17ff-4b5f-a178-9a11de401235","node":"node-0121","image":"registry.example.org/shop/app:v1"}`)
 
 	var p pack.Packer
-	record := p.Append(nil, pack.NewTemplate(sibling), object)
+	record := p.Append(nil, pack.NewTemplate(sibling), nil, object)
 	fmt.Println(len(object), "bytes as", len(record))
 
-	back, err := pack.Unpack(nil, sibling, record)
+	back, err := pack.Unpack(nil, sibling, nil, record)
 	fmt.Println(string(back) == string(object), err)
 	// Output:
 	// 127 bytes as 32

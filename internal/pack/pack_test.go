@@ -11,9 +11,9 @@ import (
 )
 
 // check packs obj against t and unpacks it again.
-func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj []byte) []byte {
+func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, known, obj []byte) []byte {
 	prefix := []byte("before")
-	rec := p.Append(bytes.Clone(prefix), tmpl, obj)
+	rec := p.Append(bytes.Clone(prefix), tmpl, known, obj)
 	if !bytes.HasPrefix(rec, prefix) {
 		t.Fatalf("Append changed what was there")
 	}
@@ -31,7 +31,7 @@ func check(t interface{ Fatalf(string, ...any) }, p *Packer, tmpl *Template, obj
 	if !UsesTemplate(rec) {
 		tb = nil
 	}
-	got, err := Unpack(bytes.Clone(prefix), tb, rec)
+	got, err := Unpack(bytes.Clone(prefix), tb, known, rec)
 	if err != nil {
 		t.Fatalf("Unpack: %v (object %q, template %q)", err, obj, tb)
 	}
@@ -49,31 +49,35 @@ func TestRecordsAreSmallAndUnpack(t *testing.T) {
 	tests := []struct {
 		name, template, obj string
 		most                int // largest size of the record
+		known               string
 	}{
-		{"nothing", "", "", 1},
-		{"one byte", "", "x", 2},
-		{"raw", "", "no two alike", 13},
-		{"the template itself", sibling, sibling, 2 + 3},
-		{"a number", sibling, strings.Replace(sibling, "1012345", "1099999", 1), 2 + 3 + 1 + 3 + 3},
-		{"a uid", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 17 + 2},
-		{"the same uid, first digits by chance", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", "0b5"+uid[3:], 1), 2 + 1 + 17 + 2},
-		{"hex", sibling, strings.Replace(sibling, "://0123456789abcdef", "://99887766554433a2", 1), 2 + 2 + 9 + 3},
-		{"longer", sibling, strings.Replace(sibling, "node-0007", "node-10071", 1), 2 + 2 + 5 + 4},
-		{"shorter", sibling, strings.Replace(sibling, "node-0007", "n", 1), 2 + 2 + 2 + 4},
-		{"a part more", sibling, strings.Replace(sibling, `"spec"`, `"extra field":"of some length, much more than near",  "spec"`, 1), 80},
-		{"a part less", sibling, strings.Replace(sibling, `,"resourceVersion":"1012345"},"spec":{"nodeName":"node-0007"`, "", 1), 2 + 2 + 4 + 4},
-		{"moved", sibling, sibling[100:] + sibling[:100], 14},
-		{"itself", "", long, 2 + 17 + 5},
-		{"itself, with a template", sibling, long, 2 + 17 + 6},
-		{"a run", "", strings.Repeat("\x00", 5000), 8},
-		{"uid twice", "", "a=" + uid + ",b=" + uid, 2 + 3 + 17 + 4 + 2},
-		{"digits", "", "0123456789012345", 9},
-		{"the template is a beginning", sibling[:100], sibling, 300},
+		{"nothing", "", "", 1, ""},
+		{"one byte", "", "x", 2, ""},
+		{"raw", "", "no two alike", 13, ""},
+		{"the template itself", sibling, sibling, 2 + 3, ""},
+		{"a number", sibling, strings.Replace(sibling, "1012345", "1099999", 1), 2 + 3 + 1 + 3 + 3, ""},
+		{"a uid", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 17 + 2, ""},
+		{"the same uid, first digits by chance", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", "0b5"+uid[3:], 1), 2 + 1 + 17 + 2, ""},
+		{"hex", sibling, strings.Replace(sibling, "://0123456789abcdef", "://99887766554433a2", 1), 2 + 2 + 9 + 3, ""},
+		{"longer", sibling, strings.Replace(sibling, "node-0007", "node-10071", 1), 2 + 2 + 5 + 4, ""},
+		{"shorter", sibling, strings.Replace(sibling, "node-0007", "n", 1), 2 + 2 + 2 + 4, ""},
+		{"a part more", sibling, strings.Replace(sibling, `"spec"`, `"extra field":"of some length, much more than near",  "spec"`, 1), 80, ""},
+		{"a part less", sibling, strings.Replace(sibling, `,"resourceVersion":"1012345"},"spec":{"nodeName":"node-0007"`, "", 1), 2 + 2 + 4 + 4, ""},
+		{"moved", sibling, sibling[100:] + sibling[:100], 14, ""},
+		{"itself", "", long, 2 + 17 + 5, ""},
+		{"itself, with a template", sibling, long, 2 + 17 + 6, ""},
+		{"a run", "", strings.Repeat("\x00", 5000), 8, ""},
+		{"uid twice", "", "a=" + uid + ",b=" + uid, 2 + 3 + 17 + 4 + 2, ""},
+		{"digits", "", "0123456789012345", 9, ""},
+		{"known", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 3 + 2, "app" + uid + "12"},
+		{"known without a template", "", "uid=" + uid, 1 + 5 + 3, uid},
+		{"known, and beyond it", "", strings.Repeat("twelve bytes", 9), 2 + 3, "twelve bytes"},
+		{"the template is a beginning", sibling[:100], sibling, 300, ""},
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
 			var p Packer
-			rec := check(t, &p, NewTemplate([]byte(x.template)), []byte(x.obj))
+			rec := check(t, &p, NewTemplate([]byte(x.template)), []byte(x.known), []byte(x.obj))
 			if len(rec) > x.most {
 				t.Errorf("%d bytes, want at most %d: %x", len(rec), x.most, rec)
 			}
@@ -103,7 +107,8 @@ func TestEditedObjectsRoundTrip(t *testing.T) {
 				obj = obj[:i] + piece.Draw(t, "piece") + obj[j:]
 			}
 			tmpl := rapid.SampledFrom(templates).Draw(t, "template")
-			check(t, p, tmpl, []byte(obj))
+			known := rapid.SampledFrom([]string{"", "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", obj[:len(obj)/2], sibling[:60]}).Draw(t, "known")
+			check(t, p, tmpl, []byte(known), []byte(obj))
 			switch rapid.IntRange(0, 5).Draw(t, "then") {
 			case 0:
 				templates = append(templates, NewTemplate([]byte(obj)))
@@ -124,64 +129,64 @@ func TestLargeObjectsRoundTrip(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
 	}
-	check(t, &p, nil, noise)
+	check(t, &p, nil, nil, noise)
 	changed := bytes.Clone(noise)
 	changed[700_000]++
-	if rec := check(t, &p, NewTemplate(noise), changed); len(rec) > 20 {
+	if rec := check(t, &p, NewTemplate(noise), nil, changed); len(rec) > 20 {
 		t.Errorf("%d bytes for one that differs", len(rec))
 	}
 	changed = append(changed[:100_000:100_000], changed[100_100:]...)
-	if rec := check(t, &p, NewTemplate(noise), changed); len(rec) > 200 {
+	if rec := check(t, &p, NewTemplate(noise), nil, changed); len(rec) > 200 {
 		t.Errorf("%d bytes for a part less", len(rec))
 	}
-	if rec := p.Append(nil, nil, make([]byte, MaxSize+1)); len(rec) != MaxSize+2 || rec[0] != 0 {
+	if rec := p.Append(nil, nil, nil, make([]byte, MaxSize+1)); len(rec) != MaxSize+2 || rec[0] != 0 {
 		t.Errorf("an object above MaxSize is packed")
 	}
 }
 
 func TestPackingSurvivesATableWrap(t *testing.T) {
 	var p Packer
-	check(t, &p, nil, []byte(sibling))
+	check(t, &p, nil, nil, []byte(sibling))
 	p.early.end = 1<<31 + 1
-	check(t, &p, nil, []byte(sibling+sibling))
-	check(t, &p, nil, []byte(sibling))
+	check(t, &p, nil, nil, []byte(sibling+sibling))
+	check(t, &p, nil, nil, []byte(sibling))
 }
 
 func TestUnpackAppendsWithoutAllocating(t *testing.T) {
 	var p Packer
 	tmpl := NewTemplate([]byte(sibling))
 	obj := []byte(strings.Replace(sibling, "node-0007", "node-0931", 1))
-	rec := p.Append(nil, tmpl, obj)
+	rec := p.Append(nil, tmpl, nil, obj)
 	buf := make([]byte, 0, len(obj))
-	if n := testing.AllocsPerRun(100, func() { buf, _ = Unpack(buf[:0], tmpl.Bytes(), rec) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { buf, _ = Unpack(buf[:0], tmpl.Bytes(), nil, rec) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	guard := bytes.Repeat([]byte{7}, len(obj)+32)
-	if got, err := Unpack(guard[:0:len(obj)], tmpl.Bytes(), rec); err != nil || !bytes.Equal(got, obj) {
+	if got, err := Unpack(guard[:0:len(obj)], tmpl.Bytes(), nil, rec); err != nil || !bytes.Equal(got, obj) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(guard[len(obj):], bytes.Repeat([]byte{7}, 32)) {
 		t.Error("wrote beyond the capacity")
 	}
-	if n := testing.AllocsPerRun(100, func() { rec = p.Append(rec[:0], tmpl, obj) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { rec = p.Append(rec[:0], tmpl, nil, obj) }); n != 0 {
 		t.Errorf("Append: %v allocations", n)
 	}
 }
 
 func TestCorruptRecordsAreErrors(t *testing.T) {
 	var p Packer
-	rec := p.Append(nil, NewTemplate([]byte(sibling)), []byte(strings.Replace(sibling, "node-0007", "node-0931", 1)))
+	rec := p.Append(nil, NewTemplate([]byte(sibling)), nil, []byte(strings.Replace(sibling, "node-0007", "node-0931", 1)))
 	dst := []byte("kept")
 	for name, bad := range map[string][]byte{
 		"empty": {}, "cut": rec[:len(rec)-1], "more": append(bytes.Clone(rec), opLit, 'x'), "size": {0xff, 0xff, 0xff, 0xff, 0x7f},
 		"too long": {0xff}, "zero": {1},
 	} {
-		got, err := Unpack(dst, []byte(sibling), bad)
+		got, err := Unpack(dst, []byte(sibling), nil, bad)
 		if !errors.Is(err, ErrCorrupt) || string(got) != "kept" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if _, err := Unpack(nil, nil, rec); !errors.Is(err, ErrCorrupt) {
+	if _, err := Unpack(nil, nil, nil, rec); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without the template: %v", err)
 	}
 	if UsesTemplate(nil) {

@@ -13,7 +13,8 @@ type Packer struct {
 
 	// The current object.
 	dst    []byte
-	obj    []byte
+	obj    []byte // the known bytes and then the object
+	joined []byte // memory for obj
 	t      []byte
 	from   *Template
 	own    *table
@@ -37,31 +38,42 @@ const (
 	maxMissed = 1024 // missed bytes after which no match is expected nearby
 )
 
+// maxJoined is the size in bytes of the largest buffer that is kept for the next object.
+const maxJoined = 64 << 10
+
 // Append appends the record of obj to dst: at most len(obj)+1 bytes. obj is packed against t, which
-// may be nil, and against its own earlier part. It is stored as it is when that is smaller.
+// may be nil, against the known bytes, and against its own earlier part. It is stored as it is when
+// that is smaller. The known bytes are those that the reader of the record has anyway.
 //
 // The inputs are only read and must not overlap dst; obj is not kept.
-func (p *Packer) Append(dst []byte, t *Template, obj []byte) []byte {
+func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 	if len(obj) == 0 || len(obj) > MaxSize {
 		return append(append(dst, 0), obj...)
 	}
 	start := len(dst)
 	v := uint64(len(obj)) << 1
-	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), obj, t, nil
-	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, 0, false, 0
+	p.joined = append(append(p.joined[:0], known...), obj...)
+	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), p.joined, t, nil
+	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, len(known), false, 0
 	if t != nil {
 		p.t = t.b
 	}
 	if p.own = &p.early; len(obj) >= bigObject {
 		p.own = &p.big
 	}
-	p.own.next(len(obj))
-	p.pack()
+	p.own.next(len(p.obj))
+	for i := range known {
+		p.own.insert(p.obj, i)
+	}
+	p.pack(len(known))
 	dst = p.dst
 	if p.used {
 		dst[start] |= 1
 	}
 	p.dst, p.obj, p.from, p.t = nil, nil, nil, nil
+	if cap(p.joined) > maxJoined {
+		p.joined = nil
+	}
 	if len(dst)-start > len(obj) {
 		dst = append(append(dst[:start], 0), obj...)
 	}
@@ -87,9 +99,9 @@ func equal(a, b []byte) int {
 	return i
 }
 
-// pack writes the operations of p.obj.
-func (p *Packer) pack() {
-	for i := 0; i < len(p.obj); {
+// pack writes the operations of p.obj from i on.
+func (p *Packer) pack(i int) {
+	for i < len(p.obj) {
 		if j := p.copyAligned(i); j > i {
 			i = j
 			continue

@@ -6,14 +6,15 @@ import (
 )
 
 // Unpack appends the object of a record to dst. template must hold the bytes of the template that
-// the record was packed against. They are not read when [UsesTemplate] is false.
+// the record was packed against. They are not read when [UsesTemplate] is false. known must be what
+// it was when the record was made.
 //
-// Both inputs are only read, and not kept. They must not overlap dst. The caller owns dst; Unpack
+// The inputs are only read, and not kept. They must not overlap dst. The caller owns dst; Unpack
 // allocates nothing if its capacity suffices.
 //
 // The error is [ErrCorrupt]; dst is then returned with its former length. No record causes a panic.
 // At most [MaxSize] bytes are allocated.
-func Unpack(dst, template, record []byte) ([]byte, error) {
+func Unpack(dst, template, known, record []byte) ([]byte, error) {
 	size, packed, _, body, err := header(record)
 	if err != nil {
 		return dst, err
@@ -22,7 +23,7 @@ func Unpack(dst, template, record []byte) ([]byte, error) {
 		return append(dst, body...), nil
 	}
 	grown := slices.Grow(dst, size)
-	if !unpack(grown[len(dst):len(dst)+size], template, body) {
+	if !unpack(grown[len(dst):len(dst)+size], template, known, body) {
 		return dst, corrupt("an operation exceeds the object or the template")
 	}
 	return grown[:len(dst)+size], nil
@@ -52,7 +53,7 @@ func readCount(body []byte, code, top int) (n int, rest []byte, ok bool) {
 }
 
 // unpack fills out exactly; false if the operations do not.
-func unpack(out, t, body []byte) bool {
+func unpack(out, t, known, body []byte) bool {
 	o, cursor := 0, 0 // the next position in out, and the aligned one in the template
 	for len(body) > 0 {
 		b := body[0]
@@ -91,7 +92,7 @@ func unpack(out, t, body []byte) bool {
 			}
 			copyShort(out[o:], t[cursor:], n)
 		default:
-			if n, body, ok = unpackRare(out, body, o, b); !ok {
+			if n, body, ok = unpackRare(out, known, body, o, b); !ok {
 				return false
 			}
 		}
@@ -115,19 +116,22 @@ func copyShort(out, from []byte, n int) {
 }
 
 // unpackRare executes the less frequent operations.
-func unpackRare(out, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
+func unpackRare(out, known, body []byte, o int, b byte) (n int, rest []byte, ok bool) {
 	switch {
 	case b < opHex:
 		if n, body, ok = length(b, 1<<bitsSelf-1, body); !ok {
 			return 0, nil, false
 		}
 		d, k := binary.Uvarint(body)
-		if k <= 0 || d == 0 || d > uint64(o) || n > len(out)-o {
+		if k <= 0 || d == 0 || d > uint64(o+len(known)) || n > len(out)-o {
 			return 0, nil, false
 		}
-		from := out[o-int(d) : o]
-		for done := copy(out[o:o+n], from); done < n; { // an overlapping run
-			done += copy(out[o+done:o+n], out[o-int(d):o+done])
+		done := 0
+		if before := int(d) - o; before > 0 {
+			done = copy(out[o:o+n], known[len(known)-before:])
+		}
+		for from := o + done - int(d); done < n; { // at once, or as an overlapping run
+			done += copy(out[o+done:o+n], out[from:o+done])
 		}
 		return n, body[k:], true
 	case b < opDigits:
