@@ -16,10 +16,12 @@ import (
 // template of its group, in other groups the second does. The template of a group is itself packed
 // against that of its shape. Single objects are packed against the template of their shape.
 type packing struct {
-	packer pack.Packer
-	known  []byte // the identity of the current object
-	groups map[uint64]*template
-	seen   sightings
+	packer   pack.Packer
+	known    []byte // the identity of the current object
+	old      []byte // memory for the state that it replaces
+	repacked uint32 // changes packed from the record before, so far
+	groups   map[uint64]*template
+	seen     sightings
 	// users counts, by template id, the records of the published state. freed are ids for reuse.
 	users []int32
 	freed []uint32
@@ -52,7 +54,7 @@ func shapeOf(h *object.Header, m *meta) uint64 {
 
 // pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
 // none.
-func (p *packing) pack(w *transaction, dst []byte, e *Entry) ([]byte, *template) {
+func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
 	h, m := e.metadata(), e.meta()
 	p.known = m.appendIdentity(p.known[:0])
 	if p.groups == nil {
@@ -63,6 +65,8 @@ func (p *packing) pack(w *transaction, dst []byte, e *Entry) ([]byte, *template)
 	at := len(dst)
 	if made { // of e itself: the result says nothing about others
 		dst = p.packer.Append(dst, p.cache.get(t), p.known, e.raw)
+	} else if again, ok := p.repack(w, dst, slot, t, e.raw); ok {
+		dst = again
 	} else {
 		dst = p.packAgainst(t, dst, e.raw)
 	}

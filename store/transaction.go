@@ -114,7 +114,7 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
 	if e.rejected == nil {
-		packed, t := c.packing.pack(w, c.packed[:0], e)
+		packed, t := c.packing.pack(w, c.packed[:0], slot, e)
 		c.packed = packed
 		var id uint32
 		if t != nil {

@@ -127,25 +127,38 @@ func BenchmarkUpdate(b *testing.B) {
 
 func (s sample) update(b *testing.B) {
 	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
-	held := store.New(store.Options{})
-	txn := held.Begin()
-	txn.Replace()
-	for i := range s.spec.Len() {
-		txn.Put(s.entry(b, s.raw(b, k, i, 0)))
+	s.spec.Objects = min(s.spec.Len(), 5000)
+	first := make([]wire.Raw, s.spec.Len())
+	for i := range first {
+		first[i] = s.raw(b, k, i, 0)
 	}
-	txn.Sweep()
-	txn.Commit()
-	changing := min(s.spec.Len(), 5000)
-	raws := make([]wire.Raw, 2*changing) // two states of each, in turn
-	for i := range raws {
-		raws[i] = s.raw(b, k, i*7919%changing, i+1)
+	changes := make([]wire.Raw, 2*len(first))
+	for i := range changes {
+		changes[i] = s.raw(b, k, i*7919%len(first), i+1)
 	}
 	for _, batch := range []int{1, 64} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			b.ReportAllocs()
-			txn := held.Begin()
+			var held *store.Store
+			var txn *store.Txn
 			for i := 0; b.Loop(); i++ {
-				txn.Put(s.entry(b, raws[i%len(raws)]))
+				if i%len(changes) == 0 { // a store does not go back to older versions
+					b.StopTimer()
+					if held != nil {
+						txn.Discard()
+					}
+					held = store.New(store.Options{})
+					txn = held.Begin()
+					txn.Replace()
+					for _, raw := range first {
+						txn.Put(s.entry(b, raw))
+					}
+					txn.Sweep()
+					txn.Commit()
+					txn = held.Begin()
+					b.StartTimer()
+				}
+				txn.Put(s.entry(b, changes[i%len(changes)]))
 				if i%batch != 0 {
 					continue
 				}

@@ -15,6 +15,7 @@ type Packer struct {
 	dst    []byte
 	obj    []byte // the known bytes and then the object
 	joined []byte // memory for obj
+	old    []byte // memory for the state that obj replaces
 	t      []byte
 	from   *Template
 	own    *table
@@ -50,11 +51,17 @@ func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 	if len(obj) == 0 || len(obj) > MaxSize {
 		return append(append(dst, 0), obj...)
 	}
-	start := len(dst)
-	v := uint64(len(obj)) << 1
+	start := p.begin(dst, t, known, obj)
+	p.pack(len(known))
+	p.flush(len(p.obj))
+	return p.finish(start, obj)
+}
+
+// begin prepares the packing of obj, and returns where its record begins.
+func (p *Packer) begin(dst []byte, t *Template, known, obj []byte) (start int) {
 	p.joined = append(append(p.joined[:0], known...), obj...)
-	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), p.joined, t, nil
-	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, len(known), false, 0
+	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, uint64(len(obj))<<1), p.joined, t, nil
+	p.cursor, p.at, p.n, p.lit, p.used, p.missed = 0, 0, 0, len(known), false, 0
 	if t != nil {
 		p.t = t.b
 	}
@@ -65,8 +72,12 @@ func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 	for i := range known {
 		p.own.insert(p.obj, i)
 	}
-	p.pack(len(known))
-	dst = p.dst
+	return len(dst)
+}
+
+// finish returns the record of obj, which begins at start.
+func (p *Packer) finish(start int, obj []byte) []byte {
+	dst := p.dst
 	if p.used {
 		dst[start] |= 1
 	}
@@ -99,7 +110,7 @@ func equal(a, b []byte) int {
 	return i
 }
 
-// pack writes the operations of p.obj from i on.
+// pack writes the operations of p.obj from i on. The last bytes may still be pending.
 func (p *Packer) pack(i int) {
 	for i < len(p.obj) {
 		if j := p.copyAligned(i); j > i {
@@ -112,7 +123,6 @@ func (p *Packer) pack(i int) {
 		}
 		i = p.search(i)
 	}
-	p.flush(len(p.obj))
 }
 
 // aligned returns the template position aligned with i, given that both are equal up to p.lit.
@@ -277,17 +287,22 @@ func (p *Packer) copyEarlier(i int) int {
 	if n < minMove-1 && (n < 5 || i-at > 127) {
 		return 0
 	}
-	p.flush(i)
-	p.countFound(n)
-	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(i-at))
+	p.copySelf(i-at, i, n)
 	if len(p.t) == 0 { // no index has these bytes
 		for k := i + 1; k < i+n; k += 2 + n>>5 {
 			p.own.insert(p.obj, k)
 		}
 	}
+	return p.lit
+}
+
+// copySelf writes n bytes at i as a copy of those that begin d bytes before.
+func (p *Packer) copySelf(d, i, n int) {
+	p.flush(i)
+	p.countFound(n)
+	p.dst = binary.AppendUvarint(appendOp(p.dst, opSelf, bitsSelf, n), uint64(d))
 	p.cursor += n
 	p.lit = i + n
-	return p.lit
 }
 
 // countFound counts n copied bytes.
