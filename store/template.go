@@ -17,11 +17,12 @@ type template struct {
 	digest digest                // of the object that it was made of
 
 	// Only the writer uses these.
-	group   uint64
-	id      uint32 // in the table of the last state that had it
-	usual   uint32 // usual bytes of a record
-	worse   uint8  // records in a row that were much larger
-	useless uint8  // records that the template made no smaller
+	group      uint64
+	id         uint32 // in the table of the last state that had it
+	usual      uint32 // usual bytes of a record
+	dictionary bool   // it grows by what the objects of its shape share
+	worse      uint8  // records in a row that were much larger
+	useless    uint8  // records that the template made no smaller
 }
 
 // body holds the bytes of a template. If they are packed, that is against the parent, if there is one.
@@ -173,6 +174,10 @@ func (c *indexCache) get(t *template) *pack.Template {
 		c.of = map[*template]*list.Element{}
 	}
 	x := &indexed{t, pack.NewTemplate(plain), len(plain) + pack.IndexSize(len(plain))}
+	if t.dictionary {
+		x.is = pack.NewDictionary(plain, maxDictionary)
+		x.bytes = maxDictionary + pack.IndexSize(maxDictionary)
+	}
 	for c.bytes += x.bytes; c.bytes > maxCachedBytes && c.order.Len() > 0; {
 		c.drop(c.order.Back().Value.(*indexed).of)
 	}

@@ -34,6 +34,9 @@
 // The known bytes are what the reader of a record has beside it, such as the name and the uid of the
 // object. They are not stored twice.
 //
+// A dictionary is a template that grows: see [NewDictionary]. It serves objects that share many parts
+// in ever other places, such as the images of a node.
+//
 // A template may be kept as a record itself, packed against a template of templates. Reading an
 // object then unpacks twice.
 //
