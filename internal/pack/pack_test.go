@@ -66,11 +66,11 @@ func TestRecordsAreSmallAndUnpack(t *testing.T) {
 		{"moved", sibling, sibling[100:] + sibling[:100], 14, ""},
 		{"itself", "", long, 2 + 17 + 5, ""},
 		{"itself, with a template", sibling, long, 2 + 17 + 6, ""},
-		{"a run", "", strings.Repeat("\x00", 5000), 8, ""},
+		{"a run", "", strings.Repeat("\x00", 5000), 9, ""},
 		{"uid twice", "", "a=" + uid + ",b=" + uid, 2 + 3 + 17 + 4 + 2, ""},
 		{"digits", "", "0123456789012345", 9, ""},
 		{"known", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 3 + 2, "app" + uid + "12"},
-		{"known without a template", "", "uid=" + uid, 1 + 5 + 3, uid},
+		{"known without a template", "", "uid=" + uid, 2 + 5 + 3, uid},
 		{"known, and beyond it", "", strings.Repeat("twelve bytes", 9), 2 + 3, "twelve bytes"},
 		{"the template is a beginning", sibling[:100], sibling, 300, ""},
 	}

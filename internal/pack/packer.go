@@ -3,6 +3,7 @@ package pack
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Packer packs objects. The zero value works. It is for one goroutine. It keeps tables of 16 to 144
@@ -24,6 +25,9 @@ type Packer struct {
 	lit    int  // start of the pending literal bytes in the object
 	used   bool // something was copied from the template
 	missed int  // bytes searched without success, less those found: the search gets coarser as it grows
+
+	lits []byte // the literal bytes, and the lengths of their runs
+	runs []int
 
 	unknown int    // end of the last long copy from the template
 	parts   []part // what is not in the template, if that is a dictionary
@@ -55,11 +59,11 @@ func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 		return append(append(dst, 0), obj...)
 	}
 	start := len(dst)
-	v := uint64(len(obj)) << 1
+	v := uint64(len(obj)) << sizeShift
 	p.joined = append(append(p.joined[:0], known...), obj...)
 	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, v), p.joined, t, nil
 	p.cursor, p.n, p.lit, p.used, p.missed = 0, 0, len(known), false, 0
-	p.unknown, p.parts = len(known), p.parts[:0]
+	p.unknown, p.parts, p.lits, p.runs = len(known), p.parts[:0], p.lits[:0], p.runs[:0]
 	if t != nil {
 		p.t = t.b
 	}
@@ -75,13 +79,13 @@ func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 		p.endPart(len(p.obj), 0)
 		t.learn(p.obj, p.parts)
 	}
-	dst = p.dst
+	dst = p.appendLiterals(p.dst, start)
 	if p.used {
-		dst[start] |= 1
+		dst[start] |= usesTemplate
 	}
 	p.dst, p.obj, p.from, p.t = nil, nil, nil, nil
 	if cap(p.joined) > maxJoined {
-		p.joined = nil
+		p.joined, p.lits = nil, nil
 	}
 	if len(dst)-start > len(obj) {
 		dst = append(append(dst[:start], 0), obj...)
@@ -454,6 +458,23 @@ func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
 
 func (p *Packer) appendLiteral(s []byte) {
 	if len(s) > 0 {
-		p.dst = append(appendOp(p.dst, opLit, bitsCopy, len(s)), s...)
+		p.dst = appendOp(p.dst, opLit, bitsCopy, len(s))
+		p.lits, p.runs = append(p.lits, s...), append(p.runs, len(s))
 	}
+}
+
+// appendLiterals appends the literal bytes to the record that begins at start.
+func (p *Packer) appendLiterals(dst []byte, start int) []byte {
+	if len(p.lits) < maxCoded {
+		if size := codedSize(p.lits); size < len(p.lits) {
+			dst[start] |= codedLiterals
+			return appendCoded(dst, p.lits, size)
+		}
+	}
+	end := len(p.lits)
+	for _, n := range slices.Backward(p.runs) {
+		dst = append(dst, p.lits[end-n:end]...)
+		end -= n
+	}
+	return dst
 }
