@@ -87,7 +87,7 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 	common := p.groups[shape]
 	ofShape := false
 	if common == nil && p.seen.other(shape, id) && len(b) <= maxShapeTemplate {
-		common, ofShape = newTemplate(body{bytes: slices.Clone(b), size: len(b)}, shape, &m.digest), true
+		common, ofShape = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest), true
 		common.dictionary = true
 		p.groups[shape] = common
 	}
@@ -119,9 +119,9 @@ func (p *packing) append(dst []byte, t *template, known, b []byte) []byte {
 	}
 	with := p.cache.get(t)
 	dst = p.packer.Append(dst, with, known, b)
-	if is := with.Bytes(); t.dictionary && len(is) > t.body.Load().size {
+	if is := with.Bytes(); t.dictionary && len(is) > len(t.body.Load().bytes) {
 		was := t.held()
-		t.body.Store(&body{bytes: is, size: len(is)})
+		t.body.Store(&body{bytes: is})
 		if t.id != 0 {
 			p.held += t.held() - was
 		}
@@ -144,12 +144,12 @@ func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 // derive makes the template of a group of b. It is kept as a difference from parent if that is
 // small.
 func (p *packing) derive(b []byte, group uint64, parent *template, d *digest) *template {
-	made := body{bytes: p.append(nil, parent, nil, b), size: len(b), packed: true}
-	if pack.UsesTemplate(made.bytes) {
-		made.parent = parent
-	}
-	if len(made.bytes) > len(b)*3/4 {
-		made = body{bytes: b, size: len(b)}
+	made := body{p.append(nil, parent, nil, b), parent}
+	switch {
+	case len(made.bytes) > len(b)*3/4:
+		made = body{bytes: b}
+	case !pack.UsesTemplate(made.bytes):
+		made.parent = nothing
 	}
 	made.bytes = slices.Clone(made.bytes)
 	t := newTemplate(made, group, d)
@@ -208,7 +208,7 @@ func (p *packing) addUser(w *transaction, t *template) {
 		w.templates.Set(w.owner, t.id, t)
 		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
-		if parent := t.body.Load().parent; parent != nil {
+		if parent := t.body.Load().parent; parent != nil && parent != nothing {
 			p.addUser(w, parent)
 		}
 	}
@@ -255,25 +255,24 @@ func (p *packing) settle(w *transaction, id uint32) {
 		w.templates.Set(w.owner, id, nil)
 		p.drop(t)
 		p.freed = append(p.freed, id)
-	case p.users[id] >= plainUsers && b.packed:
+	case p.users[id] >= plainUsers && b.parent != nil:
 		p.unpackTemplate(t)
 	default:
 		return
 	}
-	if b.parent != nil {
+	if b.parent != nil && b.parent != nothing {
 		p.users[b.parent.id]--
 		p.settle(w, b.parent.id)
 	}
 }
 
 func (p *packing) unpackTemplate(t *template) {
-	b := t.body.Load()
 	plain, err := t.unpacked()
 	if err != nil {
 		panic(err)
 	}
 	p.held -= t.held()
-	t.body.Store(&body{bytes: plain, size: b.size})
+	t.body.Store(&body{bytes: plain})
 	p.held += t.held()
 }
 
