@@ -33,6 +33,9 @@ func (p *Packer) endPart(i, n int) {
 
 // learn appends what parts have in common with those of objects before.
 func (t *Template) learn(obj []byte, parts []part) {
+	if min(t.budget, t.max-len(t.b)) < minLearned {
+		return
+	}
 	if t.recent == nil {
 		t.recent = &Template{b: make([]byte, 0, maxRecent), slots: make([]uint16, slotsOf(maxRecent))}
 		t.recent.shift = shiftOf(len(t.recent.slots))
@@ -44,7 +47,7 @@ func (t *Template) learn(obj []byte, parts []part) {
 
 func (t *Template) learnPart(s []byte) {
 	r, done, missed := t.recent, 0, 0
-	for i := 0; i+8 <= len(s); i += 1 + missed>>7 {
+	for i := 0; i+8 <= len(s); i += 1 + missed>>6 {
 		missed++
 		at := r.find(load64(s, i))
 		if at < 0 {
