@@ -152,7 +152,7 @@ func (x *index) rebuilt(o *cow.Owner, names slotMap) index {
 }
 
 // ReleaseBuffers drops the buffers of the writer, up to a megabyte. The next write makes new ones.
-// Call it when nothing has been written for a while.
+// Call it when nothing has been written for a while. The end of a list drops them, too.
 func (s *Store) ReleaseBuffers() {
 	if !s.writer.TryLock() {
 		return
@@ -160,7 +160,10 @@ func (s *Store) ReleaseBuffers() {
 	defer s.writer.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.core
+	s.core.releaseBuffers()
+}
+
+func (c *core) releaseBuffers() {
 	c.packing.packer, c.packing.cache = pack.Packer{}, indexCache{}
 	c.buf, c.packed, c.key, c.peeked.record, c.peeked.template = nil, nil, nil, nil, nil
 }

@@ -416,6 +416,7 @@ func (c *core) Commit() Changes {
 		c.publish(w.state, c.published.synced || w.complete)
 		if w.complete {
 			c.published.fillHints()
+			c.releaseBuffers()
 		}
 		for _, slot := range w.deleted {
 			c.free = append(c.free, slot)

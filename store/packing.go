@@ -11,7 +11,7 @@ import (
 // packing chooses templates and packs objects against them. It belongs to the writer.
 //
 // A shape is all objects that have the same label and annotation keys. Its second object makes its
-// template. A group is a set of nearly equal objects within a shape: those of one controller, of one
+// template, a dictionary. A group is a set of nearly equal objects within a shape: those of one controller, of one
 // name in several namespaces, or of equal labels. The first object of a controller makes the
 // template of its group, in other groups the second does. The template of a group is itself packed
 // against that of its shape. Single objects are packed against the template of their shape.
@@ -32,6 +32,7 @@ type packing struct {
 
 const (
 	maxShapeTemplate = 64 << 10 // limit in bytes of a template that is made for a shape
+	maxDictionary    = 64 << 10 // limit in bytes up to which it grows
 	plainUsers       = 32       // number of users from which a template is kept unpacked
 	maxWorse         = 16       // number of much larger records after which a template is replaced
 	maxUseless       = 4        // number of useless attempts after which a template is not tried
@@ -64,7 +65,7 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 	t, made := p.choose(shape, &h, &m, e.raw)
 	at := len(dst)
 	if made { // of e itself: the result says nothing about others
-		dst = p.packer.Append(dst, p.cache.get(t), p.known, e.raw)
+		dst = p.append(dst, t, p.known, e.raw)
 	} else if again, ok := p.repack(w, dst, slot, t, e.raw); ok {
 		dst = again
 	} else {
@@ -90,7 +91,8 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 	common := p.groups[shape]
 	ofShape := false
 	if common == nil && p.seen.other(shape, id) && len(b) <= maxShapeTemplate {
-		common, ofShape = newTemplate(body{bytes: slices.Clone(b), size: len(b)}, shape, &m.digest), true
+		common, ofShape = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest), true
+		common.dictionary = true
 		p.groups[shape] = common
 	}
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
@@ -114,35 +116,44 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 	return common, ofShape
 }
 
+// append appends the record of b to dst. A dictionary may grow.
+func (p *packing) append(dst []byte, t *template, known, b []byte) []byte {
+	if t == nil {
+		return p.packer.Append(dst, nil, known, b)
+	}
+	with := p.cache.get(t)
+	dst = p.packer.Append(dst, with, known, b)
+	if is := with.Bytes(); t.dictionary && len(is) > len(t.body.Load().bytes) {
+		was := t.held()
+		t.body.Store(&body{bytes: is})
+		if t.id != 0 {
+			p.held += t.held() - was
+		}
+	}
+	return dst
+}
+
 // packUnstored packs an entry that is not stored, against t. t may be nil.
 func (p *packing) packUnstored(e *Entry, t *template) *Entry {
 	if e.rejected != nil || e.raw == nil {
 		return e
 	}
-	var with *pack.Template
-	if t != nil {
-		with = p.cache.get(t)
-	}
 	m := e.meta()
 	p.known = m.appendIdentity(p.known[:0])
 	r := m.append(make(record, 0, len(e.record)+len(e.raw)/8), t)
-	r = p.packer.Append(r, with, p.known, e.raw)
+	r = p.append(r, t, p.known, e.raw)
 	return e.packed(r, t)
 }
 
 // derive makes the template of a group of b. It is kept as a difference from parent if that is
 // small.
 func (p *packing) derive(b []byte, group uint64, parent *template, d *digest) *template {
-	var with *pack.Template
-	if parent != nil {
-		with = p.cache.get(parent)
-	}
-	made := body{bytes: p.packer.Append(nil, with, nil, b), size: len(b), packed: true}
-	if pack.UsesTemplate(made.bytes) {
-		made.parent = parent
-	}
-	if len(made.bytes) > len(b)*3/4 {
-		made = body{bytes: b, size: len(b)}
+	made := body{p.append(nil, parent, nil, b), parent}
+	switch {
+	case len(made.bytes) > len(b)*3/4:
+		made = body{bytes: b}
+	case !pack.UsesTemplate(made.bytes):
+		made.parent = nothing
 	}
 	made.bytes = slices.Clone(made.bytes)
 	t := newTemplate(made, group, d)
@@ -153,20 +164,20 @@ func (p *packing) derive(b []byte, group uint64, parent *template, d *digest) *t
 // packAgainst packs b against a template, or nil, and updates the figures of the template.
 func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
 	if t == nil {
-		return p.packer.Append(dst, nil, p.known, b)
+		return p.append(dst, nil, p.known, b)
 	}
 	if t.useless >= maxUseless {
 		if t.useless++; t.useless == retryAfter {
 			t.useless = maxUseless - 1
 		}
-		return p.packer.Append(dst, nil, p.known, b)
+		return p.append(dst, nil, p.known, b)
 	}
 	at := len(dst)
-	dst = p.packer.Append(dst, p.cache.get(t), p.known, b)
+	dst = p.append(dst, t, p.known, b)
 	n := len(dst) - at
 	if n > len(b)/2 {
 		end := len(dst)
-		dst = p.packer.Append(dst, nil, p.known, b)
+		dst = p.append(dst, nil, p.known, b)
 		if alone := len(dst) - end; alone <= n {
 			copy(dst[at:], dst[end:])
 			dst = dst[:at+alone]
@@ -201,7 +212,7 @@ func (p *packing) addUser(w *transaction, t *template) {
 		w.templates.Set(w.owner, t.id, t)
 		w.newTemplates = append(w.newTemplates, t.id)
 		p.held += t.held()
-		if parent := t.body.Load().parent; parent != nil {
+		if parent := t.body.Load().parent; parent != nil && parent != nothing {
 			p.addUser(w, parent)
 		}
 	}
@@ -248,25 +259,24 @@ func (p *packing) settle(w *transaction, id uint32) {
 		w.templates.Set(w.owner, id, nil)
 		p.drop(t)
 		p.freed = append(p.freed, id)
-	case p.users[id] >= plainUsers && b.packed:
+	case p.users[id] >= plainUsers && b.parent != nil:
 		p.unpackTemplate(t)
 	default:
 		return
 	}
-	if b.parent != nil {
+	if b.parent != nil && b.parent != nothing {
 		p.users[b.parent.id]--
 		p.settle(w, b.parent.id)
 	}
 }
 
 func (p *packing) unpackTemplate(t *template) {
-	b := t.body.Load()
 	plain, err := t.unpacked()
 	if err != nil {
 		panic(err)
 	}
 	p.held -= t.held()
-	t.body.Store(&body{bytes: plain, size: b.size})
+	t.body.Store(&body{bytes: plain})
 	p.held += t.held()
 }
 

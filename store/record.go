@@ -69,15 +69,13 @@ func (d *digest) shorten() {
 	}
 }
 
-// common returns the digests that most objects of a template share, and the flags that stand for them.
-func (d *digest) common() [3]commonDigest {
-	return [3]commonDigest{{&d.Labels, flagLabels}, {&d.Annotations, flagAnnotations}, {&d.Owners, flagOwners}}
-}
+// common are the digests that many objects of a template share: of labels, annotations and owners.
+type common [3]uint64
 
-type commonDigest struct {
-	digest *uint64
-	flag   byte
-}
+func (d *digest) common() common { return common{d.Labels, d.Annotations, d.Owners} }
+
+// commonFlag is the flag that stands for a common digest.
+func commonFlag(i int) byte { return flagLabels << i }
 
 func (d *digest) parts() [6]*uint64 {
 	return [6]*uint64{&d.Labels, &d.Annotations, &d.Spec, &d.Status, &d.Owners, &d.Rest}
@@ -130,11 +128,10 @@ func (m *meta) append(b []byte, t *template) record {
 	at, d := len(b), m.digest
 	flags := m.flags & (flagJSON | flagUUID | flagNumber | flagDeleting)
 	if t != nil {
-		theirs := t.digest.common()
-		for i, c := range d.common() {
-			if *c.digest != 0 && *c.digest == *theirs[i].digest {
-				flags |= c.flag
-				*c.digest = 0
+		for i, p := range [...]*uint64{&d.Labels, &d.Annotations, &d.Owners} {
+			if *p != 0 && *p == t.common[i] {
+				flags |= commonFlag(i)
+				*p = 0
 			}
 		}
 	}
@@ -227,10 +224,9 @@ func (r record) meta(t *template) meta {
 		}
 	}
 	if t != nil && m.flags&(flagLabels|flagAnnotations|flagOwners) != 0 {
-		theirs := t.digest.common()
-		for i, c := range m.digest.common() {
-			if m.flags&c.flag != 0 {
-				*c.digest = *theirs[i].digest
+		for i, p := range [...]*uint64{&m.digest.Labels, &m.digest.Annotations, &m.digest.Owners} {
+			if m.flags&commonFlag(i) != 0 {
+				*p = t.common[i]
 			}
 		}
 	}

@@ -14,26 +14,28 @@ import (
 type template struct {
 	body   atomic.Pointer[body]
 	shared atomic.Pointer[parts] // nil: nothing is cached yet, or the parent has it
-	digest digest                // of the object that it was made of
+	common common                // of the object that it was made of
 
 	// Only the writer uses these.
-	group   uint64
-	id      uint32 // in the table of the last state that had it
-	usual   uint32 // usual bytes of a record
-	worse   uint8  // records in a row that were much larger
-	useless uint8  // records that the template made no smaller
+	group      uint64
+	id         uint32 // in the table of the last state that had it
+	usual      uint32 // usual bytes of a record
+	dictionary bool   // it grows by what the objects of its shape share
+	worse      uint8  // records in a row that were much larger
+	useless    uint8  // records that the template made no smaller
 }
 
-// body holds the bytes of a template. If they are packed, that is against the parent, if there is one.
+// body holds the bytes of a template. With a parent they are packed against that parent.
 type body struct {
 	bytes  []byte
-	size   int // unpacked
-	packed bool
 	parent *template
 }
 
+// nothing is the parent of templates that are packed against nothing.
+var nothing = newTemplate(body{}, 0, new(digest))
+
 func newTemplate(b body, group uint64, d *digest) *template {
-	t := &template{group: group, digest: *d}
+	t := &template{group: group, common: d.common()}
 	t.body.Store(&b)
 	return t
 }
@@ -41,19 +43,15 @@ func newTemplate(b body, group uint64, d *digest) *template {
 // unpacked returns the unpacked bytes. They are read only: they may be those of the template.
 func (t *template) unpacked() ([]byte, error) {
 	b := t.body.Load()
-	if !b.packed {
+	if b.parent == nil {
 		return b.bytes, nil
 	}
-	return b.unpack(make([]byte, 0, b.size))
+	return b.unpack(nil)
 }
 
-// unpack appends the unpacked bytes of a template that is packed.
+// unpack appends the unpacked bytes of a template that has a parent.
 func (b *body) unpack(dst []byte) ([]byte, error) {
-	var against []byte
-	if b.parent != nil {
-		against = b.parent.body.Load().bytes // a parent is not packed
-	}
-	return pack.Unpack(dst, against, nil, b.bytes)
+	return pack.Unpack(dst, b.parent.body.Load().bytes, nil, b.bytes) // a parent has no parent
 }
 
 // unpack appends the object of a record. t may be nil.
@@ -64,7 +62,7 @@ func (t *template) unpack(dst []byte, m *meta) ([]byte, error) {
 		return pack.Unpack(dst, nil, known, object)
 	}
 	b := t.body.Load()
-	if !b.packed {
+	if b.parent == nil {
 		return pack.Unpack(dst, b.bytes, known, object)
 	}
 	err := borrow(func(scratch []byte) ([]byte, error) {
@@ -97,7 +95,7 @@ var noParts parts
 
 // parts returns the cache for the objects of t. Templates of few objects have that of their shape.
 func (t *template) parts() *parts {
-	if t == nil {
+	if t == nil || t == nothing {
 		return &noParts
 	}
 	if b := t.body.Load(); b.parent != nil {
@@ -143,7 +141,7 @@ func (t *template) held() int64 {
 }
 
 // maxCachedBytes limits the memory in bytes of an indexCache, beyond its last template.
-const maxCachedBytes = 1 << 20
+const maxCachedBytes = 384 << 10
 
 // indexCache has the templates used last in the form that the packer needs: unpacked, with an index.
 // With few of them, fifty owners in turn would rebuild an index for every second object.
@@ -173,6 +171,10 @@ func (c *indexCache) get(t *template) *pack.Template {
 		c.of = map[*template]*list.Element{}
 	}
 	x := &indexed{t, pack.NewTemplate(plain), len(plain) + pack.IndexSize(len(plain))}
+	if t.dictionary {
+		x.is = pack.NewDictionary(plain, maxDictionary)
+		x.bytes = maxDictionary + pack.IndexSize(maxDictionary)
+	}
 	for c.bytes += x.bytes; c.bytes > maxCachedBytes && c.order.Len() > 0; {
 		c.drop(c.order.Back().Value.(*indexed).of)
 	}

@@ -18,9 +18,9 @@ func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 		return bytes.Repeat([]byte("some text that templates share, "+what+"; "), 30)
 	}
 	shape, own, object := text("shape"), append(text("shape"), "own"...), append(text("shape"), "object"...)
-	parent := newTemplate(body{bytes: shape, size: len(shape)}, 1, &digest{})
+	parent := newTemplate(body{bytes: shape}, 1, &digest{})
 	var p pack.Packer
-	packed := body{bytes: p.Append(nil, pack.NewTemplate(shape), nil, own), size: len(own), packed: true, parent: parent}
+	packed := body{bytes: p.Append(nil, pack.NewTemplate(shape), nil, own), parent: parent}
 	if !pack.UsesTemplate(packed.bytes) {
 		t.Fatal("the template is not packed")
 	}
@@ -46,7 +46,7 @@ func TestTemplateMayBeReplacedDuringAnUnpack(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { readers.Wait(); close(ended) }()
-	unpacked := body{bytes: plain, size: len(plain)}
+	unpacked := body{bytes: plain}
 	for reading := true; reading; {
 		tmpl.body.Store(&unpacked)
 		tmpl.body.Store(&packed)
@@ -67,7 +67,7 @@ func TestIndexCacheIsBounded(t *testing.T) {
 	var all []*template
 	for i := range 1000 {
 		b := bytes.Repeat([]byte{byte(i)}, 3000)
-		all = append(all, newTemplate(body{bytes: b, size: len(b)}, uint64(i), &digest{}))
+		all = append(all, newTemplate(body{bytes: b}, uint64(i), &digest{}))
 		c.get(all[i])
 		if first := c.get(all[0]); first != c.get(all[0]) {
 			t.Fatal("the template in use was dropped")

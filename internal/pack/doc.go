@@ -17,9 +17,10 @@
 // and moves a cursor in the template by as many. Most differences keep the alignment, so "copy from
 // the cursor" needs no position.
 //
-//	header    0, then the bytes as they are; or uvarint(2·size + 1 if the template is used)
+//	header    0, then the bytes as they are; or uvarint(4·size + 2 if literals are coded + 1 if the
+//	          template is used)
 //	00nnnnnn  copy n bytes of the template from the cursor
-//	01nnnnnn  n literal bytes follow
+//	01nnnnnn  n literal bytes, from the end of the record
 //	10nnnnnn  copy n bytes of the template from the cursor + zigzag varint
 //	110nnnnn  copy n bytes of the object from uvarint bytes before its end so far (may overlap); the
 //	          known bytes precede the object
@@ -28,11 +29,14 @@
 //
 // A length that does not fit into its bits takes one more byte or a varint.
 //
-// Unpacking is a few dozen copies: it takes about a tenth of the time of packing. A record is at
-// most one byte longer than the object.
+// Unpacking is a few dozen copies: it takes about a tenth of the time of packing. Literal bytes that
+// are coded take two nanoseconds each. A record is at most one byte longer than the object.
 //
 // The known bytes are what the reader of a record has beside it, such as the name and the uid of the
 // object. They are not stored twice.
+//
+// A dictionary is a template that grows: see [NewDictionary]. It serves objects that share many parts
+// in ever other places, such as the images of a node.
 //
 // A template may be kept as a record itself, packed against a template of templates. Reading an
 // object then unpacks twice.

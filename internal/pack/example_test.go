@@ -18,6 +18,6 @@ func Example() {
 	back, err := pack.Unpack(nil, sibling, nil, record)
 	fmt.Println(string(back) == string(object), err)
 	// Output:
-	// 127 bytes as 32
+	// 127 bytes as 31
 	// true <nil>
 }

@@ -53,32 +53,46 @@ func appendOp(dst []byte, op byte, bits uint, n int) []byte {
 	return binary.AppendUvarint(append(dst, op|byte(top)), uint64(n-top-256))
 }
 
-// header parses the header of a record. The body of a raw record is the object.
-func header(record []byte) (size int, packed, template bool, body []byte, err error) {
+// The flags of a header; the size comes above them.
+const (
+	usesTemplate = 1 << iota
+	codedLiterals
+	sizeShift = iota
+)
+
+// head is the header of a record.
+type head struct {
+	size  int
+	flags uint64
+	raw   bool // the body is the object
+}
+
+// header parses the header of a record.
+func header(record []byte) (h head, body []byte, err error) {
 	if len(record) == 0 {
-		return 0, false, false, nil, corrupt("the record is empty")
+		return head{}, nil, corrupt("the record is empty")
 	}
 	if record[0] == 0 {
-		return len(record) - 1, false, false, record[1:], nil
+		return head{size: len(record) - 1, raw: true}, record[1:], nil
 	}
 	v, n := binary.Uvarint(record)
-	if n <= 0 || v < 2 || v>>1 > MaxSize {
-		return 0, false, false, nil, corrupt("the size is invalid")
+	if n <= 0 || v>>sizeShift == 0 || v>>sizeShift > MaxSize {
+		return head{}, nil, corrupt("the size is invalid")
 	}
-	return int(v >> 1), true, v&1 != 0, record[n:], nil
+	return head{size: int(v >> sizeShift), flags: v}, record[n:], nil
 }
 
 // Size returns the size of the object in a record. It reads the header only.
 func Size(record []byte) (int, error) {
-	size, _, _, _, err := header(record)
-	return size, err
+	h, _, err := header(record)
+	return h.size, err
 }
 
 // UsesTemplate reports whether a record needs the template that it was packed against. If not, it
 // may be unpacked with a nil template.
 func UsesTemplate(record []byte) bool {
-	_, _, template, _, err := header(record)
-	return err == nil && template
+	h, _, err := header(record)
+	return err == nil && h.flags&usesTemplate != 0
 }
 
 // class maps a byte to its value as a lower-case hex digit, or to notHex.

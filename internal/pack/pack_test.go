@@ -66,11 +66,11 @@ func TestRecordsAreSmallAndUnpack(t *testing.T) {
 		{"moved", sibling, sibling[100:] + sibling[:100], 14, ""},
 		{"itself", "", long, 2 + 17 + 5, ""},
 		{"itself, with a template", sibling, long, 2 + 17 + 6, ""},
-		{"a run", "", strings.Repeat("\x00", 5000), 8, ""},
+		{"a run", "", strings.Repeat("\x00", 5000), 9, ""},
 		{"uid twice", "", "a=" + uid + ",b=" + uid, 2 + 3 + 17 + 4 + 2, ""},
 		{"digits", "", "0123456789012345", 9, ""},
 		{"known", sibling, strings.Replace(sibling, "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", uid, 1), 2 + 1 + 3 + 2, "app" + uid + "12"},
-		{"known without a template", "", "uid=" + uid, 1 + 5 + 3, uid},
+		{"known without a template", "", "uid=" + uid, 2 + 5 + 3, uid},
 		{"known, and beyond it", "", strings.Repeat("twelve bytes", 9), 2 + 3, "twelve bytes"},
 		{"the template is a beginning", sibling[:100], sibling, 300, ""},
 	}
@@ -97,7 +97,9 @@ func TestEditedObjectsRoundTrip(t *testing.T) {
 			rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}`),
 			rapid.SampledFrom([]string{sibling, sibling[:50], sibling[20:90], "aaaaaaaaaaaaaaaaaaaaaaaa"}),
 		)
-		templates := []*Template{nil, NewTemplate(nil), NewTemplate([]byte(sibling))}
+		dictionary := NewDictionary([]byte(sibling), 2<<10)
+		templates := []*Template{nil, NewTemplate(nil), NewTemplate([]byte(sibling)), dictionary, dictionary}
+		var before [][3]string // known bytes, records and objects of the dictionary
 		last := sibling
 		for range rapid.IntRange(1, 12).Draw(t, "objects") {
 			obj := last
@@ -108,7 +110,10 @@ func TestEditedObjectsRoundTrip(t *testing.T) {
 			}
 			tmpl := rapid.SampledFrom(templates).Draw(t, "template")
 			known := rapid.SampledFrom([]string{"", "0b54f3a2-1c2d-4e5f-a678-9abcdef01234", obj[:len(obj)/2], sibling[:60]}).Draw(t, "known")
-			check(t, p, tmpl, []byte(known), []byte(obj))
+			rec := check(t, p, tmpl, []byte(known), []byte(obj))
+			if tmpl == dictionary {
+				before = append(before, [3]string{known, string(rec), obj})
+			}
 			switch rapid.IntRange(0, 5).Draw(t, "then") {
 			case 0:
 				templates = append(templates, NewTemplate([]byte(obj)))
@@ -119,7 +124,52 @@ func TestEditedObjectsRoundTrip(t *testing.T) {
 				t.Fatalf("IndexSize = %d, the template holds %d", IndexSize(len(tmpl.b)), 2*cap(tmpl.slots))
 			}
 		}
+		for _, x := range before { // records outlive the growth
+			if got, err := Unpack(nil, dictionary.Bytes(), []byte(x[0]), []byte(x[1])); err != nil || string(got) != x[2] {
+				t.Fatalf("unpacked %q, %v, want %q", got, err, x[2])
+			}
+		}
 	})
+}
+
+// A dictionary learns what objects share, up to its limit, and only as much as is used.
+func TestDictionaryLearnsWhatObjectsShare(t *testing.T) {
+	var p Packer
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func(r *rand.Rand) []byte {
+		b := make([]byte, 100)
+		for i := range b {
+			b[i] = byte('a' + r.IntN(26))
+		}
+		return b
+	}
+	const max = 24 << 10
+	d, all := NewDictionary([]byte(sibling), max), NewDictionary([]byte(sibling), max)
+	var first, last int
+	for i := range 600 {
+		check(t, &p, d, nil, append([]byte(sibling), word(r)...)) // no two alike
+		obj := []byte(sibling)
+		for range 5 {
+			obj = append(obj, word(rand.New(rand.NewPCG(7, r.Uint64N(40))))...)
+		}
+		n := len(check(t, &p, all, nil, obj))
+		if i == 0 {
+			first = n
+		}
+		last = n
+	}
+	if len(d.Bytes()) != len(sibling) {
+		t.Errorf("it has learned %d bytes, and nothing is shared", len(d.Bytes())-len(sibling))
+	}
+	if last > first/10 || len(all.Bytes()) < 40*100 || len(all.Bytes()) > 40*100*2 {
+		t.Errorf("records of %d, then %d bytes; it has %d bytes", first, last, len(all.Bytes()))
+	}
+	for range 5000 {
+		check(t, &p, all, nil, append(word(rand.New(rand.NewPCG(8, r.Uint64N(400)))), sibling...))
+	}
+	if n := len(all.Bytes()); n > max {
+		t.Errorf("it grew to %d bytes", n)
+	}
 }
 
 func TestLargeObjectsRoundTrip(t *testing.T) {

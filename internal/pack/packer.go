@@ -3,6 +3,7 @@ package pack
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Packer packs objects. The zero value works. It is for one goroutine. It keeps tables of 16 to 144
@@ -25,16 +26,23 @@ type Packer struct {
 	lit    int  // start of the pending literal bytes in the object
 	used   bool // something was copied from the template
 	missed int  // bytes searched without success, less those found: the search gets coarser as it grows
+
+	lits []byte // the literal bytes, and the lengths of their runs
+	runs []int
+
+	unknown int    // end of the last long copy from the template
+	parts   []part // what is not in the template, if that is a dictionary
 }
 
 const (
 	bigObject = 32 << 10
 
-	minCopy = 4  // bytes worth a copy from the cursor
-	minMove = 7  // bytes worth a copy from elsewhere
-	minHex  = 12 // digits that are surely not a word
-	near    = 16 // bytes after a difference in which alignment is sought first
-	slack   = 6  // largest shift of the alignment there
+	minCopy   = 4  // bytes worth a copy from the cursor
+	minMove   = 7  // bytes worth a copy from elsewhere
+	minHex    = 12 // digits that are surely not a word
+	minRecall = 16 // bytes worth a copy from a dictionary where others were not sought yet
+	near      = 16 // bytes after a difference in which alignment is sought first
+	slack     = 6  // largest shift of the alignment there
 
 	maxMissed = 1024 // missed bytes after which no match is expected nearby
 )
@@ -53,15 +61,15 @@ func (p *Packer) Append(dst []byte, t *Template, known, obj []byte) []byte {
 	}
 	start := p.begin(dst, t, known, obj)
 	p.pack(len(known))
-	p.flush(len(p.obj))
 	return p.finish(start, obj)
 }
 
 // begin prepares the packing of obj, and returns where its record begins.
 func (p *Packer) begin(dst []byte, t *Template, known, obj []byte) (start int) {
 	p.joined = append(append(p.joined[:0], known...), obj...)
-	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, uint64(len(obj))<<1), p.joined, t, nil
+	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, uint64(len(obj))<<sizeShift), p.joined, t, nil
 	p.cursor, p.at, p.n, p.lit, p.used, p.missed = 0, 0, 0, len(known), false, 0
+	p.unknown, p.parts, p.lits, p.runs = len(known), p.parts[:0], p.lits[:0], p.runs[:0]
 	if t != nil {
 		p.t = t.b
 	}
@@ -77,13 +85,18 @@ func (p *Packer) begin(dst []byte, t *Template, known, obj []byte) (start int) {
 
 // finish returns the record of obj, which begins at start.
 func (p *Packer) finish(start int, obj []byte) []byte {
-	dst := p.dst
+	p.flush(len(p.obj))
+	if p.from != nil && p.from.max > 0 {
+		p.endPart(len(p.obj), 0)
+		p.from.learn(p.obj, p.parts)
+	}
+	dst := p.appendLiterals(p.dst, start)
 	if p.used {
-		dst[start] |= 1
+		dst[start] |= usesTemplate
 	}
 	p.dst, p.obj, p.from, p.t = nil, nil, nil, nil
 	if cap(p.joined) > maxJoined {
-		p.joined = nil
+		p.joined, p.lits = nil, nil
 	}
 	if len(dst)-start > len(obj) {
 		dst = append(append(dst[:start], 0), obj...)
@@ -114,6 +127,10 @@ func equal(a, b []byte) int {
 func (p *Packer) pack(i int) {
 	for i < len(p.obj) {
 		if j := p.copyAligned(i); j > i {
+			i = j
+			continue
+		}
+		if j := p.recall(i); j > i {
 			i = j
 			continue
 		}
@@ -214,25 +231,15 @@ func (p *Packer) search(i int) int {
 	if j := p.nearby(i); j > 0 {
 		return j
 	}
-	if p.from != nil && p.from.slots == nil && len(p.t) >= 64 {
-		p.from.index()
-	}
+	p.needIndex()
 	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
 		p.missed++
 		try++
 		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
 			return i // copyAligned copies it
 		}
-		if p.from != nil && p.from.slots != nil {
-			if at := p.from.find(load64(p.obj, i)); at >= 0 {
-				if n := equal(p.obj[i:], p.t[at:]); n >= minMove {
-					for i > p.lit && at > 0 && p.obj[i-1] == p.t[at-1] {
-						i, at, n = i-1, at-1, n+1
-					}
-					p.copy(at, i, n)
-					return i + n
-				}
-			}
+		if j := p.copyIndexed(i, i+minMove); j > 0 {
+			return j
 		}
 		if j := p.copyEarlier(i); j > 0 {
 			return j
@@ -244,6 +251,55 @@ func (p *Packer) search(i int) int {
 		}
 	}
 	return len(p.obj)
+}
+
+// needIndex makes the index of the template.
+func (p *Packer) needIndex() {
+	if p.from != nil && p.from.slots == nil && len(p.t) >= 64 {
+		p.from.index()
+	}
+}
+
+// copyIndexed copies the bytes at i from where the index finds them, if they are equal up to end at
+// least. It returns where the copy ends, or 0. If the bytes before i are also equal, the copy
+// replaces the pending one.
+func (p *Packer) copyIndexed(i, end int) int {
+	if p.from == nil || p.from.slots == nil || i+8 > len(p.obj) {
+		return 0
+	}
+	at := p.from.find(load64(p.obj, i))
+	if at < 0 || at >= len(p.t) {
+		return 0
+	}
+	n := equal(p.obj[i:], p.t[at:])
+	if i+n < end {
+		return 0
+	}
+	for i > p.lit-p.n && at > 0 && p.obj[i-1] == p.t[at-1] {
+		i, at, n = i-1, at-1, n+1
+	}
+	if more := p.lit - i; more == p.n {
+		p.shortenCopy(p.n)
+	} else if more > 0 {
+		i, at, n = i+more, at+more, n-more
+	}
+	p.copy(at, i, n)
+	return i + n
+}
+
+// recall looks for the bytes around i in a dictionary, where alignment means little: those that begin
+// a little before i, too, since they say more about what comes.
+func (p *Packer) recall(i int) int {
+	if p.from == nil || p.from.max == 0 || p.missed > maxMissed {
+		return 0
+	}
+	p.needIndex()
+	for j := max(i-stride, p.lit-p.n); j <= i; j++ {
+		if end := p.copyIndexed(j, i+minRecall); end > 0 {
+			return end
+		}
+	}
+	return 0
 }
 
 // nearby looks a few bytes ahead for a match: at the aligned position, at one that has shifted a
@@ -311,6 +367,12 @@ func (p *Packer) countFound(n int) { p.missed = max(0, p.missed-4*(n-3)) }
 // copy sets the pending copy: n bytes of the template at f, to i. flush writes it.
 func (p *Packer) copy(f, i, n int) {
 	p.flush(i)
+	if p.from.max > 0 {
+		p.endPart(i, n)
+		if f >= p.from.base {
+			p.from.budget += (n - minCopy) / perLearned
+		}
+	}
 	p.at, p.n, p.lit = f, n, i+n
 	p.used = true
 	p.countFound(n)
@@ -411,6 +473,23 @@ func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
 
 func (p *Packer) appendLiteral(s []byte) {
 	if len(s) > 0 {
-		p.dst = append(appendOp(p.dst, opLit, bitsCopy, len(s)), s...)
+		p.dst = appendOp(p.dst, opLit, bitsCopy, len(s))
+		p.lits, p.runs = append(p.lits, s...), append(p.runs, len(s))
 	}
+}
+
+// appendLiterals appends the literal bytes to the record that begins at start.
+func (p *Packer) appendLiterals(dst []byte, start int) []byte {
+	if len(p.lits) < maxCoded {
+		if size := codedSize(p.lits); size < len(p.lits) {
+			dst[start] |= codedLiterals
+			return appendCoded(dst, p.lits, size)
+		}
+	}
+	end := len(p.lits)
+	for _, n := range slices.Backward(p.runs) {
+		dst = append(dst, p.lits[end-n:end]...)
+		end -= n
+	}
+	return dst
 }

@@ -19,8 +19,8 @@ const (
 // The record has about the size that Append gives, and takes a fraction of the time if the states
 // differ in few places.
 func (p *Packer) Repack(dst []byte, t *Template, known, obj []byte, was Replaced) []byte {
-	_, packed, _, body, err := header(was.Record)
-	if err != nil || !packed || len(obj) == 0 || len(obj) > MaxSize {
+	h, body, err := header(was.Record)
+	if err != nil || h.raw || h.flags&usesTemplate != 0 && t == nil || len(obj) == 0 || len(obj) > MaxSize {
 		return p.Append(dst, t, known, obj)
 	}
 	start := p.begin(dst, t, known, obj)
@@ -59,7 +59,6 @@ func (r *replay) run(i, j int) {
 		p.obj = whole
 		i, j = i+di, j+dj
 	}
-	p.flush(len(p.obj))
 }
 
 // resync returns how many bytes of the object, and of the old state, differ before both are equal
@@ -119,6 +118,11 @@ func (r *replay) repeatOp(i, from, n int) {
 				return
 			}
 		}
+	case op.code < opMoved: // literal bytes
+		p.flush(i)
+		p.appendLiteral(p.obj[i : i+n])
+		p.cursor += n
+		p.lit = i + n
 	case whole:
 		p.flush(i)
 		p.dst = append(p.dst, op.bytes...)
@@ -147,11 +151,6 @@ func (r *replay) read() bool {
 			}
 			rest = rest[k:]
 			r.cursor += int(delta)
-		} else if b >= opLit {
-			if n > len(rest) {
-				return false
-			}
-			rest = rest[n:]
 		}
 		op.at = r.cursor
 	case b < opHex:

@@ -3,11 +3,18 @@ package pack
 import "math/bits"
 
 // Template is an object that others are packed against, and an index of its bytes once one is
-// needed. It belongs to the goroutine of the [Packer] that uses it.
+// needed. A dictionary grows by what objects share. It belongs to the goroutine of the [Packer] that
+// uses it.
 type Template struct {
 	b     []byte
 	slots []uint16 // position/stride+1 of a window, by its hash; empty: no index
 	shift uint8
+
+	// Only dictionaries have these.
+	base   int       // length before it learned
+	max    int       // size in bytes up to which it grows
+	recent *Template // what was not found in it lately
+	budget int       // bytes that it may learn by now
 }
 
 // NewTemplate makes a template of b and keeps b, which must not change afterwards. A reader that
@@ -33,12 +40,37 @@ func slotsOf(n int) int {
 	return 1 << bits.Len(uint(max(min(n, indexed)/stride, 64)-1))
 }
 
+func shiftOf(slots int) uint8 { return uint8(64 - bits.Len(uint(slots-1))) }
+
 // index makes the index, in about a microsecond for 4 kB of template.
 func (t *Template) index() {
 	slots := make([]uint16, slotsOf(len(t.b)))
-	t.slots, t.shift = slots, uint8(64-bits.Len(uint(len(slots)-1)))
-	for i := min(len(t.b)-8, indexed-stride) / stride * stride; i >= 0; i -= stride { // the first of equal windows wins
-		slots[hash6(load64(t.b, i), t.shift)] = uint16(i/stride) + 1
+	t.slots, t.shift = slots, shiftOf(len(slots))
+	t.indexFrom(0)
+}
+
+// indexFrom adds the windows from a position on. The first of equal windows wins.
+func (t *Template) indexFrom(at int) {
+	at = (at + stride - 1) / stride * stride
+	for i := min(len(t.b)-8, indexed-stride) / stride * stride; i >= at; i -= stride {
+		t.slots[hash6(load64(t.b, i), t.shift)] = uint16(i/stride) + 1
+	}
+}
+
+// append adds bytes to the end of the template. Its former bytes stay as they are, for those who have them.
+func (t *Template) append(b []byte) {
+	was := len(t.b)
+	if need := was + len(b); need > cap(t.b) {
+		t.b = append(make([]byte, 0, need+need/8), t.b...)
+	}
+	t.b = append(t.b, b...)
+	switch {
+	case t.slots == nil:
+	case slotsOf(len(t.b)) > len(t.slots):
+		t.slots = nil
+		t.index()
+	default:
+		t.indexFrom(max(was-7, 0))
 	}
 }
 

@@ -15,18 +15,18 @@ import (
 // The error is [ErrCorrupt]; dst is then returned with its former length. No record causes a panic.
 // At most [MaxSize] bytes are allocated.
 func Unpack(dst, template, known, record []byte) ([]byte, error) {
-	size, packed, _, body, err := header(record)
+	h, body, err := header(record)
 	if err != nil {
 		return dst, err
 	}
-	if !packed {
+	if h.raw {
 		return append(dst, body...), nil
 	}
-	grown := slices.Grow(dst, size)
-	if !unpack(grown[len(dst):len(dst)+size], template, known, body) {
+	grown := slices.Grow(dst, h.size)
+	if !unpack(grown[len(dst):len(dst)+h.size], template, known, body, h.flags&codedLiterals != 0) {
 		return dst, corrupt("an operation exceeds the object or the template")
 	}
-	return grown[:len(dst)+size], nil
+	return grown[:len(dst)+h.size], nil
 }
 
 // length returns the length of the operation that begins with b. top is its mask.
@@ -53,9 +53,10 @@ func readCount(body []byte, code, top int) (n int, rest []byte, ok bool) {
 }
 
 // unpack fills out exactly; false if the operations do not.
-func unpack(out, t, known, body []byte) bool {
+func unpack(out, t, known, body []byte, coded bool) bool {
+	lits, all := literals{b: body}, len(body)
 	o, cursor := 0, 0 // the next position in out, and the aligned one in the template
-	for len(body) > 0 {
+	for o < len(out) && len(body) > 0 {
 		b := body[0]
 		body = body[1:]
 		var n int
@@ -75,11 +76,19 @@ func unpack(out, t, known, body []byte) bool {
 			}
 			copyShort(out[o:], t[cursor:], n)
 		case opLit >> 6:
-			if n > len(body) || n > len(out)-o {
+			switch k := len(lits.b) - n; {
+			case n > len(out)-o:
 				return false
+			case coded:
+				if !lits.take(out[o : o+n]) {
+					return false
+				}
+			case k < 0:
+				return false
+			default:
+				copyShort(out[o:], lits.b[k:], n)
+				lits.b = lits.b[:k]
 			}
-			copyShort(out[o:], body, n)
-			body = body[n:]
 		case opMoved >> 6:
 			delta, k := binary.Varint(body)
 			if k <= 0 || delta > MaxSize || delta < -MaxSize {
@@ -99,7 +108,7 @@ func unpack(out, t, known, body []byte) bool {
 		o += n
 		cursor += n
 	}
-	return o == len(out)
+	return o == len(out) && lits.begin() == all-len(body)
 }
 
 // copyShort copies n bytes; both slices have as many. Small copies move sixteen bytes, or twice
