@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/finalizer"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -228,13 +229,11 @@ func TestNothingIsSentAtRestOnACache(t *testing.T) {
 			p := planetest.Shared(t)
 			c := &cluster{t: t, ns: planetest.Namespace(t, p)}
 			var sent atomic.Int32
-			live, err := client.New(p.RESTConfig(), client.Options{Hook: func(d client.Done) {
+			live := livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 				if d.Resource.Resource != "" && d.Verb != "watch" {
 					sent.Add(1)
 				}
 			}})
-			c.check(err)
-			t.Cleanup(live.Close)
 			c.Live = live
 			shared, err := cache.New(cache.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)

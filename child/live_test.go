@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -52,16 +53,11 @@ func (c *cluster) Get(ctx context.Context, key object.Key, into object.Object, o
 func newCluster(t *testing.T) *cluster {
 	p := planetest.Shared(t)
 	c := &cluster{t: t, ns: planetest.Namespace(t, p)}
-	live, err := client.New(p.RESTConfig(), client.Options{FieldOwner: "someone-else", Hook: func(d client.Done) {
+	c.Live = livetest.Client(t, p, client.Options{FieldOwner: "someone-else", Hook: func(d client.Done) {
 		if d.Resource.Resource != "" && d.Verb != "get" && d.Verb != "list" {
 			c.writes = append(c.writes, d.Call.String())
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(live.Close)
-	c.Live = live
 	c.owner = c.parent("guests")
 	return c
 }

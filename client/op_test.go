@@ -5,14 +5,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/testobj"
 )
 
-func deployment() *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d"}}
-}
-
 func meta1(name string) *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
+	m := testobj.New(&metav1.PartialObjectMetadata{}, "web/"+name)
 	m.SetGroupVersionKind(podGVK)
 	return m
 }

@@ -25,6 +25,6 @@ func TestReviews(t *testing.T) {
 	if err != nil || local.Status.Allowed {
 		t.Errorf("got %+v, %v", local, err)
 	}
-	_, err = client.Create(ctx, c, configMap(ns, "", nil))
+	_, err = client.Create(ctx, c, configMap(ns, ""))
 	as[*client.ArgumentError](t, err)
 }

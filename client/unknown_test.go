@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
@@ -282,13 +283,13 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 	f.on("GET "+path, read)
 	f.on("PUT "+path, read)
 	c := f.client(Options{Scheme: testScheme})
-	got, err := GetSub[autoscalingv1.Scale](t.Context(), c, deployment(), "scale")
+	got, err := GetSub[autoscalingv1.Scale](t.Context(), c, testobj.Deployment("web/d"), "scale")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Spec.Replicas = 3
 	c.recent = new(recent) // the version is not in memory
-	if _, err := UpdateSub(t.Context(), c, deployment(), "scale", got); err != nil {
+	if _, err := UpdateSub(t.Context(), c, testobj.Deployment("web/d"), "scale", got); err != nil {
 		t.Fatal(err)
 	}
 	_, content, err := open(wire.Protobuf, []byte(f.last().body))
@@ -354,7 +355,7 @@ func BenchmarkUpdate(b *testing.B) {
 			Path string `json:"path"`
 		}{fmt.Sprintf("/some/path/%d", i)})
 	}
-	d := deployment()
+	d := testobj.Deployment("web/d")
 	for i := range 3 {
 		c := corev1.Container{Name: fmt.Sprint("c", i), Image: "registry.test/team/program:v1"}
 		for n := range 10 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -111,7 +112,7 @@ func TestWritesSendTheExpectedRequests(t *testing.T) {
 			"DELETE /apis/example.com/v1/widgets ", "application/json", `{"kind":"DeleteOptions","apiVersion":"v1"}`,
 		}, {
 			"set scale", func(c *Live, p *corev1.Pod) (object.Object, error) {
-				return nil, SetScale(t.Context(), c, deployment(), 3)
+				return nil, SetScale(t.Context(), c, testobj.Deployment("web/d"), 3)
 			},
 			"PATCH /apis/apps/v1/namespaces/web/deployments/d/scale ", "application/merge-patch+json", `{"spec":{"replicas":3}}`,
 		}, {
@@ -258,7 +259,7 @@ func TestConflictOfApply(t *testing.T) {
 	s := failureStatus(409, metav1.StatusReasonConflict)
 	s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl"`}}
 	f.on("PATCH /apis/apps/v1/namespaces/web/deployments/d", answer(http.StatusConflict, s))
-	_, err := Apply(t.Context(), f.client(Options{}), deployment(), "me")
+	_, err := Apply(t.Context(), f.client(Options{}), testobj.Deployment("web/d"), "me")
 	e, ok := asType[*ConflictError](err)
 	if !ok || len(e.Fields) != 1 || e.Fields[0].Field != ".spec.replicas" {
 		t.Errorf("got %v", err)
@@ -269,7 +270,7 @@ func TestScale(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis/apps/v1/namespaces/web/deployments/d/scale", reply(
 		&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}, autoscalingv1.SchemeGroupVersion.WithKind("Scale")))
-	s, err := GetSub[autoscalingv1.Scale](t.Context(), f.client(Options{}), deployment(), "scale")
+	s, err := GetSub[autoscalingv1.Scale](t.Context(), f.client(Options{}), testobj.Deployment("web/d"), "scale")
 	if err != nil || s.Spec.Replicas != 4 {
 		t.Errorf("got %v, %v", s, err)
 	}

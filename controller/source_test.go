@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
@@ -69,7 +70,7 @@ func TestFailingPredicatePassesTheEvent(t *testing.T) {
 			c.New = store.SetAside(object.Header{Key: key("a")}, errors.New("garbage"))
 		})
 		synctest.Wait()
-		m.watch("Node").set(&corev1.Node{ObjectMeta: meta1("n", 1)}, false)
+		m.watch("Node").set(testobj.Node("n", numbered("n", 1)), false)
 		synctest.Wait()
 		if calls, want := r.calls(), []string{"a created×1"}; !slices.Equal(calls, want) {
 			t.Errorf("calls %q, want %q", calls, want)

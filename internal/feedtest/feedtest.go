@@ -288,15 +288,10 @@ func (s *Server) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 		return nil, tooLarge()
 	}
 	s.lists++
-	keys := make([]object.Key, 0, len(s.objects))
-	for k := range s.objects {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, object.Key.Compare)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
 		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", s.version)
-	for i, k := range keys {
+	for i, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
