@@ -61,24 +61,10 @@ func drainWatch(t testing.TB, in io.Reader, contentType string, kind *wire.Kind,
 		return nil, nil, err
 	}
 	defer w.Close()
-	for {
-		f, err := w.Next()
-		if one := (*wire.DecodeError)(nil); errors.As(err, &one) {
-			bad = append(bad, err)
-			continue
-		}
-		if err != nil {
-			if _, again := w.Next(); again != err {
-				t.Errorf("the error does not stay: %v, then %v", err, again)
-			}
-			if err == io.EOF {
-				err = nil
-			}
-			return frames, bad, err
-		}
+	return toEnd(t, w.Next, func(f wire.Frame) wire.Frame {
 		f.Object = f.Object.Clone()
-		frames = append(frames, f)
-	}
+		return f
+	})
 }
 
 func typedPod(i int) *corev1.Pod {
