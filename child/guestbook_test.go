@@ -241,11 +241,7 @@ func TestNothingIsSentAtRestOnACache(t *testing.T) {
 				_, err := shared.Open(t.Context(), proto, client.Selection{})
 				c.check(err)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- shared.Run(ctx) }()
-			t.Cleanup(func() { cancel(); <-ended })
-			c.check(shared.WaitForSync(t.Context()))
+			c.run(shared)
 
 			g, err := client.Create(t.Context(), live, &corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "g", Annotations: map[string]string{"settings": "a"}}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},

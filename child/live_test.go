@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
@@ -60,6 +61,16 @@ func newCluster(t *testing.T) *cluster {
 	}})
 	c.owner = c.parent("guests")
 	return c
+}
+
+// run runs a cache until the end of the test, and returns when it has synced.
+func (c *cluster) run(shared *cache.Cache) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- shared.Run(ctx) }()
+	c.t.Cleanup(func() { cancel(); <-ended })
+	c.check(shared.WaitForSync(c.t.Context()))
 }
 
 func (c *cluster) parent(name string) *corev1.ConfigMap {

@@ -16,7 +16,7 @@ import (
 
 // An apply with IfAbsent creates, or fails and changes nothing, forced or not: of a built-in kind, a
 // custom resource and a cluster-scoped one.
-func TestIfAbsent(t *testing.T) {
+func TestIfAbsentCreatesOrChangesNothing(t *testing.T) {
 	ctx, c, ns := live(t)
 	gadgets := schema.GroupVersionKind{Group: "gadgets.flyball.test", Version: "v1", Kind: "Gadget"}
 	livetest.Define(t, c, testobj.CRD(gadgets, "gadgets"))

@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestLiveWatch(t *testing.T) {
+func TestWatchYieldsEachChange(t *testing.T) {
 	ctx, c, ns := live(t)
 	must(client.Create(ctx, c, configMap(ns, "a")))(t)
 	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.MatchingLabels{"app": "x"}))(t)
@@ -63,7 +63,7 @@ func TestLiveWatch(t *testing.T) {
 }
 
 // Each form of an object arrives in its encoding.
-func TestLiveFeed(t *testing.T) {
+func TestFeedBringsEachFormInItsEncoding(t *testing.T) {
 	ctx, c, ns := live(t)
 	for i := range 5 {
 		must(client.Create(ctx, c, configMap(ns, fmt.Sprintf("c-%d", i))))(t)
@@ -149,7 +149,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 }
 
 // The client returns typed errors while the server is down, and works again afterwards.
-func TestLiveRestart(t *testing.T) {
+func TestClientWorksAfterARestart(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

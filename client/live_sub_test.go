@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestLiveSubresources(t *testing.T) {
+func TestSubresourcesAreReadAndWritten(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := must(client.Create(ctx, c, deployment(ns, "d", 0)))(t)
 	if err := client.SetScale(ctx, c, d, 2); err != nil {
@@ -93,7 +93,7 @@ func pod(ns, name string) *corev1.Pod {
 	return p
 }
 
-func TestLiveForbidden(t *testing.T) {
+func TestForbiddenErrorNamesThePermission(t *testing.T) {
 	ctx, c, ns := live(t)
 	p := planetest.Shared(t)
 	reader := newClient(t, must(p.UserConfig("reader", "readers"))(t), client.Options{})

@@ -85,7 +85,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func TestLiveCheck(t *testing.T) {
+func TestCheckNeedsValidCredentials(t *testing.T) {
 	p := planetest.Shared(t)
 	if err := newClient(t, p.RESTConfig(), client.Options{}).Check(t.Context()); err != nil {
 		t.Error(err)
@@ -99,7 +99,7 @@ func TestLiveCheck(t *testing.T) {
 	as[*client.UnauthorizedError](t, newClient(t, anonymous, client.Options{}).Check(t.Context()))
 }
 
-func TestLiveCRUD(t *testing.T) {
+func TestObjectIsCreatedReadUpdatedAndDeleted(t *testing.T) {
 	ctx, c, ns := live(t)
 	in := configMap(ns, "a", testobj.Data("k", "1"))
 	made := must(client.Create(ctx, c, in))(t)
@@ -156,7 +156,7 @@ func TestLiveCRUD(t *testing.T) {
 	}
 }
 
-func TestLiveInvalid(t *testing.T) {
+func TestInvalidErrorNamesTheFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := deployment(ns, "Not_A_Name", 1)
 	d.Spec.Template.Labels = nil
@@ -179,7 +179,7 @@ func TestLiveInvalid(t *testing.T) {
 	}
 }
 
-func TestLiveForms(t *testing.T) {
+func TestFormsOfAnObjectAgree(t *testing.T) {
 	ctx, c, ns := live(t)
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	must(client.Create(ctx, c, configMap(ns, "a", testobj.Data("k", "1"))))(t)
@@ -225,7 +225,7 @@ func TestLiveForms(t *testing.T) {
 	}
 }
 
-func TestLivePatches(t *testing.T) {
+func TestServerTakesEachFormOfPatch(t *testing.T) {
 	ctx, c, ns := live(t)
 	cm := must(client.Create(ctx, c, configMap(ns, "a", testobj.Data("k", "1"), testobj.Data("gone", "x"))))(t)
 	for name, p := range map[string]client.PatchData{
@@ -253,7 +253,7 @@ func TestLivePatches(t *testing.T) {
 	as[*client.NotFoundError](t, err)
 }
 
-func TestLiveApply(t *testing.T) {
+func TestApplyConflictNamesTheFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := must(client.Apply(ctx, c, deployment(ns, "d", 1), "one"))(t)
 	for _, f := range d.ManagedFields {

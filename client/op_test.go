@@ -16,7 +16,7 @@ func meta1(name string) *metav1.PartialObjectMetadata {
 }
 
 // An option without a meaning for the verb is an error, and nothing is sent.
-func TestInvalidOps(t *testing.T) {
+func TestInvalidOpsSendNothing(t *testing.T) {
 	for field, op := range map[string]Op{
 		"Verb":                {Verb: "destroy", Object: pod("x")},
 		"Object":              {Verb: verbCreate, Object: (*appsv1.Deployment)(nil)},

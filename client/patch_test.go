@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestDiff(t *testing.T) {
+func TestDiffHoldsOnlyChanges(t *testing.T) {
 	base := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := pod("x")
 		p.Labels = map[string]string{"a": "1", "b": "2"}

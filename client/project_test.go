@@ -32,7 +32,7 @@ func wantView(name string) podView {
 	return v
 }
 
-func TestProject(t *testing.T) {
+func TestProjectReadsViews(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods/x", reply(viewed("x"), podGVK))
 	f.on("GET /apis/example.com/v1/namespaces/web/widgets/w", text(200, "application/json", widgetJSON))

@@ -266,7 +266,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-func TestProxy(t *testing.T) {
+func TestConfiguredProxyIsUsed(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
 	var asked atomic.Int32

@@ -266,7 +266,7 @@ func TestConflictOfApply(t *testing.T) {
 	}
 }
 
-func TestScale(t *testing.T) {
+func TestScaleIsReadAsASubresource(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis/apps/v1/namespaces/web/deployments/d/scale", reply(
 		&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}, autoscalingv1.SchemeGroupVersion.WithKind("Scale")))
@@ -298,7 +298,7 @@ func TestWriterSeesOp(t *testing.T) {
 }
 
 // A subresource may answer with a Status and no object.
-func TestBinding(t *testing.T) {
+func TestSubresourceMayAnswerWithAStatus(t *testing.T) {
 	f := newFake(t)
 	f.on("POST "+podPath+"/binding", answer(201, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
 	b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}

@@ -79,7 +79,7 @@ func (p *problems) len() int {
 	return len(p.all)
 }
 
-func newInformer(t *testing.T, s *feedtest.Server, change ...func(*informer.Options)) *informer.Informer {
+func newInformer(t *testing.T, s reflector.Source, change ...func(*informer.Options)) *informer.Informer {
 	t.Helper()
 	o := informer.Options{
 		Kind: configMaps, Scheme: types,

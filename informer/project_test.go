@@ -35,7 +35,7 @@ func project[V any](t *testing.T, in *informer.Informer, name string) (V, error)
 	return v, in.Project(e, p, &v)
 }
 
-func TestProject(t *testing.T) {
+func TestProjectReadsStoredFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))

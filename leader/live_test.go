@@ -174,7 +174,7 @@ func TestLiveLeaseOfADeadLeader(t *testing.T) {
 	}
 }
 
-func TestLiveForbidden(t *testing.T) {
+func TestMissingPermissionIsInTheState(t *testing.T) {
 	p := planetest.Shared(t)
 	admin, ns := dial(t), planetest.Namespace(t, p)
 	cfg, err := p.UserConfig("operator")

@@ -268,7 +268,7 @@ func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	}
 }
 
-func TestFeatures(t *testing.T) {
+func TestFeaturesGrantWhatTheyNeed(t *testing.T) {
 	got, err := rbac.Features("leases", "owning=guestbooks.example.com", "owning=pods", "serving")
 	want := must(t, testobj.Rule("coordination.k8s.io", "leases", "get watch create update"), testobj.Rule("example.com", "guestbooks/finalizers", "update"), testobj.Rule("", "pods/finalizers", "update"),
 		testobj.Rule("authentication.k8s.io", "tokenreviews", "create"), testobj.Rule("authorization.k8s.io", "subjectaccessreviews", "create"))

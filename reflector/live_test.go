@@ -158,7 +158,7 @@ func awaitTruth(t *testing.T, what string, c *client.Live, sink *copied, r *refl
 	})
 }
 
-func TestLiveListAndWatch(t *testing.T) {
+func TestStreamedAndPagedContentFollowTheServer(t *testing.T) {
 	p := planetest.Shared(t)
 	c := dial(t, p)
 	ns := planetest.Namespace(t, p)
@@ -188,7 +188,7 @@ func TestLiveListAndWatch(t *testing.T) {
 }
 
 // The server dies and comes back, forgets its history, and goes back in time.
-func TestLiveFaults(t *testing.T) {
+func TestContentFollowsRestartsAndRestores(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	c := dial(t, p)
 	const ns = "default"

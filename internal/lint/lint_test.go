@@ -195,7 +195,7 @@ func floorOf(pkg string) int {
 	return slices.IndexFunc(floors, func(m map[string]string) bool { _, ok := m[pkg]; return ok })
 }
 
-func TestFloors(t *testing.T) {
+func TestPackagesImportLowerFloors(t *testing.T) {
 	for _, f := range files(t) {
 		if f.test || strings.HasPrefix(f.pkg, "examples/") || slices.Contains(tests, f.pkg) {
 			continue
