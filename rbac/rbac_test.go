@@ -24,16 +24,9 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, rules ...rbacv1.PolicyRule) rbac.Rules {
+func must(t testing.TB, rules ...rbacv1.PolicyRule) rbac.Rules {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := rbac.Parse(data)
+	r, err := rbac.Parse(testobj.Role(rules...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func (s *Server) cut() {
 func (s *Server) Forget(change func()) {
 	s.mu.Lock()
 	s.cut()
-	s.refuse = unavailable()
+	s.refuse = apierrors.NewServiceUnavailable("the script says so")
 	s.mu.Unlock()
 	change()
 	s.mu.Lock()
@@ -266,8 +266,6 @@ func tooLarge() error {
 	}}
 	return err
 }
-
-func unavailable() error { return apierrors.NewServiceUnavailable("the script says so") }
 
 // Counts returns how many lists and watches were served, and how many watches are open.
 func (s *Server) Counts() (lists, watches, open int) {

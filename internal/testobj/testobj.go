@@ -91,24 +91,26 @@ var builtIn = scheme.New()
 // Entry returns the entry of an object of a built-in kind that came as JSON. It sets the kind of the object.
 func Entry(o object.Object) *store.Entry {
 	gvks, _, err := builtIn.ObjectKinds(o)
+	gvk := must(gvks, err)[0]
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	return must(store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: gvk}, Encoding: wire.JSON, Bytes: must(json.Marshal(o))}))
+}
+
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	o.GetObjectKind().SetGroupVersionKind(gvks[0])
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
-	e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: gvks[0]}, Encoding: wire.JSON, Bytes: b})
-	if err != nil {
-		panic(err)
-	}
-	return e
+	return v
 }
 
 // Rule returns a rule of a Role. Groups, resources and verbs are separated by spaces.
 func Rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
+}
+
+// Role returns the manifest of a role, without its name.
+func Role(rules ...rbacv1.PolicyRule) []byte {
+	return must(json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)}))
 }
 
 // Labels adds labels: "app=web".

@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,16 +16,9 @@ import (
 	"github.com/flyball-io/flyball/rbac"
 )
 
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, rules ...rbacv1.PolicyRule) rbac.Rules {
+func must(t testing.TB, rules ...rbacv1.PolicyRule) rbac.Rules {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := rbac.Parse(data)
+	r, err := rbac.Parse(testobj.Role(rules...))
 	if err != nil {
 		t.Fatal(err)
 	}
