@@ -238,8 +238,8 @@ func TestEditedSecretIsRepaired(t *testing.T) {
 	})
 }
 
-// TestRotateOnDemand: the annotation causes a new CA, and is removed.
-func TestRotateOnDemand(t *testing.T) {
+// TestAnnotationRotatesTheCA: the annotation causes a new CA, and is removed.
+func TestAnnotationRotatesTheCA(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{Settle: 100 * time.Millisecond})
 	c.run(m)

@@ -135,7 +135,7 @@ func TestPatchOwnsItsBytes(t *testing.T) {
 	}
 }
 
-func TestBadPatches(t *testing.T) {
+func TestBadPatchesAreNotSent(t *testing.T) {
 	f := newFake(t)
 	for name, p := range map[string]PatchData{
 		"not JSON": MergePatch("{"), "not UTF-8": JSONPatch([]byte("[\"\xff\"]")), "cannot be JSON": StrategicMerge(make(chan int)), "empty": MergePatch(""),

@@ -75,7 +75,7 @@ func TestProjectReadsViews(t *testing.T) {
 	}
 }
 
-func TestProjectList(t *testing.T) {
+func TestProjectListReadsAllPages(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods", inTurn(podList("5", "t1", "a", "b"), podList("5", "", "c"), podList("5", "", "d")))
 	f.on("GET /apis/example.com/v1/widgets", text(200, "application/json", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":[

@@ -169,7 +169,7 @@ func TestWatchYieldsEventsAndErrors(t *testing.T) {
 }
 
 // Stop ends a blocked loop without an error; the end of ctx ends it with one.
-func TestWatchStop(t *testing.T) {
+func TestStopEndsABlockedLoop(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
 	f.on("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) {

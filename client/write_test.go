@@ -178,7 +178,7 @@ func decoded(t *testing.T, s string) (v any) {
 }
 
 // The options of a client apply to all its writes.
-func TestClientDefaults(t *testing.T) {
+func TestClientOptionsApplyToAllWrites(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
 	f.on("PATCH "+podPath, reply(pod("x"), podGVK))

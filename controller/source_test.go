@@ -222,17 +222,24 @@ func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 	return errors.New("not for this")
 }
 
+// mapped starts a controller whose second source maps a Pod "a" to the request "of-a".
+func mapped(t *testing.T, m *manager, r *recorder, got *[]controller.Problem) (stop func() error) {
+	t.Helper()
+	h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		return []reconcile.Request{key("of-" + p.Name)}, nil
+	})
+	stop = start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+	close(m.watch("Deployment").synced)
+	close(m.watch("Pod").synced)
+	return stop
+}
+
 // The informer reports an object that cannot be decoded. A mapping function is called for its other state.
 func TestSetAsideObjectIsMappedByItsOtherState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
-			return []reconcile.Request{key("of-" + p.Name)}, nil
-		})
-		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
-		close(m.watch("Deployment").synced)
-		close(m.watch("Pod").synced)
+		stop := mapped(t, m, r, &got)
 		m.watch("Pod").set(pod("a", 1, ""), false)
 		synctest.Wait()
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
@@ -252,12 +259,7 @@ func TestUndecodableObjectIsReportedOncePerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
-			return []reconcile.Request{key("of-" + p.Name)}, nil
-		})
-		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
-		close(m.watch("Deployment").synced)
-		close(m.watch("Pod").synced)
+		stop := mapped(t, m, r, &got)
 		e, err := store.NewEntry(wire.Raw{
 			Kind: &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}, Encoding: wire.JSON,
 			Bytes: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"web","name":"a","resourceVersion":"1"},"spec":7}`),

@@ -67,8 +67,8 @@ func TestHandlersAreToldWhatChanges(t *testing.T) {
 	})
 }
 
-// TestServerWentBack: after a restore from a backup everything is shown again, whatever its version.
-func TestServerWentBack(t *testing.T) {
+// TestRestoredServerIsShownAgain: after a restore from a backup everything is shown again, whatever its version.
+func TestRestoredServerIsShownAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))

@@ -83,7 +83,7 @@ func TestProjectReadsStoredFields(t *testing.T) {
 }
 
 // A view of a kind without a Go type may be wrong itself: the object is not blamed.
-func TestProjectUntyped(t *testing.T) {
+func TestWrongViewBlamesNoObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 		s := feedtest.New(&wire.Kind{GVK: gvk})
@@ -106,7 +106,7 @@ func TestProjectUntyped(t *testing.T) {
 	})
 }
 
-func TestIndexView(t *testing.T) {
+func TestViewIndexFindsByItsFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))

@@ -98,7 +98,7 @@ func watching(o leader.Options, holder string) (leader.Options, <-chan struct{})
 	return o, seen
 }
 
-func TestLiveTakeOver(t *testing.T) {
+func TestReleasedLeaseIsTakenOver(t *testing.T) {
 	c := dial(t)
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	key := object.Key{Namespace: ns, Name: "operator"}

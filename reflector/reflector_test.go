@@ -86,7 +86,7 @@ func TestPagedListThenWatch(t *testing.T) {
 	})
 }
 
-func TestStreamingList(t *testing.T) {
+func TestStreamedListIsShownAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
 		src := &scripted{onWatch: func(n int, q wire.WatchQuery, s *stream) error {
@@ -113,7 +113,7 @@ func TestStreamingList(t *testing.T) {
 }
 
 // A busy watch lives as long as it was asked to; one that ends as agreed goes on without a list.
-func TestTenMinuteWatch(t *testing.T) {
+func TestWatchEndsAsAgreedWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -198,7 +198,7 @@ func TestSilentConnection(t *testing.T) {
 }
 
 // A quiet kind costs two or three requests a minute, and no list.
-func TestQuietKind(t *testing.T) {
+func TestQuietKindCostsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -485,7 +485,7 @@ func TestLimiterBoundsConcurrentLists(t *testing.T) {
 }
 
 // A list that goes nowhere is given up, and one that is open when Run ends is aborted.
-func TestStalledList(t *testing.T) {
+func TestStalledListIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newContent()
 		src := &scripted{onWatch: func(n int, _ wire.WatchQuery, s *stream) error {

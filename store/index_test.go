@@ -157,7 +157,7 @@ func TestRemovedIndexIsAddedAgainFromScratch(t *testing.T) {
 	}
 }
 
-func TestIndexErrors(t *testing.T) {
+func TestUnknownAndTakenIndexesAreErrors(t *testing.T) {
 	s := New(Checked(Options{Resource: pods}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	snap := s.Snapshot()

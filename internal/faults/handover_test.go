@@ -76,7 +76,7 @@ func (c *child) number(word string) (n int64) {
 
 // The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
 // the standby writes afterwards, and logs the time without writes.
-func TestHandOver(t *testing.T) {
+func TestStandbyWritesAfterTheLeader(t *testing.T) {
 	p := planetest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)

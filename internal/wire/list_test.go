@@ -245,7 +245,7 @@ func TestListCutAnywhere(t *testing.T) {
 	})
 }
 
-func TestListGarbage(t *testing.T) {
+func TestDamagedListIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		enc  wire.Encoding

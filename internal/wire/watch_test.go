@@ -259,7 +259,7 @@ func frame(name string, object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
-func TestWatchGarbage(t *testing.T) {
+func TestDamagedWatchIsAnError(t *testing.T) {
 	first := map[wire.Encoding][]byte{}
 	for _, enc := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		first[enc], _ = stockWatch(t, enc, event{"ADDED", typedPod(1)})
@@ -375,7 +375,7 @@ func TestWatchBodyErrorComesThrough(t *testing.T) {
 }
 
 // An HTTP body that lost its connection ends with io.ErrUnexpectedEOF, also between frames.
-func TestCutHTTPBody(t *testing.T) {
+func TestLostConnectionIsAnUnexpectedEOF(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		watch, _ := stockWatch(t, enc, event{"ADDED", typedPod(1)})
 		list := stock(t, enc, podList(1))
