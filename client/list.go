@@ -161,12 +161,11 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	p := &rawPage{call: t.call}
 	for {
 		raw, err := list.Next()
-		_, one := errors.AsType[*wire.DecodeError](err)
 		switch {
 		case err == io.EOF:
 			p.meta = list.Meta()
 			return p, nil
-		case err == nil || one:
+		case err == nil || wire.IsObjectError(err):
 			p.items = append(p.items, item{raw.Clone(), err})
 		default:
 			return nil, streamError(t.call, resp, err)

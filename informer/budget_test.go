@@ -108,7 +108,7 @@ func TestBudgetIsShared(t *testing.T) {
 }
 
 // Many informers that pass it at once tell it once.
-func TestBudgetOfMany(t *testing.T) {
+func TestSharedBudgetIsReportedOnce(t *testing.T) {
 	b := NewBudget(1000)
 	var all []*weighed
 	for range 16 {
@@ -132,7 +132,7 @@ func TestBudgetOfMany(t *testing.T) {
 	}
 }
 
-func TestBudgetError(t *testing.T) {
+func TestBudgetErrorNamesKindAndBytes(t *testing.T) {
 	in := newWeighed(t, NewBudget(10))
 	in.account(11)
 	p := in.problems[0]
@@ -145,7 +145,7 @@ func TestBudgetError(t *testing.T) {
 	}
 }
 
-func TestNoBudget(t *testing.T) {
+func TestWithoutABudgetNothingIsReported(t *testing.T) {
 	for _, b := range []*Budget{nil, NewBudget(0), NewBudget(-1)} {
 		in := newWeighed(t, b)
 		in.weigh()

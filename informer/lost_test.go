@@ -32,7 +32,7 @@ func (d *deaf) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error
 
 // A watch that opens and shows nothing, while lists show that things change, is found out: the store
 // follows by lists, and the state does not say that it is in sync.
-func TestDeafWatch(t *testing.T) {
+func TestWatchThatShowsNothingIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &deaf{Server: newServer()}
 		src.Put(configMap("a", "1"))

@@ -35,7 +35,7 @@ func project[V any](t *testing.T, in *informer.Informer, name string) (V, error)
 	return v, in.Project(e, p, &v)
 }
 
-func TestProject(t *testing.T) {
+func TestProjectReadsStoredFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -83,7 +83,7 @@ func TestProject(t *testing.T) {
 }
 
 // A view of a kind without a Go type may be wrong itself: the object is not blamed.
-func TestProjectUntyped(t *testing.T) {
+func TestWrongViewBlamesNoObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 		s := feedtest.New(&wire.Kind{GVK: gvk})
@@ -106,7 +106,7 @@ func TestProjectUntyped(t *testing.T) {
 	})
 }
 
-func TestIndexView(t *testing.T) {
+func TestViewIndexFindsByItsFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))

@@ -91,7 +91,7 @@ func TestReadsBeforeSync(t *testing.T) {
 	})
 }
 
-func TestLister(t *testing.T) {
+func TestListerSelectsByKeyNamespaceLabelAndIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		for _, name := range []string{"a", "b", "c"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestSplitChange offers changes to a handler before it takes the first, and records its calls.
-func TestSplitChange(t *testing.T) {
+// TestSlowHandlerGetsMergedChanges offers changes to a handler before it takes the first, and records its calls.
+func TestSlowHandlerGetsMergedChanges(t *testing.T) {
 	kind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
 	entry := func(version int, data string) *store.Entry {
 		e, err := store.NewEntry(wire.Raw{Kind: kind, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,

@@ -83,7 +83,7 @@ func TestTransformRunsOncePerVersion(t *testing.T) {
 	})
 }
 
-func TestManagedFields(t *testing.T) {
+func TestManagedFieldsAreCutUnlessKept(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()

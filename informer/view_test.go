@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestHandlerViewModel plays changes, some to states that cannot be decoded, through a store and a
+// TestCallsOfAHandlerFitItsView plays changes, some to states that cannot be decoded, through a store and a
 // backlog into a typed handler, which builds up a view. Every call must fit the view: an add of
 // what it lacks, an update from the very version that it has, a delete of what it has. In the end
 // the view is what there is, except for objects whose present state cannot be decoded.
-func TestHandlerViewModel(t *testing.T) {
+func TestCallsOfAHandlerFitItsView(t *testing.T) {
 	kind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
 	rapid.Check(t, func(t *rapid.T) {
 		in := &Informer{

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -64,11 +65,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.DiscardHandler)})
-	c, err := client.New(p.RESTConfig(), client.Options{Hook: m.ClientHook("plane")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{Hook: m.ClientHook("plane")})
 	held, err := cache.New(cache.Connect(c), cache.Options{Namespaces: []string{ns}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package predicate_test
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
@@ -20,29 +20,21 @@ import (
 var podKind = &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}
 
 func pod(change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "web", Name: "a", UID: "u1", ResourceVersion: "1", Generation: 1,
-			Labels: map[string]string{"app": "shop"},
-		},
-	}
+	p := testobj.Pod("web/a", testobj.UID("u1"), testobj.Version("1"), testobj.Labels("app=shop"))
+	p.Generation = 1
 	for _, f := range change {
 		f(p)
 	}
 	return p
 }
 
+// entry returns nil for no Pod.
 func entry(t *testing.T, p *corev1.Pod) *store.Entry {
 	t.Helper()
 	if p == nil {
 		return nil
 	}
-	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entryOf(t, wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+	return testobj.Entry(p)
 }
 
 func entryOf(t testing.TB, raw wire.Raw) *store.Entry {

@@ -285,7 +285,7 @@ func TestEventsInNoOrder(t *testing.T) {
 	}
 }
 
-func TestForeign(t *testing.T) {
+func TestOnlyOtherKindsAreForeign(t *testing.T) {
 	for _, tt := range []struct {
 		apiVersion, kind string
 		want             bool

@@ -86,7 +86,7 @@ func TestPagedListThenWatch(t *testing.T) {
 	})
 }
 
-func TestStreamingList(t *testing.T) {
+func TestStreamedListIsShownAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
 		src := &scripted{onWatch: func(n int, q wire.WatchQuery, s *stream) error {
@@ -113,7 +113,7 @@ func TestStreamingList(t *testing.T) {
 }
 
 // A busy watch lives as long as it was asked to; one that ends as agreed goes on without a list.
-func TestTenMinuteWatch(t *testing.T) {
+func TestWatchEndsAsAgreedWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -198,7 +198,7 @@ func TestSilentConnection(t *testing.T) {
 }
 
 // A quiet kind costs two or three requests a minute, and no list.
-func TestQuietKind(t *testing.T) {
+func TestQuietKindCostsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -298,7 +298,7 @@ func TestGarbageFrame(t *testing.T) {
 }
 
 // One object that cannot be read is set aside; everything else of the kind is there and stays live.
-func TestUndecodable(t *testing.T) {
+func TestUndecodableObjectLeavesTheRestLive(t *testing.T) {
 	bad := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"4","labels":7}}`
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{
@@ -332,7 +332,7 @@ func TestUndecodable(t *testing.T) {
 }
 
 // A server that asks for a pause gets it, and is not listed again; nor is one that is away.
-func TestPause(t *testing.T) {
+func TestRequestedPausesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{}
 		src.onList = func(n int, q wire.ListQuery) (string, error) {
@@ -436,7 +436,7 @@ func TestForbiddenNamesVerbAndResource(t *testing.T) {
 }
 
 // Many kinds that start at once list a few at a time.
-func TestLimiter(t *testing.T) {
+func TestLimiterBoundsConcurrentLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		active, most := 0, 0
@@ -485,7 +485,7 @@ func TestLimiter(t *testing.T) {
 }
 
 // A list that goes nowhere is given up, and one that is open when Run ends is aborted.
-func TestStalledList(t *testing.T) {
+func TestStalledListIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newContent()
 		src := &scripted{onWatch: func(n int, _ wire.WatchQuery, s *stream) error {
@@ -538,7 +538,7 @@ func TestTimeoutOfWatches(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	src, sink := &scripted{}, newContent()
 	for _, test := range []struct {
 		src  Source
@@ -571,7 +571,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewEntry(t *testing.T) {
+func TestEntryOfABadObjectKeepsItsKey(t *testing.T) {
 	e := NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
 	if e.Err() != nil || e.Header().ResourceVersion != "3" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())

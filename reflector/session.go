@@ -138,14 +138,14 @@ func (s *session) takeItem() (input, bool) {
 		switch {
 		case err == wire.ErrIncomplete:
 			return input{}, false
-		case err == nil && s.probe, s.probe && isObjectError(err):
+		case err == nil && s.probe, s.probe && wire.IsObjectError(err):
 			continue
 		case err == nil:
 			return input{event: itemCame, entry: s.r.o.Intake(raw)}, true
 		case err == io.EOF:
 			m := s.list.Meta()
 			return input{event: pageCame, version: m.ResourceVersion, cont: m.Continue}, true
-		case isObjectError(err):
+		case wire.IsObjectError(err):
 			return input{event: itemCame, entry: rejected(err)}, true
 		}
 		return s.ended(err), true
@@ -159,9 +159,9 @@ func (s *session) takeFrame() (input, bool) {
 		return input{}, false
 	case err == io.EOF:
 		return input{event: ended}, true
-	case isObjectError(err) && f.Type == wire.Bookmark:
+	case wire.IsObjectError(err) && f.Type == wire.Bookmark:
 		return input{event: frameCame, what: wire.Bookmark, err: err}, true
-	case isObjectError(err):
+	case wire.IsObjectError(err):
 		return input{event: frameCame, what: f.Type, entry: rejected(err)}, true
 	case err != nil:
 		return s.ended(err), true
@@ -186,12 +186,6 @@ func (s *session) ended(err error) input {
 		}
 	}
 	return input{event: ended, err: err}
-}
-
-// isObjectError reports whether the error concerns one object only.
-func isObjectError(err error) bool {
-	_, ok := errors.AsType[*wire.DecodeError](err)
-	return ok
 }
 
 // closeOpen closes the open list or watch, if there is one.

@@ -106,7 +106,7 @@ type event struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{Check: true}),
+	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Checked(store.Options{})),
 		went: map[types.UID]object.Key{}, reported: map[object.Key]*store.Entry{}}
 	for i := range m.handlers {
 		m.handlers[i] = &handler{t: t, queue: delta.New(), shown: map[object.Key]*store.Entry{}, owed: map[types.UID]object.Key{}}

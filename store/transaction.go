@@ -123,7 +123,7 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 		b = binary.AppendUvarint(b, uint64(id))
 		at := len(b)
 		b = append(append(b, e.record.front()...), packed...)
-		if stored = nil; keep || c.check != nil {
+		if stored = nil; keep || c.opts.check != nil {
 			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}
 	} else {
@@ -138,8 +138,8 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	if c.buf = b[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf, c.packed = nil, nil
 	}
-	if c.check != nil {
-		c.check.put(b, e.raw, stored)
+	if c.opts.check != nil {
+		c.opts.check.put(b, e.raw, stored)
 	}
 	if !w.firstList {
 		w.written = append(w.written, place)

@@ -218,7 +218,7 @@ func (s *Server) cut() {
 func (s *Server) Forget(change func()) {
 	s.mu.Lock()
 	s.cut()
-	s.refuse = unavailable()
+	s.refuse = apierrors.NewServiceUnavailable("the script says so")
 	s.mu.Unlock()
 	change()
 	s.mu.Lock()
@@ -267,8 +267,6 @@ func tooLarge() error {
 	return err
 }
 
-func unavailable() error { return apierrors.NewServiceUnavailable("the script says so") }
-
 // Counts returns how many lists and watches were served, and how many watches are open.
 func (s *Server) Counts() (lists, watches, open int) {
 	s.mu.Lock()
@@ -288,15 +286,10 @@ func (s *Server) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 		return nil, tooLarge()
 	}
 	s.lists++
-	keys := make([]object.Key, 0, len(s.objects))
-	for k := range s.objects {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, object.Key.Compare)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
 		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", s.version)
-	for i, k := range keys {
+	for i, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
 		if i > 0 {
 			b.WriteByte(',')
 		}

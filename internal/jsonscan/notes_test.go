@@ -126,7 +126,7 @@ func noteSeeds() (seeds []string) {
 	return seeds
 }
 
-func TestNotes(t *testing.T) {
+func TestNotesEqualThoseOfAFullParse(t *testing.T) {
 	for _, s := range append(noteSeeds(), grammarSeeds...) {
 		sameNotes(t, []byte(s))
 	}

@@ -29,7 +29,7 @@ var rooms = []room{
 	}},
 	{"test kits", 4600, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
-		"internal/lint", "internal/guide", "internal/testobj",
+		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
 	{"internal", 14000, 11500, []string{"internal/...", "run", "scheme"}},
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -37,6 +38,12 @@ func (e *DecodeError) Error() string {
 }
 
 func (e *DecodeError) Unwrap() error { return e.Err }
+
+// IsObjectError reports whether the error concerns one object only: it is a [DecodeError], or wraps one.
+func IsObjectError(err error) bool {
+	_, ok := errors.AsType[*DecodeError](err)
+	return ok
+}
 
 // KindError says that something of another kind came than was asked for. It may be one object, inside
 // a *[DecodeError], or a whole answer, such as a Table instead of a list.

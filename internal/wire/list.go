@@ -62,7 +62,7 @@ func (l *List) Take() (Raw, error) {
 		return Raw{}, l.err
 	}
 	raw, err := l.items.next()
-	if err != nil && err != ErrIncomplete && !concernsOne(err) {
+	if err != nil && err != ErrIncomplete && !IsObjectError(err) {
 		l.err = err
 	}
 	return raw, err
@@ -87,8 +87,3 @@ func (l *List) Meta() ListMeta { return l.items.meta() }
 
 // Close closes the body. It may be called twice.
 func (l *List) Close() error { return l.body.Close() }
-
-func concernsOne(err error) bool {
-	_, ok := err.(*DecodeError)
-	return ok
-}

@@ -131,30 +131,30 @@ func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) 
 }
 
 func (c *viewCompiler) list(t, api reflect.Type, path, name string) (viewValue, error) {
-	if api != nil {
-		api = api.Elem()
-	}
-	elem, err := c.value(t.Elem(), api, false, path, name)
-	if err == nil && c.proto && elem.grow != nil {
-		err = c.wrong(name, path, "lists of lists and of maps are not supported")
-	}
+	elem, err := c.element(t, api, false, path, name, "lists")
 	if err != nil {
 		return viewValue{}, err
 	}
 	return listValue(t, elem), nil
 }
 
+// element compiles the elements of a list or a map; of says which.
+func (c *viewCompiler) element(t, api reflect.Type, inMap bool, path, name, of string) (viewValue, error) {
+	if api != nil {
+		api = api.Elem()
+	}
+	elem, err := c.value(t.Elem(), api, inMap, path, name)
+	if err == nil && c.proto && elem.grow != nil {
+		err = c.wrong(name, path, "%s of lists and of maps are not supported", of)
+	}
+	return elem, err
+}
+
 func (c *viewCompiler) mapping(t, api reflect.Type, path, name string) (viewValue, error) {
 	if t.Elem().Kind() == reflect.String && !hasOwnForm(t.Elem()) && (api == nil || api.Elem().Kind() == reflect.String && !hasOwnForm(api.Elem())) {
 		return stringMapValue, nil
 	}
-	if api != nil {
-		api = api.Elem()
-	}
-	elem, err := c.value(t.Elem(), api, true, path, name)
-	if err == nil && c.proto && elem.grow != nil {
-		err = c.wrong(name, path, "maps of lists and of maps are not supported")
-	}
+	elem, err := c.element(t, api, true, path, name, "maps")
 	if err != nil {
 		return viewValue{}, err
 	}

@@ -141,7 +141,7 @@ func (w *Watch) frame() (f Frame, err error) {
 	}
 	if err != nil {
 		f = Frame{Type: f.Type}
-		if !concernsOne(err) {
+		if !IsObjectError(err) {
 			f.Type, w.err = 0, err
 		}
 	}
