@@ -125,7 +125,7 @@ func (a *auditor) audit(ctx context.Context) audit.Action {
 	in := a.in
 	return audit.Run(ctx, audit.Options{
 		Core: &a.core, Source: a.source, Objects: in.store.Snapshot().Len(),
-		Acquire: func(ctx context.Context) (audit.Turn, error) { return in.o.AuditLimiter.Acquire(ctx) },
+		Acquire: func(ctx context.Context) (audit.Permit, error) { return in.o.AuditLimiter.Acquire(ctx) },
 		Key:     a.key, Observe: a.observe, Held: func(key object.Key) audit.State { return held(in.store, key) },
 	})
 }

@@ -28,9 +28,9 @@ type Options struct {
 	// OnOverdue is called once for each call of an index function that has run for a second, on a
 	// goroutine of its own. It must not write to the store. Nil reports nothing.
 	OnOverdue func(index string, key object.Key, began time.Time)
-	// OnAside is called when an index function failed on objects outside a transaction and rejected
+	// OnRejected is called when an index function failed on objects outside a transaction and rejected
 	// them. The next Commit reports them. Nil reports nothing.
-	OnAside func()
+	OnRejected func()
 	// Check compares each record with its source, when it is written and at random later. It also
 	// overwrites the memory of unreferenced records. It costs time and memory: use it in tests. The
 	// build tag flyball_check turns it on everywhere.

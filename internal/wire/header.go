@@ -19,7 +19,7 @@ import (
 // invalid UTF-8 in the metadata; in JSON, anywhere.
 func (r Raw) Header() (object.Header, error) {
 	h, _, err := r.header(false)
-	h.Labels, h.Annotations = maps.Clone(h.Labels), maps.Clone(h.Annotations) // see recent
+	h.Labels, h.Annotations = maps.Clone(h.Labels), maps.Clone(h.Annotations) // textCache may share them
 	return h, err
 }
 

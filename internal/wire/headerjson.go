@@ -109,7 +109,7 @@ func hashOfValue(v []byte) uint64 {
 	return hashOf(v)
 }
 
-// at notes the field that is read next.
+// at records the field that is read next.
 func (s *jsonScanner) at(field string) *viewReader {
 	s.field = field
 	return &s.r
@@ -158,7 +158,7 @@ func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 		v, err := s.r.Value()
 		if err == nil {
 			if hash = hashOfValue(v); hash != 0 {
-				m = recall(hash)
+				m = cachedTexts(hash)
 			}
 		}
 		if m != nil {
@@ -182,7 +182,7 @@ func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 		return m, 0, err
 	}
 	if err == nil {
-		remember(hash, m, s.r.I-start+textPiece)
+		cacheTexts(hash, m, s.r.I-start+textPiece)
 	}
 	return m, hash, err
 }

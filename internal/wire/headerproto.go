@@ -109,7 +109,7 @@ func (s *metaScanner) scan(meta []byte) {
 	if s.digests {
 		s.labels.flush(meta)
 		s.annotations.flush(meta)
-		s.h.Labels, s.h.Annotations = recall(s.labels.hash), recall(s.annotations.hash)
+		s.h.Labels, s.h.Annotations = cachedTexts(s.labels.hash), cachedTexts(s.annotations.hash)
 	}
 	newLabels, newAnnotations := labels > 0 && s.h.Labels == nil, annotations > 0 && s.h.Annotations == nil
 	// An error is met again below, after everything that is readable before it.
@@ -146,10 +146,10 @@ func (s *metaScanner) scan(meta []byte) {
 		return
 	}
 	if newLabels && s.digests {
-		remember(s.labels.hash, s.h.Labels, len(s.text))
+		cacheTexts(s.labels.hash, s.h.Labels, len(s.text))
 	}
 	if newAnnotations && s.digests {
-		remember(s.annotations.hash, s.h.Annotations, len(s.text))
+		cacheTexts(s.annotations.hash, s.h.Annotations, len(s.text))
 	}
 }
 
