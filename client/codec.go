@@ -49,31 +49,31 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 	if isNil(o) {
 		return fail(errNilObject)
 	}
-	said := o.GetObjectKind().GroupVersionKind()
+	gvk := o.GetObjectKind().GroupVersionKind()
 	switch {
-	case said.Empty():
-		said = asked
-	case !asked.Empty() && asked != said:
-		return fail(fmt.Errorf("it says it is %v, %v was asked for", said, asked))
+	case gvk.Empty():
+		gvk = asked
+	case !asked.Empty() && asked != gvk:
+		return fail(fmt.Errorf("it says it is %v, %v was asked for", gvk, asked))
 	}
 	if formOf(o) != typed {
-		if said.Kind == "" || said.Version == "" {
+		if gvk.Kind == "" || gvk.Version == "" {
 			return fail(errors.New("it does not say its apiVersion and kind"))
 		}
-		return said, nil
+		return gvk, nil
 	}
 	kinds, _, err := s.ObjectKinds(o)
 	switch {
 	case err != nil:
 		return fail(err)
-	case said.Empty() && len(kinds) == 1:
+	case gvk.Empty() && len(kinds) == 1:
 		return kinds[0], nil
-	case said.Empty():
+	case gvk.Empty():
 		return fail(fmt.Errorf("the scheme has it for several kinds, %v, and it does not say which", kinds))
-	case !slices.Contains(kinds, said):
-		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
+	case !slices.Contains(kinds, gvk):
+		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", gvk, kinds))
 	}
-	return said, nil
+	return gvk, nil
 }
 
 // maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.
@@ -96,11 +96,11 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 	if err != nil {
 		return bad(err)
 	}
-	said, content, err := open(enc, data)
+	gvk, content, err := open(enc, data)
 	if err != nil {
 		return bad(err)
 	}
-	if said.Kind == "Status" && said.Group == "" {
+	if gvk.Kind == "Status" && gvk.Group == "" {
 		s, _ := parseStatus(data)
 		if s.Status == metav1.StatusSuccess {
 			return wire.Raw{}, false, nil
@@ -108,11 +108,11 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 		return wire.Raw{}, false, statusError(call, s, retryAfter(resp.Header))
 	}
 	want := kind.GVK
-	if kind.MetadataOnly && said.Group == metav1.GroupName && said.Kind == "PartialObjectMetadata" {
-		want = said
+	if kind.MetadataOnly && gvk.Group == metav1.GroupName && gvk.Kind == "PartialObjectMetadata" {
+		want = gvk
 	}
-	if said != want {
-		return bad(&wire.KindError{Want: kind.GVK, Got: said})
+	if gvk != want {
+		return bad(&wire.KindError{Want: kind.GVK, Got: gvk})
 	}
 	return wire.Raw{Kind: kind, Encoding: enc, Bytes: content}, true, nil
 }

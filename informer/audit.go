@@ -179,15 +179,15 @@ func (a *auditor) figures() AuditStats {
 
 // some returns the names of the first few objects.
 func some(lost []audit.Lost) string {
-	const few = 5
+	const most = 5
 	var b strings.Builder
-	for i := range lost[:min(len(lost), few)] {
+	for i := range lost[:min(len(lost), most)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(lost[i].String())
 	}
-	if n := len(lost) - few; n > 0 {
+	if n := len(lost) - most; n > 0 {
 		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()

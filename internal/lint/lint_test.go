@@ -91,7 +91,7 @@ var floors = []map[string]string{
 		"controller": "queue, workers, reconcile",
 	},
 	{ // 7
-		"metrics": "what Prometheus is told of all of the above",
+		"metrics": "the Prometheus metrics of all of the above",
 	},
 	{ // 8: the front door
 		"": "the manager",

@@ -92,7 +92,7 @@ func (s *jsonStream) next(end byte) (bool, error) {
 	return err == nil, err
 }
 
-// name reads the name of a member, and the colon behind it.
+// name reads the name of a member, and the colon after it.
 func (s *jsonStream) name() ([]byte, error) {
 	if c, err := s.peek(); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *jsonStream) name() ([]byte, error) {
 	return jsonscan.Unquote(v), nil
 }
 
-// value reads a whole value.
+// value reads a value.
 func (s *jsonStream) value() (jsontext.Value, error) {
 	n, err := s.scan(true)
 	switch {
@@ -129,7 +129,7 @@ func (s *jsonStream) value() (jsontext.Value, error) {
 	return s.take(n), nil
 }
 
-// object reads a whole value as an object of a kind, lent like a value.
+// object reads a value as an object of a kind, valid as long as that of value.
 func (s *jsonStream) object(k *Kind) (Raw, error) {
 	v, err := s.value()
 	if err != nil {
@@ -138,15 +138,14 @@ func (s *jsonStream) object(k *Kind) (Raw, error) {
 	return Raw{Kind: k, Encoding: JSON, Bytes: v}.known(s.checker.Layout()), nil
 }
 
-// skip passes over a value. However large it is, little of it is held.
+// skip skips a value, and holds little of it.
 func (s *jsonStream) skip() error {
 	n, err := s.scan(false)
 	s.at += n
 	return err
 }
 
-// scan looks at the value that comes, which then is the next n bytes of the buffer. If it is not to
-// be kept, that is only the end of it.
+// scan checks the next value. The value is then the next n bytes of the buffer, or its end if keep is false.
 func (s *jsonStream) scan(keep bool) (n int, err error) {
 	if !s.inValue {
 		if _, err := s.peek(); err != nil {

@@ -41,14 +41,14 @@ import (
 //
 // A Projection is read-only and may be used by many goroutines.
 type Projection struct {
-	view  reflect.Type
-	json  *jsonNode
-	proto *protoNode // nil: the kind has no protobuf form
-	said  []saidField
+	view       reflect.Type
+	json       *jsonNode
+	proto      *protoNode // nil: the kind has no protobuf form
+	kindFields []kindField
 }
 
-// saidField is a field of a view for the apiVersion or the kind.
-type saidField struct {
+// kindField is a field of a view for the apiVersion or the kind.
+type kindField struct {
 	offset uintptr
 	kind   bool // else the apiVersion
 }
@@ -139,7 +139,7 @@ func (p *Projection) Read(r Raw, into any) error {
 		}
 		return r.failed(field, err)
 	}
-	for _, f := range p.said {
+	for _, f := range p.kindFields {
 		apiVersion, kind := r.Kind.GVK.ToAPIVersionAndKind()
 		if f.kind {
 			apiVersion = kind

@@ -191,7 +191,7 @@ func TestRest(t *testing.T) {
 		w := &watcher{screen: s, board: b}
 		tell := &teller{o: Options{Pace: time.Second}, screen: s, board: b}
 		w.requested(client.Done{Call: client.Call{Verb: "patch", Kind: "Deployment"}})
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if tell.err != nil {
 			t.Errorf("at rest: %v", tell.err)
 		}
@@ -200,7 +200,7 @@ func TestRest(t *testing.T) {
 			w.requested(client.Done{Call: client.Call{Verb: "create", Kind: "Event"}})
 			w.requested(client.Done{Call: client.Call{Verb: "get", Kind: "Deployment"}})
 		}()
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if tell.err != nil {
 			t.Errorf("a read and an Event: %v", tell.err)
 		}
@@ -208,7 +208,7 @@ func TestRest(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			w.requested(client.Done{Call: client.Call{Verb: "patch", Kind: "Deployment"}})
 		}()
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if _, ok := errors.AsType[*ExpectationError](tell.err); !ok {
 			t.Errorf("a write: %v", tell.err)
 		}
