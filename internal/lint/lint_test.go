@@ -42,6 +42,7 @@ var floors = []map[string]string{
 		"internal/paging":    "pages of a list that go round in circles",
 		"internal/discovery": "what a server serves, read from its documents",
 		"internal/sparse":    "what a Go value writes to JSON for nothing",
+		"internal/ctxkey":    "keys of the context of a reconcile",
 		"internal/inline":    "which predicates and handlers call no function of a user",
 		"internal/lock":      "a mutex that virtual time does not hang on",
 		"internal/overdue":   "calls that take too long are named while they run",
