@@ -63,7 +63,7 @@ fuzz:
 	  done; done
 
 models:
-	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./delta ./store ./workqueue
+	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./internal/delta ./store ./workqueue
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
 scale:

@@ -48,31 +48,31 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 	if isNil(o) {
 		return fail(errNilObject)
 	}
-	said := o.GetObjectKind().GroupVersionKind()
+	gvk := o.GetObjectKind().GroupVersionKind()
 	switch {
-	case said.Empty():
-		said = asked
-	case !asked.Empty() && asked != said:
-		return fail(fmt.Errorf("it says it is %v, %v was asked for", said, asked))
+	case gvk.Empty():
+		gvk = asked
+	case !asked.Empty() && asked != gvk:
+		return fail(fmt.Errorf("it says it is %v, %v was asked for", gvk, asked))
 	}
 	if formOf(o) != typed {
-		if said.Kind == "" || said.Version == "" {
+		if gvk.Kind == "" || gvk.Version == "" {
 			return fail(errors.New("it does not say its apiVersion and kind"))
 		}
-		return said, nil
+		return gvk, nil
 	}
 	kinds, _, err := s.ObjectKinds(o)
 	switch {
 	case err != nil:
 		return fail(err)
-	case said.Empty() && len(kinds) == 1:
+	case gvk.Empty() && len(kinds) == 1:
 		return kinds[0], nil
-	case said.Empty():
+	case gvk.Empty():
 		return fail(fmt.Errorf("the scheme has it for several kinds, %v, and it does not say which", kinds))
-	case !slices.Contains(kinds, said):
-		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
+	case !slices.Contains(kinds, gvk):
+		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", gvk, kinds))
 	}
-	return said, nil
+	return gvk, nil
 }
 
 // maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.

@@ -67,7 +67,7 @@ func TestFailingPredicatePassesTheEvent(t *testing.T) {
 		close(m.watch("Pod").synced)
 		close(m.watch("Node").synced)
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
-			c.New = store.SetAside(object.Header{Key: key("a")}, errors.New("garbage"))
+			c.New = store.Rejected(object.Header{Key: key("a")}, errors.New("garbage"))
 		})
 		synctest.Wait()
 		m.watch("Node").set(testobj.Node("n", numbered("n", 1)), false)
@@ -235,7 +235,7 @@ func mapped(t *testing.T, m *manager, r *recorder, got *[]controller.Problem) (s
 }
 
 // The informer reports an object that cannot be decoded. A mapping function is called for its other state.
-func TestSetAsideObjectIsMappedByItsOtherState(t *testing.T) {
+func TestRejectedObjectIsMappedByItsOtherState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
@@ -243,7 +243,7 @@ func TestSetAsideObjectIsMappedByItsOtherState(t *testing.T) {
 		m.watch("Pod").set(pod("a", 1, ""), false)
 		synctest.Wait()
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
-			c.New = store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
+			c.New = store.Rejected(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
 		})
 		pass(time.Hour)
 		if calls, want := r.calls(), []string{"of-a created×1", "of-a updated×1"}; !slices.Equal(calls, want) || len(got) != 0 {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -80,7 +81,7 @@ func TestMapOfAnUndecodableState(t *testing.T) {
 	garbage := errors.New("garbage")
 	c := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: testobj.Entry(pod("shop")),
-		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}}, garbage),
+		New: store.Rejected(object.Header{Key: object.Key{Namespace: "web", Name: "a"}}, garbage),
 	}
 	var got []string
 	err := handler.Map(byApp).Handle(context.Background(), c, func(r reconcile.Request) { got = append(got, r.String()) })
@@ -288,7 +289,7 @@ func TestFuncIsCalledOnceForAChange(t *testing.T) {
 	if err := h.HandleGeneric(t.Context(), pod("shop"), nil); !errors.Is(err, handler.ErrNoGeneric) {
 		t.Errorf("from outside the cluster: %v", err)
 	}
-	if handler.NeverBlocks(h) {
+	if inline.NeverBlocks(h) {
 		t.Error("a function of the user may block")
 	}
 }

@@ -55,8 +55,8 @@ func TestProjectReadsStoredFields(t *testing.T) {
 			t.Errorf("%+v %v %v", v, err, &told)
 		}
 		for range 2 {
-			var aside *store.SetAsideError
-			if _, err := project[valueView](t, in, "bad"); !errors.As(err, &aside) || aside.Key != key("bad") || told.len() != 1 {
+			var rejected *store.RejectedError
+			if _, err := project[valueView](t, in, "bad"); !errors.As(err, &rejected) || rejected.Key != key("bad") || told.len() != 1 {
 				t.Errorf("%v, told %v", err, &told)
 			}
 		}
@@ -138,8 +138,8 @@ func TestViewIndexFindsByItsFields(t *testing.T) {
 		if got := strings.Join(names, " "); got != "b" {
 			t.Errorf("found %q", got)
 		}
-		if aside := in.SetAside(); len(aside) != 1 || aside[0].Key != key("bad") {
-			t.Errorf("set aside: %v", aside)
+		if rejected := in.Rejected(); len(rejected) != 1 || rejected[0].Key != key("bad") {
+			t.Errorf("rejected: %v", rejected)
 		}
 	})
 }

@@ -230,8 +230,8 @@ func TestWrongTypeWithoutScheme(t *testing.T) {
 		stop := start(t, in)
 		synctest.Wait()
 		var mismatch *informer.TypeMismatchError
-		if _, err := l.Get(key("a")); !errors.As(err, &mismatch) || len(in.SetAside()) != 0 {
-			t.Errorf("Get = %v, set aside %v", err, in.SetAside())
+		if _, err := l.Get(key("a")); !errors.As(err, &mismatch) || len(in.Rejected()) != 0 {
+			t.Errorf("Get = %v, rejected %v", err, in.Rejected())
 		}
 		_ = stop()
 	})

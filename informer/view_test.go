@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
@@ -139,9 +139,9 @@ func TestCallsOfAHandlerFitItsView(t *testing.T) {
 				t.Fatalf("the handler was never told of %s", name)
 			}
 		}
-		for _, p := range in.SetAside() {
+		for _, p := range in.Rejected() {
 			if !bad[p.Key.Name] {
-				t.Fatalf("%s is set aside, and is not bad", p.Key.Name)
+				t.Fatalf("%s is rejected, and is not bad", p.Key.Name)
 			}
 		}
 		for key := range h.held {

@@ -143,7 +143,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 		`flyball_cache_synced{kind="ConfigMap"} 1`,
 		`flyball_watch_healthy{kind="ConfigMap"} 1`,
 		`flyball_watch_lag_seconds{kind="ConfigMap"} `,
-		`flyball_set_aside_objects{kind="ConfigMap"} 0`,
+		`flyball_cache_rejected_objects{kind="ConfigMap"} 0`,
 		`rest_client_requests_total{code="201",host="plane",method="POST"} 20`,
 		`rest_client_requests_total{code="200",host="plane",method="GET"} `,
 		`flyball_server_requests_total{server="metrics"} 1`,

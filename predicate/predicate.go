@@ -24,14 +24,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
 // Predicate decides whether an event reaches the handler. It must not change the objects that it
 // sees. A controller calls it for one change after another of a watch, but one predicate may serve
-// several watches. A slow predicate delays only its controller, and is reported after a second; see
-// [NeverBlocks].
+// several watches. A slow predicate delays only its controller, and is reported after a second. Those
+// of this package that call no function of their user run on the goroutine that applies changes to
+// the cache, any other on a goroutine of its own.
 type Predicate interface {
 	// Match reports whether the change of an object passes. With an error it passes.
 	Match(c store.Change) (bool, error)
@@ -50,23 +52,15 @@ func (f Func) Match(c store.Change) (bool, error) { return f(c), nil }
 // MatchGeneric returns true.
 func (f Func) MatchGeneric(object.Object) (bool, error) { return true, nil }
 
-// NeverBlocks reports whether p is a predicate of this package that calls no function of its user.
-// Controllers call such predicates on the goroutine that applies changes to the cache. They call
-// any other on a goroutine of its own.
-func NeverBlocks(p Predicate) bool {
-	q, ok := p.(interface{ neverBlocks() bool })
-	return ok && q.neverBlocks()
+func (s several) NeverBlocks(inline.Mark) bool {
+	return !slices.ContainsFunc(s.ps, func(p Predicate) bool { return !inline.NeverBlocks(p) })
 }
 
-func (s several) neverBlocks() bool {
-	return !slices.ContainsFunc(s.ps, func(p Predicate) bool { return !NeverBlocks(p) })
-}
-
-func (n not) neverBlocks() bool          { return NeverBlocks(n.p) }
-func (n namespaces) neverBlocks() bool   { return true }
-func (s selected) neverBlocks() bool     { return true }
-func (builtin) neverBlocks() bool        { return true }
-func (viewChanged[V]) neverBlocks() bool { return true }
+func (n not) NeverBlocks(inline.Mark) bool          { return inline.NeverBlocks(n.p) }
+func (n namespaces) NeverBlocks(inline.Mark) bool   { return true }
+func (s selected) NeverBlocks(inline.Mark) bool     { return true }
+func (builtin) NeverBlocks(inline.Mark) bool        { return true }
+func (viewChanged[V]) NeverBlocks(inline.Mark) bool { return true }
 
 // builtin is a Func of this package.
 type builtin struct{ Func }

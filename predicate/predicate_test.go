@@ -93,9 +93,9 @@ func TestHeaderPredicatesByKindOfChange(t *testing.T) {
 		{"elsewhere", predicate.InNamespace("db")},
 		{"nil-selector", predicate.Labels(nil)},
 	}
-	aside := store.Change{
+	rejected := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod()),
-		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
+		New: store.Rejected(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
 	}
 	resync := change(t, pod(), pod())
 	resync.New, resync.Resync = resync.Old, true
@@ -123,7 +123,7 @@ func TestHeaderPredicatesByKindOfChange(t *testing.T) {
 		{"asked to go", change(t, pod(), pod(version("2"), deleting)), "version deletion selector namespace"},
 		{"resync", resync, "selector namespace"},
 		{"the server went back", reset, "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
-		{"set aside", aside, "generation spec status labels annotations note x app tier owners version deletion selector nil-selector namespace"},
+		{"rejected", rejected, "generation spec status labels annotations note x app tier owners version deletion selector nil-selector namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := map[string]bool{}
@@ -175,7 +175,7 @@ func TestAndOrNotCombineVerdictsAndErrors(t *testing.T) {
 	yes := predicate.Func(func(store.Change) bool { return true })
 	no := predicate.Func(func(store.Change) bool { return false })
 	bad := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
-	c := store.Change{New: store.SetAside(object.Header{Key: object.Key{Name: "a"}}, errors.New("garbage"))}
+	c := store.Change{New: store.Rejected(object.Header{Key: object.Key{Name: "a"}}, errors.New("garbage"))}
 	for name, tc := range map[string]struct {
 		p       predicate.Predicate
 		want    bool
@@ -241,7 +241,7 @@ func TestTypedPredicateCallsTheFunctionOfTheEvent(t *testing.T) {
 		t.Errorf("after the server went back: %v, %v; want true", ok, err)
 	}
 	none := predicate.New(predicate.Funcs[*corev1.Pod]{})
-	if ok, err := none.Match(store.Change{New: store.SetAside(object.Header{}, errors.New("garbage"))}); !ok || err != nil {
+	if ok, err := none.Match(store.Change{New: store.Rejected(object.Header{}, errors.New("garbage"))}); !ok || err != nil {
 		t.Errorf("nothing to call: %v, %v; want true without decoding", ok, err)
 	}
 }

@@ -162,7 +162,7 @@ func parseInput(f []string) (input, error) {
 		if len(f) > 2 {
 			err = errors.New(f[2])
 		}
-		in.entry = store.SetAside(object.Header{Key: key, ResourceVersion: version}, err)
+		in.entry = store.Rejected(object.Header{Key: key, ResourceVersion: version}, err)
 	case "page":
 		in = input{event: pageCame, version: strings.TrimPrefix(f[1], "@")}
 		if len(f) > 2 {

@@ -218,7 +218,7 @@ func (w *world) frame() input {
 }
 
 func entry(c change) *store.Entry {
-	return store.SetAside(object.Header{Key: object.Key{Name: c.name}, ResourceVersion: strconv.Itoa(c.version)}, nil)
+	return store.Rejected(object.Header{Key: object.Key{Name: c.name}, ResourceVersion: strconv.Itoa(c.version)}, nil)
 }
 
 // mirror is a sink that checks what it is told.

@@ -297,7 +297,7 @@ func TestGarbageFrame(t *testing.T) {
 	})
 }
 
-// One object that cannot be read is set aside; everything else of the kind is there and stays live.
+// One object that cannot be read is rejected; everything else of the kind is there and stays live.
 func TestUndecodableObjectLeavesTheRestLive(t *testing.T) {
 	bad := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"4","labels":7}}`
 	synctest.Test(t, func(t *testing.T) {
@@ -318,8 +318,8 @@ func TestUndecodableObjectLeavesTheRestLive(t *testing.T) {
 			t.Errorf("sink: %v", sink.pods)
 		}
 		for _, name := range []string{"bad", "worse"} {
-			if sink.aside[object.Key{Namespace: "ns", Name: name}] == nil {
-				t.Errorf("%s was not set aside: %v", name, sink.aside)
+			if sink.rejected[object.Key{Namespace: "ns", Name: name}] == nil {
+				t.Errorf("%s was not rejected: %v", name, sink.rejected)
 			}
 		}
 		if len(sink.problems) != 2 {
@@ -464,7 +464,7 @@ func TestLimiterBoundsConcurrentLists(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		for _, stop := range stops[:5] {
-			stop() // some of them wait for their turn
+			stop() // some of them wait for a permit
 		}
 		time.Sleep(2 * time.Minute)
 		for _, r := range all[5:] {
@@ -479,7 +479,7 @@ func TestLimiterBoundsConcurrentLists(t *testing.T) {
 			stop()
 		}
 		if n := len(limiter.slots); n != 0 {
-			t.Errorf("%d turns were not given back", n)
+			t.Errorf("%d permits were not released", n)
 		}
 	})
 }
@@ -572,11 +572,11 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 }
 
 func TestEntryOfABadObjectKeepsItsKey(t *testing.T) {
-	e := NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
+	e := newEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
 	if e.Err() != nil || e.Header().ResourceVersion != "3" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}
-	e = NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
+	e = newEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
 	if e.Err() == nil || e.Header().Name != "a" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}

@@ -28,10 +28,10 @@ type Options struct {
 	// OnOverdue is called once for each call of an index function that has run for a second, on a
 	// goroutine of its own. It must not write to the store. Nil reports nothing.
 	OnOverdue func(index string, key object.Key, began time.Time)
-	// OnAside is called when an index function failed on objects outside a transaction and rejected
+	// OnRejected is called when an index function failed on objects outside a transaction and rejected
 	// them. The next Commit reports them. Nil reports nothing.
-	OnAside func()
-	check   checker
+	OnRejected func()
+	check      checker
 }
 
 // checker compares records with their sources, in tests.

@@ -239,7 +239,7 @@ func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
 			rejections := 0
-			s := New(Checked(Options{OnAside: func() { rejections++ }}))
+			s := New(Checked(Options{OnRejected: func() { rejections++ }}))
 			slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute}}
 			mustIndexFunc(t, s, "slow", slow.index)
 			commit(s, "+slow u@1 app="+app)

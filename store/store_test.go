@@ -57,7 +57,7 @@ func at(s string) *Entry {
 	h := object.Header{Key: object.Key{Namespace: ns, Name: name}, Labels: map[string]string{}}
 	for _, w := range words[1:] {
 		if w == "!" {
-			return SetAside(h, errTest)
+			return Rejected(h, errTest)
 		}
 		if uid, version, ok := strings.Cut(w, "@"); ok {
 			h.UID, h.ResourceVersion = types.UID(uid), version
@@ -335,17 +335,17 @@ func TestReadsAgreeWithTheEntries(t *testing.T) {
 	}
 
 	_, err = snap.Get(object.Key{Namespace: "b", Name: "z"})
-	var rejected *SetAsideError
+	var rejected *RejectedError
 	if !errors.As(err, &rejected) || rejected.Key.String() != "b/z" || rejected.Resource != pods || !errors.Is(err, errTest) {
 		t.Errorf("Get of a rejected object: %v", err)
 	}
-	if got, want := err.Error(), `pods "b/z" is set aside: cannot be read`; got != want {
+	if got, want := err.Error(), `pods "b/z" is rejected by the cache: cannot be read`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if e, ok := snap.Lookup(object.Key{Namespace: "b", Name: "z"}); !ok || e.Err() == nil {
 		t.Error("Lookup does not return a rejected object")
 	}
-	if got := s.Stats(); got.Objects != 5 || got.SetAside != 1 || got.Bytes != bytesOf(snap) || got.Held < got.OffHeap || got.Held == 0 {
+	if got := s.Stats(); got.Objects != 5 || got.Rejected != 1 || got.Bytes != bytesOf(snap) || got.Held < got.OffHeap || got.Held == 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -370,7 +370,7 @@ func TestStatsFollowEveryChange(t *testing.T) {
 	commit(s, "+a u1@1", "+b u2@2 !")
 	commit(s, "+a u1@3 longer=label", "+b u2@4")
 	commit(s, "xa")
-	if got := s.Stats(); got.Objects != 1 || got.Bytes != bytesOf(s.Snapshot()) || got.SetAside != 0 {
+	if got := s.Stats(); got.Objects != 1 || got.Bytes != bytesOf(s.Snapshot()) || got.Rejected != 0 {
 		t.Errorf("%+v", got)
 	}
 	commit(s, "xb")

@@ -79,7 +79,7 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	}
 	h := &held{library: lib, job: j, arrivals: newArrivals(len(j.Kinds), j.First, j.Events)}
 	h.ended, h.end = context.WithCancelCause(context.Background())
-	o := contender.Options{Kinds: j.Kinds, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.tell, Reconcile: j.Reconcile}
+	o := contender.Options{Kinds: j.Kinds, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.record, Reconcile: j.Reconcile}
 	o.Config = &rest.Config{Host: j.URL, QPS: -1}
 	o.Config.CAData = j.CA
 	if j.Blocked {
@@ -248,5 +248,5 @@ func (h *held) pass() {
 	if h.blocked.Load() {
 		select {}
 	}
-	h.arrivals.tell(0, "0")
+	h.arrivals.record(0, "0")
 }
