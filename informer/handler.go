@@ -82,7 +82,7 @@ func (t *typed[T, P]) deliver(c store.Change) {
 		}
 	}
 	switch {
-	case c.New == nil && c.Old == nil: // never shown
+	case c.New == nil && c.Old == nil: // neither state was or can be shown
 		if c.Last != nil {
 			t.ended(c.Key, c.Unseen.Then(c.Last.UID()))
 		}

@@ -454,9 +454,9 @@ func (c *core) release(now instant, within time.Duration) {
 	}
 }
 
-// waitForLastHolder decides whether a holder that l, with record rec, does not name may still lead.
-// That is a holder which has not released the lease and which no other holder has replaced. next
-// means that l directly follows the known state.
+// waitForLastHolder is for a lease l that somebody deleted, made again or emptied. Its last holder may
+// not know that yet, and still lead. If that one did not release it, and nobody took over, we wait for
+// the end of its term. rec is the record of l. next means that l directly follows the known state.
 func (c *core) waitForLastHolder(now instant, l *coordinationv1.Lease, rec record, next bool) {
 	recreated := c.lease != nil && l != nil && l.UID != c.lease.UID
 	emptied := rec.holder == "" && !rec.released()
