@@ -84,8 +84,9 @@ func TestStepsToTheFirstReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := make(chan struct{})
+	reconciled := sync.OnceFunc(func() { close(first) })
 	_, err = controller.New(m, "pods", func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		close(first)
+		reconciled()
 		return reconcile.Result{}, nil
 	}, controller.For[corev1.Pod]())
 	if err != nil {
