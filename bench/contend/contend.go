@@ -89,7 +89,9 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	if h.Contender, err = lib.Open(j.Name, o); err != nil {
 		return err
 	}
-	h.idle = heap()
+	if !j.Start {
+		h.idle = heap()
+	}
 	lines := make(chan string)
 	go func() {
 		for {
