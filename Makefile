@@ -63,11 +63,11 @@ fuzz:
 	  done; done
 
 models:
-	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./delta ./store ./workqueue
+	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./internal/delta ./store ./workqueue
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
 scale:
-	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestScale$$' -v ./internal/faults
+	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestLargeClusterIsReconciled$$' -v ./internal/faults
 
 # The fault tests, the samples and the random tests at full length: silences, partitions and churn
 # of minutes, a thousand starts and stops.

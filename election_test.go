@@ -2,7 +2,6 @@ package flyball
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -207,7 +206,6 @@ func tokenOf(t *testing.T, m *Manager, account object.Key) string {
 // asks is the status code of a request with this token.
 func asks(t *testing.T, url, token string) int {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -215,10 +213,9 @@ func asks(t *testing.T, url, token string) int {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	return answer.StatusCode
+	c := insecure()
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(r)
+	code, _ := text(t, resp, err)
+	return code
 }

@@ -169,7 +169,7 @@ func (m *Manager) elect() (err error) {
 func (m *Manager) logLiveReads() func(schema.GroupVersionKind) {
 	var logged sync.Map
 	return func(gvk schema.GroupVersionKind) {
-		if _, again := logged.LoadOrStore(gvk, true); !again {
+		if _, loaded := logged.LoadOrStore(gvk, true); !loaded {
 			m.logger.Info("the server answers reads of a kind that the cache does not hold", "kind", gvk)
 		}
 	}

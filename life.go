@@ -209,16 +209,16 @@ func (l *life) end(p Phase, group *run.Group, cause error) error {
 
 // await reports whether all channels were closed within bound. Zero: it waits for ever.
 func await(ends []<-chan struct{}, bound time.Duration) bool {
-	var over <-chan time.Time
+	var expired <-chan time.Time
 	if bound > 0 {
 		t := time.NewTimer(bound)
 		defer t.Stop()
-		over = t.C
+		expired = t.C
 	}
 	for _, ended := range ends {
 		select {
 		case <-ended:
-		case <-over:
+		case <-expired:
 			return false
 		}
 	}

@@ -66,8 +66,8 @@ type Options struct {
 	// Webhooks serves the handlers of [Manager.Handle] and [Manager.HandleConversion].
 	Webhooks Webhooks
 
-	// GracePeriod is how long running reconciles may go on after the program was told to stop. Zero: 30 s,
-	// the default of a Pod. Negative: none.
+	// GracePeriod is how long running reconciles may go on after the program was told to stop. Zero: 30 s.
+	// It must be shorter than terminationGracePeriodSeconds of the Pod, whose default is 30 s, too. Negative: none.
 	GracePeriod time.Duration
 	// Stop bounds how long each phase may take to stop.
 	Stop Bounds

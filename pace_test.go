@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
@@ -40,11 +41,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	for i := range 500 {
 		writes.Go(func() { client.Create(ctx, m.Client(), testobj.ConfigMap(ns+"/"+fmt.Sprintf("order-%d", i))) })
 	}
-	live, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer live.Close()
+	live := livetest.Client(t, p, client.Options{})
 	renewed := map[string]bool{}
 	eventually(t, "the lease is renewed", func() bool {
 		l, err := client.Get[coordinationv1.Lease](ctx, live, object.Key{Namespace: ns, Name: "shop"})

@@ -19,11 +19,11 @@ func (m *Manager) pages() []serve.Page {
 }
 
 func (m *Manager) cachesPage(w http.ResponseWriter, _ *http.Request) {
-	t := table(w, "WATCH", "STATE", "OBJECTS", "SET ASIDE", "WIRE BYTES", "HELD BYTES", "VERSION")
+	t := table(w, "WATCH", "STATE", "OBJECTS", "REJECTED", "WIRE BYTES", "HELD BYTES", "VERSION")
 	watches := watchNames(m.cache.Watches())
 	for _, name := range slices.Sorted(maps.Keys(watches)) {
 		s, held := watches[name].State, watches[name].Figures.Store
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", name, s, s.Objects, s.SetAside, held.Bytes, held.Held, s.Watch.ResourceVersion)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", name, s, s.Objects, s.Rejected, held.Bytes, held.Held, s.Watch.ResourceVersion)
 	}
 	_ = t.Flush() // an error is one of the connection
 }

@@ -68,10 +68,9 @@ type Bounds struct {
 	// Always: zero is the grace period and 15 s more. There is one grace period for Lead and Always: it
 	// begins when Run is told to stop.
 	Always time.Duration
-	// Sync, the caches: zero is 15 s.
+	// Sync, the caches: zero is 15 s. It begins after the drain; see Webhooks.Drain.
 	Sync time.Duration
-	// Serve, the servers and the recorder of events: zero is 20 s. It begins after the drain; see
-	// Webhooks.Drain.
+	// Serve, the servers and the recorder of events: zero is 20 s. It begins when the caches have ended.
 	Serve time.Duration
 }
 

@@ -115,7 +115,7 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 // excused if this program serves webhooks: they work without it. Failing reconciles do not affect readiness.
 //
 // The checks of caches and controllers come and go with them. A check that the program adds replaces one of
-// the same name. The names "caches" and "controllers" exclude all of them. Over HTTP an answer is repeated
+// the same name. Excluding "caches" or "controllers" leaves out all checks of that sort. Over HTTP an answer is repeated
 // for a second, or until a phase or a controller starts or ends.
 func (m *Manager) Ready() *probe.Set { return m.probes.ready }
 

@@ -74,15 +74,15 @@ func (m *Manager) synced(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && m.kept(unsynced) {
+		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && m.nothingToAwait(unsynced) {
 			m.logger.Error("not everything in the cache has synced, going on", "err", err)
 			return
 		}
 	}
 }
 
-// kept reports whether every missing kind has a known error, or may wait for the webhooks of this program.
-func (m *Manager) kept(e *informer.SyncError) bool {
+// nothingToAwait reports whether every missing kind has a known error, or may wait for the webhooks of this program.
+func (m *Manager) nothingToAwait(e *informer.SyncError) bool {
 	now := time.Now()
 	return !slices.ContainsFunc(e.Missing, func(n *informer.NotSyncedError) bool {
 		return n.Unwrap() == nil && !m.excused(n.Kind.GroupKind(), n.State, now)

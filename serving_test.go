@@ -56,8 +56,20 @@ func up(t *testing.T, m *Manager) (stop func() error) {
 // get requests a page, and accepts any certificate.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	c := insecure()
+	defer c.CloseIdleConnections()
 	r, err := c.Get(url)
+	return text(t, r, err)
+}
+
+// insecure is a client that accepts any certificate.
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
+// text returns the code and the body of a response.
+func text(t *testing.T, r *http.Response, err error) (int, string) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package flyball
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,26 +15,13 @@ import (
 
 const configMapReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"version":"v1","kind":"ConfigMap"},"resource":{"version":"v1","resource":"configmaps"},"name":"a","namespace":"ns","operation":"CREATE","userInfo":{},"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"}},"oldObject":null}}`
 
-// insecure is a client that accepts any certificate.
-func insecure() *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-}
-
 // post sends a review to a webhook of m.
 func post(t *testing.T, m *Manager, path, body string) (int, string) {
 	t.Helper()
 	c := insecure()
 	defer c.CloseIdleConnections()
 	r, err := c.Post("https://"+m.Addrs().Webhooks.String()+path, "application/json", bytes.NewBufferString(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode, string(b)
+	return text(t, r, err)
 }
 
 // A validator whose cache has not synced has no verdict. The failurePolicy decides.

@@ -136,7 +136,7 @@ type openKind struct {
 }
 
 // auditLimit is the limit of all audits of a cache. Its patience never falls below two seconds: an
-// audit pauses for up to one between two pages, and keeps its turn.
+// audit pauses for up to one between two pages, and keeps its permit.
 var auditLimit = reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second}
 
 // New returns an empty cache. It starts no goroutine and sends no request.
@@ -215,7 +215,7 @@ func (c *Cache) budget(gvk schema.GroupVersionKind) *informer.Budget {
 		bytes = c.o.MemoryBudget
 	}
 	if c.budgets[gvk] == nil {
-		c.budgets[gvk] = informer.NewBudget(bytes) // nil for none
+		c.budgets[gvk] = &informer.Budget{Bytes: bytes}
 	}
 	return c.budgets[gvk]
 }

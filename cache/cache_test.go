@@ -90,8 +90,8 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 		if !errors.As(err, &missing) || !apierrors.IsNotFound(err) || missing.Resource.Resource != "pods" || missing.Key.Name != "none" {
 			t.Errorf("Get of nothing = %v", err)
 		}
-		var aside *store.SetAsideError
-		if _, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p3"}); !errors.As(err, &aside) {
+		var rejected *store.RejectedError
+		if _, err = client.Get[corev1.Pod](ctx, c, object.Key{Namespace: "a", Name: "p3"}); !errors.As(err, &rejected) {
 			t.Errorf("Get of what cannot be decoded = %v", err)
 		}
 		var unsupported *cache.UnsupportedError
@@ -115,7 +115,7 @@ func TestReadsSelectByNamespaceLabelAndField(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		const bad = `error: pods "a/p3" is set aside: `
+		const bad = `error: pods "a/p3" is rejected by the cache: `
 		list := func(opts ...client.ListOption) string { return names(client.List[corev1.Pod](ctx, c, opts...)) }
 		for _, tc := range []struct{ name, got, want string }{
 			{"all", list(), "a/p1 a/p2 " + bad + "* b/p2"},

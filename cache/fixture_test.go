@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
@@ -20,23 +19,16 @@ import (
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 var (
-	types  = coreScheme()
+	types  = scheme.New()
 	errEnd = errors.New("the test is over")
 )
-
-func coreScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	if err := corev1.AddToScheme(s); err != nil {
-		panic(err)
-	}
-	return s
-}
 
 func kind(name string) schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind(name) }
 

@@ -71,7 +71,7 @@ func TestLongListsEqualGets(t *testing.T) {
 				if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wrong) {
 					t.Fatalf("%s: %d is %v (%v), want %v (%v)", name, i, got, err, want, wrong)
 				}
-				if _, bad := errors.AsType[*store.SetAsideError](err); bad != (i%50 == 49) {
+				if _, bad := errors.AsType[*store.RejectedError](err); bad != (i%50 == 49) {
 					t.Fatalf("%s: %d: error %v", name, i, err)
 				}
 				i++

@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
@@ -94,11 +95,7 @@ func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 func TestLiveWritesLeaveManagedFields(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	live, err := client.New(p.RESTConfig(), client.Options{FieldOwner: "us"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(live.Close)
+	live := livetest.Client(t, p, client.Options{FieldOwner: "us"})
 	c, err := cache.New(cache.Connect(live), cache.Options{Namespaces: []string{ns}})
 	if err != nil {
 		t.Fatal(err)

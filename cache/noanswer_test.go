@@ -25,7 +25,7 @@ func TestErrorsTellWhetherTheCacheCouldAnswer(t *testing.T) {
 		{&informer.TypeMismatchError{}, true},
 		{&cache.UndeclaredError{}, true},
 		{&cache.UnsupportedError{}, true},
-		{&store.SetAsideError{Err: errors.New("no JSON")}, true},
+		{&store.RejectedError{Err: errors.New("no JSON")}, true},
 		{&store.UnknownIndexError{}, true},
 		{&object.UnknownKindError{Err: errors.New("no type")}, true},
 		{&client.ForbiddenError{}, true},

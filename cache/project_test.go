@@ -34,8 +34,8 @@ func views(c *cache.Cache, t *testing.T, opts ...client.ListOption) string {
 	var found []string
 	for v, err := range client.ProjectList[corev1.Pod, podView](t.Context(), c, opts...) {
 		text := v.Metadata.Name + "@" + v.Spec.NodeName
-		if aside, ok := errors.AsType[*store.SetAsideError](err); ok {
-			text = aside.Key.Name + " aside"
+		if rejected, ok := errors.AsType[*store.RejectedError](err); ok {
+			text = rejected.Key.Name + " rejected"
 		} else if err != nil {
 			text = fmt.Sprintf("%T", err)
 		}
@@ -85,7 +85,7 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tc := range []struct{ name, got, want string }{
-			{"all", views(c, t), "p1@n1 p3 aside p2@n1"},
+			{"all", views(c, t), "p1@n1 p3 rejected p2@n1"},
 			{"namespace", views(c, t, client.InNamespace("b")), "p2@n1"},
 			{"labels", views(c, t, client.MatchingLabels{"app": "web"}), "p1@n1 p2@n1"},
 			{"index", views(c, t, client.MatchingFields{"node": "n1"}), "p1@n1 p2@n1"},
@@ -114,7 +114,7 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 			err  error
 			want func(error) bool
 		}{
-			{"set aside", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p3"})), is[*store.SetAsideError]},
+			{"rejected", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p3"})), is[*store.RejectedError]},
 			{"not there", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Namespace: "a", Name: "p4"})), is[*client.NotFoundError]},
 			{"no namespace", second(client.Project[corev1.Pod, podView](ctx, c, object.Key{Name: "p1"})), is[*client.ArgumentError]},
 			{"wrong view", second(client.Project[corev1.Pod, wrongView](ctx, c, object.Key{Namespace: "a", Name: "p1"})), is[*wire.ProjectionError]},

@@ -8,15 +8,15 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/run"
 )
 
 // Get implements client.Reader. The answer is the state that the cache holds now.
 //
 // Errors: *UndeclaredError, *informer.NamespaceError, *UnsupportedError for a subresource, a live
 // read or a resourceVersion other than "0", *informer.NotSyncedError, *informer.UnavailableError,
-// *informer.TypeMismatchError, *client.NotFoundError, *client.ArgumentError, *store.SetAsideError.
+// *informer.TypeMismatchError, *client.NotFoundError, *client.ArgumentError, *store.RejectedError.
 func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	in, h, err := c.holder(ctx, key, into, o)
 	if err != nil {
@@ -85,12 +85,12 @@ func (h *openKind) problem(key object.Key) string {
 // without decoding. A field matches by the index of its name; metadata.name and metadata.namespace
 // need no index. Field requirements must have the form a=b, and an object must meet all of them.
 //
-// Several goroutines decode the objects of a long list; see [run.Ahead]. A loop that ends early has
+// Several goroutines decode the objects of a long list; see [ahead.Map]. A loop that ends early has
 // decoded up to 64 objects, or 1 MiB, in vain.
 //
 // Limit does not bound the list. Continue starts it behind the page with that token.
 //
-// Errors end the sequence, except *store.SetAsideError: those of Get, *store.UnknownIndexError,
+// Errors end the sequence, except *store.RejectedError: those of Get, *store.UnknownIndexError,
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
@@ -142,7 +142,7 @@ func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOpti
 // decoded yields the decoded entries, with the type of proto. It decodes some entries of a long
 // list ahead.
 func decoded(proto object.Object, all iter.Seq[informer.Found]) iter.Seq2[object.Object, error] {
-	return run.Ahead(all, informer.Found.Size, func(f informer.Found) (object.Object, error) {
+	return ahead.Map(all, informer.Found.Size, func(f informer.Found) (object.Object, error) {
 		obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
 		if err := f.Informer.Decode(f.Entry, obj); err != nil {
 			return nil, err

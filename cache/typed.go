@@ -27,12 +27,12 @@ func Open[T any, P object.Ptr[T]](ctx context.Context, c *Cache) (*Typed[T], err
 	if err != nil {
 		return nil, err
 	}
-	lister, err := informer.ListerOf[T, P](h.Informers)
+	lister, err := informer.NewLister[T, P](h.Informer())
 	if err != nil {
 		h.Close()
 		return nil, err
 	}
-	return &Typed[T]{Handle: h, add: informer.AddHandler[T, P], lister: lister}, nil
+	return &Typed[T]{Handle: h, add: informer.AddHandler[T, P], lister: lister.Over(h.Informers)}, nil
 }
 
 // AddHandler adds a handler to every informer of the handle; see [informer.AddHandler]. With several

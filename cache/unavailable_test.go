@@ -136,7 +136,7 @@ func (w *watched) readers(name string, even bool) map[string]func() (int, error)
 
 // While a kind is unavailable, every read returns an error with the start and the reason. Only
 // reads with EvenUnavailable answer. The state reports it, and it ends by itself.
-func TestUnavailable(t *testing.T) {
+func TestUnavailableKindAnswersNoRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &apiServer{versions: []string{"v1", "v2"}}
 		w := watchKind(t, s, widgetV1, cache.Options{})

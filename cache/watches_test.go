@@ -50,7 +50,7 @@ func TestWatchesOfAKindShareItsBudget(t *testing.T) {
 			t.Fatalf("%+v", all)
 		}
 		node, a, b := all[0], all[1], all[2]
-		if node.State.Objects != 1 || a.State.Objects != 2 || b.State.Objects != 1 || a.State.SetAside != 1 || b.State.SetAside != 0 {
+		if node.State.Objects != 1 || a.State.Objects != 2 || b.State.Objects != 1 || a.State.Rejected != 1 || b.State.Rejected != 0 {
 			t.Errorf("%+v", all)
 		}
 		held := a.Figures.Store.Held + b.Figures.Store.Held

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/plane"
@@ -44,11 +45,7 @@ type cluster struct {
 func live(t *testing.T) *cluster {
 	t.Helper()
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := livetest.Client(t, p, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return &cluster{Live: c, t: t, plane: p, ctx: ctx, ns: planetest.Namespace(t, p)}

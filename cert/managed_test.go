@@ -18,9 +18,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
 )
@@ -80,20 +82,12 @@ func TestManagedOptionsAreValidated(t *testing.T) {
 func (c *cluster) widgets(url string) string {
 	c.t.Helper()
 	group := c.ns + ".example.com"
-	version := func(name string, storage bool) map[string]any {
-		return map[string]any{"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}
-	}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-			"versions": []any{version("v1", true), version("v2", false)},
-			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-				"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": url},
-			}},
-		},
-	}}
+	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"}
+	crd := testobj.CRD(gvk, "widgets", func(spec map[string]any) {
+		spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": url},
+		}}
+	})
 	made, err := client.Create(c.ctx, c.Live, crd)
 	if err != nil {
 		c.t.Fatal(err)
@@ -244,8 +238,8 @@ func TestEditedSecretIsRepaired(t *testing.T) {
 	})
 }
 
-// TestRotateOnDemand: the annotation causes a new CA, and is removed.
-func TestRotateOnDemand(t *testing.T) {
+// TestAnnotationRotatesTheCA: the annotation causes a new CA, and is removed.
+func TestAnnotationRotatesTheCA(t *testing.T) {
 	c := live(t)
 	m := c.managed(cert.ManagedOptions{Settle: 100 * time.Millisecond})
 	c.run(m)

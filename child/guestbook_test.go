@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/finalizer"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -228,13 +229,11 @@ func TestNothingIsSentAtRestOnACache(t *testing.T) {
 			p := planetest.Shared(t)
 			c := &cluster{t: t, ns: planetest.Namespace(t, p)}
 			var sent atomic.Int32
-			live, err := client.New(p.RESTConfig(), client.Options{Hook: func(d client.Done) {
+			live := livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 				if d.Resource.Resource != "" && d.Verb != "watch" {
 					sent.Add(1)
 				}
 			}})
-			c.check(err)
-			t.Cleanup(live.Close)
 			c.Live = live
 			shared, err := cache.New(cache.Connect(live), cache.Options{KeepManagedFields: keep})
 			c.check(err)
@@ -242,11 +241,7 @@ func TestNothingIsSentAtRestOnACache(t *testing.T) {
 				_, err := shared.Open(t.Context(), proto, client.Selection{})
 				c.check(err)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- shared.Run(ctx) }()
-			t.Cleanup(func() { cancel(); <-ended })
-			c.check(shared.WaitForSync(t.Context()))
+			c.run(shared)
 
 			g, err := client.Create(t.Context(), live, &corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "g", Annotations: map[string]string{"settings": "a"}}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},

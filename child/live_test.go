@@ -22,8 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -52,18 +54,23 @@ func (c *cluster) Get(ctx context.Context, key object.Key, into object.Object, o
 func newCluster(t *testing.T) *cluster {
 	p := planetest.Shared(t)
 	c := &cluster{t: t, ns: planetest.Namespace(t, p)}
-	live, err := client.New(p.RESTConfig(), client.Options{FieldOwner: "someone-else", Hook: func(d client.Done) {
+	c.Live = livetest.Client(t, p, client.Options{FieldOwner: "someone-else", Hook: func(d client.Done) {
 		if d.Resource.Resource != "" && d.Verb != "get" && d.Verb != "list" {
 			c.writes = append(c.writes, d.Call.String())
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(live.Close)
-	c.Live = live
 	c.owner = c.parent("guests")
 	return c
+}
+
+// run runs a cache until the end of the test, and returns when it has synced.
+func (c *cluster) run(shared *cache.Cache) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- shared.Run(ctx) }()
+	c.t.Cleanup(func() { cancel(); <-ended })
+	c.check(shared.WaitForSync(c.t.Context()))
 }
 
 func (c *cluster) parent(name string) *corev1.ConfigMap {

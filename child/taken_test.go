@@ -39,11 +39,7 @@ func newLabelled(t *testing.T, c *cluster) *labelled {
 	c.check(err)
 	_, err = shared.Open(t.Context(), &corev1.Secret{}, client.Selection{})
 	c.check(err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- shared.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	c.check(shared.WaitForSync(t.Context()))
+	c.run(shared)
 	return &labelled{reads: reads{c.Live, shared}}
 }
 

@@ -1,7 +1,6 @@
 package child_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -13,6 +12,8 @@ import (
 
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -156,51 +157,10 @@ func TestNullsInFreeJSONAreSent(t *testing.T) {
 // gadgets makes a kind of custom resources that may hold anything, and returns it once the server serves it.
 func gadgets(c *cluster) schema.GroupVersionKind {
 	c.t.Helper()
-	ctx := c.t.Context()
-	gvk := schema.GroupVersionKind{Group: "children.flyball.test", Version: "v1", Kind: "Gadget"}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "gadgets." + gvk.Group},
-		"spec": map[string]any{
-			"group": gvk.Group, "scope": "Namespaced",
-			"names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	_, err := client.Apply(ctx, c, crd, "test")
-	c.check(err)
-	w, err := client.Watch[unstructured.Unstructured](ctx, c.Live, client.OfKind(crd.GroupVersionKind()), client.MatchingFields{"metadata.name": crd.GetName()})
-	c.check(err)
-	for ev, err := range w.Events() {
-		c.check(err)
-		if ev.Object != nil && established(ev.Object) {
-			break
-		}
-	}
-	for { // the server announces a kind a moment after it has established it
-		probe := &unstructured.Unstructured{}
-		probe.SetGroupVersionKind(gvk)
-		err := c.Live.Get(ctx, object.Key{Namespace: "default", Name: "none"}, probe, client.GetOptions{})
-		if _, served := errors.AsType[*client.NotFoundError](err); served {
-			return gvk
-		}
-		if _, wait := errors.AsType[*client.NotServedError](err); !wait {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
+	gvk := schema.GroupVersionKind{Group: c.ns + ".flyball.test", Version: "v1", Kind: "Gadget"}
+	livetest.Define(c.t, c.Live, testobj.CRD(gvk, "gadgets"))
+	c.writes = nil
+	return gvk
 }
 
 // A Go value with free JSON keeps the nulls in it.

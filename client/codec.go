@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,31 +48,31 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 	if isNil(o) {
 		return fail(errNilObject)
 	}
-	said := o.GetObjectKind().GroupVersionKind()
+	gvk := o.GetObjectKind().GroupVersionKind()
 	switch {
-	case said.Empty():
-		said = asked
-	case !asked.Empty() && asked != said:
-		return fail(fmt.Errorf("it says it is %v, %v was asked for", said, asked))
+	case gvk.Empty():
+		gvk = asked
+	case !asked.Empty() && asked != gvk:
+		return fail(fmt.Errorf("it says it is %v, %v was asked for", gvk, asked))
 	}
 	if formOf(o) != typed {
-		if said.Kind == "" || said.Version == "" {
+		if gvk.Kind == "" || gvk.Version == "" {
 			return fail(errors.New("it does not say its apiVersion and kind"))
 		}
-		return said, nil
+		return gvk, nil
 	}
 	kinds, _, err := s.ObjectKinds(o)
 	switch {
 	case err != nil:
 		return fail(err)
-	case said.Empty() && len(kinds) == 1:
+	case gvk.Empty() && len(kinds) == 1:
 		return kinds[0], nil
-	case said.Empty():
+	case gvk.Empty():
 		return fail(fmt.Errorf("the scheme has it for several kinds, %v, and it does not say which", kinds))
-	case !slices.Contains(kinds, said):
-		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", said, kinds))
+	case !slices.Contains(kinds, gvk):
+		return fail(fmt.Errorf("it says it is %v, the scheme has it for %v", gvk, kinds))
 	}
-	return said, nil
+	return gvk, nil
 }
 
 // maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.
@@ -92,48 +91,17 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 	if len(data) > maxObject {
 		return bad(fmt.Errorf("the object is larger than %d bytes", maxObject))
 	}
-	enc, _, err := wire.ParseContentType(ct)
-	if err != nil {
-		return bad(err)
-	}
-	said, content, err := open(enc, data)
-	if err != nil {
-		return bad(err)
-	}
-	if said.Kind == "Status" && said.Group == "" {
-		s, _ := parseStatus(data)
-		if s.Status == metav1.StatusSuccess {
+	raw, err = wire.ParseObject(data, ct, kind)
+	if s, is := errors.AsType[*wire.StatusError](err); is {
+		if s.Status.Status == metav1.StatusSuccess {
 			return wire.Raw{}, false, nil
 		}
-		return wire.Raw{}, false, statusError(call, s, retryAfter(resp.Header))
+		return wire.Raw{}, false, statusError(call, s.Status, retryAfter(resp.Header))
 	}
-	want := kind.GVK
-	if kind.MetadataOnly && said.Group == metav1.GroupName && said.Kind == "PartialObjectMetadata" {
-		want = said
+	if err != nil {
+		return bad(err)
 	}
-	if said != want {
-		return bad(&wire.KindError{Want: kind.GVK, Got: said})
-	}
-	return wire.Raw{Kind: kind, Encoding: enc, Bytes: content}, true, nil
-}
-
-// open returns the kind that an object names, and its bytes without the protobuf envelope.
-func open(enc wire.Encoding, data []byte) (schema.GroupVersionKind, []byte, error) {
-	if enc == wire.Protobuf {
-		if len(data) < len(protobufMagic) || string(data[:len(protobufMagic)]) != string(protobufMagic) {
-			return schema.GroupVersionKind{}, nil, errors.New("protobuf without its magic number")
-		}
-		var u runtime.Unknown
-		if err := u.Unmarshal(data[len(protobufMagic):]); err != nil {
-			return schema.GroupVersionKind{}, nil, err
-		}
-		return schema.FromAPIVersionAndKind(u.APIVersion, u.Kind), u.Raw, nil
-	}
-	var t metav1.TypeMeta
-	if err := json.Unmarshal(data, &t); err != nil {
-		return schema.GroupVersionKind{}, nil, err
-	}
-	return t.GroupVersionKind(), data, nil
+	return raw, true, nil
 }
 
 // badAnswer makes a *ResponseError. It has an excerpt only of a body that is in no API encoding: other

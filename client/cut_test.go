@@ -86,7 +86,7 @@ func (c *heldConn) SetLinger(sec int) error {
 
 // A write is in the send buffer of the system when the fence closes. With the cut it does not arrive when
 // the network heals; without the cut it does. Watches and reads continue.
-func TestCutWrites(t *testing.T) {
+func TestCutStopsBufferedWrites(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		for cuts, arrive := range map[bool]int32{true: 0, false: 1} {
 			t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDial(t *testing.T) {
+func TestDialChecksTheServer(t *testing.T) {
 	alone(t)
 	_, err := Dial(t.Context(), ConfigOptions{}, Options{})
 	if _, ok := asType[*ConfigError](err); !ok {

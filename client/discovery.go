@@ -20,7 +20,7 @@ import (
 
 // discoverer reads the groups, versions and resources of a server:
 //
-//	/api, /apis ──► aggregated: groups, versions and resources in two documents
+//	/api, /apis ──► aggregated: groups, versions and resources in two documents, at the same time
 //	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version> … 16 at a time
 //
 // Each of the two paths may answer in either form: some servers aggregate only one. Requests use the
@@ -83,16 +83,24 @@ func (d *discoverer) once(ctx context.Context) (*discovery.Served, error) {
 	return s, nil
 }
 
-// groups reads /api and /apis.
+// groups reads /api and /apis, both at the same time: a program that starts waits for one of them, not for two.
 func (d *discoverer) groups(ctx context.Context) (core, others []discovery.Group, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
+	beside, _ := run.New(context.WithoutCancel(ctx)) // so that its error is that of the request
+	beside.Go("", func(context.Context) (err error) {
+		others, err = read(ctx, d, Call{Verb: verbDiscover}, discovery.Accept, discovery.ReadGroups, "apis")
+		return err
+	})
 	core, err = read(ctx, d, Call{Verb: verbDiscover}, discovery.Accept, discovery.ReadCore, "api")
 	if _, none := errors.AsType[*NotServedError](err); none {
 		err = nil // some servers have no core group
 	}
-	if err == nil {
-		others, err = read(ctx, d, Call{Verb: verbDiscover}, discovery.Accept, discovery.ReadGroups, "apis")
+	if err != nil {
+		cancel()
+	}
+	if failed := beside.Wait(); err == nil {
+		err = failed
 	}
 	return core, others, err
 }

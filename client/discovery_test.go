@@ -424,6 +424,45 @@ func TestDiscoveryAcceptsDocumentsUpToTheBound(t *testing.T) {
 	}
 }
 
+// A discovery takes as long as the slowest of its requests, not as long as all of them: aggregated in one step,
+// plain in two.
+func TestDiscoveryAsksAtTheSameTime(t *testing.T) {
+	for name, steps := range map[string]int{"aggregated": 1, "plain": 2} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			if name == "aggregated" {
+				f.on("GET /api", aggregate(inV2, aggregatedGroup("", aggregatedVersion("v1", resource("pods", "Pod", true)))))
+				f.on("GET /apis", aggregate(inV2, aggregatedGroup("example.com", aggregatedVersion("v1", resource("widgets", "Widget", true)))))
+			}
+			d, _ := discoveryOf(roundTripper(func(r *http.Request) (*http.Response, error) {
+				time.Sleep(time.Second)
+				return f.RoundTrip(r)
+			}))
+			began := time.Now()
+			if _, err := d.all(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took, want := time.Since(began), time.Duration(steps)*time.Second; took != want {
+				t.Errorf("%s: took %v with a second for each request, want %v", name, took, want)
+			}
+		})
+	}
+}
+
+// One of the two documents is enough for an error. The other request does not delay it.
+func TestDiscoveryFailsWithoutTheOtherDocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on("GET /api", status(403, metav1.StatusReasonForbidden, ""))
+		f.on("GET /apis", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		d, _ := discoveryOf(f)
+		began := time.Now()
+		if _, err := d.all(t.Context()); !is[*ForbiddenError](err) || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // Discovery retries when the server asks for that.
 func TestDiscoveryRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

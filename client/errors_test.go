@@ -29,7 +29,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-func TestErrorTypes(t *testing.T) {
+func TestErrorsHaveTypesByTheirCause(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		h      http.HandlerFunc
@@ -225,7 +225,7 @@ type failing struct{ err error }
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
 // A Status is decoded from protobuf as from JSON.
-func TestProtobufStatus(t *testing.T) {
+func TestStatusIsReadFromProtobuf(t *testing.T) {
 	f := newFake(t)
 	s := failureStatus(409, metav1.StatusReasonConflict)
 	raw, err := s.Marshal()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
@@ -227,7 +228,7 @@ func inTurn(hs ...http.HandlerFunc) http.HandlerFunc {
 }
 
 func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, ResourceVersion: "7", UID: "uid-" + "1"}}
+	return testobj.Pod("web/"+name, testobj.UID("uid-1"), testobj.Version("7"))
 }
 
 // podList is a page of Pods in protobuf or JSON.

@@ -115,7 +115,7 @@ func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url
 		return Call{}, nil, err
 	}
 	t.call.Initial = query.Has("sendInitialEvents")
-	t.aside = kind != f.kind
+	t.unusual = kind != f.kind
 	enc := wire.JSON
 	if wire.HasProtobuf(kind.GoType()) {
 		enc = wire.Protobuf

@@ -88,7 +88,7 @@ func TestFenceLetsReadsPass(t *testing.T) {
 	equal(t, "errors", errs, nil)
 }
 
-func TestFenceNil(t *testing.T) {
+func TestNilFenceIsNone(t *testing.T) {
 	c := newFake(t).client(Options{})
 	if c.Fenced(nil) != c {
 		t.Error("a nil fence makes another client")

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -10,14 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
 // An apply with IfAbsent creates, or fails and changes nothing, forced or not: of a built-in kind, a
 // custom resource and a cluster-scoped one.
-func TestIfAbsent(t *testing.T) {
+func TestIfAbsentCreatesOrChangesNothing(t *testing.T) {
 	ctx, c, ns := live(t)
-	gadgets := gadgets(t, ctx, c)
+	gadgets := schema.GroupVersionKind{Group: "gadgets.flyball.test", Version: "v1", Kind: "Gadget"}
+	livetest.Define(t, c, testobj.CRD(gadgets, "gadgets"))
 	widget := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "s"}}}
 	widget.SetGroupVersionKind(gadgets)
 	widget.SetNamespace(ns)
@@ -59,43 +61,4 @@ func TestIfAbsent(t *testing.T) {
 func isA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// gadgets makes a kind of custom resources that may hold anything, and returns it once the server serves it.
-func gadgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVersionKind {
-	t.Helper()
-	gvk := schema.GroupVersionKind{Group: "gadgets.flyball.test", Version: "v1", Kind: "Gadget"}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "gadgets." + gvk.Group},
-		"spec": map[string]any{
-			"group": gvk.Group, "scope": "Namespaced",
-			"names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	must(client.Apply(ctx, c, crd, "test"))(t)
-	w := must(client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(crd.GroupVersionKind()), client.MatchingFields{"metadata.name": crd.GetName()}))(t)
-	for ev, err := range w.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev.Object != nil && established(ev.Object) {
-			break
-		}
-	}
-	for { // the server announces a kind a moment after it has established it
-		probe := &unstructured.Unstructured{}
-		probe.SetGroupVersionKind(gvk)
-		err := c.Get(ctx, object.Key{Namespace: "default", Name: "none"}, probe, client.GetOptions{})
-		if isA[*client.NotFoundError](err) {
-			return gvk
-		}
-		if !isA[*client.NotServedError](err) {
-			t.Fatal(err)
-		}
-	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestIgnoreNotFound(t *testing.T) {
+func TestIgnoreNotFoundKeepsOtherErrors(t *testing.T) {
 	absent := client.NewNotFound(client.Call{Verb: "get", Kind: "Pod", Key: object.Key{Name: "a"}})
 	for _, err := range []error{nil, absent, fmt.Errorf("reading: %w", absent)} {
 		if got := client.IgnoreNotFound(err); got != nil {

@@ -144,14 +144,14 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	guard := time.AfterFunc(l.silence, func() { cancel(errSilent) })
-	rt, over, err := l.carrier(gate, cancel)
+	rt, done, err := l.carrier(gate, cancel)
 	if err != nil {
 		guard.Stop()
 		defer cancel(nil)
 		return nil, connectionError(ctx, rctx, r.call, l.base, err)
 	}
 	resp, err := rt.RoundTrip(l.build(rctx, r, gate))
-	over()
+	done()
 	guard.Stop()
 	if kept := gate.refused(); kept != nil {
 		cancel(nil)
@@ -174,9 +174,9 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	return nil, bounded(answerError(r.call, l.base, resp), l.maxWait)
 }
 
-// carrier returns the transport for a try. The caller calls over when the header of the answer has
+// carrier returns the transport for a try. The caller calls done when the header of the answer has
 // arrived.
-func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.RoundTripper, over func(), err error) {
+func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.RoundTripper, done func(), err error) {
 	if gate == nil {
 		return l.transport, func() {}, nil
 	}

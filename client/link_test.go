@@ -254,7 +254,7 @@ func TestConnectionErrors(t *testing.T) {
 	}
 }
 
-func TestHook(t *testing.T) {
+func TestHookSeesEveryTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		f.on("GET /api/v1/namespaces/web/pods/x", inTurn(status(429, "", "1"), reply(pod("x"), podGVK)))

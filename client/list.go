@@ -10,16 +10,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/run"
 )
 
 const defaultLimit = 500
 
 // List implements [Reader]. It keeps one page of the answer as bytes, so a slow loop holds no connection
-// open. It decodes the objects as the loop proceeds, some of them ahead: see [run.Ahead].
+// open. It decodes the objects as the loop proceeds, some of them ahead: see [ahead.Map].
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
 		for p, err := range c.pages(ctx, proto, o) {
@@ -112,7 +112,7 @@ type rawPage struct {
 // objects decodes the items.
 func (p *rawPage) objects(proto object.Object) iter.Seq2[object.Object, error] {
 	size := func(i item) int { return len(i.raw.Bytes) }
-	return run.Ahead(slices.Values(p.items), size, func(i item) (object.Object, error) { return i.decode(proto) })
+	return ahead.Map(slices.Values(p.items), size, func(i item) (object.Object, error) { return i.decode(proto) })
 }
 
 // item is one object of a list, or the error for it.
@@ -161,12 +161,11 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 	p := &rawPage{call: t.call}
 	for {
 		raw, err := list.Next()
-		_, one := errors.AsType[*wire.DecodeError](err)
 		switch {
 		case err == io.EOF:
 			p.meta = list.Meta()
 			return p, nil
-		case err == nil || one:
+		case err == nil || wire.IsObjectError(err):
 			p.items = append(p.items, item{raw.Clone(), err})
 		default:
 			return nil, streamError(t.call, resp, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
-func TestListPages(t *testing.T) {
+func TestListFollowsItsPages(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods", inTurn(podList("5", "t1", "a", "b"), podList("5", "t2", "c"), podList("5", "", "d")))
 	c := f.client(Options{})
@@ -75,7 +75,7 @@ func TestListStopsEarly(t *testing.T) {
 }
 
 // Objects of long pages are decoded ahead, in order. Pages are not requested ahead.
-func TestListLongPages(t *testing.T) {
+func TestLongPagesAreDecodedAhead(t *testing.T) {
 	var want []string
 	for i := range 250 {
 		want = append(want, fmt.Sprintf("pod-%03d", i))
@@ -148,7 +148,7 @@ func TestListReportsAnUndecodableObject(t *testing.T) {
 	}
 }
 
-func TestListBadAnswers(t *testing.T) {
+func TestUnreadableListIsAnError(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"a Table":        text(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`),
 		"other kind":     text(200, "application/json", `{"kind":"NodeList","apiVersion":"v1","items":[]}`),
@@ -173,7 +173,7 @@ func TestListBadAnswers(t *testing.T) {
 	}
 }
 
-func TestListPage(t *testing.T) {
+func TestListPageReadsOnePage(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/pods", inTurn(podList("5", "t", "a", "b"), podList("5", "", "c")))
 	c := f.client(Options{})

@@ -231,7 +231,7 @@ type target struct {
 	gvk        schema.GroupVersionKind
 	mapping    *meta.RESTMapping
 	namespaced bool
-	aside      bool // not in the usual form: a refusal by the server is not remembered
+	unusual    bool // not in the usual form: a refusal by the server is not remembered
 }
 
 // resolve finds the resource of a kind and checks the key. It drops the namespace of a cluster-scoped
@@ -306,7 +306,7 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 		if refused && !plain {
 			continue
 		}
-		if plain && !was && !refused && !t.aside {
+		if plain && !was && !refused && !t.unusual {
 			c.plain.add(t.mapping.Resource)
 		}
 		if err == nil {

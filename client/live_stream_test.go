@@ -15,15 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestLiveWatch(t *testing.T) {
+func TestWatchYieldsEachChange(t *testing.T) {
 	ctx, c, ns := live(t)
-	must(client.Create(ctx, c, configMap(ns, "a", nil)))(t)
+	must(client.Create(ctx, c, configMap(ns, "a")))(t)
 	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace(ns), client.MatchingLabels{"app": "x"}))(t)
 	defer w.Stop()
 	var seen []string
@@ -61,10 +63,10 @@ func TestLiveWatch(t *testing.T) {
 }
 
 // Each form of an object arrives in its encoding.
-func TestLiveFeed(t *testing.T) {
+func TestFeedBringsEachFormInItsEncoding(t *testing.T) {
 	ctx, c, ns := live(t)
 	for i := range 5 {
-		must(client.Create(ctx, c, configMap(ns, fmt.Sprintf("c-%d", i), nil)))(t)
+		must(client.Create(ctx, c, configMap(ns, fmt.Sprintf("c-%d", i))))(t)
 	}
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	widget := widgets(t, ctx, c)
@@ -130,37 +132,9 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	if _, err := feed.List(ctx, wire.ListQuery{}); err != nil {
 		as[*client.NotServedError](t, err)
 	}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.flyball.test"},
-		"spec": map[string]any{
-			"group": "flyball.test", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	made := must(client.Apply(ctx, c, crd, "test"))(t)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := client.Delete(ctx, c, made); err != nil {
-			t.Error(err)
-		}
-	})
-	w := must(client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(made.GroupVersionKind()), client.MatchingFields{"metadata.name": made.GetName()}))(t)
-	for ev, err := range w.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev.Object != nil && established(ev.Object) {
-			break
-		}
-	}
+	livetest.Define(t, livetest.Client(t, planetest.Shared(t), client.Options{}), testobj.CRD(gvk, "widgets"))
 	for {
-		// The server announces a kind a moment after it has established it.
+		// Define has waited with a client of its own. This one finds out by itself.
 		l, err := feed.List(ctx, wire.ListQuery{})
 		if err == nil {
 			l.Close()
@@ -174,23 +148,13 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	}
 }
 
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
-}
-
 // The client returns typed errors while the server is down, and works again afterwards.
-func TestLiveRestart(t *testing.T) {
+func TestClientWorksAfterARestart(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := newClient(t, p.RESTConfig(), client.Options{})
-	made := must(client.Create(ctx, c, configMap("default", "a", nil)))(t)
+	made := must(client.Create(ctx, c, configMap("default", "a")))(t)
 	w := must(client.Watch[corev1.ConfigMap](ctx, c, client.InNamespace("default"), client.AtVersion(made.ResourceVersion)))(t)
 	p.Kill()
 	var last error

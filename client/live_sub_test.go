@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestLiveSubresources(t *testing.T) {
+func TestSubresourcesAreReadAndWritten(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := must(client.Create(ctx, c, deployment(ns, "d", 0)))(t)
 	if err := client.SetScale(ctx, c, d, 2); err != nil {
@@ -36,7 +37,7 @@ func TestLiveSubresources(t *testing.T) {
 		t.Errorf("scale %+v", s)
 	}
 	as[*client.NotFoundError](t, client.SetScale(ctx, c, deployment(ns, "absent", 0), 1))
-	as[*client.NotServedError](t, client.SetScale(ctx, c, configMap(ns, "a", nil), 1))
+	as[*client.NotServedError](t, client.SetScale(ctx, c, configMap(ns, "a"), 1))
 	must(client.GetSub[autoscalingv1.Scale](ctx, c, d, "scale"))(t)
 
 	// UpdateStatus writes the status and nothing else.
@@ -86,14 +87,13 @@ func TestLiveSubresources(t *testing.T) {
 }
 
 func pod(ns, name string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		// No scheduler has this name, so nothing else changes the Pod.
-		Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
-	}
+	p := testobj.Pod(ns + "/" + name)
+	// No scheduler has this name, so nothing else changes the Pod.
+	p.Spec = corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}}
+	return p
 }
 
-func TestLiveForbidden(t *testing.T) {
+func TestForbiddenErrorNamesThePermission(t *testing.T) {
 	ctx, c, ns := live(t)
 	p := planetest.Shared(t)
 	reader := newClient(t, must(p.UserConfig("reader", "readers"))(t), client.Options{})
@@ -141,13 +141,13 @@ func untilAllowed[R any](t *testing.T, ctx context.Context, call func() (R, erro
 // removed.
 func TestLiveTerminatingNamespace(t *testing.T) {
 	ctx, c, ns := live(t)
-	held := configMap(ns, "held", nil)
+	held := configMap(ns, "held")
 	held.Finalizers = []string{"flyball.test/hold"}
 	held = must(client.Create(ctx, c, held))(t)
 	if err := client.Delete(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Create(ctx, c, configMap(ns, "late", nil))
+	_, err := client.Create(ctx, c, configMap(ns, "late"))
 	if as[*client.ForbiddenError](t, err); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("got %v", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -47,23 +48,22 @@ func newClient(t *testing.T, cfg *rest.Config, o client.Options) *client.Live {
 	return c
 }
 
-func configMap(ns, name string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"app": "x"}}, Data: data}
+func configMap(ns, name string, opts ...testobj.Option) *corev1.ConfigMap {
+	return testobj.ConfigMap(ns+"/"+name, append(opts, testobj.Labels("app=x"))...)
 }
 
 func deployment(ns, name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
-			},
+	d := testobj.Deployment(ns + "/" + name)
+	d.Spec = appsv1.DeploymentSpec{
+		Replicas: &replicas,
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none.test/none"}}},
 		},
 	}
+	return d
 }
 
 func as[E error](t *testing.T, err error) E {
@@ -85,7 +85,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func TestLiveCheck(t *testing.T) {
+func TestCheckNeedsValidCredentials(t *testing.T) {
 	p := planetest.Shared(t)
 	if err := newClient(t, p.RESTConfig(), client.Options{}).Check(t.Context()); err != nil {
 		t.Error(err)
@@ -99,9 +99,9 @@ func TestLiveCheck(t *testing.T) {
 	as[*client.UnauthorizedError](t, newClient(t, anonymous, client.Options{}).Check(t.Context()))
 }
 
-func TestLiveCRUD(t *testing.T) {
+func TestObjectIsCreatedReadUpdatedAndDeleted(t *testing.T) {
 	ctx, c, ns := live(t)
-	in := configMap(ns, "a", map[string]string{"k": "1"})
+	in := configMap(ns, "a", testobj.Data("k", "1"))
 	made := must(client.Create(ctx, c, in))(t)
 	if made.UID == "" || made.ResourceVersion == "" || made.Kind != "ConfigMap" || in.UID != "" {
 		t.Fatalf("created %+v from %+v", made.ObjectMeta, in.ObjectMeta)
@@ -125,7 +125,7 @@ func TestLiveCRUD(t *testing.T) {
 	if got.ResourceVersion != changed.ResourceVersion {
 		t.Errorf("read version %s, wrote %s", got.ResourceVersion, changed.ResourceVersion)
 	}
-	other := configMap(ns, "a", nil)
+	other := configMap(ns, "a")
 	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.IfUID("other")))
 	as[*client.ConflictError](t, client.Delete(ctx, c, other, client.DeleteOptions{Preconditions: metav1.NewRVDeletionPrecondition(made.ResourceVersion).Preconditions}))
 	if err := client.Delete(ctx, c, other, client.DryRun{}); err != nil {
@@ -142,21 +142,21 @@ func TestLiveCRUD(t *testing.T) {
 	}
 	as[*client.NotFoundError](t, client.Delete(ctx, c, in))
 
-	gen := configMap(ns, "", nil)
+	gen := configMap(ns, "")
 	gen.GenerateName = "gen-"
 	if made := must(client.Create(ctx, c, gen))(t); len(made.Name) <= len("gen-") {
 		t.Errorf("generated name %q", made.Name)
 	}
-	if _, err := client.Create(ctx, c, configMap("absent-"+ns, "a", nil)); !apierrors.IsNotFound(err) {
+	if _, err := client.Create(ctx, c, configMap("absent-"+ns, "a")); !apierrors.IsNotFound(err) {
 		t.Errorf("in an absent namespace: %v", err)
 	}
-	dry := must(client.Create(ctx, c, configMap(ns, "dry", nil), client.DryRun{}))(t)
+	dry := must(client.Create(ctx, c, configMap(ns, "dry"), client.DryRun{}))(t)
 	if _, err := client.Get[corev1.ConfigMap](ctx, c, object.KeyOf(dry)); !apierrors.IsNotFound(err) {
 		t.Errorf("a dry run was kept: %v", err)
 	}
 }
 
-func TestLiveInvalid(t *testing.T) {
+func TestInvalidErrorNamesTheFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := deployment(ns, "Not_A_Name", 1)
 	d.Spec.Template.Labels = nil
@@ -179,10 +179,10 @@ func TestLiveInvalid(t *testing.T) {
 	}
 }
 
-func TestLiveForms(t *testing.T) {
+func TestFormsOfAnObjectAgree(t *testing.T) {
 	ctx, c, ns := live(t)
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	must(client.Create(ctx, c, configMap(ns, "a", map[string]string{"k": "1"})))(t)
+	must(client.Create(ctx, c, configMap(ns, "a", testobj.Data("k", "1"))))(t)
 	key := object.Key{Namespace: ns, Name: "a"}
 
 	u := must(client.Get[unstructured.Unstructured](ctx, c, key, client.OfKind(gvk)))(t)
@@ -225,9 +225,9 @@ func TestLiveForms(t *testing.T) {
 	}
 }
 
-func TestLivePatches(t *testing.T) {
+func TestServerTakesEachFormOfPatch(t *testing.T) {
 	ctx, c, ns := live(t)
-	cm := must(client.Create(ctx, c, configMap(ns, "a", map[string]string{"k": "1", "gone": "x"})))(t)
+	cm := must(client.Create(ctx, c, configMap(ns, "a", testobj.Data("k", "1"), testobj.Data("gone", "x"))))(t)
 	for name, p := range map[string]client.PatchData{
 		"json":      client.JSONPatch(`[{"op":"add","path":"/data/json","value":"y"}]`),
 		"merge":     client.MergePatch(map[string]any{"data": map[string]any{"merge": "y", "gone": nil}}),
@@ -249,11 +249,11 @@ func TestLivePatches(t *testing.T) {
 	}
 	_, err = client.Patch(ctx, c, cm, client.JSONPatch(`[{"op":"test","path":"/data/k","value":"9"}]`))
 	as[*client.InvalidError](t, err)
-	_, err = client.Patch(ctx, c, configMap(ns, "absent", nil), client.MergePatch(`{}`))
+	_, err = client.Patch(ctx, c, configMap(ns, "absent"), client.MergePatch(`{}`))
 	as[*client.NotFoundError](t, err)
 }
 
-func TestLiveApply(t *testing.T) {
+func TestApplyConflictNamesTheFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	d := must(client.Apply(ctx, c, deployment(ns, "d", 1), "one"))(t)
 	for _, f := range d.ManagedFields {
@@ -324,7 +324,7 @@ func TestLiveListAndDeleteAll(t *testing.T) {
 		name := fmt.Sprintf("c-%02d", i)
 		want = append(want, name)
 		wg.Go(func() {
-			if _, err := client.Create(ctx, c, configMap(ns, name, nil)); err != nil {
+			if _, err := client.Create(ctx, c, configMap(ns, name)); err != nil {
 				t.Error(err)
 			}
 		})

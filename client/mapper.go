@@ -26,7 +26,7 @@ import (
 type mapper struct {
 	discover func(context.Context) (*discovery.Served, error)
 
-	turn chan struct{} // held by the discovery that runs
+	lock chan struct{} // held by the discovery that runs
 
 	mu      sync.Mutex
 	known   *discovered // nil before the first discovery
@@ -74,7 +74,7 @@ func (d *discovered) all() meta.RESTMapper {
 
 func newMapper(l *link) *mapper {
 	return &mapper{
-		turn:     make(chan struct{}, 1),
+		lock:     make(chan struct{}, 1),
 		refresh:  backoff.Bucket{Rate: 1, Burst: 10},
 		suspect:  map[schema.GroupVersionResource]bool{},
 		discover: newDiscoverer(l).all,
@@ -136,7 +136,7 @@ func (m *mapper) ask(ctx context.Context, look func(*discovered) error) error {
 			if !unknown || refreshed {
 				return err
 			}
-			if len(m.turn) == 0 && !m.refresh.TryTake(time.Now()) {
+			if len(m.lock) == 0 && !m.refresh.TryTake(time.Now()) {
 				if err == errSuspect {
 					clear(m.suspect) // too soon for another discovery: use the last one
 					return look(m.known)
@@ -159,11 +159,11 @@ func (m *mapper) ask(ctx context.Context, look func(*discovered) error) error {
 // server, and does not count.
 func (m *mapper) update(ctx context.Context, after uint64) error {
 	select {
-	case m.turn <- struct{}{}:
+	case m.lock <- struct{}{}:
 	case <-ctx.Done():
 		return ended(ctx, Call{Verb: verbDiscover})
 	}
-	defer func() { <-m.turn }()
+	defer func() { <-m.lock }()
 	m.mu.Lock()
 	if m.ended > after {
 		defer m.mu.Unlock()

@@ -207,7 +207,7 @@ func TestFeedOfAbsentKind(t *testing.T) {
 	l.Close()
 }
 
-func TestRESTMapper(t *testing.T) {
+func TestMapperMapsKindsAndResources(t *testing.T) {
 	f := newFake(t)
 	m := f.client(Options{}).Mapper()
 	pods := corev1.SchemeGroupVersion.WithResource("pods")

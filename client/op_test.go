@@ -5,20 +5,18 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/testobj"
 )
 
-func deployment() *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d"}}
-}
-
 func meta1(name string) *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}}
+	m := testobj.New(&metav1.PartialObjectMetadata{}, "web/"+name)
 	m.SetGroupVersionKind(podGVK)
 	return m
 }
 
 // An option without a meaning for the verb is an error, and nothing is sent.
-func TestInvalidOps(t *testing.T) {
+func TestInvalidOpsSendNothing(t *testing.T) {
 	for field, op := range map[string]Op{
 		"Verb":                {Verb: "destroy", Object: pod("x")},
 		"Object":              {Verb: verbCreate, Object: (*appsv1.Deployment)(nil)},

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-func TestDiff(t *testing.T) {
+func TestDiffHoldsOnlyChanges(t *testing.T) {
 	base := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := pod("x")
 		p.Labels = map[string]string{"a": "1", "b": "2"}
@@ -135,7 +135,7 @@ func TestPatchOwnsItsBytes(t *testing.T) {
 	}
 }
 
-func TestBadPatches(t *testing.T) {
+func TestBadPatchesAreNotSent(t *testing.T) {
 	f := newFake(t)
 	for name, p := range map[string]PatchData{
 		"not JSON": MergePatch("{"), "not UTF-8": JSONPatch([]byte("[\"\xff\"]")), "cannot be JSON": StrategicMerge(make(chan int)), "empty": MergePatch(""),

@@ -32,7 +32,7 @@ func wantView(name string) podView {
 	return v
 }
 
-func TestProject(t *testing.T) {
+func TestProjectReadsViews(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods/x", reply(viewed("x"), podGVK))
 	f.on("GET /apis/example.com/v1/namespaces/web/widgets/w", text(200, "application/json", widgetJSON))
@@ -75,7 +75,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-func TestProjectList(t *testing.T) {
+func TestProjectListReadsAllPages(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods", inTurn(podList("5", "t1", "a", "b"), podList("5", "", "c"), podList("5", "", "d")))
 	f.on("GET /apis/example.com/v1/widgets", text(200, "application/json", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":[

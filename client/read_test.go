@@ -125,7 +125,7 @@ func TestProtobufFallback(t *testing.T) {
 	}
 }
 
-func TestGetQuery(t *testing.T) {
+func TestGetSendsItsOptions(t *testing.T) {
 	f := newFake(t)
 	c := f.client(Options{UserAgent: "me/1"})
 	f.on("GET /api/v1/namespaces/web/pods/x/status", reply(pod("x"), podGVK))

@@ -10,7 +10,7 @@ import (
 )
 
 // Reviews are created without a name, in a namespace and without one.
-func TestReviews(t *testing.T) {
+func TestReviewsAreCreatedWithoutAName(t *testing.T) {
 	ctx, c, ns := live(t)
 	self, err := client.Create(ctx, c, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}})
@@ -25,6 +25,6 @@ func TestReviews(t *testing.T) {
 	if err != nil || local.Status.Allowed {
 		t.Errorf("got %+v, %v", local, err)
 	}
-	_, err = client.Create(ctx, c, configMap(ns, "", nil))
+	_, err = client.Create(ctx, c, configMap(ns, ""))
 	as[*client.ArgumentError](t, err)
 }

@@ -71,7 +71,7 @@ func TestLabelsAreValidatedBeforeTheyAreSent(t *testing.T) {
 	}
 }
 
-func TestSelectors(t *testing.T) {
+func TestSelectorsAddUp(t *testing.T) {
 	sel := labels.SelectorFromSet(labels.Set{"tier": "a"})
 	var o ListOptions
 	err := o.Apply(MatchingLabels{"app": "x"}, LabelSelector("env in (p, q)"), Selection{Labels: sel}, Selection{}, ListOptions{Limit: 2},

@@ -28,7 +28,7 @@ const feedFrames = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","me
 const goneFrame = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old resource version"}}
 `
 
-func TestFeed(t *testing.T) {
+func TestFeedSendsItsQueries(t *testing.T) {
 	f := newFake(t)
 	var hooked []Call
 	c := f.serve(Options{Hook: func(d Done) { hooked = append(hooked, d.Call) }})
@@ -118,7 +118,7 @@ func TestFeedAccept(t *testing.T) {
 	}
 }
 
-func TestWatch(t *testing.T) {
+func TestWatchYieldsEventsAndErrors(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
 	events := func(body string) (types []wire.EventType, versions []string, errs []error) {
@@ -169,7 +169,7 @@ func TestWatch(t *testing.T) {
 }
 
 // Stop ends a blocked loop without an error; the end of ctx ends it with one.
-func TestWatchStop(t *testing.T) {
+func TestStopEndsABlockedLoop(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
 	f.on("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) {

@@ -110,8 +110,8 @@ func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
 		return resp, err
 	}
-	again := t.current(true)
-	if again == inner {
+	renewed := t.current(true)
+	if renewed == inner {
 		return resp, err
 	}
 	if req.GetBody != nil {
@@ -122,7 +122,7 @@ func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
 		req.Body = body
 	}
-	return again.RoundTrip(req)
+	return renewed.RoundTrip(req)
 }
 
 // current returns the transport for the content of the CA file. It ignores a file that cannot be read or

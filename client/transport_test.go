@@ -65,7 +65,7 @@ func serveTLS(t *testing.T, f *fake, cert *atomic.Pointer[tls.Certificate]) *htt
 
 // A server with a new authority is reached as soon as the CA file has it. A half-written file changes
 // nothing.
-func TestCARotation(t *testing.T) {
+func TestRotatedCAIsReadFromItsFile(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
@@ -127,7 +127,7 @@ func tokenServer(t *testing.T, f *fake) (*httptest.Server, *atomic.Value) {
 }
 
 // After a 401 the client reads the token file again and sends the request once more.
-func TestTokenRotation(t *testing.T) {
+func TestRotatedTokenIsReadAfterA401(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
 	srv, token := tokenServer(t, f)
@@ -157,7 +157,7 @@ func TestTokenRotation(t *testing.T) {
 }
 
 // An exec plugin is run again after a 401.
-func TestExecPlugin(t *testing.T) {
+func TestExecPluginRunsAgainAfterA401(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
 	srv, token := tokenServer(t, f)
@@ -240,7 +240,7 @@ func TestWrongConfigurationsFailAtOnce(t *testing.T) {
 	}
 }
 
-func TestHTTP2(t *testing.T) {
+func TestHTTP2IsUsedIfTheServerHasIt(t *testing.T) {
 	f := newFake(t)
 	proto := make(chan string, 1)
 	f.on("GET "+podPath, func(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +266,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-func TestProxy(t *testing.T) {
+func TestConfiguredProxyIsUsed(t *testing.T) {
 	f := newFake(t)
 	f.on("GET "+podPath, reply(pod("x"), podGVK))
 	var asked atomic.Int32
@@ -293,7 +293,7 @@ func TestProxy(t *testing.T) {
 
 // The HTTP/2 settings bound the bytes that the server sends ahead. Other clients of the process with the
 // same configuration keep their settings.
-func TestHTTP2Settings(t *testing.T) {
+func TestHTTP2SettingsStayWithTheClient(t *testing.T) {
 	cert, ca := selfSigned(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
 	if err != nil {

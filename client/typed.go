@@ -222,16 +222,11 @@ func collect(objects iter.Seq2[object.Object, error]) (Page[object.Object], erro
 		switch {
 		case err == nil:
 			page.Items = append(page.Items, obj)
-		case !isDecodeError(err):
+		case !wire.IsObjectError(err):
 			return Page[object.Object]{}, err
 		default:
 			bad = append(bad, err)
 		}
 	}
 	return page, errors.Join(bad...)
-}
-
-func isDecodeError(err error) bool {
-	_, ok := errors.AsType[*wire.DecodeError](err)
-	return ok
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -47,12 +49,8 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	types := runtime.NewScheme()
 	types.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &oldConfigMap{})
-	old, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{Scheme: types})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer old.Close()
-	in := configMap(ns, "a", map[string]string{"k": "1"})
+	old := livetest.Client(t, planetest.Shared(t), client.Options{Scheme: types})
+	in := configMap(ns, "a", testobj.Data("k", "1"))
 	in.BinaryData = map[string][]byte{"b": {1, 2, 3}}
 	must(client.Create(ctx, c, in))(t)
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
@@ -258,13 +259,19 @@ func TestUpdateKeepsUnknownMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back corev1.Node
-	_, content, err := open(wire.Protobuf, []byte(f.last().body))
+	content, err := contentOf(corev1.SchemeGroupVersion.WithKind("Node"), wire.ContentTypeProtobuf, []byte(f.last().body))
 	if err != nil || back.Unmarshal(content) != nil || back.Spec.Taints[0].Value != "v" || !strings.HasSuffix(string(content), "\x05newer") {
 		t.Errorf("sent %q %v", f.last().body, err)
 	}
 	if _, err := Update(t.Context(), c, got); !errors.Is(err, errOtherForm) {
 		t.Errorf("as JSON: %v", err)
 	}
+}
+
+// contentOf returns the bytes of an object without the protobuf envelope.
+func contentOf(gvk schema.GroupVersionKind, contentType string, body []byte) ([]byte, error) {
+	raw, err := wire.ParseObject(body, contentType, &wire.Kind{GVK: gvk})
+	return raw.Bytes, err
 }
 
 // A subresource of another kind has its own unknown fields.
@@ -282,16 +289,16 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 	f.on("GET "+path, read)
 	f.on("PUT "+path, read)
 	c := f.client(Options{Scheme: testScheme})
-	got, err := GetSub[autoscalingv1.Scale](t.Context(), c, deployment(), "scale")
+	got, err := GetSub[autoscalingv1.Scale](t.Context(), c, testobj.Deployment("web/d"), "scale")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Spec.Replicas = 3
 	c.recent = new(recent) // the version is not in memory
-	if _, err := UpdateSub(t.Context(), c, deployment(), "scale", got); err != nil {
+	if _, err := UpdateSub(t.Context(), c, testobj.Deployment("web/d"), "scale", got); err != nil {
 		t.Fatal(err)
 	}
-	_, content, err := open(wire.Protobuf, []byte(f.last().body))
+	content, err := contentOf(autoscalingv1.SchemeGroupVersion.WithKind("Scale"), wire.ContentTypeProtobuf, []byte(f.last().body))
 	if err != nil || !strings.HasSuffix(string(content), "\x05newer") || f.count() != 3 {
 		t.Errorf("sent %q %v in %d requests", f.last().body, err, f.count())
 	}
@@ -354,7 +361,7 @@ func BenchmarkUpdate(b *testing.B) {
 			Path string `json:"path"`
 		}{fmt.Sprintf("/some/path/%d", i)})
 	}
-	d := deployment()
+	d := testobj.Deployment("web/d")
 	for i := range 3 {
 		c := corev1.Container{Name: fmt.Sprint("c", i), Image: "registry.test/team/program:v1"}
 		for n := range 10 {
@@ -377,11 +384,11 @@ func BenchmarkUpdate(b *testing.B) {
 			return protowire.AppendString(protowire.AppendTag(bytes.Clone(doc), 900, protowire.BytesType), "newer")
 		}},
 	} {
-		body, _, err := wire.Encode(tt.obj, tt.kind.GVK, tt.enc)
+		body, ct, err := wire.Encode(tt.obj, tt.kind.GVK, tt.enc)
 		if err != nil {
 			b.Fatal(err)
 		}
-		_, doc, err := open(tt.enc, body)
+		doc, err := contentOf(tt.kind.GVK, ct, body)
 		if err != nil {
 			b.Fatal(err)
 		}

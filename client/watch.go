@@ -153,8 +153,7 @@ func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
 			if context.Cause(w.ctx) == errStopped {
 				return
 			}
-			_, one := errors.AsType[*wire.DecodeError](err)
-			if !yield(ev, err) || err != nil && !one {
+			if !yield(ev, err) || err != nil && !wire.IsObjectError(err) {
 				return
 			}
 		}
@@ -169,7 +168,7 @@ func (w *Watcher[P]) next() (Event[P], error) {
 		return ev, &WatchClosedError{Call: w.call, ResourceVersion: w.version}
 	case context.Cause(w.ctx) == errSilent:
 		return ev, connectionError(context.Background(), w.ctx, w.call, nil, err)
-	case err != nil && isDecodeError(err):
+	case wire.IsObjectError(err):
 		return ev, err
 	case err != nil:
 		return ev, streamError(w.call, w.resp, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -111,7 +112,7 @@ func TestWritesSendTheExpectedRequests(t *testing.T) {
 			"DELETE /apis/example.com/v1/widgets ", "application/json", `{"kind":"DeleteOptions","apiVersion":"v1"}`,
 		}, {
 			"set scale", func(c *Live, p *corev1.Pod) (object.Object, error) {
-				return nil, SetScale(t.Context(), c, deployment(), 3)
+				return nil, SetScale(t.Context(), c, testobj.Deployment("web/d"), 3)
 			},
 			"PATCH /apis/apps/v1/namespaces/web/deployments/d/scale ", "application/merge-patch+json", `{"spec":{"replicas":3}}`,
 		}, {
@@ -177,7 +178,7 @@ func decoded(t *testing.T, s string) (v any) {
 }
 
 // The options of a client apply to all its writes.
-func TestClientDefaults(t *testing.T) {
+func TestClientOptionsApplyToAllWrites(t *testing.T) {
 	f := newFake(t)
 	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
 	f.on("PATCH "+podPath, reply(pod("x"), podGVK))
@@ -258,18 +259,18 @@ func TestConflictOfApply(t *testing.T) {
 	s := failureStatus(409, metav1.StatusReasonConflict)
 	s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl"`}}
 	f.on("PATCH /apis/apps/v1/namespaces/web/deployments/d", answer(http.StatusConflict, s))
-	_, err := Apply(t.Context(), f.client(Options{}), deployment(), "me")
+	_, err := Apply(t.Context(), f.client(Options{}), testobj.Deployment("web/d"), "me")
 	e, ok := asType[*ConflictError](err)
 	if !ok || len(e.Fields) != 1 || e.Fields[0].Field != ".spec.replicas" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestScale(t *testing.T) {
+func TestScaleIsReadAsASubresource(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /apis/apps/v1/namespaces/web/deployments/d/scale", reply(
 		&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}, autoscalingv1.SchemeGroupVersion.WithKind("Scale")))
-	s, err := GetSub[autoscalingv1.Scale](t.Context(), f.client(Options{}), deployment(), "scale")
+	s, err := GetSub[autoscalingv1.Scale](t.Context(), f.client(Options{}), testobj.Deployment("web/d"), "scale")
 	if err != nil || s.Spec.Replicas != 4 {
 		t.Errorf("got %v, %v", s, err)
 	}
@@ -297,7 +298,7 @@ func TestWriterSeesOp(t *testing.T) {
 }
 
 // A subresource may answer with a Status and no object.
-func TestBinding(t *testing.T) {
+func TestSubresourceMayAnswerWithAStatus(t *testing.T) {
 	f := newFake(t)
 	f.on("POST "+podPath+"/binding", answer(201, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
 	b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -20,15 +21,11 @@ func TestMain(m *testing.M) { planetest.Main(m) }
 // that counts its requests.
 func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{Hook: func(d client.Done) {
+	c := livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 		if d.Resource.Resource != "" {
 			*sent++
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
 	s, err := client.Create(t.Context(), c, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: planetest.Namespace(t, p), Name: "guests"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
@@ -17,7 +18,7 @@ import (
 // they are logged one level lower: they often pass by themselves.
 const persistent = 5
 
-// attempt is one reconcile. It implements reconcile.Info.
+// attempt is one reconcile.
 type attempt[R comparable] struct {
 	*running[R]
 	item   workqueue.Item[R, reconcile.Cause]
@@ -27,10 +28,24 @@ type attempt[R comparable] struct {
 	logger *slog.Logger // made by the first call of Logger: most reconciles log nothing
 }
 
-// Cause implements reconcile.Info.
-func (a *attempt[R]) Cause() reconcile.Cause { return a.item.Value }
+// attemptContext is the context of an attempt. It makes the logger on demand.
+type attemptContext[R comparable] struct {
+	context.Context
+	a *attempt[R]
+}
 
-// Logger implements reconcile.Info.
+// Value implements context.Context.
+func (c attemptContext[R]) Value(key any) any {
+	switch key.(type) {
+	case ctxkey.Cause:
+		return c.a.item.Value
+	case ctxkey.Logger:
+		return c.a.Logger()
+	}
+	return c.Context.Value(key)
+}
+
+// Logger returns the logger of the attempt. Several goroutines may call it.
 func (a *attempt[R]) Logger() *slog.Logger {
 	a.once.Do(a.makeLogger)
 	return a.logger

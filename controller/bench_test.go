@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
 )
@@ -37,7 +38,7 @@ func BenchmarkChangeToReconcile(b *testing.B) {
 		name := fmt.Sprint("d", i)
 		w.set(deployment(name, 1), false)
 		<-count
-		e := entry(deployment(name, 2))
+		e := testobj.Entry(deployment(name, 2))
 		changes = append(changes, func() { w.apply(key(name), e) })
 	}
 	b.ReportAllocs()

@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/scheme"
@@ -147,7 +146,7 @@ func (w *watch) Close() {
 
 // set hands over an object that was created or changed, or, if initially, existed at the start.
 func (w *watch) set(o object.Object, initially bool) {
-	e := entry(o)
+	e := testobj.Entry(o)
 	w.change(object.KeyOf(o), func(c *store.Change) { c.New, c.Initial = e, initially })
 }
 
@@ -185,38 +184,22 @@ func (w *watch) latest(key object.Key) string {
 	return ""
 }
 
-func entry(o object.Object) *store.Entry {
-	gvks, _, err := theScheme.ObjectKinds(o)
-	if err != nil {
-		panic(err)
-	}
-	o.GetObjectKind().SetGroupVersionKind(gvks[0])
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
-	e, err := store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: gvks[0]}, Encoding: wire.JSON, Bytes: b})
-	if err != nil {
-		panic(err)
-	}
-	return e
-}
-
-func meta1(name string, version int) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: "web", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: fmt.Sprint(version),
+// numbered sets UID and version.
+func numbered(name string, version int) testobj.Option {
+	return func(o object.Object) {
+		testobj.UID(types.UID("uid-of-" + name))(o)
+		testobj.Version(fmt.Sprint(version))(o)
 	}
 }
 
 func deployment(name string, version int) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: meta1(name, version)}
+	return testobj.Deployment("web/"+name, numbered(name, version))
 }
 
 func pod(name string, version int, owner string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: meta1(name, version)}
+	p := testobj.Pod("web/"+name, numbered(name, version))
 	if owner != "" {
-		yes := true
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: owner, UID: "o", Controller: &yes}}
+		testobj.OwnedBy(metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: owner, UID: "o", Controller: new(true)})(p)
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -79,7 +80,7 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	f.add = f.caused
 	f.watch = overdue.New(f.overdue)
 	n := 0
-	for n < len(s.predicates) && predicate.NeverBlocks(s.predicates[n]) {
+	for n < len(s.predicates) && inline.NeverBlocks(s.predicates[n]) {
 		n++
 	}
 	f.first, f.then = s.predicates[:n], s.predicates[n:]
@@ -199,7 +200,7 @@ func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
 				return err
 			}
 		}
-		f.inline = len(f.then) == 0 && handler.NeverBlocks(f.handler)
+		f.inline = len(f.then) == 0 && inline.NeverBlocks(f.handler)
 		sub, err = f.mgr.Subscribe(ctx, f.source.proto, f.name+" "+f.source.String(), f.changed)
 		return err
 	})
@@ -371,7 +372,7 @@ func (f *feed[R]) handle(c store.Change) bool {
 	if why == readable {
 		f.failures.fail(time.Now(), named)
 	}
-	if why != setAside && !f.patient(err, time.Now()) { // the informer has reported objects that are set aside
+	if why != rejected && !f.patient(err, time.Now()) { // the informer has reported objects that are rejected
 		f.report.problem(partHandler, named)
 	}
 	return why != readable
@@ -401,13 +402,13 @@ type fault uint8
 const (
 	readable    fault = iota // no: something else failed
 	undecodable              // yes: it cannot be decoded until it changes
-	setAside                 // yes, and the informer has set it aside
+	rejected                 // yes, and the informer has rejected it
 )
 
 // unreadable classifies the error of a handler. Of joined errors all must be due to the object.
 func unreadable(err error, c store.Change, kind string) fault {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		worst := setAside
+		worst := rejected
 		for _, e := range joined.Unwrap() {
 			worst = min(worst, unreadable(e, c, kind))
 		}
@@ -415,13 +416,13 @@ func unreadable(err error, c store.Change, kind string) fault {
 	}
 	for _, e := range []*store.Entry{c.Old, c.New, c.Last} {
 		if e != nil && e.Err() != nil && errors.Is(err, e.Err()) {
-			return setAside
+			return rejected
 		}
 	}
 	if _, panicked := errors.AsType[*run.PanicError](err); panicked {
 		return readable
 	}
-	if _, other := errors.AsType[*store.SetAsideError](err); other {
+	if _, other := errors.AsType[*store.RejectedError](err); other {
 		return readable // the handler read another object
 	}
 	if d, ok := errors.AsType[*wire.DecodeError](err); ok && d.Kind.Kind == kind && (d.Key == c.Key || d.Key == object.Key{}) {

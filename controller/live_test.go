@@ -188,7 +188,7 @@ func TestLiveServerIsKilled(t *testing.T) {
 }
 
 // An object owned by a Deployment causes a reconcile of the Deployment, also if another controller made it.
-func TestLiveOwns(t *testing.T) {
+func TestOwnedObjectReconcilesItsOwner(t *testing.T) {
 	p := planetest.Shared(t)
 	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
 	caused := make(chan reconcile.Cause, 1000)
@@ -263,7 +263,7 @@ func TestLiveOwns(t *testing.T) {
 
 // A user may read ConfigMaps and not Secrets. The controller of ConfigMaps runs. The controller of Secrets names
 // the missing permission within seconds, and runs when it is granted.
-func TestLiveForbidden(t *testing.T) {
+func TestForbiddenKindStopsNoOtherController(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
 	admin := newLive(t, p.RESTConfig(), ns)

@@ -17,7 +17,7 @@ const (
 	RequeueAfter
 	// Requeue: another reconcile after the delay of the rate limiter.
 	Requeue
-	// Failed: an error or a panic; a retry after the backoff.
+	// Failed: an error or a panic; a retry after the same delay.
 	Failed
 	// Terminal: an error marked by reconcile.Terminal; no retry until something changes.
 	Terminal

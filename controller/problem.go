@@ -28,9 +28,9 @@ type reporter struct {
 	hook               func(Problem)
 	logger             *slog.Logger
 
-	mu     sync.Mutex
-	limit  backoff.Bucket // of log lines
-	unsaid int            // problems since the last line that were not logged
+	mu         sync.Mutex
+	limit      backoff.Bucket // of log lines
+	suppressed int            // problems since the last line that were not logged
 }
 
 func newReporter(c string, o Options, logger *slog.Logger, source string) *reporter {
@@ -58,14 +58,14 @@ func (r *reporter) log(part string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.limit.TryTake(time.Now()) {
-		r.unsaid++
+		r.suppressed++
 		return
 	}
-	attrs := []any{"part", part, "err", err, "unsaid", r.unsaid}
+	attrs := []any{"part", part, "err", err, "suppressed", r.suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
-	r.unsaid = 0
+	r.suppressed = 0
 	text, level := "part of the controller failed", slog.LevelError
 	if _, slow := errors.AsType[*OverdueError](err); slow {
 		text, level = "source takes long", slog.LevelWarn

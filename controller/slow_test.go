@@ -270,8 +270,8 @@ func TestFailingMapIsCalledAgain(t *testing.T) {
 	})
 }
 
-// A mapping function is called again if it fails on one state while the other one is set aside.
-func TestFailingMapIsCalledAgainBesideASetAsideState(t *testing.T) {
+// A mapping function is called again if it fails on one state while the other one is rejected.
+func TestFailingMapIsCalledAgainBesideARejectedState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var works atomic.Bool
@@ -284,7 +284,7 @@ func TestFailingMapIsCalledAgainBesideASetAsideState(t *testing.T) {
 		stop := start(newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h)))
 		w := m.watch("Pod")
 		close(w.synced)
-		w.apply(key("a"), store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage")))
+		w.apply(key("a"), store.Rejected(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage")))
 		w.set(pod("a", 2, ""), false)
 		pass(time.Minute)
 		works.Store(true)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
@@ -66,10 +67,10 @@ func TestFailingPredicatePassesTheEvent(t *testing.T) {
 		close(m.watch("Pod").synced)
 		close(m.watch("Node").synced)
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
-			c.New = store.SetAside(object.Header{Key: key("a")}, errors.New("garbage"))
+			c.New = store.Rejected(object.Header{Key: key("a")}, errors.New("garbage"))
 		})
 		synctest.Wait()
-		m.watch("Node").set(&corev1.Node{ObjectMeta: meta1("n", 1)}, false)
+		m.watch("Node").set(testobj.Node("n", numbered("n", 1)), false)
 		synctest.Wait()
 		if calls, want := r.calls(), []string{"a created×1"}; !slices.Equal(calls, want) {
 			t.Errorf("calls %q, want %q", calls, want)
@@ -221,21 +222,28 @@ func (h failing) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 	return errors.New("not for this")
 }
 
+// mapped starts a controller whose second source maps a Pod "a" to the request "of-a".
+func mapped(t *testing.T, m *manager, r *recorder, got *[]controller.Problem) (stop func() error) {
+	t.Helper()
+	h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
+		return []reconcile.Request{key("of-" + p.Name)}, nil
+	})
+	stop = start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
+	close(m.watch("Deployment").synced)
+	close(m.watch("Pod").synced)
+	return stop
+}
+
 // The informer reports an object that cannot be decoded. A mapping function is called for its other state.
-func TestSetAsideObjectIsMappedByItsOtherState(t *testing.T) {
+func TestRejectedObjectIsMappedByItsOtherState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
-			return []reconcile.Request{key("of-" + p.Name)}, nil
-		})
-		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
-		close(m.watch("Deployment").synced)
-		close(m.watch("Pod").synced)
+		stop := mapped(t, m, r, &got)
 		m.watch("Pod").set(pod("a", 1, ""), false)
 		synctest.Wait()
 		m.watch("Pod").change(key("a"), func(c *store.Change) {
-			c.New = store.SetAside(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
+			c.New = store.Rejected(object.Header{Key: key("a"), UID: "uid-of-a"}, errors.New("garbage"))
 		})
 		pass(time.Hour)
 		if calls, want := r.calls(), []string{"of-a created×1", "of-a updated×1"}; !slices.Equal(calls, want) || len(got) != 0 {
@@ -251,12 +259,7 @@ func TestUndecodableObjectIsReportedOncePerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newManager(), &recorder{}
 		var got []controller.Problem
-		h := handler.Map(func(_ context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
-			return []reconcile.Request{key("of-" + p.Name)}, nil
-		})
-		stop := start(newController(t, m, r.Reconcile, controller.Options{Hooks: problems(&got)}, forDeployments(), controller.Watches[corev1.Pod](h)))
-		close(m.watch("Deployment").synced)
-		close(m.watch("Pod").synced)
+		stop := mapped(t, m, r, &got)
 		e, err := store.NewEntry(wire.Raw{
 			Kind: &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}, Encoding: wire.JSON,
 			Bytes: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"web","name":"a","resourceVersion":"1"},"spec":7}`),

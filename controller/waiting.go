@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -22,8 +22,8 @@ type waiting struct {
 // maxWaiting is the most events of one key that wait unmerged.
 const maxWaiting = 8
 
-// mergeWaiting joins the events of one key in their order, up to maxWaiting: a state between two others may name
-// an owner that waits for an event. Beyond that it merges two. A resync behind another event is dropped: the
+// mergeWaiting joins the events of one key in their order, up to maxWaiting: a state between two others may have an
+// owner that neither has, and which needs a reconcile, too. Beyond that it merges two. A resync behind another event is dropped: the
 // handler sees the object anyway.
 func mergeWaiting(first, then []waiting) []waiting {
 	all := slices.Concat(first, then)

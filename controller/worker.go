@@ -31,7 +31,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 	if r.o.LogConstructor != nil {
 		a.Logger()
 	}
-	ctx := reconcile.WithInfo(work, a)
+	ctx := context.Context(attemptContext[R]{work, a})
 	if r.o.ReconcileTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.o.ReconcileTimeout, ErrReconcileTimeout)

@@ -106,7 +106,7 @@ type outcome uint8
 
 const (
 	done    outcome = iota // the server has it
-	again                  // a later attempt may succeed
+	failed                 // a later attempt may succeed
 	missing                // the event to update does not exist, or the name of the event to create is taken
 	drop                   // no attempt will succeed
 )
@@ -208,7 +208,7 @@ func (c *core) record(now time.Time, e Event) {
 	c.makeReady(s, false)
 }
 
-// next returns what to send, and when to look again.
+// next returns the series to send, and the time of the next tick.
 func (c *core) next(now time.Time) output {
 	if c.inFlight != nil {
 		return output{}
@@ -238,13 +238,13 @@ func (c *core) answer(now time.Time, in input) {
 		return
 	}
 	c.inFlight = nil
-	if o == again {
+	if o == failed {
 		c.failures++
 		c.pause = now.Add(max(in.after, c.policy.Delay(c.failures, c.rand())))
 	} else {
 		c.failures, c.pause = 0, time.Time{}
 	}
-	if o == again || o == missing {
+	if o == failed || o == missing {
 		if s.attempts++; s.attempts >= c.limits.Attempts {
 			o = drop
 		}
@@ -253,7 +253,7 @@ func (c *core) answer(now time.Time, in input) {
 	case drop:
 		c.forget(s)
 		return
-	case again:
+	case failed:
 		c.makeReady(s, true)
 		return
 	case missing:

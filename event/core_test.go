@@ -135,7 +135,7 @@ func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 	if c.Step(now, input{}).send != nil {
 		t.Error("a second one was handed out")
 	}
-	c.Step(now, input{kind: answered, outcome: again, after: 7 * time.Second})
+	c.Step(now, input{kind: answered, outcome: failed, after: 7 * time.Second})
 	if out := c.Step(now, input{}); out.send != nil || out.until.Sub(now) != 7*time.Second {
 		t.Errorf("%+v", out)
 	}
@@ -147,7 +147,7 @@ func TestOutcomesDecideTheNextAttempt(t *testing.T) {
 	if s := next(); s.name == first.name || s.event.Regarding.Name != "a" {
 		t.Errorf("after Missing: %+v", s)
 	}
-	c.Step(now, input{kind: answered, outcome: again}) // the third failure
+	c.Step(now, input{kind: answered, outcome: failed}) // the third failure
 	if st := c.currentStats(); st.Dropped != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -210,7 +210,7 @@ func TestEveryEventIsAccountedFor(t *testing.T) {
 				if s == nil {
 					return
 				}
-				o := rapid.SampledFrom([]outcome{done, done, done, again, missing, drop}).Draw(t, "outcome")
+				o := rapid.SampledFrom([]outcome{done, done, done, failed, missing, drop}).Draw(t, "outcome")
 				if o == done {
 					if s.created() != names[s.name] {
 						t.Fatalf("created %v, the server has it: %v", s.created(), names[s.name])

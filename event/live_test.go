@@ -11,10 +11,11 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
@@ -32,11 +33,7 @@ func (f failOnLog) Write(p []byte) (int, error) {
 func TestAPIServerAcceptsEveryEvent(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 	rec, err := event.New(c, event.Options{
 		Controller: "flyball.dev/test",
 		Logger:     slog.New(slog.NewTextHandler(failOnLog{t}, nil)),
@@ -52,8 +49,8 @@ func TestAPIServerAcceptsEveryEvent(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- rec.Run(ctx) }()
 
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web", UID: "u-1"}}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kwok-0"}}
+	pod := testobj.Pod(ns+"/web", testobj.UID("u-1"))
+	node := testobj.Node("kwok-0")
 	for range 5 {
 		rec.Event(pod, event.Warning, "Failed", "Scale", "cannot scale to %d", 3)
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/scheme"
@@ -117,7 +118,7 @@ func running(t *testing.T, w client.Writer, o Options) (*Recorder, func()) {
 }
 
 func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u-1", ResourceVersion: "7"}}
+	return testobj.Pod("ns/"+name, testobj.UID("u-1"), testobj.Version("7"))
 }
 
 func TestEventArrives(t *testing.T) {
@@ -125,8 +126,8 @@ func TestEventArrives(t *testing.T) {
 		var s server
 		r, stop := running(t, &s, Options{Instance: "scaler-0"})
 		defer stop()
-		r.EventWith(pod("web"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, Warning, "Failed", "Scale", "want %d", 3)
-		r.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, Normal, "Seen", "", "100%")
+		r.EventWith(pod("web"), testobj.Node("n1"), Warning, "Failed", "Scale", "want %d", 3)
+		r.Event(testobj.Node("n1"), Normal, "Seen", "", "100%")
 		synctest.Wait()
 		events := s.list()
 		if len(events) != 2 {

@@ -52,7 +52,7 @@ func (r *Recorder) request(ctx context.Context, s *series) input {
 		_, err = client.Create(call, r.w, r.object(s))
 	}
 	in := input{kind: answered, outcome: r.classify(ctx, s, err)}
-	if in.outcome == again {
+	if in.outcome == failed {
 		in.after, _ = client.RetryAfter(err)
 	}
 	return in
@@ -65,7 +65,7 @@ func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
 	case err == nil:
 		return done
 	case ctx.Err() != nil:
-		return again
+		return failed
 	case !s.created() && apierrors.IsAlreadyExists(err):
 		if s.attempts > 0 {
 			return done // the attempt before has succeeded after all
@@ -74,7 +74,7 @@ func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
 	case s.created() && apierrors.IsNotFound(err):
 		return missing // the server keeps events for a short time only
 	case !errors.As(err, &status) || temporary(status.Status().Code):
-		return again
+		return failed
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return drop // not worth a log line: nobody can act on it
 	}

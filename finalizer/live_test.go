@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/finalizer"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -35,16 +36,11 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	p := planetest.Shared(t)
 	c := &cluster{t: t, ns: planetest.Namespace(t, p)}
-	live, err := client.New(p.RESTConfig(), client.Options{Hook: func(d client.Done) {
+	c.Live = livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 		if d.Resource.Resource != "" {
 			c.sent++
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(live.Close)
-	c.Live = live
 	return c
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
@@ -59,15 +60,11 @@ type TypeError struct {
 
 func (e *TypeError) Error() string { return fmt.Sprintf("handler for %T given a %T", e.Want, e.Got) }
 
-// NeverBlocks reports whether a handler runs no function of a user: [Self], and [Owner] after Bind. Controllers call
-// such handlers on the goroutine that applies changes to the cache.
-func NeverBlocks[R comparable](h Handler[R]) bool {
-	_, ok := h.(interface{ neverBlocks() })
-	return ok
-}
+// NeverBlocks implements inline.Marker.
+func (self) NeverBlocks(inline.Mark) bool { return true }
 
-func (self) neverBlocks()  {}
-func (owner) neverBlocks() {}
+// NeverBlocks implements inline.Marker. It is of the handler that Bind returns.
+func (owner) NeverBlocks(inline.Mark) bool { return true }
 
 // Self requests the object that changed.
 func Self() Handler[reconcile.Request] { return self{} }

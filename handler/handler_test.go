@@ -2,7 +2,6 @@ package handler_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/handler"
-	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/internal/inline"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
@@ -25,33 +25,12 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-var podKind = &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}
-
 func pod(app string, owners ...metav1.OwnerReference) *corev1.Pod {
-	return &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "web", Name: "a", UID: "u1", ResourceVersion: "1",
-			Labels: map[string]string{"app": app}, OwnerReferences: owners,
-		},
-	}
+	return testobj.Pod("web/a", testobj.UID("u1"), testobj.Version("1"), testobj.Labels("app="+app), testobj.OwnedBy(owners...))
 }
 
 func owner(apiVersion, kind, name string, controller bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: "o", Controller: &controller}
-}
-
-func entry(t *testing.T, p *corev1.Pod) *store.Entry {
-	t.Helper()
-	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
 }
 
 func requests(t *testing.T, h handler.Handler[reconcile.Request], c store.Change) []string {
@@ -73,7 +52,7 @@ func byAppOf(_ context.Context, h *object.Header) ([]reconcile.Request, error) {
 }
 
 func TestMapsOldAndNewState(t *testing.T) {
-	a, b := entry(t, pod("shop")), entry(t, pod("bar"))
+	a, b := testobj.Entry(pod("shop")), testobj.Entry(pod("bar"))
 	key := object.Key{Namespace: "web", Name: "a"}
 	for name, tc := range map[string]struct {
 		c    store.Change
@@ -101,8 +80,8 @@ func TestMapsOldAndNewState(t *testing.T) {
 func TestMapOfAnUndecodableState(t *testing.T) {
 	garbage := errors.New("garbage")
 	c := store.Change{
-		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("shop")),
-		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}}, garbage),
+		Key: object.Key{Namespace: "web", Name: "a"}, Old: testobj.Entry(pod("shop")),
+		New: store.Rejected(object.Header{Key: object.Key{Namespace: "web", Name: "a"}}, garbage),
 	}
 	var got []string
 	err := handler.Map(byApp).Handle(context.Background(), c, func(r reconcile.Request) { got = append(got, r.String()) })
@@ -116,7 +95,7 @@ func TestMapOfAnUndecodableState(t *testing.T) {
 
 // A function that panics on the old state is called for the new one.
 func TestPanicOnOneStateKeepsTheOther(t *testing.T) {
-	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod("bad")), New: entry(t, pod("shop"))}
+	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: testobj.Entry(pod("bad")), New: testobj.Entry(pod("shop"))}
 	for name, h := range map[string]handler.Handler[reconcile.Request]{
 		"Map": handler.Map(func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 			if p.Labels["app"] == "bad" {
@@ -186,7 +165,7 @@ func TestOwnerRequestsOwnersOfBothStates(t *testing.T) {
 	} {
 		c := store.Change{
 			Key: object.Key{Namespace: "web", Name: "a"},
-			Old: entry(t, pod("shop", tc.old...)), New: entry(t, pod("shop", tc.new...)),
+			Old: testobj.Entry(pod("shop", tc.old...)), New: testobj.Entry(pod("shop", tc.new...)),
 		}
 		if got := requests(t, tc.h, c); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -203,7 +182,7 @@ func TestOwnerRequestsOwnersOfBothStates(t *testing.T) {
 func TestClusterScopedObjectHasNoNamespacedOwner(t *testing.T) {
 	p := pod("shop", owner("apps/v1", "Deployment", "p1", true))
 	p.Namespace = ""
-	c := store.Change{Key: object.Key{Name: "a"}, New: entry(t, p)}
+	c := store.Change{Key: object.Key{Name: "a"}, New: testobj.Entry(p)}
 	if got := requests(t, bind(t, handler.Owner[appsv1.Deployment](handler.Controlling)), c); len(got) != 0 {
 		t.Errorf("requests %v, want none", got)
 	}
@@ -279,13 +258,8 @@ func ExampleMap() {
 	servicesOf := func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {
 		return []reconcile.Request{{Namespace: p.Namespace, Name: p.Labels["app"]}}, nil
 	}
-	entry := func(app string) *store.Entry {
-		b, _ := json.Marshal(pod(app))
-		e, _ := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
-		return e
-	}
 	h := handler.Map(servicesOf)
-	h.Handle(context.Background(), store.Change{Old: entry("shop"), New: entry("bar")}, func(r reconcile.Request) {
+	h.Handle(context.Background(), store.Change{Old: testobj.Entry(pod("shop")), New: testobj.Entry(pod("bar"))}, func(r reconcile.Request) {
 		fmt.Println(r)
 	})
 	// Output:
@@ -295,7 +269,7 @@ func ExampleMap() {
 
 // A function of a change is called once for it, and what it returns beside an error is requested.
 func TestFuncIsCalledOnceForAChange(t *testing.T) {
-	a, b := entry(t, pod("shop")), entry(t, pod("bar"))
+	a, b := testobj.Entry(pod("shop")), testobj.Entry(pod("bar"))
 	failed := errors.New("failed")
 	var err error
 	var seen []store.Change
@@ -315,7 +289,7 @@ func TestFuncIsCalledOnceForAChange(t *testing.T) {
 	if err := h.HandleGeneric(t.Context(), pod("shop"), nil); !errors.Is(err, handler.ErrNoGeneric) {
 		t.Errorf("from outside the cluster: %v", err)
 	}
-	if handler.NeverBlocks(h) {
+	if inline.NeverBlocks(h) {
 		t.Error("a function of the user may block")
 	}
 }
@@ -338,9 +312,7 @@ func ExampleFunc() {
 	entry := func(generation int64) *store.Entry {
 		p := pod("shop")
 		p.Generation = generation
-		b, _ := json.Marshal(p)
-		e, _ := store.NewEntry(wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
-		return e
+		return testobj.Entry(p)
 	}
 	h := handler.Func(quotaOf) // controller.Watches[appsv1.Deployment](h)
 	c := store.Change{Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(1), New: entry(2)}

@@ -72,7 +72,7 @@ func (m mapped[T, R, P]) HandleGeneric(ctx context.Context, o object.Object, add
 func (m mapped[T, R, P]) Accepts() object.Object { return P(new(T)) }
 
 // MapHeader is [Map] for a function of metadata. Nothing is decoded. The header is a copy that belongs
-// to f. An object that was set aside has a header too, with its key at least.
+// to f. An object that was rejected has a header too, with its key at least.
 func MapHeader[R comparable](f func(ctx context.Context, h *object.Header) ([]R, error)) Handler[R] {
 	if f == nil {
 		return nil

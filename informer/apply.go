@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/lock"
 	"github.com/flyball-io/flyball/internal/overdue"
-	"github.com/flyball-io/flyball/internal/turn"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
@@ -16,7 +16,7 @@ import (
 // the updates of the inbox.
 type applier struct {
 	in        *Informer
-	writeLock *turn.Mutex
+	writeLock *lock.Mutex
 	inbox     *inbox
 	held      bool // the reader holds the write lock, from Apply to Commit; the reader owns the field
 
@@ -32,7 +32,7 @@ type applier struct {
 }
 
 func newApplier(in *Informer) *applier {
-	return &applier{in: in, writeLock: turn.New(), inbox: newInbox(), watch: overdue.New(in.overdue)}
+	return &applier{in: in, writeLock: lock.New(), inbox: newInbox(), watch: overdue.New(in.overdue)}
 }
 
 func (a *applier) stop() {
@@ -118,7 +118,7 @@ func (a *applier) Commit() {
 		defer a.release()
 		a.commit()
 		a.in.weigh()
-		a.idle.lookIn(idlePause)
+		a.idle.schedule(compactAfter)
 	case a.inbox.len() > 0:
 		a.in.wake()
 		a.inbox.waitForRoom(a.in.running())
@@ -153,7 +153,7 @@ func (a *applier) applyInbox() {
 		a.apply(&all[i])
 	}
 	if len(all) > 0 {
-		a.idle.lookIn(idlePause)
+		a.idle.schedule(compactAfter)
 	}
 }
 
@@ -219,7 +219,7 @@ func (a *applier) endReplace(version string) {
 	a.txn.Sweep()
 	changes := a.txn.Commit()
 	a.txn = nil
-	a.in.spare.drop() // the buffers were for the list
+	a.in.buffers.clear() // they were for the list
 	if !synced {
 		close(a.in.synced)
 	}

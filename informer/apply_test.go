@@ -189,7 +189,7 @@ func TestTheReaderAppliesWhatItRead(t *testing.T) {
 	said("")
 }
 
-// TestNotTooMuchWaits: whoever has the turn, and however often the reader would have liked to have it.
+// TestNotTooMuchWaits: whoever holds the write lock, and however often the reader failed to get it.
 func TestNotTooMuchWaits(t *testing.T) {
 	for _, every := range []int{1, 63, 192} {
 		synctest.Test(t, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (a *auditor) audit(ctx context.Context) audit.Action {
 	in := a.in
 	return audit.Run(ctx, audit.Options{
 		Core: &a.core, Source: a.source, Objects: in.store.Snapshot().Len(),
-		Acquire: func(ctx context.Context) (audit.Turn, error) { return in.o.AuditLimiter.Acquire(ctx) },
+		Acquire: func(ctx context.Context) (audit.Permit, error) { return in.o.AuditLimiter.Acquire(ctx) },
 		Key:     a.key, Observe: a.observe, Held: func(key object.Key) audit.State { return held(in.store, key) },
 	})
 }
@@ -179,15 +179,15 @@ func (a *auditor) figures() AuditStats {
 
 // some returns the names of the first few objects.
 func some(lost []audit.Lost) string {
-	const few = 5
+	const most = 5
 	var b strings.Builder
-	for i := range lost[:min(len(lost), few)] {
+	for i := range lost[:min(len(lost), most)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(lost[i].String())
 	}
-	if n := len(lost) - few; n > 0 {
+	if n := len(lost) - most; n > 0 {
 		fmt.Fprintf(&b, " and %d more", n)
 	}
 	return b.String()

@@ -150,15 +150,8 @@ func (s *slowMetadata) ListMetadata(ctx context.Context, q wire.ListQuery) (*wir
 
 func (s *slowMetadata) informer(t *testing.T, change ...func(*informer.Options)) *informer.Informer {
 	t.Helper()
-	o := informer.Options{Kind: configMaps, Scheme: types, Audit: time.Hour, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	for _, f := range change {
-		f(&o)
-	}
-	in, err := informer.New(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in
+	hourly := func(o *informer.Options) { o.Audit = time.Hour }
+	return newInformer(t, s, append([]func(*informer.Options){hourly}, change...)...)
 }
 
 // A list of the content that comes while an audit compares makes its findings void; the next audit finds

@@ -14,19 +14,12 @@ import (
 // The held bytes are [store.Stats].Held of the running informers, without Dropped. Each commit compares them
 // with the budget. A nil Budget is no budget. Any goroutine may call its methods.
 type Budget struct {
-	bytes int64
+	// Bytes is the budget. Zero and negative numbers are no budget. It must not change.
+	Bytes int64
 
 	mu   sync.Mutex
 	held int64
 	over bool
-}
-
-// NewBudget returns a budget of that many bytes. It returns nil for zero and negative numbers.
-func NewBudget(bytes int64) *Budget {
-	if bytes <= 0 {
-		return nil
-	}
-	return &Budget{bytes: bytes}
 }
 
 // BudgetState compares a budget with the held bytes. The zero value is the state of no budget.
@@ -37,14 +30,17 @@ type BudgetState struct {
 	Over bool
 }
 
+// set reports whether there is a budget.
+func (b *Budget) set() bool { return b != nil && b.Bytes > 0 }
+
 // State returns the present state.
 func (b *Budget) State() BudgetState {
-	if b == nil {
+	if !b.set() {
 		return BudgetState{}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return BudgetState{Bytes: b.bytes, Held: b.held, Over: b.over}
+	return BudgetState{Bytes: b.Bytes, Held: b.held, Over: b.over}
 }
 
 // add adds to the held bytes. crossed reports whether Over changed.
@@ -54,12 +50,12 @@ func (b *Budget) add(bytes int64) (s BudgetState, crossed bool) {
 	was := b.over
 	b.held += bytes
 	switch {
-	case b.held > b.bytes:
+	case b.held > b.Bytes:
 		b.over = true
-	case b.held <= b.bytes-b.bytes/10:
+	case b.held <= b.Bytes-b.Bytes/10:
 		b.over = false
 	}
-	return BudgetState{Bytes: b.bytes, Held: b.held, Over: b.over}, b.over != was
+	return BudgetState{Bytes: b.Bytes, Held: b.held, Over: b.over}, b.over != was
 }
 
 // BudgetError says that informers hold more memory than their budget.
@@ -76,7 +72,7 @@ func (e *BudgetError) Error() string {
 
 // weigh counts the held bytes of the store against the budget. The applier calls it.
 func (in *Informer) weigh() {
-	if in.o.Budget != nil {
+	if in.o.Budget.set() {
 		s := in.store.Stats()
 		in.account(s.Held - s.Dropped)
 	}
@@ -102,7 +98,7 @@ func (in *Informer) account(held int64) {
 
 // unweigh removes the store from the budget when the informer stops. It reports nothing.
 func (in *Informer) unweigh() {
-	if in.o.Budget != nil {
+	if in.o.Budget.set() {
 		in.o.Budget.add(-in.weight)
 		in.weight = 0
 	}

@@ -62,7 +62,7 @@ func TestBudgetIsToldOnce(t *testing.T) {
 	again := func(held int) string {
 		return fmt.Sprintf(`level=INFO msg="memory is within its budget again" kind=ConfigMap held=%d budget=1000`, held)
 	}
-	b := NewBudget(1000)
+	b := &Budget{Bytes: 1000}
 	in := newWeighed(t, b)
 	for i, step := range []struct {
 		held int
@@ -85,7 +85,7 @@ func TestBudgetIsToldOnce(t *testing.T) {
 
 // Those who share a budget are counted together, and one that ends goes without a word.
 func TestBudgetIsShared(t *testing.T) {
-	b := NewBudget(1000)
+	b := &Budget{Bytes: 1000}
 	one, two := newWeighed(t, b), newWeighed(t, b)
 	one.account(600)
 	two.account(500)
@@ -108,8 +108,8 @@ func TestBudgetIsShared(t *testing.T) {
 }
 
 // Many informers that pass it at once tell it once.
-func TestBudgetOfMany(t *testing.T) {
-	b := NewBudget(1000)
+func TestSharedBudgetIsReportedOnce(t *testing.T) {
+	b := &Budget{Bytes: 1000}
 	var all []*weighed
 	for range 16 {
 		all = append(all, newWeighed(t, b))
@@ -132,8 +132,8 @@ func TestBudgetOfMany(t *testing.T) {
 	}
 }
 
-func TestBudgetError(t *testing.T) {
-	in := newWeighed(t, NewBudget(10))
+func TestBudgetErrorNamesKindAndBytes(t *testing.T) {
+	in := newWeighed(t, &Budget{Bytes: 10})
 	in.account(11)
 	p := in.problems[0]
 	e, ok := errors.AsType[*BudgetError](p.Err)
@@ -145,12 +145,12 @@ func TestBudgetError(t *testing.T) {
 	}
 }
 
-func TestNoBudget(t *testing.T) {
-	for _, b := range []*Budget{nil, NewBudget(0), NewBudget(-1)} {
+func TestWithoutABudgetNothingIsReported(t *testing.T) {
+	for _, b := range []*Budget{nil, {}, {Bytes: -1}} {
 		in := newWeighed(t, b)
 		in.weigh()
 		in.unweigh()
-		if b != nil || in.Figures().Budget != (BudgetState{}) || in.said() != "" {
+		if in.Figures().Budget != (BudgetState{}) || in.said() != "" {
 			t.Errorf("%+v, %+v", b, in.Figures().Budget)
 		}
 	}
@@ -158,7 +158,7 @@ func TestNoBudget(t *testing.T) {
 
 // A round of the applier counts what memory was given back, whether anything came or not.
 func TestBudgetIsLookedAtWhenNothingComes(t *testing.T) {
-	b := NewBudget(1000)
+	b := &Budget{Bytes: 1000}
 	in := newWeighed(t, b)
 	a := in.applier
 	a.start()

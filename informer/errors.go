@@ -14,14 +14,14 @@ import (
 // ErrStopped says that an informer has run and stopped, or stops. Nothing can be added to it any more.
 var ErrStopped = errors.New("informer has stopped")
 
-// noAnswer is part of the errors of reads that tell nothing about the objects.
+// noAnswer is embedded in errors of reads that say nothing about the objects.
 type noAnswer struct{}
 
 // Is reports whether target is [object.ErrNoAnswer].
 func (noAnswer) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // NotSyncedError says that the first full list of the kind is not in the store yet. An answer would be
-// partial. State says how far the informer is, and what keeps it. It is an [object.ErrNoAnswer].
+// partial. State has the progress of the informer, and its error. It is an [object.ErrNoAnswer].
 type NotSyncedError struct {
 	noAnswer
 	Kind      schema.GroupVersionKind
@@ -33,7 +33,7 @@ func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("%s: not synced: %s", subject(e.Kind, e.Selection), e.State)
 }
 
-// Unwrap returns what keeps the informer from syncing, if anything is known.
+// Unwrap returns the error that keeps the informer from syncing, or nil.
 func (e *NotSyncedError) Unwrap() error { return e.State.Err }
 
 // subject names a kind and a selection in the text of an error.
@@ -61,7 +61,7 @@ func (e *SyncError) Error() string {
 	return e.Cause.Error() + ": " + strings.Join(texts, "; ")
 }
 
-// Unwrap returns the cause and what is missing.
+// Unwrap returns the cause and the errors of Missing.
 func (e *SyncError) Unwrap() []error {
 	all := []error{e.Cause}
 	for _, m := range e.Missing {
@@ -70,12 +70,12 @@ func (e *SyncError) Unwrap() []error {
 	return all
 }
 
-// NamespaceError says that a read is of a namespace that is not held. It is an [object.ErrNoAnswer].
+// NamespaceError says that a read is of a namespace that is not watched. It is an [object.ErrNoAnswer].
 type NamespaceError struct {
 	noAnswer
 	Kind      schema.GroupVersionKind
 	Namespace string
-	// Held are the namespaces that are held.
+	// Held are the watched namespaces.
 	Held []string
 }
 
@@ -98,16 +98,16 @@ func (e *TypeMismatchError) Error() string {
 	return fmt.Sprintf("%s does not fit into %s: %s", e.Kind.Kind, e.Type, e.Reason)
 }
 
-// Problem is for a person to look at: a rejected version of an object, a callback that
-// panicked, a call that takes long, or a memory budget that was passed.
+// Problem is a problem that a person should look at: a rejected version of an object, a callback that panicked,
+// a slow call, or an exceeded memory budget.
 type Problem struct {
 	Kind schema.GroupVersionKind
-	// Key and ResourceVersion are those of the object, as far as they are known.
+	// Key and ResourceVersion are those of the object. They may be empty or partial.
 	Key             object.Key
 	ResourceVersion string
-	// Handler is the name of the registration whose callback panicked, or takes long; empty otherwise.
+	// Handler is the name of the registration whose callback panicked, or is slow; else empty.
 	Handler string
-	// Err is the cause: a *run.PanicError with its stack, a *BudgetError, an *OverdueError for a call that
-	// takes long, or why the object is rejected.
+	// Err is the cause: a *run.PanicError with its stack, a *BudgetError, an *OverdueError for a slow
+	// call, or the reason for which the object is rejected.
 	Err error
 }

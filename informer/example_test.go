@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 )
 
-// Trim what is held. What fails is set aside, and reported.
+// Trim what is held. What fails is rejected, and reported.
 func ExampleTransform() {
 	drop := informer.Transform(func(m *corev1.ConfigMap) error {
 		if len(m.Data) > 100 {

@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
@@ -21,6 +20,7 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
@@ -29,17 +29,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 var (
 	configMapGVK = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	configMaps   = informer.Kind{GVK: configMapGVK, Resource: corev1.SchemeGroupVersion.WithResource("configmaps")}
-	types        = coreScheme()
+	types        = scheme.New()
 	errEnd       = errors.New("the test is over")
 )
-
-func coreScheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	if err := corev1.AddToScheme(s); err != nil {
-		panic(err)
-	}
-	return s
-}
 
 func newServer() *feedtest.Server {
 	return feedtest.New(&wire.Kind{GVK: configMapGVK, Scheme: types})
@@ -79,7 +71,7 @@ func (p *problems) len() int {
 	return len(p.all)
 }
 
-func newInformer(t *testing.T, s *feedtest.Server, change ...func(*informer.Options)) *informer.Informer {
+func newInformer(t *testing.T, s reflector.Source, change ...func(*informer.Options)) *informer.Informer {
 	t.Helper()
 	o := informer.Options{
 		Kind: configMaps, Scheme: types,

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -13,11 +13,11 @@ import (
 // Handler receives the changes of objects on a goroutine of its own. It gets the changes of one key in
 // order.
 //
-// Changes of a key that waits are merged: the handler gets the latest state, and as the old one the last
-// state that it received. An object that was deleted and created again meanwhile is one update with two
-// UIDs; OnEnded gets those in between. An object that came and went meanwhile is an add and a delete of its
-// last state. Of very many such objects the oldest are dropped, and counted in Stats.Dropped; see
-// package delta.
+// Pending changes of a key are merged: the handler gets the latest state, and as the old one the last state
+// that it received. An object that was deleted and created anew while its change was pending is one update with
+// two UIDs; OnEnded gets those in between. An object that was created and deleted while its change was pending
+// is an add and a delete of its last state. Of very many such objects the oldest are dropped, and counted in
+// Stats.Dropped.
 //
 // A callback owns its arguments. A nil callback is skipped, and costs no decoding. An object that cannot be
 // decoded is rejected and reported; the handler gets its next state that can be. A callback that panics is
@@ -25,25 +25,27 @@ import (
 type Handler[T any] struct {
 	// Name is for logs and errors. Empty means "handler".
 	Name string
-	// Resync is the period after which the handler gets every object again. It begins when the handler
-	// joins or the informer syncs. Zero means that of the informer. Negative means never.
+	// Resync is the period of resyncs: the handler gets every object once in each period. The first period
+	// begins when the handler is added or the informer syncs. Zero means the period of the informer.
+	// Negative means never.
 	Resync time.Duration
 
 	// OnAdd gets an object that is new to the handler. isInInitialList is true for the first list of the
-	// informer, and for the held objects when the handler joined.
+	// informer, and for the objects that were held when the handler was added.
 	OnAdd func(obj *T, isInInitialList bool)
-	// OnUpdate gets an object that changed. In a resync both are equal. Both may have one resourceVersion
-	// and differ, if the server shows that version in another way, as after a change of defaults.
+	// OnUpdate gets an object that changed. In a resync both states are equal. Two states of one
+	// resourceVersion may differ, if the server shows that version in another way, as after a change of
+	// defaults.
 	OnUpdate func(old, new *T)
 	// OnDelete gets the last state of a deleted object, with the resourceVersion of the deletion. missed
 	// reports that the watch did not see the deletion: then it is the last held state. If that cannot be
 	// decoded, it is the last state that the handler got, or else the metadata alone.
 	OnDelete func(last *T, missed bool)
-	// OnEnded gets the objects of one name that ended, and that no OnUpdate or OnDelete shows. Mostly they
-	// came and went before the handler was called. It is called right before the callback for the next
-	// state. A program that waits for the end of one object, by its UID, needs it beside those two. It does
-	// not get objects that the watch never saw.
-	OnEnded func(key object.Key, gone *object.Incarnations)
+	// OnEnded gets the incarnations of one name that ended, and that no OnUpdate or OnDelete shows. Mostly
+	// they were created and deleted before the handler was called. It is called right before the callback
+	// for the next state. A program that waits for the end of one object, by its UID, needs it beside those
+	// two. It does not get incarnations that the watch never showed.
+	OnEnded func(key object.Key, ended *object.Incarnations)
 }
 
 // AddHandler adds a handler to an informer, before or while it runs. Errors: *TypeMismatchError if T cannot
@@ -80,14 +82,14 @@ func (t *typed[T, P]) deliver(c store.Change) {
 		}
 	}
 	switch {
-	case c.New == nil && c.Old == nil: // never shown
+	case c.New == nil && c.Old == nil: // neither state was or can be shown
 		if c.Last != nil {
 			t.ended(c.Key, c.Unseen.Then(c.Last.UID()))
 		}
 	case c.New == nil:
 		t.remove(c)
 	case c.Old == nil:
-		defer t.appear(c) // whatever becomes of the first call
+		defer t.appear(c) // even if the first call panics
 		t.ended(c.Key, c.Unseen)
 	default:
 		defer t.change(c)
@@ -95,9 +97,9 @@ func (t *typed[T, P]) deliver(c store.Change) {
 	}
 }
 
-func (t *typed[T, P]) ended(key object.Key, gone *object.Incarnations) {
-	if gone != nil && t.h.OnEnded != nil {
-		t.h.OnEnded(key, gone)
+func (t *typed[T, P]) ended(key object.Key, all *object.Incarnations) {
+	if all != nil && t.h.OnEnded != nil {
+		t.h.OnEnded(key, all)
 	}
 }
 
@@ -139,7 +141,7 @@ func (t *typed[T, P]) change(c store.Change) {
 		return
 	}
 	old, err := t.copy(c.Old)
-	if err != nil { // never shown: there was no OnAdd to find out
+	if err != nil { // no OnAdd showed c.Old, so it was never decoded
 		t.in.reject(c.Old, err)
 		if t.h.OnAdd != nil {
 			t.h.OnAdd(obj, false)
@@ -154,27 +156,27 @@ func (t *typed[T, P]) remove(c store.Change) {
 	if last == nil {
 		last = c.Old
 	}
-	gone := c.Unseen
+	ended := c.Unseen
 	if !last.SameUID(c.Old) {
 		var none *object.Incarnations
-		gone = none.Then(c.Old.UID()).Join(gone)
+		ended = none.Then(c.Old.UID()).Join(ended)
 	}
 	if t.h.OnDelete == nil {
-		t.ended(c.Key, gone)
+		t.ended(c.Key, ended)
 		return
 	}
 	obj, err := t.copy(last)
 	if err != nil {
-		// The final state is of no use: the one that the handler was shown is the last known.
+		// The final state cannot be decoded. The last state that the handler got takes its place.
 		t.in.reject(last, err)
 		if obj, err = t.copy(c.Old); err != nil {
 			obj = bare[T, P](last.Header())
 		} else if !last.SameUID(c.Old) {
-			gone = gone.Without(c.Old.UID()).Then(last.UID())
+			ended = ended.Without(c.Old.UID()).Then(last.UID())
 		}
 	}
 	defer t.h.OnDelete(obj, c.Missed)
-	t.ended(c.Key, gone)
+	t.ended(c.Key, ended)
 }
 
 // bare returns an object with the metadata of a header.

@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	// muchLess is by how many bytes a store must have become smaller before the Go runtime is asked
-	// to give memory back.
-	muchLess = 8 << 20
-	// quietFor is how long nothing must have come before memory is released: it would soon be needed
-	// again.
-	quietFor = 2 * time.Second
-	// idlePause is how long after a change the store is compacted.
-	idlePause = 100 * time.Millisecond
+	// minShrink is the number of bytes by which a store must shrink before freed memory is returned to
+	// the system.
+	minShrink = 8 << 20
+	// idleAfter is the time without changes after which memory is released. Sooner, it would be needed
+	// for the next changes.
+	idleAfter = 2 * time.Second
+	// compactAfter is the time between a change and the compaction of the store.
+	compactAfter = 100 * time.Millisecond
 )
 
-// idler is what the applier knows about releasing memory.
+// idler is the state of the release of idle memory. The applier owns it, except releasing.
 type idler struct {
-	timer     *time.Timer // wakes the applier for the next look
-	set       bool        // timer runs
-	most      int64       // bytes that the store held since it was last found much smaller
-	came      uint64      // changes until the last look
-	quiet     time.Time   // when it will have been quiet for long enough
-	releasing atomic.Bool // a goroutine does
+	timer     *time.Timer // wakes the applier for the next releaseIdle
+	armed     bool        // timer runs
+	peak      int64       // most bytes that the store held since memory was last returned to the system
+	pushed    uint64      // the number of updates at the last releaseIdle
+	idleAt    time.Time   // when idleAfter has passed since the last change
+	releasing atomic.Bool // a goroutine releases memory
 }
 
-// lookIn has the applier look for memory to release after a pause, or earlier.
-func (i *idler) lookIn(pause time.Duration) {
-	if !i.set {
-		i.set = true
+// schedule sets the timer, unless it runs already.
+func (i *idler) schedule(pause time.Duration) {
+	if !i.armed {
+		i.armed = true
 		i.timer.Reset(pause)
 	}
 }
 
-// releaseIdle compacts the store while nothing comes. After two quiet seconds it drops buffers, and has a
-// store rebuilt that has lost most of its objects. If that made it much smaller it has memory given back
-// to the system. Left to itself the Go runtime would see to it within minutes.
+// releaseIdle compacts the store while no update is pending. After two seconds without a change it drops
+// buffers, and rebuilds a store that has lost most of its objects. If the store has shrunk much, it returns
+// freed memory to the system. The Go runtime alone would take minutes.
 func (a *applier) releaseIdle(now time.Time) {
-	a.idle.set = false
+	a.idle.armed = false
 	if a.txn != nil {
 		return
 	}
@@ -50,39 +50,39 @@ func (a *applier) releaseIdle(now time.Time) {
 	}
 	stats := in.store.Stats()
 	held := stats.Held - stats.Dropped
-	i.most = max(i.most, held)
-	if n := a.inbox.pushed.Load(); n != i.came {
-		i.came, i.quiet = n, now.Add(quietFor)
+	i.peak = max(i.peak, held)
+	if n := a.inbox.pushed.Load(); n != i.pushed {
+		i.pushed, i.idleAt = n, now.Add(idleAfter)
 	}
-	if now.Before(i.quiet) {
-		i.lookIn(i.quiet.Sub(now))
+	if now.Before(i.idleAt) {
+		i.schedule(i.idleAt.Sub(now))
 		return
 	}
-	in.spare.drop()
+	in.buffers.clear()
 	in.store.ReleaseBuffers()
-	less := held <= i.most/2 && i.most-held >= muchLess
-	if !less && !in.store.Sparse() || !i.releasing.CompareAndSwap(false, true) {
+	shrunk := held <= i.peak/2 && i.peak-held >= minShrink
+	if !shrunk && !in.store.Sparse() || !i.releasing.CompareAndSwap(false, true) {
 		return
 	}
-	if less {
-		i.most = held
+	if shrunk {
+		i.peak = held
 	}
 	in.group.Go("release memory of "+in.o.Kind.GVK.Kind, func(context.Context) error {
 		defer i.releasing.Store(false)
 		in.store.Rebuild()
-		if less {
-			giveBack()
+		if shrunk {
+			returnMemory()
 		}
 		return nil
 	})
 }
 
-var givingBack sync.Mutex
+var returning sync.Mutex
 
-// giveBack collects garbage and returns what is free to the system, for one informer after another.
-// Others go on meanwhile.
-var giveBack = func() {
-	givingBack.Lock()
-	defer givingBack.Unlock()
+// returnMemory collects garbage, and returns freed memory to the system. One call runs at a time; informers
+// do not wait for it.
+var returnMemory = func() {
+	returning.Lock()
+	defer returning.Unlock()
 	debug.FreeOSMemory()
 }

@@ -18,9 +18,9 @@ import (
 // is asked for its memory, once.
 func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	was := giveBack
-	giveBack = func() { asked <- struct{}{} }
-	t.Cleanup(func() { giveBack = was })
+	was := returnMemory
+	returnMemory = func() { asked <- struct{}{} }
+	t.Cleanup(func() { returnMemory = was })
 	b := newRig(t)
 	group, _ := run.New(t.Context())
 	b.in.group = group
@@ -40,14 +40,14 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 		b.a.Commit()
 		b.a.round()
 	}
-	during := b.in.spare.bytes
+	during := b.in.buffers.bytes
 	b.Sweep("1")
 	b.a.Commit()
 	b.a.round()
-	if during == 0 || b.in.spare.bytes != 0 {
-		t.Errorf("%d bytes at hand for a list, and %d when it has ended", during, b.in.spare.bytes)
+	if during == 0 || b.in.buffers.bytes != 0 {
+		t.Errorf("%d bytes of buffers during a list, %d after it", during, b.in.buffers.bytes)
 	}
-	if held := b.in.store.Stats().Held; held < 2*muchLess {
+	if held := b.in.store.Stats().Held; held < 2*minShrink {
 		t.Fatalf("%d bytes are not enough to try it with", held)
 	}
 	for i := range n {
@@ -58,15 +58,15 @@ func TestMemoryIsAskedBackWhenMostHasGone(t *testing.T) {
 	if len(asked) > 0 || !b.in.store.Sparse() {
 		t.Errorf("asked %d times, rebuilt: %v, while objects went", len(asked), !b.in.store.Sparse())
 	}
-	b.in.spare.give(make([]byte, 100))
+	b.in.buffers.put(make([]byte, 100))
 	for range 2 {
-		b.a.releaseIdle(time.Now().Add(quietFor))
+		b.a.releaseIdle(time.Now().Add(idleAfter))
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if b.in.spare.bytes != 0 || b.in.spare.take() != nil {
-		t.Errorf("%d bytes are kept for what does not come", b.in.spare.bytes)
+	if b.in.buffers.bytes != 0 || b.in.buffers.get() != nil {
+		t.Errorf("%d bytes of buffers on an idle watch", b.in.buffers.bytes)
 	}
 	if b.in.store.Sparse() {
 		t.Error("the store was not rebuilt")

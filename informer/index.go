@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// indexFor is an index that is made for the kind that it is added to.
+// indexFor makes the index for the kind to which it is added.
 type indexFor func(*wire.Kind) (store.Indexer, error)
 
 // Values implements store.Indexer. It fails: AddIndex replaces an indexFor.
@@ -22,9 +22,9 @@ func (indexFor) Values(*store.Entry) ([]string, error) {
 	return nil, errors.New("the index was not added to an informer or a cache")
 }
 
-// IndexFunc returns an index by a function of the typed object. The object is found under each of
-// the values that the function returns. The function owns its argument and must depend on nothing
-// else. An object on which it panics is rejected.
+// IndexFunc returns an index by a function of the typed object. The index has the object under each value that
+// the function returns. The function owns its argument, and must depend on nothing else. If it panics, the
+// object is rejected.
 //
 //	informer.IndexFunc(func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 func IndexFunc[T any, P object.Ptr[T]](f func(P) []string) store.Indexer {
@@ -75,8 +75,8 @@ func IndexPath(path string) store.Indexer {
 	})
 }
 
-// CheckIndex returns an index as it is for one kind, and whether it fits. Package cache declares an
-// index by it before the kind is open.
+// CheckIndex returns the index for a kind, or an error if it does not fit the kind. Package cache uses it to
+// declare an index before the kind is open.
 func CheckIndex(s *runtime.Scheme, gvk schema.GroupVersionKind, name string, by store.Indexer) (store.Indexer, error) {
 	return bind(&wire.Kind{GVK: gvk, Scheme: s}, name, by)
 }
@@ -94,25 +94,25 @@ func bind(k *wire.Kind, name string, by store.Indexer) (_ store.Indexer, err err
 	return by, nil
 }
 
-// AddIndex adds a named index, before or while the informer runs. It is built from the held objects
-// before AddIndex returns. See [IndexFunc], [IndexView], [IndexPath], and store for others.
+// AddIndex adds a named index, before or while the informer runs. It is built from the held objects before
+// AddIndex returns. [IndexFunc], [IndexView] and [IndexPath] make indexes; so does package store.
 //
-// A call of its function that has run for a second is reported; see Options.OnProblem. After that
-// only reads of this index wait for it: they are a *store.IndexPendingError until it has caught up.
+// A call of its function that has run for a second is reported; see Options.OnProblem. From then on the index
+// is built beside the writer. Reads of the index are a *store.IndexPendingError until it is complete.
 //
 // Errors: *TypeMismatchError, *wire.PathError, *wire.ProjectionError, *store.IndexExistsError,
 // store.ErrBadIndex, ErrStopped.
 func (in *Informer) AddIndex(name string, by store.Indexer) error {
 	in.mu.Lock()
-	over := in.phase == stopped
+	isStopped := in.phase == stopped
 	in.mu.Unlock()
-	if over {
+	if isStopped {
 		return fmt.Errorf("index %q of %s: %w", name, in.o.Kind.GVK.Kind, ErrStopped)
 	}
 	if err := in.addIndex(name, by); err != nil {
 		return err
 	}
-	in.reportAsides()
+	in.reportRejected()
 	return nil
 }
 
@@ -124,18 +124,18 @@ func (in *Informer) addIndex(name string, by store.Indexer) error {
 	return in.store.AddIndex(name, by)
 }
 
-// reportAsides makes the applier report which objects an index has rejected, if there are any.
-func (in *Informer) reportAsides() {
+// reportRejected makes the applier report the objects that an index has rejected.
+func (in *Informer) reportRejected() {
 	in.unreported.Store(true)
 	in.wake()
 }
 
-// kind is the kind as package wire knows it.
+// kind returns the kind for package wire.
 func (in *Informer) kind() *wire.Kind {
 	return &wire.Kind{GVK: in.o.Kind.GVK, Scheme: in.o.Scheme, MetadataOnly: in.o.Selection.MetadataOnly}
 }
 
-// goType is the Go type that paths and views are checked against, or nil.
+// goType returns the Go type against which paths and views are checked, or nil.
 func goType(k *wire.Kind) reflect.Type {
 	if k.MetadataOnly {
 		return reflect.TypeFor[metav1.PartialObjectMetadata]()

@@ -23,14 +23,14 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Options says what an Informer watches and how. They are read by New.
+// Options say what an Informer watches and how. New reads them.
 type Options struct {
 	Kind Kind
-	// Selection is what the feed was told to watch.
+	// Selection is the selection of the source.
 	Selection client.Selection
-	// Scheme knows the Go types of typed kinds. Nil is fine for kinds without one.
+	// Scheme has the Go types of typed kinds. It may be nil for a kind without a Go type.
 	Scheme *runtime.Scheme
-	// Indexes are there from the start, by their names; see AddIndex for others. Nil: none.
+	// Indexes are the indexes at the start, by name. AddIndex adds others. Nil: none.
 	Indexes map[string]store.Indexer
 	// Transform changes each incoming version of an object before it is stored: once for each version,
 	// and again if the server shows that version in another way. Calls do not overlap. The object has the
@@ -40,44 +40,44 @@ type Options struct {
 	// It must be quick. Reads and the watch go on while it runs, but no later change of the kind becomes
 	// visible. A call that has run for a second is reported; see OnProblem.
 	Transform func(object.Object) error
-	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of
-	// every object as it arrives, before the transform: they are half of most objects, and few
-	// programs look at them. Writing an object without them leaves those on the server as they are.
-	// Where Reflector has an Intake of one's own, that decides.
+	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of every
+	// incoming object, before the transform: they are half of most objects, and few programs read them.
+	// A write of an object without them does not change those of the server. A Copy in Reflector takes
+	// precedence.
 	KeepManagedFields bool
 	// GoHeap is store.Options.GoHeap: it keeps the objects in the Go heap.
 	GoHeap bool
-	// Budget is how much memory this informer, and others with the same one, should hold. It bounds
-	// nothing, and what is over it is told. Nil: none.
+	// Budget is the memory that this informer, and others with the same Budget, should hold. It is no
+	// limit. An informer above it logs that and reports a *BudgetError. Nil: none.
 	Budget *Budget
 	// Resync is the period of a handler that does not name its own. Zero or negative: never.
 	Resync time.Duration
 	// Audit is the approximate interval of audits; each begins after three quarters of it to the whole. An
 	// audit lists the metadata of all objects, and compares it with the held objects. If two such lists
 	// show an event that the watch has lost, the kind is listed again; see Figures, the log and
-	// State.Watch.Relists. Zero: 6 h. Negative: never. Less than a second counts as one. A Source without
-	// ListMetadata is never audited. A server that does not list metadata is asked again after four
+	// State.Watch.Relists. Zero: 6 h. Negative: never. The minimum is a second. A Source without
+	// ListMetadata is never audited. A server that does not list metadata is tried again after four
 	// periods.
 	//
 	// An audit of 100,000 Pods takes 23 MB over the wire, about 2 s of CPU and at most 32 MB of memory, in
 	// nine seconds. One of 10,000 takes a tenth of that, and 9 MB of memory. See
 	// docs/adr/0022-audit.md and bench/audit.
 	Audit time.Duration
-	// AuditLimiter spreads the lists of audits of those who share it; a Factory has one for all of its
+	// AuditLimiter spreads the audit lists of the informers that share it. A cache has one for all of its
 	// informers. Nil: no limit.
 	AuditLimiter *reflector.Limiter
-	// OnProblem is called with what a person should look at, beside the log; see Problem. It is called once
-	// for each rejected version of an object. An index function, transform or source that has run for a
-	// second is an *OverdueError. Calls may overlap, and must not block. Nil: none.
+	// OnProblem is called with each problem that a person should look at; see Problem. Problems are logged,
+	// too. It is called once for each rejected version of an object. An index function, transform or source
+	// that has run for a second is an *OverdueError. Calls may overlap, and must not block. Nil: none.
 	OnProblem func(Problem)
 	// Reflector tunes the list and watch. Its Resource is set from Kind if it is empty.
 	Reflector reflector.Options
-	// Logger is where a person is told. Nil: slog.Default().
+	// Logger is the log of the informer. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
-// Informer keeps one selection of one kind in a store and tells those who registered what
-// changes. It runs once. All methods may be called from any goroutine.
+// Informer keeps one selection of one kind in a store, and calls its registrations with the changes. It runs
+// once. Any goroutine may call its methods.
 type Informer struct {
 	o       Options
 	log     *slog.Logger
@@ -86,10 +86,10 @@ type Informer struct {
 	store   *store.Store
 	avail   availability
 	audits  *auditor
-	spare   spare
+	buffers buffers
 	synced  chan struct{}
 	done    chan struct{} // closed when phase becomes stopped
-	woken   chan struct{} // one token: the applier has something to do
+	woken   chan struct{} // holds one token while the applier has work
 
 	mu       sync.Mutex
 	phase    phase
@@ -99,18 +99,18 @@ type Informer struct {
 	joining  []*Registration // added while running; the applier takes them over
 	rejected map[object.Key]*rejected
 
-	namespace string // the only one that is watched; empty: all
+	namespace string // the only watched namespace; empty: all
 
 	slow slowLog
-	// readAhead says that the watch is read beside the applier, since functions may hold that up.
+	// readAhead is set if functions may block the applier. The reader then leaves updates in the inbox.
 	readAhead atomic.Bool
-	// unreported says that an index has set objects aside, which the next commit tells.
+	// unreported says that an index has rejected objects. The next commit reports them.
 	unreported atomic.Bool
 
-	weight int64 // of the store, as it counts in the budget; it belongs to the applier
+	weight int64 // bytes of the store that the budget counts; the applier owns it
 }
 
-// phase is where the life of an Informer stands.
+// phase is the phase of an Informer.
 type phase uint8
 
 const (
@@ -134,14 +134,14 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		synced:   make(chan struct{}),
 		done:     make(chan struct{}),
 		rejected: make(map[object.Key]*rejected),
-		slow:     slowLog{quiet: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
+		slow:     slowLog{limit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
 	}
 	so := store.Options{
 		Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap,
 		OnOverdue: func(index string, key object.Key, began time.Time) {
 			in.overdue(slowCall{partIndex, index, key}, began)
 		},
-		OnAside: in.reportAsides,
+		OnRejected: in.reportRejected,
 	}
 	in.applier = newApplier(in)
 	in.readAhead.Store(o.Transform != nil)
@@ -154,12 +154,10 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		o.Reflector.Namespace = o.Selection.Namespace
 	}
 	in.namespace = o.Reflector.Namespace
-	if !o.KeepManagedFields && o.Reflector.Intake == nil {
-		// Bytes that were packed are used again for what comes, so that a list makes little garbage.
-		o.Reflector.Intake = func(raw wire.Raw) *store.Entry {
-			return reflector.NewEntry(wire.CutManagedFields(in.spare.take(), raw))
-		}
-		so.Recycle = in.spare.give
+	if !o.KeepManagedFields && o.Reflector.Copy == nil {
+		// The buffers of packed objects are reused for incoming ones: a list makes little garbage.
+		o.Reflector.Copy = func(raw wire.Raw) wire.Raw { return wire.CutManagedFields(in.buffers.get(), raw) }
+		so.Recycle = in.buffers.put
 	}
 	in.store = store.New(so)
 	if o.Reflector.Logger == nil {
@@ -170,11 +168,11 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 			return nil, &option.Error{Of: "informer.Options", Field: "Indexes", Err: err}
 		}
 	}
-	tell := o.Reflector.OnState
+	onState := o.Reflector.OnState
 	o.Reflector.OnState = func(s reflector.State) {
-		in.avail.note(in, s)
-		if tell != nil {
-			in.hook("OnState", func() { tell(s) })
+		in.avail.update(in, s)
+		if onState != nil {
+			in.hook("OnState", func() { onState(s) })
 		}
 	}
 	watch, err := reflector.New(source, in.applier, o.Reflector)
@@ -191,10 +189,9 @@ func (in *Informer) Kind() Kind { return in.o.Kind }
 // Selection is the part of the kind that the informer watches.
 func (in *Informer) Selection() client.Selection { return in.o.Selection }
 
-// Run watches until ctx ends, and returns when every goroutine of the informer has ended, with
-// the cause. A callback or index function that is running then is waited for, however long it takes; what waits in
-// backlogs is dropped. A second call is a run.ErrRunning. Once stopped, reads go on answering from
-// the last state.
+// Run watches until ctx ends. It returns the cause when every goroutine of the informer has ended. It waits for
+// running callbacks and index functions, however long they take, and drops pending changes. A second call is a
+// run.ErrRunning. After Run, reads answer from the last state.
 func (in *Informer) Run(ctx context.Context) error {
 	in.mu.Lock()
 	if in.phase != idle {
@@ -226,7 +223,7 @@ func (in *Informer) Run(ctx context.Context) error {
 	return err
 }
 
-// wake has the applier's goroutine make a round, or another one.
+// wake makes the applier's goroutine run a round.
 func (in *Informer) wake() {
 	select {
 	case in.woken <- struct{}{}:
@@ -234,7 +231,7 @@ func (in *Informer) wake() {
 	}
 }
 
-// running is the ctx of Run. It is for the goroutines of Run.
+// running returns the ctx of Run, for the goroutines of Run.
 func (in *Informer) running() context.Context {
 	if in.ctx == nil {
 		return context.Background()
@@ -242,11 +239,10 @@ func (in *Informer) running() context.Context {
 	return in.ctx
 }
 
-// Done is closed when the informer has stopped, or was given up without having run.
+// Done is closed when the informer has stopped, or was discarded.
 func (in *Informer) Done() <-chan struct{} { return in.done }
 
-// Discard ends an informer that was never run: nothing can be added to it, and Done is closed. It does
-// nothing to one that runs or has run.
+// Discard stops an informer that has never run, and closes Done. It does nothing to one that runs or has run.
 func (in *Informer) Discard() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -256,14 +252,14 @@ func (in *Informer) Discard() {
 	}
 }
 
-// Subscribe adds a source: a function that is called for every change, none merged, once the store has it.
-// Calls do not overlap. They are on the goroutine that applied the change, and must not block: look at
-// headers, and put something into a queue. While a call runs, later changes of the kind do not become
-// visible. A call that has run for a second is reported; see OnProblem. The first such may cut the watch;
-// during later ones it is read. A panic is isolated and reported.
+// Subscribe adds a source: a function that gets every change, unmerged, after the store has it. Calls do not
+// overlap. They run on the goroutine that applied the change, and must not block: a source reads headers, and
+// adds to a queue. While a call runs, later changes of the kind do not become visible. A call that has run for
+// a second is reported; see OnProblem. The first such call may break the watch; during later ones the watch is
+// read. A panic is recovered and reported.
 //
-// A source that is added while the informer runs gets an Initial add for every held object first. It
-// misses nothing and gets nothing twice. The error is ErrStopped once the ctx of Run has ended.
+// A source that is added while the informer runs gets an Initial add for every held object first. It gets each
+// later change exactly once. The error is ErrStopped once the ctx of Run has ended.
 func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registration, error) {
 	if call == nil {
 		return nil, fmt.Errorf("informer: source %q is nil", name)
@@ -272,12 +268,12 @@ func (in *Informer) Subscribe(name string, call func(store.Change)) (*Registrati
 	return r, in.add(r)
 }
 
-// add takes in a registration: at once before Run, by way of the applier while it runs.
+// add adds a registration. While the informer runs, the applier starts it.
 func (in *Informer) add(r *Registration) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
-	case in.phase == stopped, in.phase == running && in.ctx.Err() != nil: // or is about to be
+	case in.phase == stopped, in.phase == running && in.ctx.Err() != nil: // stopped, or stops
 		return fmt.Errorf("add %s to the informer of %s: %w", r.name, in.o.Kind.GVK.Kind, ErrStopped)
 	case in.phase == running:
 		in.joining = append(in.joining, r)
@@ -301,7 +297,7 @@ func (in *Informer) forget(r *Registration) {
 	in.regs, in.joining = without(in.regs), without(in.joining)
 }
 
-// registered are those who are to be told of changes.
+// registered returns the registrations that get changes.
 func (in *Informer) registered() []*Registration {
 	in.mu.Lock()
 	defer in.mu.Unlock()

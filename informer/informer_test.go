@@ -67,8 +67,8 @@ func TestHandlersAreToldWhatChanges(t *testing.T) {
 	})
 }
 
-// TestServerWentBack: after a restore from a backup everything is shown again, whatever its version.
-func TestServerWentBack(t *testing.T) {
+// TestRestoredServerIsShownAgain: after a restore from a backup everything is shown again, whatever its version.
+func TestRestoredServerIsShownAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -146,7 +146,7 @@ func TestStoreAndIndexesComeFirst(t *testing.T) {
 	})
 }
 
-func TestSynced(t *testing.T) {
+func TestSyncedWaitsForTheInitialCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -242,7 +242,7 @@ func TestResyncOnlyForThoseWhoAsk(t *testing.T) {
 	})
 }
 
-func TestAfterTheEnd(t *testing.T) {
+func TestEndedInformerStillReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -284,7 +284,7 @@ func TestAfterTheEnd(t *testing.T) {
 
 // Between the end of ctx and the end of Run, which waits for a callback, nothing is taken in that
 // would never be called.
-func TestWhileItStops(t *testing.T) {
+func TestStoppingInformerTakesNothingIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -333,7 +333,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestRemove(t *testing.T) {
+func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		in := newInformer(t, s)
@@ -388,7 +388,7 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-func TestRemoveFromWithin(t *testing.T) {
+func TestHandlerMayRemoveItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))

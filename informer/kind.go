@@ -2,10 +2,10 @@ package informer
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Kind is a kind of object, and how the server names it.
+// Kind is a kind of object, with its name on the server.
 type Kind struct {
 	GVK      schema.GroupVersionKind
 	Resource schema.GroupVersionResource
-	// ClusterScoped reports that the kind has no namespaces. Those of keys are ignored.
+	// ClusterScoped reports that the kind has no namespaces. Namespaces of keys are ignored.
 	ClusterScoped bool
 }

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -28,25 +28,24 @@ func (l Lister[T]) With(opts ...ReadOption) Lister[T] {
 
 // NewLister returns a lister of an informer. It fails with a *TypeMismatchError if T cannot hold the kind.
 func NewLister[T any, P object.Ptr[T]](in *Informer) (Lister[T], error) {
-	all := []*Informer{in}
-	return ListerOf[T, P](func() []*Informer { return all })
-}
-
-// ListerOf returns a lister of the informers of one kind, in the order of their namespaces. Package cache
-// calls it. Every read calls informers.
-func ListerOf[T any, P object.Ptr[T]](informers func() []*Informer) (Lister[T], error) {
-	for _, in := range informers() {
-		if err := in.Fits(P(new(T))); err != nil {
-			return Lister[T]{}, err
-		}
+	if err := in.Fits(P(new(T))); err != nil {
+		return Lister[T]{}, err
 	}
-	return Lister[T]{informers: informers, copy: func(in *Informer, e *store.Entry) (*T, error) {
+	all := []*Informer{in}
+	return Lister[T]{informers: func() []*Informer { return all }, copy: func(in *Informer, e *store.Entry) (*T, error) {
 		obj := new(T)
 		if err := in.Decode(e, P(obj)); err != nil {
 			return nil, err
 		}
 		return obj, nil
 	}}, nil
+}
+
+// Over returns a lister that reads several informers of its kind, in the order of their namespaces. Every
+// read calls informers.
+func (l Lister[T]) Over(informers func() []*Informer) Lister[T] {
+	l.informers = informers
+	return l
 }
 
 // holding returns the informers that hold a namespace; empty means all.
@@ -65,9 +64,9 @@ func (l Lister[T]) holding(namespace string) ([]*Informer, error) {
 	return nil, missing
 }
 
-// Get returns the object of a key, whose namespace is ignored for a cluster-scoped kind. The
-// error is a *client.NotFoundError if there is none, a *store.SetAsideError if it cannot be used, and a
-// *NamespaceError if the informer does not watch the namespace.
+// Get returns the object of a key. The namespace is ignored for a cluster-scoped kind. The error is a
+// *client.NotFoundError if there is no object, a *store.RejectedError if it is rejected, and a *NamespaceError
+// if the informer does not watch the namespace.
 func (l Lister[T]) Get(key object.Key) (*T, error) {
 	all, err := l.holding(key.Namespace)
 	if err != nil {
@@ -80,8 +79,8 @@ func (l Lister[T]) Get(key object.Key) (*T, error) {
 	return l.copy(all[0], e)
 }
 
-// Header returns the metadata of the object of a key, without decoding anything. It is the
-// caller's. Errors are those of Get.
+// Header returns the metadata of the object of a key. It decodes nothing. The caller owns the header. Errors
+// are those of Get.
 func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
 	all, err := l.holding(key.Namespace)
 	if err != nil {
@@ -90,21 +89,20 @@ func (l Lister[T]) Header(key object.Key) (*object.Header, error) {
 	return all[0].Header(key, l.opts...)
 }
 
-// List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the
-// order of their keys. Those that cannot be used are left out: the error then joins a
-// *store.SetAsideError for each, beside the others.
+// List returns the objects of a namespace (empty: all) whose labels match (nil: all), in the order of their
+// keys. It omits rejected objects. The error joins a *store.RejectedError for each of them, and other errors.
 func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) {
 	return collect(l.All(namespace, sel))
 }
 
-// All yields the objects of List one by one. A rejected object is nil with its *store.SetAsideError, and the
-// sequence goes on; any other error ends it. Several goroutines decode many objects ahead; see [run.Ahead].
+// All yields the objects of List one by one. A rejected object is nil with its *store.RejectedError, and the
+// sequence goes on; any other error ends it. Several goroutines decode many objects ahead; see [ahead.Map].
 func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] {
 	return l.query(Query{Namespace: namespace, Labels: sel})
 }
 
 // Select yields the objects that meet a condition on indexes, in the order of their keys, like
-// All. An index that does not exist is a *store.UnknownIndexError, and one that waits for its function a
+// All. An unknown index is a *store.UnknownIndexError, and one that is not complete yet a
 // *store.IndexPendingError.
 //
 //	l.Select(store.And(store.Is("spec.nodeName", "n1"), store.Is("app", "web")))
@@ -112,8 +110,7 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 	return l.query(Query{Where: cond})
 }
 
-// Headers yields the metadata of what List returns, without decoding anything. The headers are
-// the caller's.
+// Headers yields the metadata of the objects that List returns. It decodes nothing. The caller owns the headers.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		all, err := l.find(Query{Namespace: namespace, Labels: sel})
@@ -136,7 +133,7 @@ func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
 			yield(nil, err)
 			return
 		}
-		run.Ahead(all, Found.Size, func(f Found) (*T, error) { return l.copy(f.Informer, f.Entry) })(yield)
+		ahead.Map(all, Found.Size, func(f Found) (*T, error) { return l.copy(f.Informer, f.Entry) })(yield)
 	}
 }
 
@@ -155,11 +152,11 @@ type Found struct {
 	Entry    *store.Entry
 }
 
-// Size is the size of the entry, by which run.Ahead bounds what it decodes ahead.
+// Size is the size of the entry, by which ahead.Map bounds what it decodes ahead.
 func (f Found) Size() int { return f.Entry.Size() }
 
-// Find yields the entries of several informers of one kind that a query selects: those of the first one,
-// then those of the next. The snapshots are those of the call. Errors are those of [Informer.Entries].
+// Find yields the entries of several informers of one kind that a query selects, informer by informer. It takes
+// all snapshots before it returns. Errors are those of [Informer.Entries].
 func Find(all []*Informer, q Query) (iter.Seq[Found], error) {
 	selected := make([]iter.Seq[*store.Entry], len(all))
 	for i, in := range all {

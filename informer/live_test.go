@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -28,12 +29,7 @@ import (
 func newClient(t *testing.T) (*client.Live, string) {
 	t.Helper()
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c, planetest.Namespace(t, p)
+	return livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
 }
 
 // TestLiveNothingLost: eight writers make, change and delete 1,000 ConfigMaps of a real cluster at

@@ -14,13 +14,13 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
-// deaf opens watches that show nothing and end when they should. Lists work.
-type deaf struct {
+// silent opens watches that show nothing and end when they should. Lists work.
+type silent struct {
 	*feedtest.Server
 	heals atomic.Bool
 }
 
-func (d *deaf) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
+func (d *silent) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
 	if d.heals.Load() || q.SendInitialEvents {
 		return d.Server.Watch(ctx, q)
 	}
@@ -32,9 +32,9 @@ func (d *deaf) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error
 
 // A watch that opens and shows nothing, while lists show that things change, is found out: the store
 // follows by lists, and the state does not say that it is in sync.
-func TestDeafWatch(t *testing.T) {
+func TestWatchThatShowsNothingIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &deaf{Server: newServer()}
+		src := &silent{Server: newServer()}
 		src.Put(configMap("a", "1"))
 		in, err := informer.New(src, informer.Options{Kind: configMaps, Scheme: types})
 		if err != nil {

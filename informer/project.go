@@ -11,19 +11,18 @@ import (
 )
 
 // Projection returns the projection of the kind onto the struct that view points to; see
-// [wire.Projection]. It is compiled once. The error is a *wire.ProjectionError, or a
-// *TypeMismatchError if view is no pointer to a struct.
+// [wire.Projection]. It is compiled once. The error is a *wire.ProjectionError, or a *TypeMismatchError if view
+// is not a pointer to a struct.
 func (in *Informer) Projection(view any) (*wire.Projection, error) {
 	p, err := in.kind().Projection(view)
 	return p, in.mismatch(view, err)
 }
 
 // Project reads a view of an entry of this informer into a struct of the caller, who owns it. It builds no
-// object. p is one of this informer.
+// object. p is a projection of this informer.
 //
-// Errors: *store.SetAsideError, and the first one of a version is reported. For a kind without a Go type
-// it is the *wire.DecodeError, since the view may be wrong. If p is for another struct it is a
-// *TypeMismatchError.
+// Errors: *store.RejectedError; the first one of each version is reported. For a kind without a Go type it is a
+// *wire.DecodeError, since the view may be wrong. If p is for another struct, it is a *TypeMismatchError.
 func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error {
 	if e.Err() != nil {
 		return in.rejectedError(e, e.Err())
@@ -35,10 +34,9 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 	return in.rejectedError(e, err)
 }
 
-// ProjectKey is Project of the entry of a key, and costs less than Entry and Project. Errors are those
-// of both.
+// ProjectKey projects the entry of a key. It costs less than Entry and Project. Errors are those of both.
 func (in *Informer) ProjectKey(key object.Key, p *wire.Projection, view any, opts ...ReadOption) error {
-	var other error // not the fault of the object
+	var other error // an error of the view
 	err := in.look(key, even(opts), func(e *store.Entry) error {
 		err := in.project(e, p, view)
 		if err != nil && in.blameless(err) {
@@ -56,14 +54,14 @@ func (in *Informer) project(e *store.Entry, p *wire.Projection, view any) error 
 	return in.mismatch(view, err)
 }
 
-// blameless reports whether the view may be wrong, and not the object.
+// blameless reports whether the error may be due to the view instead of the object.
 func (in *Informer) blameless(err error) bool {
 	_, mismatch := err.(*TypeMismatchError)
 	_, bad := err.(*wire.DecodeError)
 	return mismatch || bad && goType(in.kind()) == nil
 }
 
-// mismatch makes an error of package wire about a Go type one of this package.
+// mismatch turns a *wire.TypeError into a *TypeMismatchError. It returns any other error unchanged.
 func (in *Informer) mismatch(view any, err error) error {
 	if wrong, ok := err.(*wire.TypeError); ok {
 		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", view), Reason: wrong.Reason}

@@ -35,7 +35,7 @@ func project[V any](t *testing.T, in *informer.Informer, name string) (V, error)
 	return v, in.Project(e, p, &v)
 }
 
-func TestProject(t *testing.T) {
+func TestProjectReadsStoredFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -55,8 +55,8 @@ func TestProject(t *testing.T) {
 			t.Errorf("%+v %v %v", v, err, &told)
 		}
 		for range 2 {
-			var aside *store.SetAsideError
-			if _, err := project[valueView](t, in, "bad"); !errors.As(err, &aside) || aside.Key != key("bad") || told.len() != 1 {
+			var rejected *store.RejectedError
+			if _, err := project[valueView](t, in, "bad"); !errors.As(err, &rejected) || rejected.Key != key("bad") || told.len() != 1 {
 				t.Errorf("%v, told %v", err, &told)
 			}
 		}
@@ -83,7 +83,7 @@ func TestProject(t *testing.T) {
 }
 
 // A view of a kind without a Go type may be wrong itself: the object is not blamed.
-func TestProjectUntyped(t *testing.T) {
+func TestWrongViewBlamesNoObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 		s := feedtest.New(&wire.Kind{GVK: gvk})
@@ -106,7 +106,7 @@ func TestProjectUntyped(t *testing.T) {
 	})
 }
 
-func TestIndexView(t *testing.T) {
+func TestViewIndexFindsByItsFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "1"))
@@ -138,8 +138,8 @@ func TestIndexView(t *testing.T) {
 		if got := strings.Join(names, " "); got != "b" {
 			t.Errorf("found %q", got)
 		}
-		if aside := in.SetAside(); len(aside) != 1 || aside[0].Key != key("bad") {
-			t.Errorf("set aside: %v", aside)
+		if rejected := in.Rejected(); len(rejected) != 1 || rejected[0].Key != key("bad") {
+			t.Errorf("rejected: %v", rejected)
 		}
 	})
 }

@@ -26,13 +26,13 @@ type Query struct {
 	Labels labels.Selector
 	// Where is a condition on indexes; nil means none.
 	Where store.Cond
-	// After restricts to keys behind this one. The zero Key means from the start.
+	// After restricts to keys after this one. The zero Key means from the start.
 	After object.Key
 	// EvenUnavailable reads the held objects also while the kind is unavailable.
 	EvenUnavailable bool
 }
 
-// Snapshot returns the present content. It is immutable, and may be kept. Errors: *NotSyncedError,
+// Snapshot returns the present content. It is immutable. The caller may keep it. Errors: *NotSyncedError,
 // *UnavailableError.
 func (in *Informer) Snapshot(opts ...ReadOption) (*store.Snapshot, error) {
 	if err := in.readable(even(opts)); err != nil {
@@ -43,7 +43,7 @@ func (in *Informer) Snapshot(opts ...ReadOption) (*store.Snapshot, error) {
 
 // Entry returns the present entry of a key. The namespace of the key is ignored for a
 // cluster-scoped kind. Errors: *NotSyncedError, *UnavailableError, *NamespaceError,
-// *client.NotFoundError, *store.SetAsideError.
+// *client.NotFoundError, *store.RejectedError.
 func (in *Informer) Entry(key object.Key, opts ...ReadOption) (*store.Entry, error) {
 	if err := in.answers(key, even(opts)); err != nil {
 		return nil, err
@@ -184,14 +184,14 @@ func (in *Informer) holds(namespace string) error {
 }
 
 // Decode writes an entry of this informer into an object of the caller, who owns it. The error is a
-// *TypeMismatchError if the type cannot hold the kind, and a *store.SetAsideError if the entry cannot be
-// decoded. The first such error of each version is reported, too.
+// *TypeMismatchError if the type cannot hold the kind, and a *store.RejectedError if the entry cannot be
+// decoded. The first such error of each version is reported.
 func (in *Informer) Decode(e *store.Entry, into object.Object) error {
 	if err := in.Fits(into); err != nil {
 		return err
 	}
 	err := decode(e, into)
-	if wrong, ok := errors.AsType[*wire.TypeError](err); ok { // without a scheme it shows here only
+	if wrong, ok := errors.AsType[*wire.TypeError](err); ok { // only the decoder finds it if there is no scheme
 		return &TypeMismatchError{Kind: in.o.Kind.GVK, Type: fmt.Sprintf("%T", into), Reason: wrong.Reason}
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func (in *Informer) Decode(e *store.Entry, into object.Object) error {
 	return nil
 }
 
-// decode makes a copy that the caller owns. A decoder that panics fails.
+// decode decodes an entry into an object of the caller. A panic of the decoder is an error.
 func decode(e *store.Entry, into object.Object) error {
 	return run.Safely("decode", func() error { return e.Decode(into) })
 }
@@ -219,7 +219,7 @@ func fits(k *wire.Kind, o object.Object) error {
 		return mismatch("the informer holds metadata only")
 	}
 	if k.Scheme == nil {
-		return nil // found out when the first object is decoded
+		return nil // the first decode checks the type
 	}
 	kinds, _, err := k.Scheme.ObjectKinds(o)
 	if err != nil {

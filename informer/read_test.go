@@ -91,7 +91,7 @@ func TestReadsBeforeSync(t *testing.T) {
 	})
 }
 
-func TestLister(t *testing.T) {
+func TestListerSelectsByKeyNamespaceLabelAndIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		for _, name := range []string{"a", "b", "c"} {
@@ -230,8 +230,8 @@ func TestWrongTypeWithoutScheme(t *testing.T) {
 		stop := start(t, in)
 		synctest.Wait()
 		var mismatch *informer.TypeMismatchError
-		if _, err := l.Get(key("a")); !errors.As(err, &mismatch) || len(in.SetAside()) != 0 {
-			t.Errorf("Get = %v, set aside %v", err, in.SetAside())
+		if _, err := l.Get(key("a")); !errors.As(err, &mismatch) || len(in.Rejected()) != 0 {
+			t.Errorf("Get = %v, rejected %v", err, in.Rejected())
 		}
 		_ = stop()
 	})

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
@@ -29,10 +29,10 @@ type Registration struct {
 	nextResync time.Time
 	spread     spread
 
-	// logLimit bounds the logged panics, and unlogged counts the others. The goroutine of the callback owns
+	// logLimit bounds the logged panics, and suppressed counts the others. The goroutine of the callback owns
 	// both.
-	logLimit backoff.Bucket
-	unlogged int
+	logLimit   backoff.Bucket
+	suppressed int
 
 	synced chan struct{}
 	idle   chan struct{} // closed after Remove, when no callback runs
@@ -40,7 +40,7 @@ type Registration struct {
 	mu        sync.Mutex
 	calling   bool
 	removed   bool
-	marked    bool // the mark after the initial adds is in the backlog
+	marked    bool // the mark behind the initial adds is pending
 	delivered uint64
 	panics    uint64
 }

@@ -10,14 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestSplitChange offers changes to a handler before it takes the first, and records its calls.
-func TestSplitChange(t *testing.T) {
+// TestSlowHandlerGetsMergedChanges offers changes to a handler before it takes the first, and records its calls.
+func TestSlowHandlerGetsMergedChanges(t *testing.T) {
 	kind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
 	entry := func(version int, data string) *store.Entry {
 		e, err := store.NewEntry(wire.Raw{Kind: kind, Encoding: wire.JSON, Bytes: fmt.Appendf(nil,

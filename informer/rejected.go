@@ -18,9 +18,9 @@ type rejected struct {
 	err   error
 }
 
-// SetAside returns the rejected objects, in the order of their keys. Some are found at
-// their first use only, as by a handler that decodes them.
-func (in *Informer) SetAside() []Problem {
+// Rejected returns the rejected objects, in the order of their keys. Some objects are rejected at their first
+// use, such as by a handler that decodes them.
+func (in *Informer) Rejected() []Problem {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	all := make([]Problem, 0, len(in.rejected))
@@ -47,7 +47,7 @@ func (in *Informer) reject(e *store.Entry, cause error) {
 	}
 	in.mu.Unlock()
 	if first {
-		in.log.Error("object set aside", "object", key, "resourceVersion", e.ResourceVersion(), "err", cause)
+		in.log.Error("object rejected", "object", key, "resourceVersion", e.ResourceVersion(), "err", cause)
 		in.problem(a.problem(in))
 	}
 }
@@ -67,7 +67,7 @@ func (in *Informer) updateRejected(c store.Change) {
 // rejectedError rejects an entry, and returns the error for its reader.
 func (in *Informer) rejectedError(e *store.Entry, cause error) error {
 	in.reject(e, cause)
-	return &store.SetAsideError{Resource: in.o.Kind.Resource.GroupResource(), Key: e.Key(), Err: cause}
+	return &store.RejectedError{Resource: in.o.Kind.Resource.GroupResource(), Key: e.Key(), Err: cause}
 }
 
 // reportUnusable reports an unusable object or frame without a name.
@@ -76,8 +76,8 @@ func (in *Informer) reportUnusable(u *reflector.Update) {
 	in.problem(Problem{Kind: in.o.Kind.GVK, Key: u.Key, ResourceVersion: u.ResourceVersion, Err: u.Err})
 }
 
-// panicked reports a panic of a source or handler. The hook gets each panic. The log gets the first few, then
-// one a minute with the number of unlogged ones.
+// panicked reports a panic of a source or handler. OnProblem gets each panic. The log gets the first five, then
+// one a minute with the number of suppressed ones.
 func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 	p := Problem{Kind: in.o.Kind.GVK, Key: c.Key, Handler: r.name, Err: err}
 	if c.New != nil {
@@ -85,14 +85,14 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 	}
 	in.problem(p)
 	if !r.logLimit.TryTake(time.Now()) {
-		r.unlogged++
+		r.suppressed++
 		return
 	}
-	attrs := []any{"handler", r.name, "object", c.Key, "err", err, "unsaid", r.unlogged}
+	attrs := []any{"handler", r.name, "object", c.Key, "err", err, "suppressed", r.suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
-	r.unlogged = 0
+	r.suppressed = 0
 	in.log.Error("handler panicked", attrs...)
 }
 

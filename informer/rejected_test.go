@@ -55,12 +55,12 @@ func TestTransformRunsOncePerVersion(t *testing.T) {
 		st.want(t, "a panic")
 		s.Put(configMap("c", "identity"))
 		st.want(t, "another identity")
-		if aside := in.SetAside(); len(aside) != 3 || aside[0].Key != key("a") || !errors.Is(aside[0].Err, fail) ||
-			!errors.Is(aside[2].Err, informer.ErrIdentity) || in.State().SetAside != 3 {
-			t.Errorf("set aside: %+v", aside)
+		if rejected := in.Rejected(); len(rejected) != 3 || rejected[0].Key != key("a") || !errors.Is(rejected[0].Err, fail) ||
+			!errors.Is(rejected[2].Err, informer.ErrIdentity) || in.State().Rejected != 3 {
+			t.Errorf("rejected: %+v", rejected)
 		}
-		if p, ok := errors.AsType[*run.PanicError](in.SetAside()[1].Err); !ok || p.Value != "transform" {
-			t.Errorf("the panic: %v", in.SetAside()[1].Err)
+		if p, ok := errors.AsType[*run.PanicError](in.Rejected()[1].Err); !ok || p.Value != "transform" {
+			t.Errorf("the panic: %v", in.Rejected()[1].Err)
 		}
 		// A list shows every version again, and no transform runs for those that are known.
 		s.Forget(func() { s.Put(configMap("d", "1")) })
@@ -83,7 +83,7 @@ func TestTransformRunsOncePerVersion(t *testing.T) {
 	})
 }
 
-func TestManagedFields(t *testing.T) {
+func TestManagedFieldsAreCutUnlessKept(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
@@ -109,7 +109,7 @@ func TestManagedFields(t *testing.T) {
 	}
 }
 
-func TestUndecodableIsSetAside(t *testing.T) {
+func TestUndecodableIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.PutJSON(key("bad"), "", `"data":7`)
@@ -125,15 +125,15 @@ func TestUndecodableIsSetAside(t *testing.T) {
 		if !reg.HasSynced() {
 			t.Error("one bad object keeps the handler from syncing")
 		}
-		if bad.len() != 1 || len(in.SetAside()) != 1 || in.SetAside()[0].Key != key("bad") {
+		if bad.len() != 1 || len(in.Rejected()) != 1 || in.Rejected()[0].Key != key("bad") {
 			t.Errorf("problems, once for each version:\n%s", &bad)
 		}
 		l := lister(t, in)
-		var aside *store.SetAsideError
-		if _, err := l.Get(key("bad")); !errors.As(err, &aside) || aside.Key != key("bad") {
+		var rejected *store.RejectedError
+		if _, err := l.Get(key("bad")); !errors.As(err, &rejected) || rejected.Key != key("bad") {
 			t.Errorf("Get = %v", err)
 		}
-		if objs, err := l.List("", nil); len(objs) != 1 || !errors.As(err, &aside) {
+		if objs, err := l.List("", nil); len(objs) != 1 || !errors.As(err, &rejected) {
 			t.Errorf("List = %v, %v", objs, err)
 		}
 		s.PutJSON(key("bad"), "", `"data":8`)
@@ -143,8 +143,8 @@ func TestUndecodableIsSetAside(t *testing.T) {
 		}
 		s.Put(configMap("bad", "1"))
 		first.want(t, "mended", "add bad=1")
-		if len(in.SetAside()) != 0 {
-			t.Errorf("still set aside: %v", in.SetAside())
+		if len(in.Rejected()) != 0 {
+			t.Errorf("still rejected: %v", in.Rejected())
 		}
 		s.PutJSON(key("good"), "", `"data":9`)
 		first.want(t, "a good one turns bad")
@@ -160,9 +160,9 @@ func TestUndecodableIsSetAside(t *testing.T) {
 	})
 }
 
-// TestUnreadableHeaderIsSetAside: not even the header can be read, so that nothing but the name is
+// TestUnreadableHeaderIsRejected: not even the header can be read, so that nothing but the name is
 // known of the object.
-func TestUnreadableHeaderIsSetAside(t *testing.T) {
+func TestUnreadableHeaderIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.PutJSON(key("bad"), `,"labels":7`, `"data":{}`)
@@ -173,13 +173,13 @@ func TestUnreadableHeaderIsSetAside(t *testing.T) {
 		handle(t, in, &st)
 		stop := start(t, in)
 		st.want(t, "list", "add good=1 initial")
-		if aside := in.SetAside(); len(aside) != 1 || aside[0].Key != key("bad") || bad.len() != 1 {
-			t.Errorf("set aside %v, problems:\n%s", aside, &bad)
+		if rejected := in.Rejected(); len(rejected) != 1 || rejected[0].Key != key("bad") || bad.len() != 1 {
+			t.Errorf("rejected %v, problems:\n%s", rejected, &bad)
 		}
 		// Nobody can say whether its labels match, so it is not passed over in silence.
 		sel := labels.SelectorFromSet(labels.Set{"value": "1"})
-		var aside *store.SetAsideError
-		if objs, err := lister(t, in).List("", sel); len(objs) != 1 || !errors.As(err, &aside) {
+		var rejected *store.RejectedError
+		if objs, err := lister(t, in).List("", sel); len(objs) != 1 || !errors.As(err, &rejected) {
 			t.Errorf("List = %v, %v", objs, err)
 		}
 		s.Put(configMap("bad", "1"))
@@ -191,7 +191,7 @@ func TestUnreadableHeaderIsSetAside(t *testing.T) {
 	})
 }
 
-func TestFailingIndexSetsAside(t *testing.T) {
+func TestFailingIndexRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Put(configMap("a", "panic"))
@@ -215,8 +215,8 @@ func TestFailingIndexSetsAside(t *testing.T) {
 		s.Put(configMap("b", "panic"))
 		st.want(t, "nothing usable")
 		var ie *store.IndexError
-		if aside := in.SetAside(); len(aside) != 2 || !errors.As(aside[0].Err, &ie) || ie.Index != "value" {
-			t.Errorf("set aside: %v", aside)
+		if rejected := in.Rejected(); len(rejected) != 2 || !errors.As(rejected[0].Err, &ie) || ie.Index != "value" {
+			t.Errorf("rejected: %v", rejected)
 		}
 		s.Put(configMap("a", "2"))
 		st.want(t, "mended", "update a=panic→2")
@@ -334,8 +334,8 @@ func TestNilCallbacksDecodeNothing(t *testing.T) {
 		}
 		stop := start(t, in)
 		synctest.Wait()
-		if aside := in.SetAside(); len(aside) != 0 {
-			t.Errorf("somebody decoded: %v", aside)
+		if rejected := in.Rejected(); len(rejected) != 0 {
+			t.Errorf("somebody decoded: %v", rejected)
 		}
 		s.Put(configMap("bad", "1"))
 		st.want(t, "from a state that nobody was shown")

@@ -11,9 +11,8 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// OverdueError says that a function of the program has not returned for a second or longer. It is no
-// failure: the call goes on. [Options].Transform, [Informer.AddIndex] and [Informer.Subscribe] say what waits
-// for it.
+// OverdueError says that a function of the program has run for a second or longer. The call goes on, and may
+// still succeed. [Options].Transform, [Informer.AddIndex] and [Informer.Subscribe] say what waits for it.
 type OverdueError struct {
 	// Part is "index", "transform" or "source". Name is the name of the index or the source.
 	Part, Name string
@@ -43,26 +42,26 @@ type slowCall struct {
 	key        object.Key
 }
 
-// slowLog limits the log lines about functions that take long.
+// slowLog limits the log lines about slow functions.
 type slowLog struct {
-	mu     sync.Mutex
-	quiet  backoff.Bucket
-	unsaid int
+	mu         sync.Mutex
+	limit      backoff.Bucket
+	suppressed int
 }
 
-// take reports whether to write a line, and how many were skipped since the last one.
-func (l *slowLog) take(now time.Time) (unsaid int, ok bool) {
+// take reports whether to write a line, and how many were suppressed since the last one.
+func (l *slowLog) take(now time.Time) (suppressed int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.quiet.TryTake(now) {
-		l.unsaid++
+	if !l.limit.TryTake(now) {
+		l.suppressed++
 		return 0, false
 	}
-	unsaid, l.unsaid = l.unsaid, 0
-	return unsaid, true
+	suppressed, l.suppressed = l.suppressed, 0
+	return suppressed, true
 }
 
-// hook calls a hook of the program. A call that has run for a second is a line in the log.
+// hook calls a hook of the program. It logs a call that has run for a second.
 func (in *Informer) hook(name string, call func()) {
 	began := time.Now()
 	late := time.AfterFunc(overdue.After, func() { in.log.Warn("hook takes long", "hook", name, "since", began) })
@@ -72,8 +71,8 @@ func (in *Informer) hook(name string, call func()) {
 	}
 }
 
-// overdue reports a call that takes long. OnProblem gets each one; the log gets the first few, and then one a
-// minute. The call still runs.
+// overdue reports a call that has run for a second and still runs. OnProblem gets each such call. The log gets
+// the first five, then one a minute.
 func (in *Informer) overdue(c slowCall, began time.Time) {
 	err := &OverdueError{Part: c.part, Name: c.name, Key: c.key, For: time.Since(began)}
 	p := Problem{Kind: in.o.Kind.GVK, Key: c.key, Err: err}
@@ -82,7 +81,7 @@ func (in *Informer) overdue(c slowCall, began time.Time) {
 		in.readAhead.Store(true)
 	}
 	in.problem(p)
-	if unsaid, ok := in.slow.take(time.Now()); ok {
-		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key, "since", began, "unsaid", unsaid)
+	if suppressed, ok := in.slow.take(time.Now()); ok {
+		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key, "since", began, "suppressed", suppressed)
 	}
 }

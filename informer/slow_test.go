@@ -64,7 +64,7 @@ func TestSlowIndexFunction(t *testing.T) {
 				s.Put(configMap("a", "1"))
 				in := newInformer(t, s, func(o *informer.Options) {
 					o.OnProblem, o.Logger = told.add, slog.New(slog.NewTextHandler(&log, nil))
-					o.Indexes = map[string]store.Indexer{"slow": index, "label": store.ByLabel("value")}
+					o.Indexes = map[string]store.Indexer{"slow": index, "label": informer.IndexPath("metadata.labels[value]")}
 				})
 				handle(t, in, &heard)
 				stop := start(t, in)
@@ -129,7 +129,7 @@ func TestSlowIndexFunction(t *testing.T) {
 	}
 }
 
-// TestSlowIndexFunctionFails: an object on which a function fails that sleeps is set aside and reported
+// TestSlowIndexFunctionFails: an object on which a function fails that sleeps is rejected and reported
 // then, though nothing else comes.
 func TestSlowIndexFunctionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -152,11 +152,11 @@ func TestSlowIndexFunctionFails(t *testing.T) {
 		}
 		time.Sleep(1 * time.Nanosecond)
 		synctest.Wait()
-		if _, ok := errors.AsType[*store.IndexError](told.all[1].Err); !ok || told.len() != 2 || len(in.SetAside()) != 1 {
+		if _, ok := errors.AsType[*store.IndexError](told.all[1].Err); !ok || told.len() != 2 || len(in.Rejected()) != 1 {
 			t.Errorf("problems:\n%s", &told)
 		}
 		if _, err := in.Entry(key("slow")); err == nil {
-			t.Error("it is not set aside")
+			t.Error("it is not rejected")
 		}
 		_ = stop()
 	})

@@ -3,7 +3,7 @@ package informer
 import (
 	"fmt"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
@@ -18,8 +18,8 @@ type State struct {
 	Synced bool
 	// Objects is the number of objects in the store, with the rejected ones.
 	Objects int
-	// SetAside is the number of rejected objects; see Informer.SetAside.
-	SetAside int
+	// Rejected is the number of rejected objects; see Informer.Rejected.
+	Rejected int
 	// Unavailable is an *UnavailableError, the error of reads, while the kind is unavailable; else nil.
 	Unavailable error
 }
@@ -30,8 +30,8 @@ func (s State) String() string {
 	if s.Err != nil {
 		text += ": " + s.Err.Error()
 	}
-	if s.SetAside > 0 {
-		text += fmt.Sprintf(" (%d of %d objects set aside)", s.SetAside, s.Objects)
+	if s.Rejected > 0 {
+		text += fmt.Sprintf(" (%d of %d objects rejected)", s.Rejected, s.Objects)
 	}
 	return text
 }
@@ -42,7 +42,7 @@ func (in *Informer) State() State {
 	s.Err = s.Watch.Err
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	s.SetAside = len(in.rejected)
+	s.Rejected = len(in.rejected)
 	return s
 }
 

@@ -46,7 +46,7 @@ func (a *applier) prepare(e *store.Entry) *store.Entry {
 	defer a.watch.End()
 	prepared, err := a.in.prepare(e)
 	if err != nil {
-		return store.SetAside(*e.Header(), err)
+		return store.Rejected(*e.Header(), err)
 	}
 	return prepared
 }

@@ -55,8 +55,8 @@ type unavailable struct {
 	after uint64
 }
 
-// note records a new state of the reflector.
-func (a *availability) note(in *Informer, s reflector.State) {
+// update takes a new state of the reflector.
+func (a *availability) update(in *Informer, s reflector.State) {
 	if s.UnavailableSince.IsZero() {
 		return // replaced clears err when the list is in the store
 	}

@@ -11,17 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
-// TestHandlerViewModel plays changes, some to states that cannot be decoded, through a store and a
+// TestCallsOfAHandlerFitItsView plays changes, some to states that cannot be decoded, through a store and a
 // backlog into a typed handler, which builds up a view. Every call must fit the view: an add of
 // what it lacks, an update from the very version that it has, a delete of what it has. In the end
 // the view is what there is, except for objects whose present state cannot be decoded.
-func TestHandlerViewModel(t *testing.T) {
+func TestCallsOfAHandlerFitItsView(t *testing.T) {
 	kind := &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
 	rapid.Check(t, func(t *rapid.T) {
 		in := &Informer{
@@ -139,9 +139,9 @@ func TestHandlerViewModel(t *testing.T) {
 				t.Fatalf("the handler was never told of %s", name)
 			}
 		}
-		for _, p := range in.SetAside() {
+		for _, p := range in.Rejected() {
 			if !bad[p.Key.Name] {
-				t.Fatalf("%s is set aside, and is not bad", p.Key.Name)
+				t.Fatalf("%s is rejected, and is not bad", p.Key.Name)
 			}
 		}
 		for key := range h.held {

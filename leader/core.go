@@ -86,15 +86,15 @@ type core struct {
 	stale     bool                  // the known version may not be the newest: read again
 	lease     *coordinationv1.Lease // nil: the server has none
 	rec       record
-	mine      bool   // rec was written by this core
-	seenAt    moment // when rec was first seen
+	mine      bool    // rec was written by this core
+	seenAt    instant // when rec was first seen
 	newest    uint64
 	watching  bool
 	waitUntil time.Duration // no claim before: a holder whose lease was taken away may lead until then
 
 	// Own writes.
 	lastWrite  record    // the last write that is known to be done
-	termStart  moment    // before that write was sent: our term counts from here
+	termStart  instant   // before that write was sent: our term counts from here
 	openWrites []attempt // writes with an unknown outcome
 
 	request         *request      // the request without an answer
@@ -105,8 +105,8 @@ type core struct {
 	err             error
 }
 
-// moment is one reading of two clocks.
-type moment struct {
+// instant is one reading of the monotonic and of the wall clock.
+type instant struct {
 	mono time.Duration // since the first Step; all decisions use it
 	wall time.Time
 }
@@ -118,7 +118,7 @@ const never = time.Duration(math.MaxInt64)
 type attempt struct {
 	rec  record
 	base string // version that it replaces; empty: it creates
-	sent moment
+	sent instant
 }
 
 type request struct {
@@ -148,13 +148,13 @@ func (c *core) Step(now time.Time, in input) output {
 	if c.epoch.IsZero() {
 		c.epoch = now
 	}
-	at := moment{now.Sub(c.epoch), in.wall}
+	at := instant{now.Sub(c.epoch), in.wall}
 	c.take(at, in)
 	return c.next(at)
 }
 
 // take takes an input.
-func (c *core) take(now moment, in input) {
+func (c *core) take(now instant, in input) {
 	c.expire(now)
 	switch in.event {
 	case answered:
@@ -214,7 +214,7 @@ func (c *core) problem() error {
 }
 
 // next returns what to do next.
-func (c *core) next(now moment) output {
+func (c *core) next(now instant) output {
 	if c.phase == releasing && (now.mono >= c.releaseDeadline || c.request == nil && c.known && !c.stale && !c.mine) {
 		c.phase = done
 	}
@@ -283,7 +283,7 @@ func (c *core) freeAt() time.Duration {
 }
 
 // write completes a as a write of the Lease.
-func (c *core) write(now moment, a *output) {
+func (c *core) write(now instant, a *output) {
 	l, rec := new(coordinationv1.Lease), record{}
 	a.do = create
 	if c.lease != nil {
@@ -311,7 +311,7 @@ func (c *core) write(now moment, a *output) {
 }
 
 // answer takes the answer to the request.
-func (c *core) answer(now moment, a input) {
+func (c *core) answer(now instant, a input) {
 	f := c.request
 	if f == nil {
 		return
@@ -358,7 +358,7 @@ func (c *core) answer(now moment, a input) {
 }
 
 // observe takes an event of the watch: the Lease as it is or, if deleted, as it was.
-func (c *core) observe(now moment, l *coordinationv1.Lease, deleted bool) {
+func (c *core) observe(now instant, l *coordinationv1.Lease, deleted bool) {
 	v, ok := version(l)
 	if ok && (v < c.newest || v == c.newest && !deleted) {
 		return
@@ -412,7 +412,7 @@ func (c *core) recheck() {
 
 // stop ends the candidacy. A leader goes on until its work ends. A standby is done, after it has
 // released a lease that an unanswered write may have won.
-func (c *core) stop(now moment) {
+func (c *core) stop(now instant) {
 	if c.phase != standby {
 		return
 	}
@@ -434,7 +434,7 @@ func (c *core) hasOpenWrite() bool {
 }
 
 // end takes that the work has ended and writes no more.
-func (c *core) end(now moment) {
+func (c *core) end(now instant) {
 	switch {
 	case c.o.KeepOnStop:
 		c.phase = done
@@ -447,17 +447,17 @@ func (c *core) end(now moment) {
 	}
 }
 
-func (c *core) release(now moment, within time.Duration) {
+func (c *core) release(now instant, within time.Duration) {
 	c.phase, c.releaseDeadline, c.notBefore, c.conflicts = releasing, now.mono+within, 0, 0
 	if c.request == nil && !c.mine {
 		c.stale = true
 	}
 }
 
-// waitForLastHolder decides whether a holder that l, with record rec, does not name may still lead.
-// That is a holder which has not released the lease and which no other holder has replaced. next
-// means that l directly follows the known state.
-func (c *core) waitForLastHolder(now moment, l *coordinationv1.Lease, rec record, next bool) {
+// waitForLastHolder is for a lease l that somebody deleted, made again or emptied. Its last holder may
+// not know that yet, and still lead. If that one did not release it, and nobody took over, we wait for
+// the end of its term. rec is the record of l. next means that l directly follows the known state.
+func (c *core) waitForLastHolder(now instant, l *coordinationv1.Lease, rec record, next bool) {
 	recreated := c.lease != nil && l != nil && l.UID != c.lease.UID
 	emptied := rec.holder == "" && !rec.released()
 	switch {
@@ -473,13 +473,13 @@ func (c *core) waitForLastHolder(now moment, l *coordinationv1.Lease, rec record
 }
 
 // waitFor delays claims until the term of rec's holder is over. at is its last sign of life.
-func (c *core) waitFor(at moment, rec record) {
+func (c *core) waitFor(at instant, rec record) {
 	c.waitUntil = max(c.waitUntil, at.mono+rec.waitTime(c.o.LeaseDuration, c.o.MaxLeaseDuration))
 }
 
 // accept takes in a Lease that is not older than the known one; nil means that the server has none.
 // next means that l directly follows the known state.
-func (c *core) accept(now moment, l *coordinationv1.Lease, next bool) {
+func (c *core) accept(now instant, l *coordinationv1.Lease, next bool) {
 	rec := record{}
 	if l != nil {
 		rec = recordOf(l)
@@ -520,7 +520,7 @@ func (c *core) confirm(t attempt) {
 }
 
 // expire ends our term when it is over.
-func (c *core) expire(now moment) {
+func (c *core) expire(now instant) {
 	if c.phase == leading && now.mono >= c.until() {
 		c.lose(Expired)
 	}

@@ -33,9 +33,9 @@ func testCore(o Options) *core {
 }
 
 // at returns a time in seconds, with its wall clock.
-func at(seconds float64) moment {
+func at(seconds float64) instant {
 	d := time.Duration(seconds * float64(time.Second))
-	return moment{mono: d, wall: epoch.Add(d)}
+	return instant{mono: d, wall: epoch.Add(d)}
 }
 
 // held returns a Lease with a holder.
@@ -65,13 +65,13 @@ func (p phase) String() string {
 	return [...]string{"standby", "leading", "lost", "releasing", "done"}[p]
 }
 
-func (c *core) tick(now moment) output {
+func (c *core) tick(now instant) output {
 	c.take(now, input{})
 	return c.next(now)
 }
 
 // step asks for what to do next, and fails unless it is the wanted output.
-func step(t *testing.T, c *core, now moment, want string) output {
+func step(t *testing.T, c *core, now instant, want string) output {
 	t.Helper()
 	a := c.tick(now)
 	got := a.do.String()
@@ -179,7 +179,7 @@ func TestCoreWaitsForOthers(t *testing.T) {
 				t.Errorf("holder %q", c.rec.holder)
 			}
 			expiry, _ := time.ParseDuration(tc.expiry)
-			a := step(t, c, moment{mono: expiry, wall: epoch}, "update")
+			a := step(t, c, instant{mono: expiry, wall: epoch}, "update")
 			if *a.lease.Spec.LeaseTransitions < 0 {
 				t.Errorf("transitions %d", *a.lease.Spec.LeaseTransitions)
 			}

@@ -44,7 +44,7 @@ const writePause = 25 * time.Millisecond
 
 // The Lease is deleted, or its holder removed, while the leader's watch reports nothing. The leader
 // does not write after the first write of the next leader.
-func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
+func TestLeaseGoneWhileTheLeadersWatchShowsNothing(t *testing.T) {
 	removals := map[string]func(*coordinationv1.Lease){
 		"deleted":     nil,
 		"holder out":  func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil },
@@ -53,13 +53,13 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		standby bool // the next leader is running already
-		deaf    bool // its watch reports nothing either
+		silent  bool // its watch reports nothing either
 		away    bool // the leader reaches no server any more and leads until its RenewDeadline
 		wait    time.Duration
 		overlap time.Duration // at most
 	}{
 		"standby":                           {standby: true},
-		"standby, deaf":                     {standby: true, deaf: true},
+		"standby, silent":                   {standby: true, silent: true},
 		"standby, leader away":              {standby: true, away: true},
 		"newcomer":                          {overlap: 2400*time.Millisecond + writePause}, // until the next renewal
 		"newcomer, leader away":             {overlap: 10 * time.Second, away: true},
@@ -87,7 +87,7 @@ func TestLeaseGoneWhileTheLeadersWatchIsDeaf(t *testing.T) {
 						startB()
 						time.Sleep(2 * time.Second)
 					}
-					if tc.deaf {
+					if tc.silent {
 						s.silenceWatches()
 					}
 					if tc.away {

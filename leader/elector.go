@@ -100,6 +100,7 @@ func (e *Elector) cutWrites() {
 	}
 }
 
+// leading reports whether the lease is still held by the clock. Fenced writes leave only then.
 func (e *Elector) leading() bool {
 	until := e.until.Load()
 	return until != 0 && e.now().UnixNano() < until

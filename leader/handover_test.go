@@ -329,7 +329,7 @@ func (h *handover) force(how syscall.Signal) time.Duration {
 
 // Processes that end, are killed, or are stopped and continued hand the lease over. None writes
 // after the next leader has written, by the order of the server.
-func TestHandOver(t *testing.T) {
+func TestNoCandidateWritesAfterItsSuccessor(t *testing.T) {
 	rounds := 6
 	if os.Getenv("FLYBALL_LONG") != "" {
 		rounds = 200

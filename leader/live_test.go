@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -34,12 +35,7 @@ func TestMain(m *testing.M) {
 // dial returns a client of the shared control plane.
 func dial(t *testing.T) *client.Live {
 	t.Helper()
-	c, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return livetest.Client(t, planetest.Shared(t), client.Options{})
 }
 
 // candidacy is a running elector.
@@ -102,7 +98,7 @@ func watching(o leader.Options, holder string) (leader.Options, <-chan struct{})
 	return o, seen
 }
 
-func TestLiveTakeOver(t *testing.T) {
+func TestReleasedLeaseIsTakenOver(t *testing.T) {
 	c := dial(t)
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	key := object.Key{Namespace: ns, Name: "operator"}
@@ -178,7 +174,7 @@ func TestLiveLeaseOfADeadLeader(t *testing.T) {
 	}
 }
 
-func TestLiveForbidden(t *testing.T) {
+func TestMissingPermissionIsInTheState(t *testing.T) {
 	p := planetest.Shared(t)
 	admin, ns := dial(t), planetest.Namespace(t, p)
 	cfg, err := p.UserConfig("operator")

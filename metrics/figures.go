@@ -73,7 +73,7 @@ var (
 	offHeapDesc       = sum("flyball_cache_off_heap_bytes", "The part of flyball_cache_held_bytes that is outside the heap of the Go runtime, which GOMEMLIMIT does not count.", byKind)
 	templatesDesc     = sum("flyball_cache_templates", "Objects in the cache that serve as templates: others are stored as differences from them.", byKind)
 	overDesc          = greatest("flyball_cache_over_budget", "1 while the kind uses more memory than its budget; 0 otherwise, or without a budget.", byKind)
-	setAsideDesc      = sum("flyball_set_aside_objects", "Objects in the cache that are set aside because they cannot be used.", byKind)
+	rejectedDesc      = sum("flyball_cache_rejected_objects", "Objects in the cache that are rejected because they cannot be used.", byKind)
 	syncedDesc        = least("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind)
 	healthyDesc       = least("flyball_watch_healthy", "1 while every watch of the kind can list and watch, 0 while one cannot.", byKind)
 	unavailDesc       = greatest("flyball_cache_unavailable", "1 while reads of the kind fail because the server says that it does not serve the kind, and discovery has not confirmed that; else 0.", byKind)
@@ -97,7 +97,7 @@ var (
 	droppedDesc       = sum("flyball_events_dropped_total", "Events that were dropped.")
 	waitingDesc       = sum("flyball_events_waiting", "Events that wait to be sent.")
 	openDesc          = sum("flyball_server_connections", "Open connections.", byServer)
-	turnedDesc        = sum("flyball_server_turned_connections_total", "Connections that were closed because of the bound on connections.", byServer)
+	refusedDesc       = sum("flyball_server_refused_connections_total", "Connections that were closed because of the bound on connections.", byServer)
 	serverReqDesc     = sum("flyball_server_requests_total", "Requests to the handler of a server.", byServer)
 	serverPanicDesc   = sum("flyball_server_panics_total", "Requests whose handler panicked.", byServer)
 	serverTimeoutDesc = sum("flyball_server_timeouts_total", "Requests whose handler exceeded its timeout.", byServer)
@@ -159,7 +159,7 @@ func (s *scrape) watch(w cache.Watch) {
 	s.add(offHeapDesc, float64(f.Store.OffHeap), name)
 	s.add(templatesDesc, float64(f.Store.Templates), name)
 	s.add(overDesc, boolean(f.Budget.Over), name)
-	s.add(setAsideDesc, float64(w.State.SetAside), name)
+	s.add(rejectedDesc, float64(w.State.Rejected), name)
 	s.add(syncedDesc, boolean(w.State.Synced), name)
 	s.add(healthyDesc, boolean(state.Phase.Good()), name)
 	s.add(unavailDesc, boolean(w.State.Unavailable != nil), name)
@@ -189,7 +189,7 @@ func (s *scrape) watch(w cache.Watch) {
 
 var (
 	relistReasons = []string{"expired", "list expired", "too large", "older view",
-		"went back", "garbage", "unplaced", "unreadable", "errors", "behind", "deaf", "refused", "audited",
+		"went back", "garbage", "unplaced", "unreadable", "errors", "behind", "lost events", "refused", "audited",
 		"kind gone"}
 	restartReasons = []string{"ended", "silent", "broken", "busy", "failed", "mangled"}
 )
@@ -217,7 +217,7 @@ func (s *scrape) events(st event.Stats) {
 
 func (s *scrape) server(name string, st serve.Stats) {
 	s.add(openDesc, float64(st.Open), name)
-	s.add(turnedDesc, float64(st.Turned), name)
+	s.add(refusedDesc, float64(st.Refused), name)
 	s.add(serverReqDesc, float64(st.Requests), name)
 	s.add(serverPanicDesc, float64(st.Panics), name)
 	s.add(serverTimeoutDesc, float64(st.Timeouts), name)

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -64,11 +65,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.DiscardHandler)})
-	c, err := client.New(p.RESTConfig(), client.Options{Hook: m.ClientHook("plane")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{Hook: m.ClientHook("plane")})
 	held, err := cache.New(cache.Connect(c), cache.Options{Namespaces: []string{ns}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +143,7 @@ func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 		`flyball_cache_synced{kind="ConfigMap"} 1`,
 		`flyball_watch_healthy{kind="ConfigMap"} 1`,
 		`flyball_watch_lag_seconds{kind="ConfigMap"} `,
-		`flyball_set_aside_objects{kind="ConfigMap"} 0`,
+		`flyball_cache_rejected_objects{kind="ConfigMap"} 0`,
 		`rest_client_requests_total{code="201",host="plane",method="POST"} 20`,
 		`rest_client_requests_total{code="200",host="plane",method="GET"} `,
 		`flyball_server_requests_total{server="metrics"} 1`,

@@ -23,9 +23,9 @@ import (
 	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/delta"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -73,13 +73,13 @@ func (p *prioritised) SourceFailures() []controller.SourceFailure { return p.fai
 func certificate(s cert.Stats) func() cert.Stats { return func() cert.Stats { return s } }
 
 func served() serve.Stats {
-	return serve.Stats{Open: 1, Requests: 5, Panics: 1, Timeouts: 2, Turned: 3}
+	return serve.Stats{Open: 1, Requests: 5, Panics: 1, Timeouts: 2, Refused: 3}
 }
 
 func watchOf(kind, group string, objects int) cache.Watch {
 	return cache.Watch{
 		Kind: informer.Kind{GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}},
-		State: informer.State{Synced: true, Objects: objects, SetAside: 1, Watch: reflector.State{
+		State: informer.State{Synced: true, Objects: objects, Rejected: 1, Watch: reflector.State{
 			Phase: reflector.Synced, LastEvent: time.Now(),
 			Relists:  map[string]int{"first": 1, "list expired": 2},
 			Restarts: map[string]int{"ended": 7, "silent": 1},

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MaxIncarnations is the number of UIDs that an [Incarnations] names.
-const MaxIncarnations = 16
+// maxIncarnations is the number of UIDs that an [Incarnations] names.
+const maxIncarnations = 16
 
 // Incarnations are objects of one name that came and went, one after the other. A value is
 // immutable. Nil means none, and its methods may be called.
 type Incarnations struct {
-	// UIDs are the latest ones, at most MaxIncarnations, oldest first.
+	// UIDs are the latest ones, at most 16, oldest first.
 	UIDs []types.UID
 	// More is the number of earlier ones.
 	More int
@@ -55,7 +55,7 @@ func (in *Incarnations) Join(later *Incarnations) *Incarnations {
 		return in
 	}
 	all := slices.Concat(in.UIDs, later.UIDs)
-	excess := max(0, len(all)-MaxIncarnations)
+	excess := max(0, len(all)-maxIncarnations)
 	more := in.More + excess
 	if later.More > 0 { // all of in are earlier than later.UIDs
 		more = in.Len() + later.More

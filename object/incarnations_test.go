@@ -21,7 +21,7 @@ func TestIncarnationsNameTheLatestAndCountAll(t *testing.T) {
 		}
 		made := []pair{{}}
 		check := func(p pair) {
-			named := p.all[max(0, len(p.all)-object.MaxIncarnations):]
+			named := p.all[max(0, len(p.all)-16):]
 			if p.in.Len() != len(p.all) || !slices.Equal(p.in.All(), named) {
 				t.Fatalf("%+v, want the last of %v", p.in, p.all)
 			}

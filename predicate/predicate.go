@@ -24,14 +24,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
 // Predicate decides whether an event reaches the handler. It must not change the objects that it
 // sees. A controller calls it for one change after another of a watch, but one predicate may serve
-// several watches. A slow predicate delays only its controller, and is reported after a second; see
-// [NeverBlocks].
+// several watches. A slow predicate delays only its controller, and is reported after a second. Those
+// of this package that call no function of their user run on the goroutine that applies changes to
+// the cache, any other on a goroutine of its own.
 type Predicate interface {
 	// Match reports whether the change of an object passes. With an error it passes.
 	Match(c store.Change) (bool, error)
@@ -50,86 +52,56 @@ func (f Func) Match(c store.Change) (bool, error) { return f(c), nil }
 // MatchGeneric returns true.
 func (f Func) MatchGeneric(object.Object) (bool, error) { return true, nil }
 
-// NeverBlocks reports whether p is a predicate of this package that calls no function of its user.
-// Controllers call such predicates on the goroutine that applies changes to the cache. They call
-// any other on a goroutine of its own.
-func NeverBlocks(p Predicate) bool {
-	q, ok := p.(interface{ neverBlocks() bool })
-	return ok && q.neverBlocks()
+func (s several) NeverBlocks(inline.Mark) bool {
+	return !slices.ContainsFunc(s.ps, func(p Predicate) bool { return !inline.NeverBlocks(p) })
 }
 
-func noneBlocks(ps []Predicate) bool {
-	return !slices.ContainsFunc(ps, func(p Predicate) bool { return !NeverBlocks(p) })
-}
-
-func (ps and) neverBlocks() bool         { return noneBlocks(ps) }
-func (ps or) neverBlocks() bool          { return noneBlocks(ps) }
-func (n not) neverBlocks() bool          { return NeverBlocks(n.p) }
-func (n namespaces) neverBlocks() bool   { return true }
-func (s selected) neverBlocks() bool     { return true }
-func (builtin) neverBlocks() bool        { return true }
-func (viewChanged[V]) neverBlocks() bool { return true }
+func (n not) NeverBlocks(inline.Mark) bool          { return inline.NeverBlocks(n.p) }
+func (n namespaces) NeverBlocks(inline.Mark) bool   { return true }
+func (s selected) NeverBlocks(inline.Mark) bool     { return true }
+func (builtin) NeverBlocks(inline.Mark) bool        { return true }
+func (viewChanged[V]) NeverBlocks(inline.Mark) bool { return true }
 
 // builtin is a Func of this package.
 type builtin struct{ Func }
 
 // And passes an event that all of ps pass. It calls them in order until one does not. And() passes
 // everything.
-func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
+func And(ps ...Predicate) Predicate { return several{slices.Clone(ps), false} }
 
 // Or passes an event that at least one of ps passes. It calls them in order until one does. Or()
 // passes nothing.
-func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
+func Or(ps ...Predicate) Predicate { return several{slices.Clone(ps), true} }
 
 // Not passes an event that p does not pass. An error of p stays an error, so the event passes.
 func Not(p Predicate) Predicate { return not{p} }
 
-type and []Predicate
-
-func (ps and) Match(c store.Change) (bool, error) {
-	return ps.all(func(p Predicate) (bool, error) { return p.Match(c) })
+// several is And or Or. It calls its predicates in order until one returns decided.
+type several struct {
+	ps      []Predicate
+	decided bool
 }
 
-func (ps and) MatchGeneric(o object.Object) (bool, error) {
-	return ps.all(func(p Predicate) (bool, error) { return p.MatchGeneric(o) })
+func (s several) Match(c store.Change) (bool, error) {
+	return s.ask(func(p Predicate) (bool, error) { return p.Match(c) })
 }
 
-func (ps and) all(match func(Predicate) (bool, error)) (bool, error) {
+func (s several) MatchGeneric(o object.Object) (bool, error) {
+	return s.ask(func(p Predicate) (bool, error) { return p.MatchGeneric(o) })
+}
+
+func (s several) ask(match func(Predicate) (bool, error)) (bool, error) {
 	var errs []error
-	for _, p := range ps {
+	for _, p := range s.ps {
 		ok, err := match(p)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case !ok:
-			return false, nil
+		case ok == s.decided:
+			return ok, nil
 		}
 	}
-	return true, errors.Join(errs...)
-}
-
-type or []Predicate
-
-func (ps or) Match(c store.Change) (bool, error) {
-	return ps.any(func(p Predicate) (bool, error) { return p.Match(c) })
-}
-
-func (ps or) MatchGeneric(o object.Object) (bool, error) {
-	return ps.any(func(p Predicate) (bool, error) { return p.MatchGeneric(o) })
-}
-
-func (ps or) any(match func(Predicate) (bool, error)) (bool, error) {
-	var errs []error
-	for _, p := range ps {
-		ok, err := match(p)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case ok:
-			return true, nil
-		}
-	}
-	return len(errs) > 0, errors.Join(errs...)
+	return len(errs) > 0 || !s.decided, errors.Join(errs...)
 }
 
 type not struct{ p Predicate }

@@ -1,7 +1,6 @@
 package predicate_test
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
@@ -20,29 +20,21 @@ import (
 var podKind = &wire.Kind{GVK: corev1.SchemeGroupVersion.WithKind("Pod")}
 
 func pod(change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "web", Name: "a", UID: "u1", ResourceVersion: "1", Generation: 1,
-			Labels: map[string]string{"app": "shop"},
-		},
-	}
+	p := testobj.Pod("web/a", testobj.UID("u1"), testobj.Version("1"), testobj.Labels("app=shop"))
+	p.Generation = 1
 	for _, f := range change {
 		f(p)
 	}
 	return p
 }
 
+// entry returns nil for no Pod.
 func entry(t *testing.T, p *corev1.Pod) *store.Entry {
 	t.Helper()
 	if p == nil {
 		return nil
 	}
-	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entryOf(t, wire.Raw{Kind: podKind, Encoding: wire.JSON, Bytes: b})
+	return testobj.Entry(p)
 }
 
 func entryOf(t testing.TB, raw wire.Raw) *store.Entry {
@@ -101,9 +93,9 @@ func TestHeaderPredicatesByKindOfChange(t *testing.T) {
 		{"elsewhere", predicate.InNamespace("db")},
 		{"nil-selector", predicate.Labels(nil)},
 	}
-	aside := store.Change{
+	rejected := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod()),
-		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
+		New: store.Rejected(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
 	}
 	resync := change(t, pod(), pod())
 	resync.New, resync.Resync = resync.Old, true
@@ -131,7 +123,7 @@ func TestHeaderPredicatesByKindOfChange(t *testing.T) {
 		{"asked to go", change(t, pod(), pod(version("2"), deleting)), "version deletion selector namespace"},
 		{"resync", resync, "selector namespace"},
 		{"the server went back", reset, "generation spec status labels annotations note x app tier owners version deletion selector namespace"},
-		{"set aside", aside, "generation spec status labels annotations note x app tier owners version deletion selector nil-selector namespace"},
+		{"rejected", rejected, "generation spec status labels annotations note x app tier owners version deletion selector nil-selector namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := map[string]bool{}
@@ -183,7 +175,7 @@ func TestAndOrNotCombineVerdictsAndErrors(t *testing.T) {
 	yes := predicate.Func(func(store.Change) bool { return true })
 	no := predicate.Func(func(store.Change) bool { return false })
 	bad := predicate.New(predicate.Funcs[*corev1.Pod]{Create: func(*corev1.Pod) bool { return false }})
-	c := store.Change{New: store.SetAside(object.Header{Key: object.Key{Name: "a"}}, errors.New("garbage"))}
+	c := store.Change{New: store.Rejected(object.Header{Key: object.Key{Name: "a"}}, errors.New("garbage"))}
 	for name, tc := range map[string]struct {
 		p       predicate.Predicate
 		want    bool
@@ -249,7 +241,7 @@ func TestTypedPredicateCallsTheFunctionOfTheEvent(t *testing.T) {
 		t.Errorf("after the server went back: %v, %v; want true", ok, err)
 	}
 	none := predicate.New(predicate.Funcs[*corev1.Pod]{})
-	if ok, err := none.Match(store.Change{New: store.SetAside(object.Header{}, errors.New("garbage"))}); !ok || err != nil {
+	if ok, err := none.Match(store.Change{New: store.Rejected(object.Header{}, errors.New("garbage"))}); !ok || err != nil {
 		t.Errorf("nothing to call: %v, %v; want true without decoding", ok, err)
 	}
 }

@@ -22,9 +22,9 @@ type phaseView struct {
 func TestViewChangedPassesChangesOfItsFields(t *testing.T) {
 	p := predicate.ViewChanged[phaseView]()
 	_ = phaseView{note: p}
-	aside := store.Change{
+	rejected := store.Change{
 		Key: object.Key{Namespace: "web", Name: "a"}, Old: entry(t, pod()),
-		New: store.SetAside(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
+		New: store.Rejected(object.Header{Key: object.Key{Namespace: "web", Name: "a"}, UID: "u1"}, errors.New("garbage")),
 	}
 	resync := change(t, pod(), pod())
 	resync.New, resync.Resync = resync.Old, true
@@ -38,7 +38,7 @@ func TestViewChangedPassesChangesOfItsFields(t *testing.T) {
 		{"created", change(t, nil, pod()), true},
 		{"deleted", change(t, pod(), nil), true},
 		{"re-created", change(t, pod(), pod(uid)), true},
-		{"set aside", aside, true},
+		{"rejected", rejected, true},
 		{"the server went back", reset, true},
 		{"resync", resync, false},
 		{"nothing", change(t, pod(), pod(version("2"))), false},

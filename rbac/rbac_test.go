@@ -19,24 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/rbac"
 	"github.com/flyball-io/flyball/scheme"
 )
 
-func rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
-}
-
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, rules ...rbacv1.PolicyRule) rbac.Rules {
+func must(t testing.TB, rules ...rbacv1.PolicyRule) rbac.Rules {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := rbac.Parse(data)
+	r, err := rbac.Parse(testobj.Role(rules...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,19 +35,19 @@ func must(t interface {
 
 func TestInvalidRulesAreRejected(t *testing.T) {
 	for want, r := range map[string]rbacv1.PolicyRule{
-		`rules[1].verbs: "*" grants`:                 rule("", "pods", "get *"),
-		`rules[1].apiGroups: "*" grants`:             rule("*", "pods", "get"),
-		`rules[1].resources: "*" grants`:             rule("", "*", "get"),
-		`rules[1].resources: "*/scale" grants`:       rule("", "*/scale", "get"),
-		`rules[1].resources: "pods/*" grants`:        rule("", "pods/*", "get"),
+		`rules[1].verbs: "*" grants`:                 testobj.Rule("", "pods", "get *"),
+		`rules[1].apiGroups: "*" grants`:             testobj.Rule("*", "pods", "get"),
+		`rules[1].resources: "*" grants`:             testobj.Rule("", "*", "get"),
+		`rules[1].resources: "*/scale" grants`:       testobj.Rule("", "*/scale", "get"),
+		`rules[1].resources: "pods/*" grants`:        testobj.Rule("", "pods/*", "get"),
 		`rules[1].nonResourceURLs: "/debug/*"`:       {NonResourceURLs: []string{"/debug/*"}, Verbs: []string{"get"}},
-		`rules[1].verbs: is empty`:                   rule("", "pods", ""),
-		`rules[1].resources: is empty`:               rule("", "", "get"),
+		`rules[1].verbs: is empty`:                   testobj.Rule("", "pods", ""),
+		`rules[1].resources: is empty`:               testobj.Rule("", "", "get"),
 		`rules[1].apiGroups: is empty`:               {Resources: []string{"pods"}, Verbs: []string{"get"}},
-		`rules[1].resourceNames: has an empty name`:  rule("", "pods", "get", ""),
+		`rules[1].resourceNames: has an empty name`:  testobj.Rule("", "pods", "get", ""),
 		`rules[1].nonResourceURLs: stand beside res`: {NonResourceURLs: []string{"/m"}, Resources: []string{"pods"}, Verbs: []string{"get"}},
 	} {
-		data, err := json.Marshal(map[string]any{"rules": []rbacv1.PolicyRule{rule("", "pods", "get"), r}})
+		data, err := json.Marshal(map[string]any{"rules": []rbacv1.PolicyRule{testobj.Rule("", "pods", "get"), r}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +65,8 @@ func text(ps []rbac.Permission) (out []string) {
 }
 
 func TestMissingAndExcess(t *testing.T) {
-	have := must(t, rule("apps", "deployments", "get list delete"), rule("", "secrets", "get"), rule("", "configmaps", "get", "a", "b"))
-	need := must(t, rule("apps", "deployments", "get list patch"), rule("apps", "deployments/status", "patch"), rule("", "secrets", "get", "tls"), rule("", "configmaps", "get", "a", "c"))
+	have := must(t, testobj.Rule("apps", "deployments", "get list delete"), testobj.Rule("", "secrets", "get"), testobj.Rule("", "configmaps", "get", "a", "b"))
+	need := must(t, testobj.Rule("apps", "deployments", "get list patch"), testobj.Rule("apps", "deployments/status", "patch"), testobj.Rule("", "secrets", "get", "tls"), testobj.Rule("", "configmaps", "get", "a", "c"))
 	if diff := cmp.Diff([]string{`get configmaps "c"`, "patch deployments.apps", "patch deployments.apps/status"}, text(rbac.Missing(have, need))); diff != "" {
 		t.Errorf("missing: %s", diff)
 	}
@@ -149,8 +139,8 @@ func TestRecorderRecordsEveryRequest(t *testing.T) {
 	all.Wait()
 	r.Hook(calls[0])
 	r.Add(rbac.Of(rbac.Permission{Verb: "get", Resource: "nodes"}))
-	want := must(t, rule("apps", "deployments", "list watch patch"), rule("", "services", "create patch"), rule("apps", "deployments/scale", "patch"), rule("", "pods", "deletecollection"), rule("", "nodes", "get"),
-		rule("coordination.k8s.io", "leases", "watch"), rule("", "configmaps", "list watch"))
+	want := must(t, testobj.Rule("apps", "deployments", "list watch patch"), testobj.Rule("", "services", "create patch"), testobj.Rule("apps", "deployments/scale", "patch"), testobj.Rule("", "pods", "deletecollection"), testobj.Rule("", "nodes", "get"),
+		testobj.Rule("coordination.k8s.io", "leases", "watch"), testobj.Rule("", "configmaps", "list watch"))
 	if diff := cmp.Diff(want.Permissions(), r.Rules().Permissions()); diff != "" {
 		t.Error(diff)
 	}
@@ -259,7 +249,7 @@ func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	guestbook := &unstructured.Unstructured{}
 	guestbook.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Guestbook"})
 	got, err := rbac.Declared(scheme.New(), mapper(), &corev1.Pod{}, guestbook, &corev1.Pod{})
-	want := must(t, rule("", "pods", "get list watch"), rule("example.com", "guestbooks", "get list watch"))
+	want := must(t, testobj.Rule("", "pods", "get list watch"), testobj.Rule("example.com", "guestbooks", "get list watch"))
 	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -271,10 +261,10 @@ func TestDeclaredKindsAreListedAndWatched(t *testing.T) {
 	}
 }
 
-func TestFeatures(t *testing.T) {
+func TestFeaturesGrantWhatTheyNeed(t *testing.T) {
 	got, err := rbac.Features("leases", "owning=guestbooks.example.com", "owning=pods", "serving")
-	want := must(t, rule("coordination.k8s.io", "leases", "get watch create update"), rule("example.com", "guestbooks/finalizers", "update"), rule("", "pods/finalizers", "update"),
-		rule("authentication.k8s.io", "tokenreviews", "create"), rule("authorization.k8s.io", "subjectaccessreviews", "create"))
+	want := must(t, testobj.Rule("coordination.k8s.io", "leases", "get watch create update"), testobj.Rule("example.com", "guestbooks/finalizers", "update"), testobj.Rule("", "pods/finalizers", "update"),
+		testobj.Rule("authentication.k8s.io", "tokenreviews", "create"), testobj.Rule("authorization.k8s.io", "subjectaccessreviews", "create"))
 	if diff := cmp.Diff(want.Permissions(), got.Permissions()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

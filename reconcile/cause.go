@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -91,58 +92,26 @@ func (c Cause) rank() int {
 	return 2
 }
 
-type (
-	causeKey  struct{}
-	loggerKey struct{}
-)
-
 // WithCause returns a context from which [CauseFrom] returns c, for tests of reconcilers.
 func WithCause(ctx context.Context, c Cause) context.Context {
-	return context.WithValue(ctx, causeKey{}, c)
+	return context.WithValue(ctx, ctxkey.Cause{}, c)
 }
 
 // CauseFrom returns the cause of the running reconcile, and the zero Cause outside of one.
 func CauseFrom(ctx context.Context) Cause {
-	c, _ := ctx.Value(causeKey{}).(Cause)
+	c, _ := ctx.Value(ctxkey.Cause{}).(Cause)
 	return c
 }
 
 // WithLogger returns a context from which [Logger] returns l, for tests of reconcilers.
 func WithLogger(ctx context.Context, l *slog.Logger) context.Context {
-	return context.WithValue(ctx, loggerKey{}, l)
-}
-
-// Info describes the running reconcile. Its methods may be called by several goroutines at once.
-type Info interface {
-	Cause() Cause
-	// Logger is not nil.
-	Logger() *slog.Logger
-}
-
-// WithInfo returns a context from which [CauseFrom] and [Logger] return the cause and the logger of i. They call i
-// each time. Controllers use it.
-func WithInfo(ctx context.Context, i Info) context.Context { return infoContext{ctx, i} }
-
-type infoContext struct {
-	context.Context
-	info Info
-}
-
-// Value implements context.Context.
-func (c infoContext) Value(key any) any {
-	switch key.(type) {
-	case causeKey:
-		return c.info.Cause()
-	case loggerKey:
-		return c.info.Logger()
-	}
-	return c.Context.Value(key)
+	return context.WithValue(ctx, ctxkey.Logger{}, l)
 }
 
 // Logger returns the logger of the running reconcile. Its lines have the controller, the object and the attempt.
 // Outside of a reconcile it discards all lines.
 func Logger(ctx context.Context) *slog.Logger {
-	if l, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+	if l, ok := ctx.Value(ctxkey.Logger{}).(*slog.Logger); ok {
 		return l
 	}
 	return discard

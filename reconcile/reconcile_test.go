@@ -76,42 +76,6 @@ func TestNoInfoOutsideAReconcile(t *testing.T) {
 	}
 }
 
-// answers is an Info that counts the calls of Logger.
-type answers struct {
-	cause  reconcile.Cause
-	logger *slog.Logger
-	asked  int
-}
-
-func (a *answers) Cause() reconcile.Cause { return a.cause }
-
-func (a *answers) Logger() *slog.Logger {
-	a.asked++
-	return a.logger
-}
-
-func TestWithInfoAsksOnDemand(t *testing.T) {
-	type other struct{}
-	a := &answers{cause: reconcile.Cause{Trigger: reconcile.Created, Count: 2}, logger: slog.Default()}
-	base, cancel := context.WithCancel(context.WithValue(context.Background(), other{}, 7))
-	ctx := reconcile.WithInfo(base, a)
-	if a.asked > 0 || ctx.Value(other{}) != 7 || ctx.Value("nothing") != nil {
-		t.Error("it is more than what it says of the reconcile")
-	}
-	below, stop := context.WithCancel(ctx)
-	defer stop()
-	if reconcile.CauseFrom(below) != a.cause || reconcile.Logger(below) != a.logger || a.asked != 1 {
-		t.Errorf("%+v, asked %d times", reconcile.CauseFrom(below), a.asked)
-	}
-	mine := slog.New(slog.DiscardHandler)
-	if reconcile.Logger(reconcile.WithLogger(below, mine)) != mine {
-		t.Error("what is nearer does not count")
-	}
-	if cancel(); below.Err() == nil || ctx.Err() == nil {
-		t.Error("it does not end with its parent")
-	}
-}
-
 func ExampleCauseFrom() {
 	ctx := reconcile.WithCause(context.Background(), reconcile.Cause{
 		Trigger: reconcile.Updated, Key: object.Key{Namespace: "web", Name: "shop"}, ResourceVersion: "42", Count: 3,

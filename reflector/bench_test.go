@@ -20,7 +20,7 @@ func BenchmarkStep(b *testing.B) {
 	for _, in := range []input{{event: started}, {event: opened}, {event: pageCame, version: "1"}, {event: opened}} {
 		c.Step(now, 0, in)
 	}
-	in := input{event: frameCame, what: wire.Modified, entry: store.SetAside(object.Header{Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "123456789"}, nil)}
+	in := input{event: frameCame, what: wire.Modified, entry: store.Rejected(object.Header{Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "123456789"}, nil)}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Step(now, 0, in)

@@ -191,7 +191,7 @@ func (c *core) resume(at stepTime) action {
 	return c.request(at)
 }
 
-// fail counts a failure, and starts a backoff. The mode after follows it. atLeast is the wait that the
+// fail counts a failure, and starts a backoff. When it is over the core enters the mode after. atLeast is the wait that the
 // server asked for.
 func (c *core) fail(at stepTime, verb string, err error, after mode, atLeast time.Duration) action {
 	c.countFailure(at)

@@ -24,10 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the Core does into the scenarios")
 
-// TestScenarios tells stories to a Core. A line that starts with ">" is what happens; the lines
+// TestCoreFollowsItsScenarios tells stories to a Core. A line that starts with ">" is what happens; the lines
 // below it are what the Core makes of it: what the sink gets, and what to do next, with the time
 // until when.
-func TestScenarios(t *testing.T) {
+func TestCoreFollowsItsScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scenarios", err)
@@ -162,7 +162,7 @@ func parseInput(f []string) (input, error) {
 		if len(f) > 2 {
 			err = errors.New(f[2])
 		}
-		in.entry = store.SetAside(object.Header{Key: key, ResourceVersion: version}, err)
+		in.entry = store.Rejected(object.Header{Key: key, ResourceVersion: version}, err)
 	case "page":
 		in = input{event: pageCame, version: strings.TrimPrefix(f[1], "@")}
 		if len(f) > 2 {
@@ -224,7 +224,7 @@ func scriptedError(f []string) error {
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-func TestClassify(t *testing.T) {
+func TestErrorsHaveTheirCauses(t *testing.T) {
 	status := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: "m"}}
 	}

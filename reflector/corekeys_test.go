@@ -285,7 +285,7 @@ func TestEventsInNoOrder(t *testing.T) {
 	}
 }
 
-func TestForeign(t *testing.T) {
+func TestOnlyOtherKindsAreForeign(t *testing.T) {
 	for _, tt := range []struct {
 		apiVersion, kind string
 		want             bool
@@ -293,7 +293,7 @@ func TestForeign(t *testing.T) {
 		{"v1", "Secret", true}, {"x/v1", "Pod", true}, {"v2", "Pod", false}, {"v2", "", false}, {"", "Pod", false}, {"x/v1", "", true},
 	} {
 		raw := wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":"a"}}`, tt.apiVersion, tt.kind)}
-		if got := NewEntry(raw).Key() == (object.Key{}); got != tt.want {
+		if got := newEntry(raw).Key() == (object.Key{}); got != tt.want {
 			t.Errorf("%q %q: foreign %v", tt.apiVersion, tt.kind, got)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// ErrDeaf says that an open watch has lost events. A list showed objects that changed after the version of
+// ErrLostEvents says that an open watch has lost events. A list showed objects that changed after the version of
 // the watch, and the watch showed none of them.
-var ErrDeaf = errors.New("the watch does not show what has changed")
+var ErrLostEvents = errors.New("the watch has lost events")
 
 const (
 	minLossGap = 10 * time.Minute
@@ -40,7 +40,7 @@ func (d *lossCheck) due(now time.Time) bool {
 
 // countLost counts an object of a list if the watch should have shown it.
 func (c *core) countLost(e *store.Entry) {
-	if c.plan.reason == whyDeaf && c.state.ResourceVersion != "" {
+	if c.plan.reason == whyLost && c.state.ResourceVersion != "" {
 		order, ok := object.CompareVersions(e.ResourceVersion(), c.state.ResourceVersion)
 		if ok && order > 0 {
 			c.loss.count++
@@ -55,15 +55,15 @@ func (c *core) relistLost(at stepTime) action {
 	d.ahead, d.count = false, 0
 	if d.proven {
 		c.countFailure(at)
-		c.markBad(at, c.failedPhase(), "watch", ErrDeaf)
+		c.markBad(at, c.failedPhase(), "watch", ErrLostEvents)
 	}
-	return c.list(at, plan{reason: whyDeaf, newest: true, paged: true})
+	return c.list(at, plan{reason: whyLost, newest: true, paged: true})
 }
 
 // lossDecided takes the result of a complete list of relistLost.
 func (c *core) lossDecided(at stepTime) {
 	d := &c.loss
-	if c.plan.reason != whyDeaf {
+	if c.plan.reason != whyLost {
 		return
 	}
 	if d.count > 0 {
@@ -71,7 +71,7 @@ func (c *core) lossDecided(at stepTime) {
 			c.countFailure(at)
 		}
 		d.proven, d.gap = true, 0
-		c.markBad(at, c.failedPhase(), "watch", ErrDeaf)
+		c.markBad(at, c.failedPhase(), "watch", ErrLostEvents)
 		return
 	}
 	d.gap = min(max(2*d.gap, minLossGap), maxLossGap)

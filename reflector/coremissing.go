@@ -12,7 +12,7 @@ import (
 // askTime is how long discovery may take.
 const askTime = 45 * time.Second
 
-// errNoDiscovery says that the Source does not implement Discoverer.
+// errNoDiscovery says that the Source does not implement discoverer.
 var errNoDiscovery = errors.New("the source has no discovery")
 
 // MissingError says that the server answers as if it did not serve the kind. It wraps that answer, and has

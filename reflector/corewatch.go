@@ -26,8 +26,8 @@ func (c *core) openWatch(at stepTime, s style) {
 }
 
 // silentAt is the deadline of the next frame: without one the watch is silent. A watch that is not long must
-// end by itself before. After several suspect watches the first deadline is the end of quickWatch: a working
-// watch is confirmed then, though no frame came.
+// end by itself before. After two watches that may have lost events the first deadline is quickWatch: a watch
+// that is open for so long works, even without a frame.
 func (c *core) silentAt(at stepTime) time.Time {
 	if proof := c.opened.Add(quickWatch); c.suspect > 1 && at.now.Before(proof) {
 		return proof
@@ -222,7 +222,7 @@ func (c *core) watchFailed(at stepTime, err error) action {
 	}
 	switch cause {
 	case expired:
-		// A 410 again after a list means that its version is too old as well.
+		// After two in a row even the version of a list was too old: from the third on, list the newest.
 		p := plan{reason: whyExpired, newest: c.expired >= 2}
 		if c.expired++; c.expired == 1 {
 			return c.list(at, p)

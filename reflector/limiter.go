@@ -61,10 +61,10 @@ func NewLimiter(o LimiterOptions) *Limiter {
 	return l
 }
 
-// Acquire waits until a list may begin. The caller releases the Turn. The error is the cause of ctx; then
-// there is no Turn. A nil Limiter does not wait, and returns a nil Turn. A Reflector calls Acquire for its
+// Acquire waits until a list may begin. The caller releases the Permit. The error is the cause of ctx; then
+// there is no Permit. A nil Limiter does not wait, and returns a nil Permit. A Reflector calls Acquire for its
 // own lists.
-func (l *Limiter) Acquire(ctx context.Context) (*Turn, error) {
+func (l *Limiter) Acquire(ctx context.Context) (*Permit, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -88,13 +88,13 @@ func (l *Limiter) Acquire(ctx context.Context) (*Turn, error) {
 		l.begun[l.next] = time.Now()
 		l.next = (l.next + 1) % len(l.begun)
 	}
-	t := &Turn{l: l, began: time.Now()}
+	p := &Permit{l: l, began: time.Now()}
 	if l.slots != nil && l.o.Patience > 0 {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.timer = time.AfterFunc(time.Duration(l.patience.Load()), t.check)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.timer = time.AfterFunc(time.Duration(l.patience.Load()), p.check)
 	}
-	return t, nil
+	return p, nil
 }
 
 // answered adapts the patience to the time that a list took to answer.
@@ -135,9 +135,9 @@ func (l *Limiter) releaseSlot() {
 	}
 }
 
-// Turn is a list that a Limiter counts. It counts until Release, or until it makes no progress for too
-// long. The methods of a nil Turn do nothing.
-type Turn struct {
+// Permit is the permission to list. Its list counts until Release, or until it makes no progress for too
+// long. The methods of a nil Permit do nothing.
+type Permit struct {
 	l      *Limiter
 	began  time.Time
 	inputs atomic.Uint64 // the number of Progress calls
@@ -149,42 +149,42 @@ type Turn struct {
 }
 
 // Progress records that something came.
-func (t *Turn) Progress() {
-	if t != nil && t.inputs.Add(1) == 1 {
-		t.l.answered(time.Since(t.began))
+func (p *Permit) Progress() {
+	if p != nil && p.inputs.Add(1) == 1 {
+		p.l.answered(time.Since(p.began))
 	}
 }
 
-// check releases the turn if nothing came since the last check.
-func (t *Turn) check() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.released {
+// check releases the permit if nothing came since the last check.
+func (p *Permit) check() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released {
 		return
 	}
-	if n := t.inputs.Load(); n != t.seen {
-		t.seen = n
-		t.timer.Reset(time.Duration(t.l.patience.Load()))
+	if n := p.inputs.Load(); n != p.seen {
+		p.seen = n
+		p.timer.Reset(time.Duration(p.l.patience.Load()))
 		return
 	}
-	t.released = true
-	t.l.setPatience(time.Duration(t.l.patience.Load()) / 2)
-	t.l.releaseSlot()
+	p.released = true
+	p.l.setPatience(time.Duration(p.l.patience.Load()) / 2)
+	p.l.releaseSlot()
 }
 
-// Release ends the turn. Further calls do nothing.
-func (t *Turn) Release() {
-	if t == nil {
+// Release ends the permit. Further calls do nothing.
+func (p *Permit) Release() {
+	if p == nil {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.released {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released {
 		return
 	}
-	t.released = true
-	if t.timer != nil {
-		t.timer.Stop()
+	p.released = true
+	if p.timer != nil {
+		p.timer.Stop()
 	}
-	t.l.releaseSlot()
+	p.l.releaseSlot()
 }

@@ -12,11 +12,12 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -119,18 +120,13 @@ func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace
 
 func dial(t *testing.T, p *plane.Plane) *client.Live {
 	t.Helper()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return livetest.Client(t, p, client.Options{})
 }
 
 var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 func configMap(namespace, name, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"value": value}}
+	return testobj.ConfigMap(namespace+"/"+name, testobj.Data("value", value))
 }
 
 // truth is what the server has.
@@ -162,7 +158,7 @@ func awaitTruth(t *testing.T, what string, c *client.Live, sink *copied, r *refl
 	})
 }
 
-func TestLiveListAndWatch(t *testing.T) {
+func TestStreamedAndPagedContentFollowTheServer(t *testing.T) {
 	p := planetest.Shared(t)
 	c := dial(t, p)
 	ns := planetest.Namespace(t, p)
@@ -192,7 +188,7 @@ func TestLiveListAndWatch(t *testing.T) {
 }
 
 // The server dies and comes back, forgets its history, and goes back in time.
-func TestLiveFaults(t *testing.T) {
+func TestContentFollowsRestartsAndRestores(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
 	c := dial(t, p)
 	const ns = "default"
@@ -238,22 +234,7 @@ func TestLiveFaults(t *testing.T) {
 
 var widgets = schema.GroupVersionKind{Group: "flyball.test", Version: "v1", Kind: "Widget"}
 
-func widgetCRD() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "widgets.flyball.test"},
-		"spec": map[string]any{
-			"group": "flyball.test", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}
-}
+func widgetCRD() *unstructured.Unstructured { return testobj.CRD(widgets, "widgets") }
 
 func widget(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}

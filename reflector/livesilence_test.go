@@ -13,7 +13,7 @@ import (
 
 // What the server says does not arrive any more, on connections that stay open. It is noticed in
 // 45 s, and once new connections work everything is there.
-func TestLiveSilence(t *testing.T) {
+func TestSilentServerIsNoticed(t *testing.T) {
 	p := planetest.Shared(t)
 	direct := dial(t, p)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {

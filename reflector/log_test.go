@@ -12,7 +12,7 @@ import (
 )
 
 // What a person has to know is a warning or an error; that the server is busy for a moment is not.
-func TestLogLevels(t *testing.T) {
+func TestOnlyWhatMattersIsAWarning(t *testing.T) {
 	start := time.Unix(1_000, 0)
 	reinit := &Error{Verb: "list", Resource: "orders", Err: apierrors.NewTooManyRequests("storage is (re)initializing", 1)}
 	refused := &Error{Verb: "list", Resource: "orders", Err: errors.New("connection refused")}

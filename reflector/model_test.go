@@ -218,7 +218,7 @@ func (w *world) frame() input {
 }
 
 func entry(c change) *store.Entry {
-	return store.SetAside(object.Header{Key: object.Key{Name: c.name}, ResourceVersion: strconv.Itoa(c.version)}, nil)
+	return store.Rejected(object.Header{Key: object.Key{Name: c.name}, ResourceVersion: strconv.Itoa(c.version)}, nil)
 }
 
 // mirror is a sink that checks what it is told.
@@ -280,10 +280,10 @@ func (m *mirror) take(e *Update, w *world) {
 	}
 }
 
-// TestModel lets a Core follow a random server through every failure, and checks what the sink is
+// TestCoreFollowsARandomServer lets a Core follow a random server through every failure, and checks what the sink is
 // told: each completed content is that of one version, versions never go back unless the server
 // itself did, and in the end the sink has what the server has.
-func TestModel(t *testing.T) {
+func TestCoreFollowsARandomServer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, version: 1, faults: true, streams: rapid.Bool().Draw(t, "streams")}
 		restores := rapid.IntRange(0, 3).Draw(t, "restores") == 0

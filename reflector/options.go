@@ -6,7 +6,6 @@ import (
 
 	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/wire"
-	"github.com/flyball-io/flyball/store"
 )
 
 // Options say how a Reflector works. The zero value works. New reads them.
@@ -38,9 +37,9 @@ type Options struct {
 	// Backoff is the wait after consecutive failures. Its zero value: 0.8 s doubling to 30 s, with full
 	// jitter. It starts anew after 2 good minutes.
 	Backoff backoff.Policy
-	// Intake returns the entry of an incoming object. It is called once for each version, must not
-	// block, and must not return nil. It must not keep the bytes. Nil: [NewEntry] of a copy.
-	Intake func(wire.Raw) *store.Entry
+	// Copy returns a copy of an incoming object, which its entry then owns. It may omit fields. It is called
+	// once for each version, and must not block. It must not keep its argument. Nil: [wire.Raw.Clone].
+	Copy func(wire.Raw) wire.Raw
 	// Limiter bounds the number of open lists. Reflectors may share one. Nil: no bound.
 	Limiter *Limiter
 	// OnState is called on the goroutine of Run when the phase or the error of the State changes. It

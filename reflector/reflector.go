@@ -26,16 +26,16 @@ type Source interface {
 	Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error)
 }
 
-// Discoverer is a Source that can say whether the server serves its kind; a client.Feed is one. The answer
-// must be fresh. If it is uncertain, Served returns an error; see client.Feed.Served. Without a Discoverer,
+// discoverer is a Source that can say whether the server serves its kind; a client.Feed is one. The answer
+// must be fresh. If it is uncertain, Served returns an error; see client.Feed.Served. Without a discoverer,
 // no answer of the server empties the sink as if the kind were gone.
-type Discoverer interface {
+type discoverer interface {
 	Served(ctx context.Context) (discovery.Serving, error)
 }
 
-// NewEntry returns the entry of an object. The entry owns the bytes. An object with an unreadable header gives
+// newEntry returns the entry of an object. The entry owns the bytes. An object with an unreadable header gives
 // a rejected entry, with the readable part of its key. For an object of another kind the key is empty.
-func NewEntry(raw wire.Raw) *store.Entry {
+func newEntry(raw wire.Raw) *store.Entry {
 	e, err := store.NewEntry(raw)
 	if err != nil {
 		return rejected(err)
@@ -49,7 +49,7 @@ func rejected(err error) *store.Entry {
 	if d, ok := errors.AsType[*wire.DecodeError](err); ok && !foreign(err) {
 		key = d.Key
 	}
-	return store.SetAside(object.Header{Key: key}, err)
+	return store.Rejected(object.Header{Key: key}, err)
 }
 
 // foreign reports whether err is about an object of another kind. Another version is not another kind.
@@ -87,8 +87,8 @@ func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	case o.Absent < 0:
 		return nil, badOption("Absent", "%v is negative", o.Absent)
 	}
-	if o.Intake == nil {
-		o.Intake = func(raw wire.Raw) *store.Entry { return NewEntry(raw.Clone()) }
+	if o.Copy == nil {
+		o.Copy = wire.Raw.Clone
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	if o.Rand == nil {

@@ -86,7 +86,7 @@ func TestPagedListThenWatch(t *testing.T) {
 	})
 }
 
-func TestStreamingList(t *testing.T) {
+func TestStreamedListIsShownAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *stream
 		src := &scripted{onWatch: func(n int, q wire.WatchQuery, s *stream) error {
@@ -113,7 +113,7 @@ func TestStreamingList(t *testing.T) {
 }
 
 // A busy watch lives as long as it was asked to; one that ends as agreed goes on without a list.
-func TestTenMinuteWatch(t *testing.T) {
+func TestWatchEndsAsAgreedWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -198,7 +198,7 @@ func TestSilentConnection(t *testing.T) {
 }
 
 // A quiet kind costs two or three requests a minute, and no list.
-func TestQuietKind(t *testing.T) {
+func TestQuietKindCostsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		version := 9
 		src := &scripted{
@@ -297,8 +297,8 @@ func TestGarbageFrame(t *testing.T) {
 	})
 }
 
-// One object that cannot be read is set aside; everything else of the kind is there and stays live.
-func TestUndecodable(t *testing.T) {
+// One object that cannot be read is rejected; everything else of the kind is there and stays live.
+func TestUndecodableObjectLeavesTheRestLive(t *testing.T) {
 	bad := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"4","labels":7}}`
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{
@@ -318,8 +318,8 @@ func TestUndecodable(t *testing.T) {
 			t.Errorf("sink: %v", sink.pods)
 		}
 		for _, name := range []string{"bad", "worse"} {
-			if sink.aside[object.Key{Namespace: "ns", Name: name}] == nil {
-				t.Errorf("%s was not set aside: %v", name, sink.aside)
+			if sink.rejected[object.Key{Namespace: "ns", Name: name}] == nil {
+				t.Errorf("%s was not rejected: %v", name, sink.rejected)
 			}
 		}
 		if len(sink.problems) != 2 {
@@ -332,7 +332,7 @@ func TestUndecodable(t *testing.T) {
 }
 
 // A server that asks for a pause gets it, and is not listed again; nor is one that is away.
-func TestPause(t *testing.T) {
+func TestRequestedPausesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{}
 		src.onList = func(n int, q wire.ListQuery) (string, error) {
@@ -436,7 +436,7 @@ func TestForbiddenNamesVerbAndResource(t *testing.T) {
 }
 
 // Many kinds that start at once list a few at a time.
-func TestLimiter(t *testing.T) {
+func TestLimiterBoundsConcurrentLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		active, most := 0, 0
@@ -464,7 +464,7 @@ func TestLimiter(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		for _, stop := range stops[:5] {
-			stop() // some of them wait for their turn
+			stop() // some of them wait for a permit
 		}
 		time.Sleep(2 * time.Minute)
 		for _, r := range all[5:] {
@@ -479,13 +479,13 @@ func TestLimiter(t *testing.T) {
 			stop()
 		}
 		if n := len(limiter.slots); n != 0 {
-			t.Errorf("%d turns were not given back", n)
+			t.Errorf("%d permits were not released", n)
 		}
 	})
 }
 
 // A list that goes nowhere is given up, and one that is open when Run ends is aborted.
-func TestStalledList(t *testing.T) {
+func TestStalledListIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newContent()
 		src := &scripted{onWatch: func(n int, _ wire.WatchQuery, s *stream) error {
@@ -538,7 +538,7 @@ func TestTimeoutOfWatches(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	src, sink := &scripted{}, newContent()
 	for _, test := range []struct {
 		src  Source
@@ -571,12 +571,12 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestNewEntry(t *testing.T) {
-	e := NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
+func TestEntryOfABadObjectKeepsItsKey(t *testing.T) {
+	e := newEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(pod("a", 3))})
 	if e.Err() != nil || e.Header().ResourceVersion != "3" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}
-	e = NewEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
+	e = newEntry(wire.Raw{Kind: pods, Encoding: wire.JSON, Bytes: []byte(`{"metadata":{"name":"a","labels":[]}}`)})
 	if e.Err() == nil || e.Header().Name != "a" {
 		t.Errorf("%+v: %v", e.Header(), e.Err())
 	}

@@ -42,7 +42,8 @@ func (r *Reflector) setInterrupt(f func(error)) {
 	}
 }
 
-// relist starts a list of the newest version. A streaming list starts anew, with its own reason.
+// relist starts a list of the newest version. If a streaming list is under way, it starts again
+// and keeps its own reason.
 func (c *core) relist(at stepTime, why string) action {
 	p := plan{reason: why}
 	if c.mode == streaming {

@@ -9,7 +9,7 @@ import (
 )
 
 // A list that somebody asks for ends the open watch, and comes at once.
-func TestRelist(t *testing.T) {
+func TestRequestedRelistComesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &scripted{
 			onList: func(n int, _ wire.ListQuery) (string, error) {

@@ -155,7 +155,7 @@ type content struct {
 	mu                        sync.Mutex
 	pods                      map[string]string // name → version
 	building                  map[string]string
-	aside                     map[object.Key]error
+	rejected                  map[object.Key]error
 	problems                  []Update
 	upserts, deletes          int
 	begins, completes, aborts int
@@ -164,7 +164,7 @@ type content struct {
 }
 
 func newContent() *content {
-	return &content{pods: map[string]string{}, aside: map[object.Key]error{}}
+	return &content{pods: map[string]string{}, rejected: map[object.Key]error{}}
 }
 
 func (c *content) Apply(u *Update) {
@@ -174,7 +174,7 @@ func (c *content) Apply(u *Update) {
 	case Put:
 		c.upserts++
 		if u.Entry.Err() != nil {
-			c.aside[u.Entry.Key()] = u.Entry.Err()
+			c.rejected[u.Entry.Key()] = u.Entry.Err()
 		}
 		c.into()[u.Entry.Key().Name] = u.Entry.ResourceVersion()
 		if c.onUpsert != nil {

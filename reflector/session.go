@@ -21,14 +21,14 @@ var (
 // session executes the actions of the core, one at a time, and returns their results as inputs. At most
 // one list or watch is open.
 type session struct {
-	r     *Reflector
-	ctx   context.Context
-	list  *wire.List
-	watch *wire.Watch
-	probe bool            // the open list is a probe
-	open  context.Context // of the open list or watch; nil: none is open
-	guard guard
-	turn  *Turn // nil: no list counts for the limiter
+	r      *Reflector
+	ctx    context.Context
+	list   *wire.List
+	watch  *wire.Watch
+	probe  bool            // the open list is a probe
+	open   context.Context // of the open list or watch; nil: none is open
+	guard  guard
+	permit *Permit // nil: no list counts for the limiter
 }
 
 // act closes the open list or watch, and executes an action. now is the time of the Step that returned it.
@@ -36,7 +36,7 @@ func (s *session) act(now time.Time, a action) input {
 	s.closeOpen()
 	listing := s.r.core.Listing()
 	if !listing {
-		s.releaseTurn()
+		s.releasePermit()
 	}
 	switch a.do {
 	case doWait:
@@ -47,9 +47,9 @@ func (s *session) act(now time.Time, a action) input {
 	case doDiscover:
 		return s.discover(a.until.Sub(now))
 	}
-	if s.turn == nil && listing {
+	if s.permit == nil && listing {
 		var err error
-		if s.turn, err = s.r.o.Limiter.Acquire(s.ctx); err != nil {
+		if s.permit, err = s.r.o.Limiter.Acquire(s.ctx); err != nil {
 			return input{event: ended, err: err}
 		}
 	}
@@ -59,14 +59,14 @@ func (s *session) act(now time.Time, a action) input {
 	return s.start(a)
 }
 
-func (s *session) releaseTurn() {
-	s.turn.Release()
-	s.turn = nil
+func (s *session) releasePermit() {
+	s.permit.Release()
+	s.permit = nil
 }
 
 // discover asks the Source whether the kind is served.
 func (s *session) discover(timeout time.Duration) input {
-	d, ok := s.r.src.(Discoverer)
+	d, ok := s.r.src.(discoverer)
 	if !ok {
 		return input{event: ended, err: errNoDiscovery}
 	}
@@ -108,11 +108,11 @@ func (s *session) start(a action) input {
 
 // readUntil sets the deadline of the next read.
 func (s *session) readUntil(until time.Time) {
-	if s.turn != nil && !s.r.core.Listing() {
-		s.releaseTurn()
+	if s.permit != nil && !s.r.core.Listing() {
+		s.releasePermit()
 	}
 	s.guard.set(until)
-	s.turn.Progress()
+	s.permit.Progress()
 }
 
 // take returns the next complete object, frame or page; false if there is none. It reads nothing.
@@ -138,14 +138,14 @@ func (s *session) takeItem() (input, bool) {
 		switch {
 		case err == wire.ErrIncomplete:
 			return input{}, false
-		case err == nil && s.probe, s.probe && isObjectError(err):
+		case err == nil && s.probe, s.probe && wire.IsObjectError(err):
 			continue
 		case err == nil:
-			return input{event: itemCame, entry: s.r.o.Intake(raw)}, true
+			return input{event: itemCame, entry: newEntry(s.r.o.Copy(raw))}, true
 		case err == io.EOF:
 			m := s.list.Meta()
 			return input{event: pageCame, version: m.ResourceVersion, cont: m.Continue}, true
-		case isObjectError(err):
+		case wire.IsObjectError(err):
 			return input{event: itemCame, entry: rejected(err)}, true
 		}
 		return s.ended(err), true
@@ -159,9 +159,9 @@ func (s *session) takeFrame() (input, bool) {
 		return input{}, false
 	case err == io.EOF:
 		return input{event: ended}, true
-	case isObjectError(err) && f.Type == wire.Bookmark:
+	case wire.IsObjectError(err) && f.Type == wire.Bookmark:
 		return input{event: frameCame, what: wire.Bookmark, err: err}, true
-	case isObjectError(err):
+	case wire.IsObjectError(err):
 		return input{event: frameCame, what: f.Type, entry: rejected(err)}, true
 	case err != nil:
 		return s.ended(err), true
@@ -172,7 +172,7 @@ func (s *session) takeFrame() (input, bool) {
 	case wire.Bookmark:
 		return input{event: frameCame, what: f.Type, version: f.ResourceVersion, initialEnd: f.InitialEventsEnd}, true
 	}
-	return input{event: frameCame, what: f.Type, entry: s.r.o.Intake(f.Object)}, true
+	return input{event: frameCame, what: f.Type, entry: newEntry(s.r.o.Copy(f.Object))}, true
 }
 
 // ended returns the input for the end of a list or watch: a deadline, a request of Relist, or a failure.
@@ -186,12 +186,6 @@ func (s *session) ended(err error) input {
 		}
 	}
 	return input{event: ended, err: err}
-}
-
-// isObjectError reports whether the error concerns one object only.
-func isObjectError(err error) bool {
-	_, ok := errors.AsType[*wire.DecodeError](err)
-	return ok
 }
 
 // closeOpen closes the open list or watch, if there is one.
@@ -212,7 +206,7 @@ func (s *session) closeOpen() {
 
 func (s *session) close() {
 	s.closeOpen()
-	s.turn.Release()
+	s.permit.Release()
 }
 
 // guard cancels a context at a deadline that each frame moves. The first deadline is exact. Later ones may be

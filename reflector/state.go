@@ -59,7 +59,7 @@ const (
 	whyUnplaced    = "unplaced"     // the key of an event's object is unusable
 	whyUnreadable  = "unreadable"   // the server cannot read an object of the kind from its storage
 	whyErrors      = "errors"       // the watch ends with a server error, repeatedly at one version
-	whyDeaf        = "deaf"         // the server has a newer version, and the watch shows nothing
+	whyLost        = "lost events"  // the server has a newer version, and the watch shows nothing
 	whyBehind      = "behind"       // watches end too soon to keep up
 	whyRefused     = "refused"      // the server rejects the watch, or the version of the list
 	whyAudited     = "audited"      // an audit found lost events

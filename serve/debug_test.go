@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-func TestDebug(t *testing.T) {
+func TestDebugListsAndServesItsPages(t *testing.T) {
 	h, err := serve.Debug(serve.Page{Path: "/debug/caches", About: "what is held", Handler: ok},
 		serve.Page{Path: `/debug/a"><b?`, About: "1 < 2 & 3", Handler: ok})
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDebug(t *testing.T) {
 		"/debug/pprof/":                     `200 <a href="/debug/pprof/heap">`,
 		"/debug/caches":                     "200 ok",
 		"/debug/pprof/goroutine?debug=1":    "200 goroutine profile:",
-		"/debug/pprof/goroutine?debug=2":    "200 TestDebug",
+		"/debug/pprof/goroutine?debug=2":    "200 TestDebugListsAndServesItsPages",
 		"/debug/pprof/heap?debug=1&gc=1":    "200 heap profile:",
 		"/debug/pprof/cmdline":              "200 serve.test",
 		"/debug/pprof/symbol":               "200 num_symbols",

@@ -18,9 +18,9 @@ import (
 type gate struct {
 	net.Listener
 	max int
-	// turned is called for each connection that is closed because of the bound. problem is called
+	// refused is called for each connection that is closed because of the bound. problem is called
 	// for each failure to accept one.
-	turned  func()
+	refused func()
 	problem func(error)
 
 	mu     sync.Mutex
@@ -43,8 +43,8 @@ type conn struct {
 	closed  bool
 }
 
-func newGate(l net.Listener, max int, turned func(), problem func(error)) *gate {
-	g := &gate{Listener: l, max: max, turned: turned, problem: problem}
+func newGate(l net.Listener, max int, refused func(), problem func(error)) *gate {
+	g := &gate{Listener: l, max: max, refused: refused, problem: problem}
 	g.ended.L = &g.mu
 	return g
 }
@@ -73,7 +73,7 @@ func (g *gate) admit(raw net.Conn) *conn {
 		if victim = g.oldestLocked(); victim == nil {
 			g.mu.Unlock()
 			_ = raw.Close()
-			g.turned()
+			g.refused()
 			return nil
 		}
 		victim.removeLocked()
@@ -83,7 +83,7 @@ func (g *gate) admit(raw net.Conn) *conn {
 	g.mu.Unlock()
 	if victim != nil {
 		_ = victim.Conn.Close()
-		g.turned()
+		g.refused()
 	}
 	return c
 }

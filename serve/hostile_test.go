@@ -124,7 +124,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	if code, _ := get(t, c, "http://"+addr); code != 200 {
 		t.Fatal(code)
 	}
-	if st := s.Stats(); st.Turned == 0 || st.Open > 3 {
+	if st := s.Stats(); st.Refused == 0 || st.Open > 3 {
 		t.Errorf("got %+v", st)
 	}
 

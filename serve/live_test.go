@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -24,11 +25,7 @@ func TestAPIServerDecidesWhoMayRead(t *testing.T) {
 	ns := planetest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 
 	token := func(account string, audiences ...string) string {
 		t.Helper()
@@ -103,11 +100,7 @@ func TestAPIServerDecidesWhoMayRead(t *testing.T) {
 	}
 
 	// A client without the permission for reviews lets nobody in.
-	poor, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer poor.Close()
+	poor := livetest.Client(t, p, client.Options{})
 	refused := poor.Fenced(func(call client.Call) error { return fmt.Errorf("no %s", call.Verb) })
 	if w := ask(serve.Authorized(refused, ok, serve.AuthOptions{Logger: quiet}), "GET", "/metrics", "Bearer "+scraper); w.Code != 503 {
 		t.Errorf("without a review: %d", w.Code)

@@ -24,8 +24,8 @@ type Server struct {
 	gate      *gate
 	listening chan struct{} // of this run or the next one
 
-	requests, panics, timeouts, turned atomic.Uint64
-	panicLog, netLog, acceptLog        throttledLog
+	requests, panics, timeouts, refused atomic.Uint64
+	panicLog, netLog, acceptLog         throttledLog
 }
 
 // Stats holds counters of a server since New, over all runs.
@@ -35,8 +35,8 @@ type Stats struct {
 	// Requests counts the calls of the handler, Panics its panics, and Timeouts the calls that
 	// exceeded HandlerTimeout.
 	Requests, Panics, Timeouts uint64
-	// Turned counts the connections that were closed because of MaxConnections.
-	Turned uint64
+	// Refused counts the connections that were closed because of MaxConnections.
+	Refused uint64
 }
 
 // New returns a server. It starts no goroutine and opens no port. An invalid option is an
@@ -75,7 +75,7 @@ func (s *Server) Listening() <-chan struct{} {
 
 // Stats returns the current figures.
 func (s *Server) Stats() Stats {
-	st := Stats{Requests: s.requests.Load(), Panics: s.panics.Load(), Timeouts: s.timeouts.Load(), Turned: s.turned.Load()}
+	st := Stats{Requests: s.requests.Load(), Panics: s.panics.Load(), Timeouts: s.timeouts.Load(), Refused: s.refused.Load()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gate != nil {
@@ -123,7 +123,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener) error {
-	g := newGate(l, s.o.MaxConnections, func() { s.turned.Add(1) }, func(err error) {
+	g := newGate(l, s.o.MaxConnections, func() { s.refused.Add(1) }, func(err error) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -90,33 +90,24 @@ func BenchmarkPutMoves(b *testing.B) {
 
 // BenchmarkFirstList is a complete first list, per object.
 func BenchmarkFirstList(b *testing.B) {
-	entries := make([]*Entry, benchObjects)
-	for i := range entries {
-		entries[i] = benchEntry(i, i+1)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		s := New(Options{})
-		txn := s.Begin()
-		txn.Replace()
-		for _, e := range entries {
-			txn.Put(e)
-		}
-		txn.Sweep()
-		txn.Commit()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
+	benchList(b, func() *Store { return New(Options{}) })
 }
 
 // BenchmarkRelist is a relist without changes, per object.
 func BenchmarkRelist(b *testing.B) {
 	s := benchStore(b)
+	benchList(b, func() *Store { return s })
+}
+
+// benchList puts a complete list into a store, per object.
+func benchList(b *testing.B, into func() *Store) {
 	entries := make([]*Entry, benchObjects)
 	for i := range entries {
 		entries[i] = benchEntry(i, i+1)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
+		s := into()
 		txn := s.Begin()
 		txn.Replace()
 		for _, e := range entries {

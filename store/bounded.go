@@ -173,8 +173,8 @@ func (s *Store) fillLocked(d *definition, all []slotAnswer) (any bool) {
 }
 
 func (s *Store) reportRejected(any bool) {
-	if any && s.core.opts.OnAside != nil {
-		s.core.opts.OnAside()
+	if any && s.core.opts.OnRejected != nil {
+		s.core.opts.OnRejected()
 	}
 }
 

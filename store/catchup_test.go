@@ -18,7 +18,7 @@ import (
 func TestCatchUpEndsWithTheRunningCall(t *testing.T) {
 	for _, end := range []string{"close", "remove"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Options{Check: true})
+			s := New(Checked(Options{}))
 			slow := &sleeper{sleep: map[string]time.Duration{}}
 			mustIndexFunc(t, s, "slow", slow.index)
 			txn := s.Begin()
@@ -52,7 +52,7 @@ func TestCatchUpEndsWithTheRunningCall(t *testing.T) {
 // object, also beside the writer and in AddIndex. It is still asked about the others.
 func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		exits := func(e *Entry) ([]string, error) {
 			switch e.key.Name {
 			case "slow":
@@ -93,7 +93,7 @@ func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 		t.Run(begin, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const objects = 20
-				s := New(Options{Check: true})
+				s := New(Checked(Options{}))
 				var hiccup atomic.Int64
 				var added sync.WaitGroup
 				f := IndexFunc(func(e *Entry) ([]string, error) {
@@ -138,7 +138,7 @@ func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 func TestSlowIndexFunctionDelaysTheWriterBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overdue := overdueCalls{begin: time.Now()}
-		s := New(Options{Check: true, OnOverdue: overdue.add})
+		s := New(Checked(Options{OnOverdue: overdue.add}))
 		slow := &sleeper{sleep: map[string]time.Duration{"p": 1500 * time.Millisecond}}
 		mustIndexFunc(t, s, "slow", slow.index)
 		version := 0

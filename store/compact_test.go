@@ -15,7 +15,7 @@ import (
 // bigStore returns a store of n objects, one of them rejected, and their sources.
 func bigStore(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 	m := &maker{r: rand.New(rand.NewPCG(7, 7))}
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
 	mustIndexFunc(t, s, "both", func(e *Entry) ([]string, error) { return []string{"all", e.Header().Labels["app"]}, nil })
 	mustIndexFunc(t, s, "bad", func(e *Entry) ([]string, error) {
@@ -24,15 +24,7 @@ func bigStore(t *testing.T, n int) (*Store, *maker, map[object.Key][]byte) {
 		}
 		return nil, nil
 	})
-	model := map[object.Key][]byte{}
-	txn := s.Begin()
-	for i := range n {
-		key, raw := m.object(i)
-		txn.Put(m.entry(t, raw))
-		model[key] = raw
-	}
-	txn.Commit()
-	return s, m, model
+	return s, m, fill(t, s, m, n)
 }
 
 // holds fails unless a snapshot and each of its indexes has the content of a model.

@@ -45,7 +45,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		hash uint64
 	}
 	var models sync.Map // version → expected
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
 	models.Store(uint64(1), expected{})
 
@@ -147,7 +147,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 
 // An open iteration blocks nothing, and continues over the state it began with.
 func TestIterationHeldOpen(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
 	var want []string
@@ -182,7 +182,7 @@ func TestIterationHeldOpen(t *testing.T) {
 
 // AddIndex runs in many goroutines beside the writer: each index covers exactly the stored objects.
 func TestIndexesAddedBesideAWriter(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -215,7 +215,7 @@ func TestIndexesAddedBesideAWriter(t *testing.T) {
 
 // A second writer waits for the first.
 func TestOneTxnAtATime(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -245,7 +245,7 @@ func TestOneTxnAtATime(t *testing.T) {
 
 // The trees and the transaction free replaced and deleted objects.
 func TestReplacedObjectsAreCollected(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
 	const n = 3000
 	var replaced []weak.Pointer[Entry]

@@ -24,7 +24,7 @@ func shown(t *testing.T, name string, version int, rest string) *Entry {
 // not.
 func TestOtherContentAtOneVersionIsStored(t *testing.T) {
 	for _, relist := range []bool{true, false} {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		if err := s.AddIndex("on", ByLabel("on")); err != nil {
 			t.Fatal(err)
 		}

@@ -28,13 +28,17 @@ type Options struct {
 	// OnOverdue is called once for each call of an index function that has run for a second, on a
 	// goroutine of its own. It must not write to the store. Nil reports nothing.
 	OnOverdue func(index string, key object.Key, began time.Time)
-	// OnAside is called when an index function failed on objects outside a transaction and rejected
+	// OnRejected is called when an index function failed on objects outside a transaction and rejected
 	// them. The next Commit reports them. Nil reports nothing.
-	OnAside func()
-	// Check compares each record with its source, when it is written and at random later. It also
-	// overwrites the memory of unreferenced records. It costs time and memory: use it in tests. The
-	// build tag flyball_check turns it on everywhere.
-	Check bool
+	OnRejected func()
+	check      checker
+}
+
+// checker compares records with their sources, in tests.
+type checker interface {
+	put(b, raw []byte, e *Entry)
+	drop(chunks heap.Chunks, p heap.Place)
+	all(c *core)
 }
 
 // core is the store without its locks: the published Snapshot, and at most one open transaction.
@@ -60,7 +64,6 @@ type core struct {
 	peeked      Entry  // see peek
 	content     []byte // buffer for the object that is compared; see sameContent
 	terms       []terms
-	check       *check
 	// bounded calls a user's index function with a time limit. Nil waits without a limit.
 	bounded func(d *definition, e *Entry) (answer, *boundedCall)
 }
@@ -68,16 +71,13 @@ type core struct {
 // newCore returns an empty store.
 func newCore(opts Options) *core {
 	c := &core{opts: opts}
-	if c.opts.Check = opts.Check || alwaysCheck; c.opts.Check {
-		c.check = newCheck()
-	}
 	c.heap = c.newHeap()
 	c.published = &Snapshot{state: state{hints: newSlotTable()}, opts: &c.opts}
 	return c
 }
 
 func (c *core) newHeap() *heap.Heap {
-	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.Check})
+	return heap.New(heap.Options{GoHeap: c.opts.GoHeap, Poison: c.opts.check != nil})
 }
 
 // Snapshot returns the state published last.
@@ -113,8 +113,8 @@ func (c *core) Discard() {
 // drop frees records that no later state uses. Older snapshots keep them.
 func (c *core) drop(places []heap.Place) {
 	for _, p := range places {
-		if c.check != nil {
-			c.check.drop(c.heap.Chunks(), p)
+		if c.opts.check != nil {
+			c.opts.check.drop(c.heap.Chunks(), p)
 		}
 		c.heap.Free(p)
 	}
@@ -426,8 +426,8 @@ func (c *core) Commit() Changes {
 	changes.is = c.published
 	c.high = w.high
 	c.reusable = w.reuse()
-	if c.check != nil {
-		c.check.all(c)
+	if c.opts.check != nil {
+		c.opts.check.all(c)
 	}
 	return changes
 }

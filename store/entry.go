@@ -74,10 +74,10 @@ func digestOwners(owners []object.Owner) (sum uint64) {
 	return sum
 }
 
-// SetAside makes an entry for a rejected object: it exists and cannot be used; cause says why. The
+// Rejected makes an entry for a rejected object: it exists and cannot be used; cause says why. The
 // header holds what is known of it, at least the key. Reads of the object return the cause. A new
 // state of the object replaces the entry.
-func SetAside(h object.Header, cause error) *Entry {
+func Rejected(h object.Header, cause error) *Entry {
 	e := &Entry{key: h.Key, rejected: cause}
 	digests := digest{Owners: digestOwners(h.Owners)}
 	digests.shorten()

@@ -13,24 +13,24 @@ import (
 // ErrBadIndex is the cause when an index has no name or no function.
 var ErrBadIndex = errors.New("an index needs a name and a function")
 
-// SetAsideError is returned for a rejected object: it exists and cannot be used. It could not be
+// RejectedError is returned for a rejected object: it exists and cannot be used. It could not be
 // decoded or transformed, or an index function failed on it. The store retries when the object
 // changes.
-type SetAsideError struct {
+type RejectedError struct {
 	Resource schema.GroupResource
 	Key      object.Key
 	// Err is the cause.
 	Err error
 }
 
-func (e *SetAsideError) Error() string {
-	return fmt.Sprintf("%s %q is set aside: %v", e.Resource, e.Key, e.Err)
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("%s %q is rejected by the cache: %v", e.Resource, e.Key, e.Err)
 }
 
-func (e *SetAsideError) Unwrap() error { return e.Err }
+func (e *RejectedError) Unwrap() error { return e.Err }
 
 // Is reports whether target is object.ErrNoAnswer: the object exists, but its content is not known.
-func (e *SetAsideError) Is(target error) bool { return target == object.ErrNoAnswer }
+func (e *RejectedError) Is(target error) bool { return target == object.ErrNoAnswer }
 
 // UnknownIndexError is returned for an index that does not exist.
 type UnknownIndexError struct {

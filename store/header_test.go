@@ -11,7 +11,7 @@ import (
 
 // Values read from an entry may be written to: no other reader sees it, of this object or another.
 func TestHeadersBelongToTheCaller(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	var shown []*Entry
 	mustIndexFunc(t, s, "all", func(e *Entry) ([]string, error) {
 		spoil(e)
@@ -78,7 +78,7 @@ func spoil(e *Entry) {
 
 // Methods that read labels and owners without a copy agree with the header.
 func TestLabelReadersAgreeWithTheHeader(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "+x u@1 app=web", "+y u2@2")
 	for e := range s.Snapshot().All() {
 		h := e.Header()

@@ -135,7 +135,7 @@ func (c *core) ask(held, e *Entry) (*Entry, []terms) {
 		}
 		if a.err != nil {
 			clear(c.terms)
-			return SetAside(e.metadata(), a.err), c.terms
+			return Rejected(e.metadata(), a.err), c.terms
 		}
 		t.values = a.values
 	}

@@ -57,7 +57,7 @@ func under(t *testing.T, snap *Snapshot, name string) string {
 }
 
 func TestIndexFollowsItsObjects(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	for _, step := range []struct{ script, want string }{
 		{"+a u1@1 app=web", "web: a"},
@@ -77,7 +77,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 
 // An older snapshot has its own indexes.
 func TestIndexBelongsToItsSnapshot(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web", "+b u2@1 app=web")
 	before := s.Snapshot()
@@ -91,7 +91,7 @@ func TestIndexBelongsToItsSnapshot(t *testing.T) {
 }
 
 func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db.web", "+c u3@3", "+d u4@4 !", "]")
 	before := s.Snapshot()
 	mustIndex(t, s, "app", IndexFunc(byApps))
@@ -117,7 +117,7 @@ func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
 
 // An index added during a relist is in the state before it and in the one after it.
 func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a u1@1 app=web", "+b u2@2 app=db", "+bad u3@3 app=bad", "]")
 	txn := s.Begin()
 	do(txn, "[", "+a u1@4 app=db", "+c u5@5 app=web", "+bad u3@3 app=bad", "+worse u6@6 app=bad")
@@ -137,7 +137,7 @@ func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
 }
 
 func TestRemovedIndexIsAddedAgainFromScratch(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	commit(s, "+a u1@1 app=web")
 	txn := s.Begin()
@@ -157,8 +157,8 @@ func TestRemovedIndexIsAddedAgainFromScratch(t *testing.T) {
 	}
 }
 
-func TestIndexErrors(t *testing.T) {
-	s := New(Options{Resource: pods, Check: true})
+func TestUnknownAndTakenIndexesAreErrors(t *testing.T) {
+	s := New(Checked(Options{Resource: pods}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	snap := s.Snapshot()
 	var exists *IndexExistsError
@@ -186,7 +186,7 @@ func TestIndexErrors(t *testing.T) {
 func TestFailingIndexRejectsTheObject(t *testing.T) {
 	for _, how := range []string{"bad", "panic"} {
 		t.Run(how, func(t *testing.T) {
-			s := New(Options{Resource: pods, Check: true})
+			s := New(Checked(Options{Resource: pods}))
 			mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 			mustIndex(t, s, "app", IndexFunc(byApps))
 			commit(s, "+a u1@1 app=web", "+b u2@2 app=web")
@@ -198,7 +198,7 @@ func TestFailingIndexRejectsTheObject(t *testing.T) {
 				t.Errorf("indexes: %s", got)
 			}
 			_, err := snap.Get(object.Key{Name: "a"})
-			var rejected *SetAsideError
+			var rejected *RejectedError
 			var index *IndexError
 			if !errors.As(err, &rejected) || !errors.As(err, &index) || index.Index != "app" {
 				t.Fatalf("Get: %v", err)
@@ -221,7 +221,7 @@ func TestFailingIndexRejectsTheObject(t *testing.T) {
 }
 
 func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndexFunc(t, s, "name", func(e *Entry) ([]string, error) { return []string{e.key.Name}, nil })
 	commit(s, "+a u1@1 app=bad", "+b u2@2 app=web")
 	mustIndex(t, s, "app", IndexFunc(byApps))
@@ -234,14 +234,14 @@ func TestFailingIndexAddedLaterRejectsObjects(t *testing.T) {
 	if got, want := show(commit(s)), "a: u1@1 > u1@1!"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := s.Stats().SetAside; got != 1 {
+	if got := s.Stats().Rejected; got != 1 {
 		t.Errorf("%d rejected", got)
 	}
 }
 
 // A transaction's Change of a key follows the one of AddIndex.
 func TestChangeOfATxnFollowsTheOneOfAddIndex(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "+a u1@1 app=bad")
 	txn := s.Begin()
 	do(txn, "+a u1@2 app=bad", "+a u1@3 app=web")
@@ -252,7 +252,7 @@ func TestChangeOfATxnFollowsTheOneOfAddIndex(t *testing.T) {
 }
 
 func TestConditionsSelectInKeyOrder(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	mustIndex(t, s, "tier", ByLabel("tier"))
 	commit(s, "+n/a u1@1 app=web tier=front", "+n/b u2@1 app=web.db tier=back", "+m/c u3@1 app=db tier=back",
@@ -291,7 +291,7 @@ func TestConditionsSelectInKeyOrder(t *testing.T) {
 
 // An And costs as much as its smallest part: the others seek.
 func TestAndCostsAsMuchAsItsSmallestPart(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	txn := s.Begin()
 	for i := range 20_000 {
@@ -339,26 +339,15 @@ func (c counting) seek(from []byte, past bool) (uint32, bool) {
 	return c.cursor.seek(from, past)
 }
 
-func TestBuiltinIndexersFindTheirObjects(t *testing.T) {
-	e := entry(object.Header{
-		Key: object.Key{Namespace: "ns", Name: "a"}, UID: "u1", ResourceVersion: "1", Labels: map[string]string{"app": "web"},
-		Owners: []object.Owner{{UID: "o1"}, {UID: "o2"}},
-	})
-	none := at("a u1@1")
-	for _, test := range []struct {
-		name string
-		by   Indexer
-		want []string
-	}{
-		{"ByLabel", ByLabel("app"), []string{"web"}},
-	} {
-		if got, err := test.by.Values(e); err != nil || !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, %v", test.name, got, err)
+// ByLabel indexes objects by the value of a label. Objects without the label are not in it.
+func ByLabel(label string) Indexer {
+	return builtin{labelsPart, func(e *Entry) ([]string, error) {
+		value, ok := e.Label(label)
+		if !ok {
+			return nil, nil
 		}
-		if got, err := test.by.Values(none); err != nil || len(got) != 0 {
-			t.Errorf("%s of an object without: %v, %v", test.name, got, err)
-		}
-	}
+		return []string{value}, nil
+	}}
 }
 
 // counted is an Indexer that depends on some parts, and counts its calls.
@@ -382,7 +371,7 @@ func byNamespace() Indexer {
 // TestIndexOfAnUnchangedPartIsNotAskedAgain: an index of an unchanged part is not asked again, and
 // keeps its values.
 func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	var labels, both, any int
 	mustIndex(t, s, "labels", counted(labelsPart, &labels))
 	mustIndex(t, s, "both", counted(annotationsPart|labelsPart, &both))

@@ -2,17 +2,6 @@ package store
 
 import "github.com/flyball-io/flyball/internal/wire"
 
-// ByLabel indexes objects by the value of a label. Objects without the label are not in it.
-func ByLabel(label string) Indexer {
-	return builtin{labelsPart, func(e *Entry) ([]string, error) {
-		value, ok := e.Label(label)
-		if !ok {
-			return nil, nil
-		}
-		return []string{value}, nil
-	}}
-}
-
 // ByPath indexes objects by the values at a field path, as text. Objects without the field are not
 // in it. The path must be compiled for the kind of the store.
 func ByPath(path *wire.Path) Indexer {

@@ -129,7 +129,7 @@ func TestCommitCostIsIndependentOfHeldSnapshots(t *testing.T) {
 
 // Changes show the states before and after their Commit, also when they are read much later.
 func TestChangesOutliveTheNextTransactions(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "+x u1@1 app=web", "+y u2@2")
 	txn := s.Begin()
 	txn.Put(at("x u1@3 app=db"))
@@ -152,7 +152,7 @@ func TestChangesOutliveTheNextTransactions(t *testing.T) {
 
 // A discarded update, and a discarded first list, leave nothing behind.
 func TestDiscardLeavesNoTrace(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	m := &maker{r: rand.New(rand.NewPCG(8, 8))}
 	for range 3 {
 		txn := s.Begin()
@@ -193,7 +193,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 // Compaction beside readers: half of a store's records are superseded. All but a tenth of the dead
 // memory is freed, and every snapshot stays as it was.
 func TestCompactKeepsSnapshots(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	m := &maker{r: rand.New(rand.NewPCG(9, 9))}
 	const n = 1500
 	model := fill(t, s, m, n)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLookLendsTheEntry(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a/x u1@7 app=web", "+a/z u3@8 !", "]")
 	x := object.Key{Namespace: "a", Name: "x"}
 	version := 9
@@ -64,7 +64,7 @@ func TestLookLendsTheEntry(t *testing.T) {
 		t.Error("found nothing")
 	}
 
-	nodes := New(Options{ClusterScoped: true, Check: true})
+	nodes := New(Checked(Options{ClusterScoped: true}))
 	commit(nodes, "+node u1@1")
 	if !nodes.Look(object.Key{Namespace: "any", Name: "node"}, func(e *Entry) {
 		if e.Key() != (object.Key{Name: "node"}) {
@@ -77,7 +77,7 @@ func TestLookLendsTheEntry(t *testing.T) {
 
 // A Query with Match selects the entries of the same Query without it that satisfy Match.
 func TestMatchFiltersASelection(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
 	txn := s.Begin()
 	for i := range 1000 {
@@ -134,7 +134,7 @@ func TestMatchFiltersASelection(t *testing.T) {
 
 // A lent entry stays unchanged until Match returns.
 func TestLentEntryStaysUnchangedDuringMatch(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "+x u1@1 app=web", "+y u2@2 app=web")
 	seq, err := s.Snapshot().Select(Query{Match: func(e *Entry) bool {
 		want := string(e.Raw().Bytes)
@@ -160,7 +160,7 @@ func TestLentEntryStaysUnchangedDuringMatch(t *testing.T) {
 // Whatever the hash table says, a key is found exactly where it is.
 func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	there := map[string]int{}
 	for version := range 3000 {
 		name := fmt.Sprint("p", r.IntN(400))

@@ -229,7 +229,7 @@ func TestMemoryOfDeletedObjectsIsFreed(t *testing.T) {
 func TestReadersSeeWholeObjects(t *testing.T) {
 	const keys = 2000
 	m := &maker{r: rand.New(rand.NewPCG(3, 3))}
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	raws := make([][]byte, keys)
 	txn := s.Begin()
 	for i := range keys {

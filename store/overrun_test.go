@@ -64,7 +64,7 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				overdue := overdueCalls{begin: time.Now()}
 				var reused [][]byte
-				s := New(Options{Check: true, OnOverdue: overdue.add, Recycle: func(b []byte) { reused = append(reused, b) }})
+				s := New(Checked(Options{OnOverdue: overdue.add, Recycle: func(b []byte) { reused = append(reused, b) }}))
 				slow := &sleeper{sleep: map[string]time.Duration{"slow": 5 * time.Minute}}
 				by := Indexer(IndexFunc(slow.index))
 				if kind == "transient" {
@@ -151,7 +151,7 @@ func TestSleepingIndexFunctionDelaysTheWriterOneSecond(t *testing.T) {
 // relist. The index is not asked about discarded objects.
 func TestSleepingIndexFunctionDelaysARelistOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute, "p7": 2 * time.Second}}
 		mustIndexFunc(t, s, "slow", slow.index)
 		list := func(version int) *Txn {
@@ -194,7 +194,7 @@ func TestSleepingIndexFunctionDelaysARelistOneSecond(t *testing.T) {
 // TestAddIndexBlocksNothing: AddIndex blocks nothing, also while objects change and a list is open.
 func TestAddIndexBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		commit(s, "+p1 u@1 app=a", "+p2 v@2 app=bad")
 		slow := &sleeper{sleep: map[string]time.Duration{"p1": time.Minute, "p3": time.Minute}}
 		done := make(chan error)
@@ -239,7 +239,7 @@ func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 	for _, app := range []string{"bad", "panic"} {
 		synctest.Test(t, func(t *testing.T) {
 			rejections := 0
-			s := New(Options{Check: true, OnAside: func() { rejections++ }})
+			s := New(Checked(Options{OnRejected: func() { rejections++ }}))
 			slow := &sleeper{sleep: map[string]time.Duration{"slow": time.Minute}}
 			mustIndexFunc(t, s, "slow", slow.index)
 			commit(s, "+slow u@1 app="+app)
@@ -271,7 +271,7 @@ func TestLateIndexErrorCountsAsInTime(t *testing.T) {
 // and goes.
 func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		slow := &sleeper{sleep: map[string]time.Duration{"slow": 1000 * time.Hour}}
 		mustIndexFunc(t, s, "slow", slow.index)
 		began := time.Now()
@@ -307,7 +307,7 @@ func TestPendingIndexAgreesWithANewOne(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			s := New(Options{Check: true})
+			s := New(Checked(Options{}))
 			slow := &sleeper{sleep: map[string]time.Duration{}}
 			mustIndexFunc(t, s, "slow", slow.index)
 			mustIndexFunc(t, s, "quick", byApps)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
@@ -106,7 +106,7 @@ type event struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Options{Check: true}),
+	m := &model{t: t, done: map[string]int{}, live: map[object.Key]*store.Entry{}, store: store.New(store.Checked(store.Options{})),
 		went: map[types.UID]object.Key{}, reported: map[object.Key]*store.Entry{}}
 	for i := range m.handlers {
 		m.handlers[i] = &handler{t: t, queue: delta.New(), shown: map[object.Key]*store.Entry{}, owed: map[types.UID]object.Key{}}

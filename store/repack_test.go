@@ -12,7 +12,7 @@ import (
 // Large objects that resemble no other are packed from the record of the state before. Each state is
 // read as it was put, however many changes there were, and the records do not grow.
 func TestChangesOfLargeObjectsReadAsTheyWerePut(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func(n int) string {
 		b := make([]byte, n)

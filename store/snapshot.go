@@ -53,7 +53,7 @@ func (s *Snapshot) entry(slot uint32, key *object.Key) *Entry {
 
 // Get returns the entry under key, ready to be decoded.
 //
-// Errors: one for which apierrors.IsNotFound holds, with group, resource and name; *SetAsideError
+// Errors: one for which apierrors.IsNotFound holds, with group, resource and name; *RejectedError
 // for a rejected object, which exists but cannot be used.
 func (s *Snapshot) Get(key object.Key) (*Entry, error) {
 	e, ok := s.Lookup(key)
@@ -61,18 +61,18 @@ func (s *Snapshot) Get(key object.Key) (*Entry, error) {
 		return nil, apierrors.NewNotFound(s.opts.Resource, key.Name)
 	}
 	if e.rejected != nil {
-		return nil, s.SetAsideError(e)
+		return nil, s.RejectedError(e)
 	}
 	return e, nil
 }
 
-// SetAsideError returns the error for a rejected entry of this store; nil for any other. Iterators
+// RejectedError returns the error for a rejected entry of this store; nil for any other. Iterators
 // yield rejected entries among the others; Entry.Err tells them apart.
-func (s *Snapshot) SetAsideError(e *Entry) error {
+func (s *Snapshot) RejectedError(e *Entry) error {
 	if e.rejected == nil {
 		return nil
 	}
-	return &SetAsideError{Resource: s.opts.Resource, Key: e.key, Err: e.rejected}
+	return &RejectedError{Resource: s.opts.Resource, Key: e.key, Err: e.rejected}
 }
 
 // All yields every entry, in the order of keys, rejected ones included.

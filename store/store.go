@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/lock"
 	"github.com/flyball-io/flyball/internal/overdue"
-	"github.com/flyball-io/flyball/internal/turn"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -14,8 +14,8 @@ import (
 // open. Use New.
 type Store struct {
 	// Waiting for one of these locks may mean waiting up to a second for a user's index function.
-	writer  *turn.Mutex // write lock: held while a Txn is open
-	mu      *turn.Mutex // held during one call on core
+	writer  *lock.Mutex // write lock: held while a Txn is open
+	mu      *lock.Mutex // held during one call on core
 	core    *core
 	current atomic.Pointer[Snapshot]
 	bounded bounded // guarded by mu
@@ -23,7 +23,7 @@ type Store struct {
 
 // New returns an empty store that has not synced.
 func New(opts Options) *Store {
-	s := &Store{core: newCore(opts), writer: turn.New(), mu: turn.New()}
+	s := &Store{core: newCore(opts), writer: lock.New(), mu: lock.New()}
 	s.core.bounded = s.ask
 	s.bounded.watch, s.bounded.ready = overdue.New(s.onOverrun), make(chan struct{}, 1)
 	s.current.Store(s.core.Snapshot())
@@ -109,8 +109,8 @@ type Stats struct {
 	Dropped int64
 	// Templates is the number of objects that others are stored as a difference from.
 	Templates int
-	// SetAside is the number of Objects that are rejected.
-	SetAside int
+	// Rejected is the number of Objects that are rejected.
+	Rejected int
 	// StaleIgnored is the number of states and deletions older than the stored ones.
 	StaleIgnored uint64
 }
@@ -122,7 +122,7 @@ func (s *Store) Stats() Stats {
 	c := s.core
 	snap := c.published
 	st := Stats{
-		Objects: snap.Len(), Bytes: snap.bytes, SetAside: snap.rejectedCount, StaleIgnored: c.stale,
+		Objects: snap.Len(), Bytes: snap.bytes, Rejected: snap.rejectedCount, StaleIgnored: c.stale,
 		Templates: c.packing.templates(),
 	}
 	h := c.heap.Stats()

@@ -57,7 +57,7 @@ func at(s string) *Entry {
 	h := object.Header{Key: object.Key{Namespace: ns, Name: name}, Labels: map[string]string{}}
 	for _, w := range words[1:] {
 		if w == "!" {
-			return SetAside(h, errTest)
+			return Rejected(h, errTest)
 		}
 		if uid, version, ok := strings.Cut(w, "@"); ok {
 			h.UID, h.ResourceVersion = types.UID(uid), version
@@ -205,7 +205,7 @@ func TestCommitReportsChanges(t *testing.T) {
 		{"rejected, deleted", []string{"+a u1@3 !", "-a u1@5"}, "a: u1@1 > - last u1@5", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := New(Options{Resource: pods, Check: true})
+			s := New(Checked(Options{Resource: pods}))
 			if got := show(commit(s, first...)); got != "a: - > u1@1 initial, b: - > u2@2 initial" {
 				t.Fatal(got)
 			}
@@ -221,7 +221,7 @@ func TestCommitReportsChanges(t *testing.T) {
 
 // After the server went back, old events are judged by its new history.
 func TestResetForgetsTheOldPast(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a u1@100", "+b u9@100", "]")
 	commit(s, "[!", "+a u1@50", "]")
 	if got := show(commit(s, "-c u2@60")); got != "c: - > - last u2@60" {
@@ -233,7 +233,7 @@ func TestResetForgetsTheOldPast(t *testing.T) {
 }
 
 func TestOnlyTheFirstCompleteListIsInitial(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	if s.Snapshot().Synced() {
 		t.Error("synced before any list")
 	}
@@ -255,7 +255,7 @@ func TestOnlyTheFirstCompleteListIsInitial(t *testing.T) {
 }
 
 func TestAnEmptyFirstListSyncs(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	if got := commit(s, "[", "]"); got.Len() != 0 || !s.Snapshot().Synced() {
 		t.Errorf("changes %s, synced %t", show(got), s.Snapshot().Synced())
 	}
@@ -263,7 +263,7 @@ func TestAnEmptyFirstListSyncs(t *testing.T) {
 
 // Readers see the state before a relist until it is complete.
 func TestReadersSeeARelistAtOnce(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a u1@1", "]")
 	before := s.Snapshot()
 	txn := s.Begin()
@@ -285,7 +285,7 @@ func TestReadersSeeARelistAtOnce(t *testing.T) {
 }
 
 func TestUnchangedPutPublishesNothing(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "[", "+a u1@1", "]")
 	before := s.Snapshot()
 	commit(s, "+a u1@1", "-z u9@1")
@@ -295,7 +295,7 @@ func TestUnchangedPutPublishesNothing(t *testing.T) {
 }
 
 func TestAnEndedTxnDoesNothing(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	txn := s.Begin()
 	do(txn, "+a u1@1")
 	txn.Commit()
@@ -310,7 +310,7 @@ func TestAnEndedTxnDoesNothing(t *testing.T) {
 }
 
 func TestReadsAgreeWithTheEntries(t *testing.T) {
-	s := New(Options{Resource: pods, Check: true})
+	s := New(Checked(Options{Resource: pods}))
 	commit(s, "[", "+b/y u1@1", "+a/x u2@1", "+b/x u3@1", "+c u4@1", "+b/z u5@2 !", "]")
 	snap := s.Snapshot()
 	if got := names(snap.All()); got != "c a/x b/x b/y b/z" {
@@ -335,17 +335,17 @@ func TestReadsAgreeWithTheEntries(t *testing.T) {
 	}
 
 	_, err = snap.Get(object.Key{Namespace: "b", Name: "z"})
-	var rejected *SetAsideError
+	var rejected *RejectedError
 	if !errors.As(err, &rejected) || rejected.Key.String() != "b/z" || rejected.Resource != pods || !errors.Is(err, errTest) {
 		t.Errorf("Get of a rejected object: %v", err)
 	}
-	if got, want := err.Error(), `pods "b/z" is set aside: cannot be read`; got != want {
+	if got, want := err.Error(), `pods "b/z" is rejected by the cache: cannot be read`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if e, ok := snap.Lookup(object.Key{Namespace: "b", Name: "z"}); !ok || e.Err() == nil {
 		t.Error("Lookup does not return a rejected object")
 	}
-	if got := s.Stats(); got.Objects != 5 || got.SetAside != 1 || got.Bytes != bytesOf(snap) || got.Held < got.OffHeap || got.Held == 0 {
+	if got := s.Stats(); got.Objects != 5 || got.Rejected != 1 || got.Bytes != bytesOf(snap) || got.Held < got.OffHeap || got.Held == 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -358,7 +358,7 @@ func bytesOf(s *Snapshot) (n int64) {
 }
 
 func TestClusterScopedKeysHaveNoNamespace(t *testing.T) {
-	s := New(Options{ClusterScoped: true, Check: true})
+	s := New(Checked(Options{ClusterScoped: true}))
 	commit(s, "+node u1@1")
 	if _, err := s.Snapshot().Get(object.Key{Namespace: "any", Name: "node"}); err != nil {
 		t.Error(err)
@@ -366,11 +366,11 @@ func TestClusterScopedKeysHaveNoNamespace(t *testing.T) {
 }
 
 func TestStatsFollowEveryChange(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	commit(s, "+a u1@1", "+b u2@2 !")
 	commit(s, "+a u1@3 longer=label", "+b u2@4")
 	commit(s, "xa")
-	if got := s.Stats(); got.Objects != 1 || got.Bytes != bytesOf(s.Snapshot()) || got.SetAside != 0 {
+	if got := s.Stats(); got.Objects != 1 || got.Bytes != bytesOf(s.Snapshot()) || got.Rejected != 0 {
 		t.Errorf("%+v", got)
 	}
 	commit(s, "xb")
@@ -380,7 +380,7 @@ func TestStatsFollowEveryChange(t *testing.T) {
 }
 
 func TestPagesContinueBehindAKey(t *testing.T) {
-	s := New(Options{Check: true})
+	s := New(Checked(Options{}))
 	if err := s.AddIndex("app", ByLabel("app")); err != nil {
 		t.Fatal(err)
 	}

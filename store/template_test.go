@@ -113,7 +113,7 @@ func TestTemplatesOfGroups(t *testing.T) {
 		{"of equal labels", `,"labels":{"app":"web"}`, [3]int{0, 0, 2}},
 		{"single", "", [3]int{0, 0, 1}},
 	} {
-		s := New(Options{Check: true})
+		s := New(Checked(Options{}))
 		var got [3]int
 		put(s, "a", 1, c.more, text("first", 1))
 		got[0] = s.Stats().Templates

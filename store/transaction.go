@@ -124,7 +124,7 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 		at := len(b)
 		m := e.meta()
 		b = append(m.append(b, t), packed...)
-		if stored = nil; keep || c.check != nil {
+		if stored = nil; keep || c.opts.check != nil {
 			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}
 	} else {
@@ -139,8 +139,8 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	if c.buf = b[:0]; cap(c.buf) > maxKeptBuffer {
 		c.buf, c.packed = nil, nil
 	}
-	if c.check != nil {
-		c.check.put(b, e.raw, stored)
+	if c.opts.check != nil {
+		c.opts.check.put(b, e.raw, stored)
 	}
 	if !w.firstList {
 		w.written = append(w.written, place)

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -57,42 +59,6 @@ func served(t *testing.T, handlers ...*Endpoint) func(e *Endpoint) admissionregi
 	return func(e *Endpoint) admissionregistrationv1.WebhookClientConfig {
 		url := srv.URL + e.Path()
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca}
-	}
-}
-
-// serveThings creates the CustomResourceDefinition of things, with a schema that accepts any field.
-func serveThings(ctx context.Context, t *testing.T, c *client.Live) {
-	t.Helper()
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "things.flyball.test"},
-		"spec": map[string]any{
-			"group": "flyball.test", "scope": "Namespaced",
-			"names": map[string]any{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	made := must(client.Apply(ctx, c, crd, "test"))(t)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := client.Delete(ctx, c, made); err != nil {
-			t.Error(err)
-		}
-	})
-	for {
-		_, err := client.ListPage[unstructured.Unstructured](ctx, c, client.OfKind(thingKind))
-		if err == nil {
-			return
-		}
-		_, absent := errors.AsType[*client.NotServedError](err)
-		_, busy := errors.AsType[*client.TooManyRequestsError](err)
-		if !absent && !busy || ctx.Err() != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -144,10 +110,11 @@ func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	log := &logged{}
-	c := must(client.New(p.RESTConfig(), client.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}))(t)
-	t.Cleanup(c.Close)
+	c := livetest.Client(t, p, client.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	ns := planetest.Namespace(t, p)
-	serveThings(ctx, t, c)
+	livetest.Define(t, c, testobj.CRD(thingKind, "things", func(spec map[string]any) {
+		spec["versions"].([]any)[0].(map[string]any)["subresources"] = map[string]any{"status": map[string]any{}}
+	}))
 
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
 	rules := []admissionregistrationv1.RuleWithOperations{{

@@ -32,7 +32,7 @@ type core[K comparable, V any] struct {
 	nextCheck int64  // next check for too much memory
 	sequence  uint64 // of delayed adds: the tie-break of equal due times
 	down      bool
-	agedLast  bool // the last hand-out was out of order, by age
+	lastByAge bool // the last hand-out was out of order, by age
 
 	inFlight  int
 	startSum  int64 // sum of the stamps of all items in flight, modulo 2^64
@@ -145,11 +145,11 @@ func (c *core[K, V]) get(t int64, item *Item[K, V]) bool {
 func (c *core[K, V]) next(t int64) number {
 	front := c.ready.front()
 	oldest := c.ready.oldestReady(c.nodes)
-	if front == oldest || c.agedLast || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
-		c.agedLast = false
+	if front == oldest || c.lastByAge || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
+		c.lastByAge = false
 		return front
 	}
-	c.agedLast = true
+	c.lastByAge = true
 	c.agedTotal++
 	return oldest
 }

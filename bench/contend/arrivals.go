@@ -33,8 +33,8 @@ func newArrivals(kinds, first, events int) *arrivals {
 // never is larger than any number of objects and any version.
 const never = math.MaxInt64
 
-// tell records that a version of a kind was handled.
-func (a *arrivals) tell(kind int, version string) {
+// record records that a version of a kind was handled.
+func (a *arrivals) record(kind int, version string) {
 	now := time.Now().UnixNano()
 	v, _ := strconv.Atoi(version)
 	if v < a.first {

@@ -79,7 +79,7 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	}
 	h := &held{library: lib, job: j, arrivals: newArrivals(len(j.Kinds), j.First, j.Events)}
 	h.ended, h.end = context.WithCancelCause(context.Background())
-	o := contender.Options{Kinds: j.Kinds, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.tell, Reconcile: j.Reconcile}
+	o := contender.Options{Kinds: j.Kinds, Best: j.Best, Keep: j.Keep, OnEvent: h.arrivals.record, Reconcile: j.Reconcile}
 	o.Config = &rest.Config{Host: j.URL, QPS: -1}
 	o.Config.CAData = j.CA
 	if j.Blocked {
@@ -89,7 +89,9 @@ func contend(lib contender.Library, in io.Reader, out io.Writer) error {
 	if h.Contender, err = lib.Open(j.Name, o); err != nil {
 		return err
 	}
-	h.idle = heap()
+	if !j.Start {
+		h.idle = heap()
+	}
 	lines := make(chan string)
 	go func() {
 		for {
@@ -248,5 +250,5 @@ func (h *held) pass() {
 	if h.blocked.Load() {
 		select {}
 	}
-	h.arrivals.tell(0, "0")
+	h.arrivals.record(0, "0")
 }

@@ -22,6 +22,7 @@ type Job struct {
 
 	Reconcile bool // a controller on top of each kind
 	Blocked   bool // a handler of the first kind that will block
+	Start     bool // the start is measured: the process collects nothing before it is told to, and cannot tell what is retained
 
 	Keys    []contender.Key // keys of the objects to read
 	Values  []Value         // values of the index to read by

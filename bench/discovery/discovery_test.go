@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -22,10 +23,7 @@ func TestMain(m *testing.M) { planetest.Main(m) }
 // Both agree on a real control plane, with custom resources in several versions.
 func TestSameOfControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := livetest.Client(t, p, client.Options{})
 	crds := []manifest.Object{
 		definition("discovery.test", "Widget", "widgets", "Namespaced", "v1", "v2beta1"),
 		definition("discovery.test", "Policy", "policies", "Cluster", "v1alpha1"),
@@ -37,7 +35,6 @@ func TestSameOfControlPlane(t *testing.T) {
 		if err := manifest.Delete(ctx, c, crds, nil); err != nil {
 			t.Error(err)
 		}
-		c.Close()
 	})
 	if err := manifest.Apply(t.Context(), c, "test", crds, nil); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func firstCPU(n int) string {
 
 // starting measures a whole program, with one controller of Pods: the time and CPU from the start of
 // its process until its first reconcile has read its object. It reads no discovery. With a single
-// object it then idles, and its memory is looked at: all that is resident, and the part that is pages
-// of files, of the program itself for the most part.
+// object it then collects once, idles, and its memory is looked at: all that is resident, and the part
+// that is pages of files, of the program itself for the most part.
 var starting = stage{
 	name: firstStage, help: "from the start of a program to its first reconcile; its memory when it idles", own: true,
 	cases: func() (all []caseOf) {
@@ -68,7 +68,7 @@ func (s Setup) firstReconcile(ctx context.Context, program, full string, name co
 	}
 	defer func() { err = errors.Join(err, tape.Close()) }()
 	s.Log("%s: the first reconcile, %s other objects", full, thousands(float64(others)))
-	n, err := open(ctx, program, s, name, tape, f, func(j *contend.Job) { j.Reconcile = true })
+	n, err := open(ctx, program, s, name, tape, f, func(j *contend.Job) { j.Reconcile, j.Start = true, true })
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,9 @@ func (s Setup) firstReconcile(ctx context.Context, program, full string, name co
 	n.set(firstCPU(others), 1000*first.Usage.CPU)
 	if others > 0 {
 		return nil
+	}
+	if _, err := n.process.ask("gc"); err != nil { // which an idle program does every two minutes
+		return err
 	}
 	select {
 	case <-time.After(min(idleWait, s.Settle)):

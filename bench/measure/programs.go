@@ -24,7 +24,7 @@ const source = "github.com/flyball-io/flyball/bench/programs/"
 // that of a user.
 type Programs struct{ dir string }
 
-// Build builds the programs of contenders, by their names in Setup, as go run would. It runs the go
+// Build builds the programs of contenders, by their names in Setup, as for an image: without C. It runs the go
 // command in the working directory, which must be inside the module. log receives progress; nil
 // means no output. The caller must call Remove.
 func Build(ctx context.Context, contenders []string, log func(format string, args ...any)) (*Programs, error) {
@@ -45,7 +45,7 @@ func Build(ctx context.Context, contenders []string, log func(format string, arg
 	if log != nil {
 		log("building %s", strings.Join(libraries, ", "))
 	}
-	if err := run(ctx, command, append([]string{"list"}, packages...)); err != nil {
+	if err := run(ctx, command, nil, append([]string{"list"}, packages...)); err != nil {
 		return nil, fmt.Errorf("the contenders are programs of their own, whose source is not found from here; run this where it is, as go run -C bench does: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "flyball-bench-")
@@ -54,7 +54,11 @@ func Build(ctx context.Context, contenders []string, log func(format string, arg
 	}
 	p := &Programs{dir}
 	build := []string{"build", "-race=" + strconv.FormatBool(racing()), "-o", dir + string(filepath.Separator)}
-	if err := run(ctx, command, append(build, packages...)); err != nil {
+	var env []string
+	if !racing() { // which needs C
+		env = []string{"CGO_ENABLED=0"} // as the images of Flyball's and of kubebuilder's projects are built
+	}
+	if err := run(ctx, command, env, append(build, packages...)); err != nil {
 		return nil, errors.Join(fmt.Errorf("building the contenders: %w", err), p.Remove())
 	}
 	return p, nil
@@ -72,9 +76,10 @@ func racing() bool {
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// run runs the go command. The error has its output.
-func run(ctx context.Context, command string, args []string) error {
+// run runs the go command with further variables of its environment. The error has its output.
+func run(ctx context.Context, command string, env, args []string) error {
 	c := exec.CommandContext(ctx, command, args...)
+	c.Env = append(os.Environ(), env...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // it ends the compilers, too
 	c.WaitDelay = 10 * time.Second
 	var complaints bytes.Buffer

@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -39,12 +38,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
-	f := flag.NewFlagSet("plot", flag.ContinueOnError)
-	f.SetOutput(log)
-	f.Usage = func() {
-		fmt.Fprint(log, usage)
-		f.PrintDefaults()
-	}
+	f := command.Flags("plot", usage, log)
 	sizes := f.String("sizes", "1000,3000,10000,30000,100000,300000,1000000", "numbers of objects, separated by commas")
 	peers := f.Int("peers", 100_000, "measure the peers up to so many: they need 2.5 GB of memory for each 100,000")
 	owners := f.Int("owners", 50, "among how many owners the Pods are shared out")

@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -41,12 +40,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
-	f := flag.NewFlagSet("record", flag.ContinueOnError)
-	f.SetOutput(log)
-	f.Usage = func() {
-		fmt.Fprint(log, usage)
-		f.PrintDefaults()
-	}
+	f := command.Flags("record", usage, log)
 	kubeconfig := f.String("kubeconfig", "", "`file` that names the cluster (default $KUBECONFIG, or ~/.kube/config)")
 	name := f.String("context", "", "of the kubeconfig, instead of its current one")
 	out := f.String("o", "", "`file` to write")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/demo"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -194,11 +195,7 @@ func await(t *testing.T, r io.Reader, text string) {
 // In the user's cluster the namespace is deleted, after the story and after Ctrl-C.
 func TestDemoInYourCluster(t *testing.T) {
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 	// The watch starts from the version before the demonstrations.
 	page, err := client.ListPage[corev1.Namespace](t.Context(), c)
 	if err != nil {

@@ -110,11 +110,11 @@ func scaffolded(cmd *cobra.Command, o scaffold.Options, step func(context.Contex
 	if err != nil {
 		return fmt.Errorf("nothing written: %w", err)
 	}
-	tell(cmd.OutOrStdout(), r)
+	report(cmd.OutOrStdout(), r)
 	return nil
 }
 
-func tell(out io.Writer, r *scaffold.Result) {
+func report(out io.Writer, r *scaffold.Result) {
 	for _, f := range r.Files {
 		fmt.Fprintln(out, "wrote", f)
 	}

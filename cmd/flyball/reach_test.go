@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -29,12 +30,7 @@ func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
 			t.Error(err)
 		}
 	})
-	c, err := client.New(pl.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return pl, c
+	return pl, livetest.Client(t, pl, client.Options{})
 }
 
 // The API server's own calls show whether it reaches the webhooks; the form of its address does

@@ -128,7 +128,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 				return err
 			}
 			gone.Deleted = back.Deleted
-			defer func() { err = errors.Join(err, back.put(ctx, c, out), g.over()) }()
+			defer func() { err = errors.Join(err, back.put(ctx, c, out), g.close()) }()
 		}
 		called, err := f.called(ctx, c, errOut)
 		switch {
@@ -157,11 +157,11 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	if err := program.Start(); err != nil {
 		return fmt.Errorf("the program: %w", err)
 	}
-	told := g.tell(guarded{Program: program.Process.Pid})
+	sent := g.send(guarded{Program: program.Process.Pid})
 	if err := program.Wait(); err != nil {
-		return errors.Join(fmt.Errorf("the program: %w", err), told)
+		return errors.Join(fmt.Errorf("the program: %w", err), sent)
 	}
-	return told
+	return sent
 }
 
 // isRunWith reports whether a program outside of the cluster needs an object.

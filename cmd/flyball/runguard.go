@@ -51,14 +51,14 @@ func startGuard(ctx context.Context, where client.ConfigOptions, b back, errOut 
 		return nil, fmt.Errorf("the guard of this run: %w", err)
 	}
 	g := &guard{cmd: cmd, in: in, enc: json.NewEncoder(in)}
-	if err := g.tell(guarded{Back: b}); err != nil {
-		return nil, errors.Join(err, g.over())
+	if err := g.send(guarded{Back: b}); err != nil {
+		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
 }
 
-// tell sends a message to the guard. It does nothing if g is nil.
-func (g *guard) tell(m guarded) error {
+// send sends a message to the guard. It does nothing if g is nil.
+func (g *guard) send(m guarded) error {
 	if g == nil {
 		return nil
 	}
@@ -68,12 +68,12 @@ func (g *guard) tell(m guarded) error {
 	return nil
 }
 
-// over ends the guard without a clean-up.
-func (g *guard) over() error {
+// close ends the guard without a clean-up.
+func (g *guard) close() error {
 	if g == nil {
 		return nil
 	}
-	err := errors.Join(g.tell(guarded{Over: true}), g.in.Close())
+	err := errors.Join(g.send(guarded{Over: true}), g.in.Close())
 	return errors.Join(err, g.cmd.Wait())
 }
 

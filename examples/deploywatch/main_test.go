@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
@@ -32,11 +33,7 @@ func TestBadSelector(t *testing.T) {
 func TestProgram(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 	cmd := sampletest.Command(t, "--kubeconfig", sampletest.Kubeconfig(t, p, "manifests.yaml", ns, "deploywatch"), "--namespace", ns, "--selector", "app=web")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -62,12 +63,7 @@ type stage struct {
 func setUp(t *testing.T) *stage {
 	t.Helper()
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return &stage{t, p, c, planetest.Namespace(t, p)}
+	return &stage{t, p, livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)}
 }
 
 // run keeps journals as the account of the manifest until stop is called, or the test ends.

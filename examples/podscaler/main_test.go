@@ -17,8 +17,9 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
-	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
+
+	"github.com/flyball-io/flyball/internal/livetest"
 )
 
 func TestMain(m *testing.M) { sampletest.Main(m, main) }
@@ -28,7 +29,7 @@ func TestRefuses(t *testing.T) { sampletest.Refuses(t) }
 // The program scales until SIGTERM, in the one namespace.
 func TestProgram(t *testing.T) {
 	p := planetest.Shared(t)
-	c, ns := connect(t, p), planetest.Namespace(t, p)
+	c, ns := livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
 	cmd := sampletest.Command(t, "--kubeconfig", p.KubeconfigPath(), "--namespace", ns, "--update-interval", "1s")
 	var out bytes.Buffer
 	cmd.Stderr = &out
@@ -45,7 +46,7 @@ func TestProgram(t *testing.T) {
 // The rights in the manifest are enough.
 func TestRights(t *testing.T) {
 	p := planetest.Shared(t)
-	c, ns := connect(t, p), planetest.Namespace(t, p)
+	c, ns := livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
 	var problems sampletest.Problems
 	o := flyball.Options{Name: "podscaler", Config: sampletest.Account(t, p, "manifests.yaml", ns, "podscaler"), Client: client.Options{Hook: problems.Hook}}
 	o.Cache.Namespaces = []string{ns}
@@ -72,16 +73,6 @@ func TestRights(t *testing.T) {
 		t.Error(err)
 	}
 	problems.Check(t)
-}
-
-func connect(t *testing.T, p *plane.Plane) *client.Live {
-	t.Helper()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
 }
 
 func deploy(t *testing.T, c *client.Live, ns, name string, annotations map[string]string) {

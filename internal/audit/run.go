@@ -18,8 +18,8 @@ type Source interface {
 	ListMetadata(ctx context.Context, q wire.ListQuery) (*wire.List, error)
 }
 
-// Turn is the permission to list: a *reflector.Turn.
-type Turn interface {
+// Permit is the permission to list: a *reflector.Permit.
+type Permit interface {
 	Progress()
 	Release()
 }
@@ -29,7 +29,7 @@ type Options struct {
 	Core   *Core
 	Source Source
 	// Acquire waits for the permission to list.
-	Acquire func(context.Context) (Turn, error)
+	Acquire func(context.Context) (Permit, error)
 	// Objects is about how many objects exist.
 	Objects int
 	// Key returns the key under which a listed object is stored; false if it is not stored.
@@ -72,16 +72,16 @@ func Run(ctx context.Context, o Options) Action {
 // shell reads the pages of a list.
 type shell struct {
 	Options
-	turn    Turn
+	permit  Permit
 	listCtx context.Context // limits the list
 	cancel  context.CancelFunc
 }
 
 func (s *shell) release() {
-	if s.turn != nil {
-		s.turn.Release()
+	if s.permit != nil {
+		s.permit.Release()
 		s.cancel()
-		s.turn = nil
+		s.permit = nil
 	}
 }
 
@@ -89,8 +89,8 @@ func (s *shell) release() {
 func (s *shell) list(ctx context.Context, a Action) (Action, error) {
 	if a.First {
 		var err error
-		if s.turn, err = s.Acquire(ctx); err != nil {
-			s.turn = nil
+		if s.permit, err = s.Acquire(ctx); err != nil {
+			s.permit = nil
 			return Action{}, err
 		}
 		s.listCtx, s.cancel = context.WithTimeoutCause(ctx, MaxList, ErrStalled)
@@ -133,7 +133,7 @@ func (s *shell) page(token string) (version, next string, err error) {
 			s.item(h, err != nil)
 		}
 		stalled.Reset(MaxPage)
-		s.turn.Progress()
+		s.permit.Progress()
 	}
 }
 

@@ -30,10 +30,10 @@ type held map[object.Key]audit.State
 func (h held) State(k object.Key) audit.State          { return h[k] }
 func (h held) All() iter.Seq2[object.Key, audit.State] { return maps.All(h) }
 
-type turn struct{ progress, open int }
+type permit struct{ progress, open int }
 
-func (t *turn) Progress() { t.progress++ }
-func (t *turn) Release()  { t.open-- }
+func (t *permit) Progress() { t.progress++ }
+func (t *permit) Release()  { t.open-- }
 
 // server answers lists of metadata, and records the requests.
 type server struct {
@@ -50,7 +50,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // run audits Pods with a client.
-func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *turn, *client.Feed) {
+func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *permit, *client.Feed) {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -61,18 +61,18 @@ func run(t *testing.T, s *server, o client.Selection, h held) (audit.Action, *tu
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, turns := c.Feed(gvk, o), &turn{}
+	feed, permits := c.Feed(gvk, o), &permit{}
 	w := audit.Watch{Good: true, Lists: 1, Version: "9"}
 	a := audit.Run(t.Context(), audit.Options{
 		Core: &audit.Core{}, Source: feed, Objects: len(h),
-		Acquire: func(context.Context) (audit.Turn, error) { turns.open++; return turns, nil },
+		Acquire: func(context.Context) (audit.Permit, error) { permits.open++; return permits, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, k.Namespace != "elsewhere" },
 		Held:    h.State, Observe: func() (audit.Watch, audit.Holding) { return w, h },
 	})
-	if turns.open != 0 {
-		t.Errorf("%d turns were not given back", turns.open)
+	if permits.open != 0 {
+		t.Errorf("%d permits were not released", permits.open)
 	}
-	return a, turns, feed
+	return a, permits, feed
 }
 
 const head = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"`
@@ -91,7 +91,7 @@ func TestRunListsTheSelectionInPages(t *testing.T) {
 		io.WriteString(w, head+`},"items":[{"metadata":{"namespace":"ns","name":"odd","uid":"3","resourceVersion":"5","labels":7}},
 			{"metadata":{"namespace":"ns","name":"b","uid":"4","resourceVersion":"6"}}]}`)
 	}}
-	a, turns, _ := run(t, s, client.Selection{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
+	a, permits, _ := run(t, s, client.Selection{Namespace: "ns", Labels: labels.SelectorFromSet(labels.Set{"x": "y"})}, held{
 		{Namespace: "ns", Name: "a"}:   {There: true, UID: "1", Version: "3"},
 		{Namespace: "ns", Name: "odd"}: {There: true, Named: true},
 		{Namespace: "ns", Name: "c"}:   {There: true, UID: "5", Version: "7"},
@@ -99,8 +99,8 @@ func TestRunListsTheSelectionInPages(t *testing.T) {
 	if a.Do != audit.Repair || len(a.Lost) != 2 || a.Lost[0].String() != "ns/b (added)" || a.Lost[1].String() != "ns/c (deleted)" {
 		t.Errorf("%+v", a)
 	}
-	if turns.progress != 8 || len(s.asked) != 4 {
-		t.Errorf("progress %d, %d requests", turns.progress, len(s.asked))
+	if permits.progress != 8 || len(s.asked) != 4 {
+		t.Errorf("progress %d, %d requests", permits.progress, len(s.asked))
 	}
 	for i, r := range s.asked {
 		q := r.URL.Query()
@@ -171,7 +171,7 @@ func TestRunEndsWithTheContext(t *testing.T) {
 	began := time.Now()
 	a := audit.Run(ctx, audit.Options{
 		Core: &audit.Core{}, Source: c.Feed(gvk, client.Selection{}),
-		Acquire: func(context.Context) (audit.Turn, error) { return &turn{}, nil },
+		Acquire: func(context.Context) (audit.Permit, error) { return &permit{}, nil },
 		Key:     func(k object.Key) (object.Key, bool) { return k, true },
 		Held:    held{}.State, Observe: func() (audit.Watch, audit.Holding) { return audit.Watch{Good: true}, held{} },
 	})

@@ -46,21 +46,29 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-// same decodes a document both ways and compares: the presence of an error, and the results if
-// there is none.
+// same decodes a JSON document as [sameAs] does.
 func same(t testing.TB, typ reflect.Type, doc []byte) {
 	t.Helper()
-	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
-	err, want := JSON(doc, ours), json.UnmarshalCaseSensitivePreserveInts(doc, stock)
-	owner := reflect.New(typ).Interface()
-	if ownedErr := JSONOwned(doc, owner); fmt.Sprint(ownedErr) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
-		t.Fatalf("%v: an owned buffer makes a difference: %v\n%s\n%q", typ, ownedErr, cmp.Diff(ours, owner), doc)
+	sameAs(t, typ, doc, JSON, JSONOwned, func(b []byte, into any) error { return json.UnmarshalCaseSensitivePreserveInts(b, into) })
+}
+
+// sameAs decodes a document with ours, with owned and with stock. Errors and results are the same.
+func sameAs(t testing.TB, typ reflect.Type, doc []byte, ours, owned, stock func([]byte, any) error) {
+	t.Helper()
+	decoded := func(decode func([]byte, any) error) (any, string) {
+		into := reflect.New(typ).Interface()
+		return into, fmt.Sprint(decode(doc, into))
 	}
-	if fmt.Sprint(err) != fmt.Sprint(want) {
-		t.Fatalf("%v: error %v, stock %v\n%q", typ, err, want, doc)
+	got, err := decoded(ours)
+	want, wantErr := decoded(stock)
+	if o, ownedErr := decoded(owned); ownedErr != err || !reflect.DeepEqual(o, got) {
+		t.Fatalf("%v: an owned buffer makes a difference: %v\n%s\n%q", typ, ownedErr, cmp.Diff(got, o), doc)
 	}
-	if !reflect.DeepEqual(ours, stock) {
-		t.Fatalf("%v differs from stock:\n%s\n%q", typ, cmp.Diff(stock, ours), doc)
+	if err != wantErr {
+		t.Fatalf("%v: error %v, stock %v\n%q", typ, err, wantErr, doc)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%v differs from stock:\n%s\n%q", typ, cmp.Diff(want, got), doc)
 	}
 }
 

@@ -3,7 +3,6 @@ package decode
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -19,21 +18,10 @@ import (
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// sameProto decodes a message both ways and compares.
+// sameProto decodes a message as [sameAs] does.
 func sameProto(t testing.TB, typ reflect.Type, doc []byte) {
 	t.Helper()
-	ours, stock := reflect.New(typ).Interface(), reflect.New(typ).Interface()
-	err, want := Protobuf(doc, ours), stock.(stockMessage).Unmarshal(doc)
-	owner := reflect.New(typ).Interface()
-	if ownedErr := ProtobufOwned(doc, owner); fmt.Sprint(ownedErr) != fmt.Sprint(err) || !reflect.DeepEqual(owner, ours) {
-		t.Fatalf("%v: an owned buffer makes a difference: %v\n%s\n%x", typ, ownedErr, cmp.Diff(ours, owner), doc)
-	}
-	if fmt.Sprint(err) != fmt.Sprint(want) {
-		t.Fatalf("%v: error %v, stock %v\n%x", typ, err, want, doc)
-	}
-	if !reflect.DeepEqual(ours, stock) {
-		t.Fatalf("%v differs from stock:\n%s\n%x", typ, cmp.Diff(stock, ours), doc)
-	}
+	sameAs(t, typ, doc, Protobuf, ProtobufOwned, func(b []byte, into any) error { return into.(stockMessage).Unmarshal(b) })
 }
 
 // fast reports whether the fast path decodes a message.

@@ -76,7 +76,7 @@ func (c *child) number(word string) (n int64) {
 
 // The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
 // the standby writes afterwards, and logs the time without writes.
-func TestHandOver(t *testing.T) {
+func TestStandbyWritesAfterTheLeader(t *testing.T) {
 	p := planetest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
@@ -90,23 +90,15 @@ func TestHandOver(t *testing.T) {
 			ns := planetest.Namespace(t, p)
 			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tick"}})
 			must(t, err)
-			await := func(what string, is func() bool) {
-				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), hung)
-				defer cancel()
-				if !newChanges().await(ctx, is) {
-					t.Fatalf("%s: not in time", what)
-				}
-			}
 			start := func(i int) *child {
 				return spawn(t, "ticker", configEnv+"="+file, namespaceEnv+"="+ns, identityEnv+"="+fmt.Sprint("c", i))
 			}
 			leads := start(0)
-			await("the first reconcile", func() bool { return leads.number("first") > 0 })
+			await(t, "the first reconcile", func() bool { return leads.number("first") > 0 })
 			var gaps []time.Duration
 			for i := range tc.n {
 				next := start(i + 1)
-				await("the standby is ready", func() bool { return next.number("ready") > 0 })
+				await(t, "the standby is ready", func() bool { return next.number("ready") > 0 })
 				if next.number("first") != 0 {
 					t.Fatal("the standby works")
 				}
@@ -116,7 +108,7 @@ func TestHandOver(t *testing.T) {
 				if tc.signal == syscall.SIGTERM && err != nil {
 					t.Errorf("ended with %v", err)
 				}
-				await("the take-over", func() bool { return next.number("first") > 0 })
+				await(t, "the take-over", func() bool { return next.number("first") > 0 })
 				from := leads.number("last")
 				if tc.signal == syscall.SIGKILL {
 					from = told

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
@@ -29,20 +30,8 @@ import (
 // custom returns a kind that only this test uses.
 func custom(plural, kind string) (schema.GroupVersionKind, *unstructured.Unstructured) {
 	const group = "faults.flyball.test"
-	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + "." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced",
-			"names": map[string]any{"plural": plural, "singular": strings.ToLower(kind), "kind": kind, "listKind": kind + "List"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-				}},
-			}},
-		},
-	}}
+	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	return gvk, testobj.CRD(gvk, plural)
 }
 
 func instance(gvk schema.GroupVersionKind, ns, name string, spec map[string]any) *unstructured.Unstructured {

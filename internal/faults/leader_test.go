@@ -107,21 +107,13 @@ func TestFault16SuspendedLeader(t *testing.T) {
 		}
 		return first, last
 	}
-	await := func(what string, is func() bool) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), hung)
-		defer cancel()
-		if !newChanges().await(ctx, is) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
 	name, leads := start(0)
-	await("the first writes", func() bool { _, last := wrote(name); return last > 0 })
+	await(t, "the first writes", func() bool { _, last := wrote(name); return last > 0 })
 	for i := range pick(50, 2) {
 		next, follows := start(i + 1)
 		must(t, leads.Process.Signal(syscall.SIGSTOP))
 		var taken uint64
-		await("the next one writes", func() bool { taken, _ = wrote(next); return taken > 0 })
+		await(t, "the next one writes", func() bool { taken, _ = wrote(next); return taken > 0 })
 		must(t, leads.Process.Signal(syscall.SIGCONT))
 		err := <-leads.exit
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 {

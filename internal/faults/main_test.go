@@ -45,11 +45,11 @@ func TestMain(m *testing.M) {
 }
 
 // closing closes hurt after the tests.
-type closing struct{ planetest.M }
+type closing struct{ goleak.TestingM }
 
 func (c closing) Run() int {
 	defer hurt.close()
-	return c.M.Run()
+	return c.TestingM.Run()
 }
 
 // hurt is a second control plane, for tests that kill, stop or restore it. They run one after

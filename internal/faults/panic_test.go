@@ -136,10 +136,10 @@ func TestFault22Panics(t *testing.T) {
 		t.Fatal("the reconcile that panicked is not tried again")
 	}
 	all := []string{"reconciler", "predicate", "handler"}
-	if !r.state.await(ctx, func() bool { return p.has(all...) && reg.Stats().Panics > 0 && len(r.kind.Informer().SetAside()) == 2 }) {
-		t.Errorf("panics %v, of the handler %d, set aside %+v", p.parts, reg.Stats().Panics, r.kind.Informer().SetAside())
+	if !r.state.await(ctx, func() bool { return p.has(all...) && reg.Stats().Panics > 0 && len(r.kind.Informer().Rejected()) == 2 }) {
+		t.Errorf("panics %v, of the handler %d, rejected %+v", p.parts, reg.Stats().Panics, r.kind.Informer().Rejected())
 	}
-	for _, a := range r.kind.Informer().SetAside() {
+	for _, a := range r.kind.Informer().Rejected() {
 		if _, ok := errors.AsType[*run.PanicError](a.Err); !ok {
 			t.Errorf("%s: %v", a.Key, a.Err)
 		}

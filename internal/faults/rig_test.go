@@ -301,6 +301,16 @@ func dial(t *testing.T, cfg *rest.Config) *client.Live {
 	return c
 }
 
+// await fails the test unless is returns true in time.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hung)
+	defer cancel()
+	if !newChanges().await(ctx, is) {
+		t.Fatalf("%s: not in time", what)
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

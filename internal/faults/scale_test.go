@@ -115,7 +115,7 @@ func residentPeak() uint64 {
 
 // A program starts in a cluster with FLYBALL_SCALE Pods and reconciles each of them. The test
 // prints the cost, for the process of the program alone: another process makes the Pods.
-func TestScale(t *testing.T) {
+func TestLargeClusterIsReconciled(t *testing.T) {
 	count := 300
 	if s := os.Getenv("FLYBALL_SCALE"); s != "" {
 		var err error

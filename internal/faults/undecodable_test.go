@@ -95,7 +95,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 		}, controller.For[Gauge]())
 		must(t, err)
 	}})
-	wait := func(aside ...string) {
+	wait := func(rejected ...string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errLate)
 		defer cancel()
@@ -103,16 +103,16 @@ func TestFault24UndecodableObjects(t *testing.T) {
 			t.Fatalf("%v\n%v", err, inf.State())
 		}
 		same := func() bool {
-			all := inf.SetAside()
-			for i, name := range aside {
-				if len(all) != len(aside) || all[i].Key != (object.Key{Namespace: r.ns, Name: name}) || all[i].Err == nil {
+			all := inf.Rejected()
+			for i, name := range rejected {
+				if len(all) != len(rejected) || all[i].Key != (object.Key{Namespace: r.ns, Name: name}) || all[i].Err == nil {
 					return false
 				}
 			}
-			return len(all) == len(aside)
+			return len(all) == len(rejected)
 		}
 		if !r.state.await(ctx, same) {
-			t.Fatalf("set aside: %+v, want %v", inf.SetAside(), aside)
+			t.Fatalf("rejected: %+v, want %v", inf.Rejected(), rejected)
 		}
 	}
 	wait("bad-in-list")
@@ -127,7 +127,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 	wait("bad-in-list", "e")
 
 	_, err = client.Get[Gauge](t.Context(), r.mgr.Client(), object.Key{Namespace: r.ns, Name: "e"})
-	if aside, ok := errors.AsType[*store.SetAsideError](err); !ok || aside.Key.Name != "e" {
+	if rejected, ok := errors.AsType[*store.RejectedError](err); !ok || rejected.Key.Name != "e" {
 		t.Errorf("a read of what cannot be decoded: %v", err)
 	}
 	reported := map[string]bool{}

@@ -5,8 +5,7 @@
 //	                            │
 //	                            └─► a list, or a watch from an older version
 //
-// Everything it does it does at once, in the calling goroutine, so that it can be used within a
-// synctest bubble.
+// Methods complete in the calling goroutine, so a Server works within a synctest bubble.
 package feedtest
 
 import (
@@ -48,13 +47,13 @@ type Server struct {
 	audits  int
 }
 
-// snapshot is what the pages of one list show.
+// snapshot is the content that the pages of one list show.
 type snapshot struct {
 	version int
 	items   [][]byte
 }
 
-// keep is how many events are remembered at least.
+// keep is the least number of events that are kept.
 const keep = 10_000
 
 type stored struct {
@@ -72,11 +71,11 @@ func New(kind *wire.Kind) *Server {
 	return &Server{kind: kind, version: 1, objects: make(map[object.Key]stored)}
 }
 
-// Kind is the kind it serves.
+// Kind returns the served kind.
 func (s *Server) Kind() *wire.Kind { return s.kind }
 
-// Put creates or updates an object. What the server would set is set in obj: the uid, and the
-// new resourceVersion, which is also returned.
+// Put creates or updates an object. It sets the uid and the new resourceVersion in obj, as a server does, and returns
+// the latter.
 func (s *Server) Put(obj object.Object) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +95,8 @@ func (s *Server) Put(obj object.Object) int {
 	return s.version
 }
 
-// PutJSON creates or updates an object that need not make sense: meta is put at the end of its
-// metadata, as in `,"labels":7`, and members beside that, as in `"data":7`.
+// PutJSON creates or updates an object, which may be invalid. meta is appended to its metadata, as in `,"labels":7`,
+// and members to the object, as in `"data":7`.
 func (s *Server) PutJSON(key object.Key, meta, members string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +116,7 @@ func (s *Server) put(key object.Key, o stored, had bool) {
 	s.send(map[bool]string{false: "ADDED", true: "MODIFIED"}[had], o.json)
 }
 
-// Show changes how an object is shown, at the version that it has, as a new default or conversion does:
-// nobody is told.
+// Show changes an object without a new version and without an event, as a new default or conversion does.
 func (s *Server) Show(key object.Key, change func(json []byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +130,7 @@ func (s *Server) newUID() types.UID {
 	return types.UID("uid-" + strconv.Itoa(s.uids))
 }
 
-// Delete deletes an object, if it is there.
+// Delete deletes an object, if it exists.
 func (s *Server) Delete(key object.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +152,7 @@ func (s *Server) Delete(key object.Key) {
 	s.send("DELETED", encoded)
 }
 
-// Unseen makes a change whose events are lost: no watch shows them.
+// Unseen makes a change without events on the watches.
 func (s *Server) Unseen(change func()) {
 	lose := func(b bool) {
 		s.mu.Lock()
@@ -181,14 +179,14 @@ func (s *Server) send(kind string, obj []byte) {
 	}
 }
 
-// Advance makes the version one newer, as a change of another kind does.
+// Advance increments the version, as a change of another kind does.
 func (s *Server) Advance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
 }
 
-// Bookmark sends every open watch one.
+// Bookmark sends a bookmark on every open watch.
 func (s *Server) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +197,7 @@ func (s *Server) Bookmark() {
 	}
 }
 
-// Cut ends every open watch in the middle of nothing. Those who watch again miss nothing.
+// Cut ends every open watch between two events. No event is lost.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,12 +211,12 @@ func (s *Server) cut() {
 	s.open = nil
 }
 
-// Forget cuts every watch, runs change, and forgets all events up to then: a watch from before
-// answers 410, and whoever wants to go on has to list.
+// Forget cuts every watch, runs change, and drops all events so far: a watch from an older version is answered with
+// 410.
 func (s *Server) Forget(change func()) {
 	s.mu.Lock()
 	s.cut()
-	s.refuse = unavailable()
+	s.refuse = apierrors.NewServiceUnavailable("the script says so")
 	s.mu.Unlock()
 	change()
 	s.mu.Lock()
@@ -233,14 +231,14 @@ type Backup struct {
 	objects map[object.Key]stored
 }
 
-// Save copies the state as it is now.
+// Save returns a copy of the present state.
 func (s *Server) Save() Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Backup{s.version, maps.Clone(s.objects)}
 }
 
-// Restore cuts every watch and goes back to a state of before, versions included.
+// Restore cuts every watch and restores a saved state, versions included.
 func (s *Server) Restore(b Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,8 +246,7 @@ func (s *Server) Restore(b Backup) {
 	s.version, s.objects, s.oldest, s.log = b.version, maps.Clone(b.objects), b.version, nil
 }
 
-// Refuse answers every list and watch from here on with err, and ends the open ones. Nil: serve
-// again.
+// Refuse ends the open lists and watches, and answers later ones with err. Nil ends that.
 func (s *Server) Refuse(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,8 +263,6 @@ func tooLarge() error {
 	}}
 	return err
 }
-
-func unavailable() error { return apierrors.NewServiceUnavailable("the script says so") }
 
 // Counts returns how many lists and watches were served, and how many watches are open.
 func (s *Server) Counts() (lists, watches, open int) {
@@ -288,15 +283,10 @@ func (s *Server) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 		return nil, tooLarge()
 	}
 	s.lists++
-	keys := make([]object.Key, 0, len(s.objects))
-	for k := range s.objects {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, object.Key.Compare)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
 		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", s.version)
-	for i, k := range keys {
+	for i, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -345,15 +335,15 @@ func (s *Server) shoot() {
 	}
 }
 
-// Audits returns how many lists of metadata were begun.
+// Audits returns the number of lists of metadata that were begun.
 func (s *Server) Audits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.audits
 }
 
-// Watch implements reflector.Source. It knows no streaming lists. From a version that is still to
-// come it shows what comes after that, as an API server does.
+// Watch implements reflector.Source, without streaming lists. From a future version it shows later events only, as
+// an API server does.
 func (s *Server) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,7 +369,7 @@ func (s *Server) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, err
 	return wire.NewWatch(b, "application/json", s.kind, wire.Limits{})
 }
 
-// Objects returns the metadata of what there is, to compare a store with.
+// Objects returns the metadata of all objects, to compare a store with.
 func (s *Server) Objects() []*metav1.ObjectMeta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -394,7 +384,7 @@ func (s *Server) Objects() []*metav1.ObjectMeta {
 	return all
 }
 
-// body is the body of a watch: what is written waits until it is read.
+// body is the body of a watch. It buffers written bytes until they are read.
 type body struct {
 	ctx   context.Context
 	from  int           // no event up to this version is shown

@@ -34,7 +34,7 @@ func (h *Heap) Tidy(o Owner) {
 	}
 }
 
-// Compact copies about so many bytes if a tenth of the heap is dead. Call it while nothing is
+// Compact copies about the given number of bytes, if a tenth of the heap is dead. Call it while nothing is
 // written. It reports whether there is more to do.
 func (h *Heap) Compact(o Owner, bytes int) (more bool) {
 	return h.compact(o, bytes, 9) && h.Wasteful()

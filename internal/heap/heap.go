@@ -95,8 +95,7 @@ func (h *Heap) Free(p Place) {
 	}
 }
 
-// open makes a chunk for a record that needs so many bytes, and returns its index; -1 if the heap
-// is full.
+// open makes a chunk for a record of need bytes, and returns its index; -1 if the heap is full.
 func (h *Heap) open(need int) int {
 	n := minChunk
 	if quarter := h.used / 4; quarter > minChunk { // bounds the unused room

@@ -5,10 +5,9 @@ import (
 	"math/bits"
 )
 
-// Back finds the last member of an object before end, which is the offset of a comma or of the brace
-// that shuts the object. It returns where the name and the value begin, and the offset before the
-// member, which is the end for the next call. There is none if name is not above stop, which lies
-// within the object. The document must be valid.
+// Back finds the last member of an object before end, the offset of a comma or of the closing brace. It returns the
+// offsets of the name and of the value, and the end for the next call. There is no further member if name is not
+// above stop, an offset within the object. The document must be valid.
 func Back(b []byte, end, stop int) (name, value, before int) {
 	value = valueStart(b, spaceBack(b, end), stop)
 	colon := spaceBack(b, value) - 1
@@ -16,10 +15,10 @@ func Back(b []byte, end, stop int) (name, value, before int) {
 	return name, value, spaceBack(b, name) - 1
 }
 
-// End returns the offset of the last byte of a document that is no space.
+// End returns the offset of the last byte of a document that is not a space.
 func End(b []byte) int { return spaceBack(b, len(b)) - 1 }
 
-// spaceBack returns the offset behind the last byte before i that is no space.
+// spaceBack returns the offset after the last byte before i that is not a space.
 func spaceBack(b []byte, i int) int {
 	for i > 0 && b[i-1] <= ' ' {
 		i--
@@ -27,8 +26,8 @@ func spaceBack(b []byte, i int) int {
 	return i
 }
 
-// valueStart returns where the value begins that ends before end. If that is not behind stop, it
-// returns something up to stop.
+// valueStart returns the start of the value that ends before end. If the start is not after stop, the result is at
+// most stop.
 func valueStart(b []byte, end, stop int) int {
 	if end <= stop {
 		return stop
@@ -54,7 +53,7 @@ func nestedStart(b []byte, i, stop int) int {
 			continue
 		}
 		i--
-		switch b[i] | 0x20 { // which makes one of { and [, and of } and ]
+		switch b[i] | 0x20 { // it maps [ to {, and ] to }
 		case '}':
 			depth++
 		case '{':
@@ -66,9 +65,9 @@ func nestedStart(b []byte, i, stop int) int {
 	return stop
 }
 
-// textStart returns where the string begins that ends before end; negative if there is none.
+// textStart returns the start of the string that ends before end; negative if there is none.
 func textStart(b []byte, end int) int {
-	i := end - 1 // of the quote that ends it
+	i := end - 1 // the closing quote
 	if i < 0 || b[i] != '"' {
 		return -1
 	}

@@ -34,7 +34,7 @@ func sameStarts(t *testing.T, in []byte) {
 }
 
 func TestValuesAreFoundFromTheirEnd(t *testing.T) {
-	for _, s := range append(grammarSeeds, noteSeeds()[:40]...) {
+	for _, s := range append(grammarSeeds, layoutSeeds()[:40]...) {
 		sameStarts(t, []byte(s))
 	}
 }

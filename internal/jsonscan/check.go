@@ -7,63 +7,62 @@ import (
 	"strings"
 )
 
-// MaxDepth is how many objects and arrays may be open at once.
+// MaxDepth is the most levels of objects and arrays.
 const MaxDepth = 10_000
 
 var errDepth = fmt.Errorf("the depth of JSON is above %d", MaxDepth)
 
-// Checker checks that what it is given is one JSON value, and finds the end of it. The value may
-// come in pieces. The zero value begins a value.
+// Checker checks that a text is one JSON value, and finds its end. The text may come in pieces. The zero Checker
+// is before the start of a value.
 type Checker struct {
-	next        turn
+	next        expected
 	base, depth int
 	// objects has a bit for each open level: an object, or else an array.
 	objects [MaxDepth/64 + 1]uint64
 
-	noting bool // what Begin was told
-	notes  notes
-	nameAt int // where the name begins that is read, if it is noted
+	recording bool // records the layout
+	layout    layout
+	nameAt    int // start of the name that is read, if it is recorded
 }
 
-// turn is what may come next.
-type turn uint8
+// expected is the token that must come next.
+type expected uint8
 
 const (
-	atValue turn = iota
-	atFirst      // of an object or array, or its end
+	atValue expected = iota
+	atFirst          // of an object or array, or its end
 	atName
 	inName
 	inText // a string that is a value
 	atColon
 	afterValue
-	atEnd // the value is whole
+	atEnd // the value is complete
 )
 
-// Begin makes c ready for a value that stands inside of so many others. noting says that it takes
-// notes, see [Checker.Notes]. All of the value then stays before Read, at the same offset.
-func (c *Checker) Begin(outer int, noting bool) {
-	c.next, c.base, c.depth, c.noting = atValue, outer, outer, noting
-	c.notes.begin()
+// Begin starts a value inside of outer levels of objects and arrays. With recording set, c records its layout;
+// see [Checker.Layout]. Each call of Read then needs the whole value so far, at the same offset.
+func (c *Checker) Begin(outer int, recording bool) {
+	c.next, c.base, c.depth, c.recording = atValue, outer, outer, recording
+	c.layout.begin()
 }
 
-// Done reports whether the value is whole.
+// Done reports whether the value is complete.
 func (c *Checker) Done() bool { return c.next == atEnd }
 
-// Notes returns where long values of an object are. repeats says that it may have two members of one
-// name, or a member that is such an object.
-func (c *Checker) Notes() (long Spans, repeats bool) { return c.notes.long, c.notes.repeats }
+// Layout returns the spans of the long values of an object. repeats says that the object, or a member of it, may
+// have two members of one name.
+func (c *Checker) Layout() (long Spans, repeats bool) { return c.layout.long, c.layout.repeats }
 
-// Read goes on at b[i], up to the end of the value or of b, and returns where it stopped. Unless the
-// value is done, the next call has b[i:] and more behind it. last says that there is no more, which
-// is how a number may end.
+// Read reads from b[i] to the end of the value or of b, and returns the offset at which it stopped. If the value is
+// not done, the next call gets b[i:] with further bytes. last says that there are none, which may end a number.
 func (c *Checker) Read(b []byte, i int, last bool) (int, error) {
 	var st textState
 	var ch byte
 	base := c.base
 	in := c.in() // the brace or bracket of the innermost level
-	near := -1   // at a lower depth notes are taken
-	if c.noting {
-		near = base + notedLevels + 1
+	near := -1   // the layout is recorded at a lower depth
+	if c.recording {
+		near = base + layoutLevels + 1
 	}
 	switch c.next {
 	case atValue:
@@ -97,13 +96,13 @@ value:
 		if c.depth == MaxDepth {
 			return i - 1, errDepth
 		}
-		if i < len(b) && b[i] == ch+2 { // the brace or bracket that shuts it
+		if i < len(b) && b[i] == ch+2 { // the closing brace or bracket
 			i++
 			goto after
 		}
 		in = ch
 		if c.depth < near {
-			c.notes.enter(c.depth-base, i-1)
+			c.layout.enter(c.depth-base, i-1)
 		}
 		c.open(ch)
 		goto first
@@ -141,10 +140,10 @@ first:
 		goto name
 	}
 
-shut:
+closed:
 	i++
-	if in = c.shut(); c.depth < near {
-		c.notes.leave(c.depth-base, i)
+	if in = c.close(); c.depth < near {
+		c.layout.leave(c.depth-base, i)
 	}
 
 after:
@@ -163,8 +162,8 @@ after:
 			goto value
 		}
 		goto name
-	case in + 2: // the brace or bracket that shuts it
-		goto shut
+	case in + 2: // the closing brace or bracket
+		goto closed
 	case ' ', '\n', '\r', '\t':
 		i = Space(b, i)
 		goto after
@@ -192,7 +191,7 @@ nameText:
 		return i, textError(b, i, st)
 	}
 	if c.depth < near {
-		c.notes.name(c.depth-base, b, c.nameAt, i-1)
+		c.layout.name(c.depth-base, b, c.nameAt, i-1)
 	}
 	if i < len(b) && b[i] == ':' {
 		i++
@@ -211,8 +210,7 @@ colon:
 	return i, Unexpected(b[i], "behind the name of a member")
 }
 
-// Check checks that b is one JSON value with space around it. The other results are those of
-// [Checker.Notes].
+// Check checks that b is one JSON value with space around it. The other results are those of [Checker.Layout].
 func Check(b []byte) (long Spans, repeats bool, err error) {
 	var c Checker
 	c.Begin(0, true)
@@ -225,7 +223,7 @@ func Check(b []byte) (long Spans, repeats bool, err error) {
 	case Space(b, i) < len(b):
 		return Spans{}, false, ErrMore
 	}
-	long, repeats = c.Notes()
+	long, repeats = c.Layout()
 	return long, repeats, nil
 }
 
@@ -239,29 +237,29 @@ func (c *Checker) open(brace byte) {
 	c.depth++
 }
 
-// shut leaves the innermost level, and returns the brace or bracket of the next.
-func (c *Checker) shut() byte {
+// close leaves the innermost level, and returns the brace or bracket of the next.
+func (c *Checker) close() byte {
 	c.depth--
 	return c.in()
 }
 
-// in is the brace or bracket of the innermost level.
+// in returns the opening brace or bracket of the innermost level.
 func (c *Checker) in() byte {
 	d := max(c.depth-1, 0)
 	return '[' + byte(c.objects[d>>6]>>(d&63)&1)<<5
 }
 
-// textState is what is known of a text or another scalar.
+// textState is the state of a string or another scalar.
 type textState uint8
 
 const (
-	whole textState = iota
-	open            // it may go on behind what there is
+	whole textState = iota // complete
+	open                   // it may continue in further bytes
 	bad
 )
 
-// textEnd reads a text whose quote is before i, and returns the offset behind the one that ends it;
-// if the text is open, where to go on; if it is bad, where.
+// textEnd reads a string from i, which is after its opening quote. It returns the offset after the closing quote;
+// of an open string the offset to continue at, and of a bad one that of the error.
 func textEnd(b []byte, i int) (int, textState) {
 	for {
 		for len(b)-i >= 8 {
@@ -312,15 +310,15 @@ func escapeEnd(b []byte, i int) (int, textState) {
 	return i, bad
 }
 
-// special has a bit in the bytes of w that are quotes, backslashes or control characters. Only the
-// lowest is sure.
+// special sets a bit in each byte of w that is a quote, a backslash or a control character. Bits above the lowest
+// may be wrong.
 func special(w uint64) uint64 {
 	quote, slash := w^quotes, w^slashes
 	return ((w-blanks)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 }
 
-// scalarEnd reads a number, true, false or null at i, and returns the offset behind it; if it is
-// bad, where. last says that nothing comes behind b.
+// scalarEnd reads a number, true, false or null at i, and returns the offset after it, or that of an error. last
+// says that no bytes follow b.
 func scalarEnd(b []byte, i int, last bool) (int, textState) {
 	switch b[i] {
 	case 't':
@@ -350,7 +348,7 @@ func wordEnd(b []byte, i int, word string) (int, textState) {
 	return i, bad
 }
 
-// textError says why a text that is open or bad cannot be gone on with: nil if it can.
+// textError returns the error for a bad string, and nil for an open one.
 func textError(b []byte, i int, st textState) error {
 	switch {
 	case st == open:
@@ -361,7 +359,7 @@ func textError(b []byte, i int, st textState) error {
 	return Unexpected(b[i], "in a string")
 }
 
-// Unexpected returns the error for a byte that cannot stand where it does.
+// Unexpected returns the error for a byte at a place where it is not valid.
 func Unexpected(c byte, where string) error {
 	return fmt.Errorf("invalid character %q %s", c, where)
 }

@@ -17,16 +17,14 @@ var (
 	ErrMore   = errors.New("data follows the end of the value")
 )
 
-// Reader walks over a document that a [Checker] has read before. Its methods read what begins at I.
-// Where they want an object, array, string, boolean or number they take null, too, for an empty or
-// zero one.
+// Reader reads a document that a [Checker] has checked before. Its methods read the value at I. They read a null as
+// an empty or zero value of the wanted type.
 //
-// What a Reader skips is looked at only as far as it takes to find the end. So it takes some text
-// for valid that is not.
+// A Reader checks a skipped value only as far as it must to find the end. So it accepts some invalid text.
 type Reader struct {
 	B    []byte // the document
 	I    int
-	Long Spans // of B, as far as they are known
+	Long Spans // the known spans of B
 }
 
 // Space skips white space.
@@ -39,7 +37,7 @@ func (r *Reader) Space() {
 // Peek returns the byte at I, 0 at the end.
 func (r *Reader) Peek() byte { return At(r.B, r.I) }
 
-// Want returns the error where something else stands than what the caller wants.
+// Want returns the error for a value that is not what the caller wants.
 func (r *Reader) Want(what string) error {
 	if r.I >= len(r.B) {
 		return ErrCut
@@ -47,7 +45,7 @@ func (r *Reader) Want(what string) error {
 	return fmt.Errorf("want %s, got %s", what, KindName(r.Peek()))
 }
 
-// Begin enters an object or array. more says that it has an element, which is next.
+// Begin enters an object or array. more reports whether it has an element, which is next.
 func (r *Reader) Begin(open byte) (more bool, err error) {
 	if r.Null() {
 		return false, nil
@@ -57,15 +55,14 @@ func (r *Reader) Begin(open byte) (more bool, err error) {
 	}
 	r.I++
 	r.Space()
-	if r.Peek() == open+2 { // the brace or bracket that shuts it
+	if r.Peek() == open+2 { // the closing brace or bracket
 		r.I++
 		return false, nil
 	}
 	return true, nil
 }
 
-// Next follows each element. more says that another one is next. end is the brace or bracket that
-// shuts what is open.
+// Next is called after each element. more reports whether another one follows. end is the closing brace or bracket.
 func (r *Reader) Next(end byte) (more bool, err error) {
 	r.Space()
 	switch r.Peek() {
@@ -82,7 +79,7 @@ func (r *Reader) Next(end byte) (more bool, err error) {
 	return false, ErrSyntax
 }
 
-// Name reads the name of a member and the colon behind it, up to the value.
+// Name reads the name of a member and the colon after it.
 func (r *Reader) Name() ([]byte, error) {
 	if r.Peek() != '"' {
 		return nil, r.Want("a string")
@@ -95,7 +92,7 @@ func (r *Reader) Name() ([]byte, error) {
 	return name, nil
 }
 
-// Text reads a string. The result is a part of the document if nothing in it is escaped.
+// Text reads a string. The result is a part of the document if the string has no escapes.
 func (r *Reader) Text() ([]byte, error) {
 	if r.Null() {
 		return nil, nil
@@ -118,7 +115,7 @@ func (r *Reader) Text() ([]byte, error) {
 	return r.B[start+1 : end : end], nil
 }
 
-// Skip passes over a value.
+// Skip skips a value.
 func (r *Reader) Skip() error {
 	switch r.Peek() {
 	case '"':
@@ -137,7 +134,7 @@ func (r *Reader) Skip() error {
 	return nil
 }
 
-// skipNested passes over an object or array.
+// skipNested skips an object or array.
 func (r *Reader) skipNested() error {
 	if end := r.Long.end(r.I); end > 0 && end <= len(r.B) {
 		r.I = end
@@ -153,7 +150,7 @@ func (r *Reader) skipNested() error {
 			}
 			continue
 		}
-		switch c | 0x20 { // which makes one of { and [, and of } and ]
+		switch c | 0x20 { // it maps [ to {, and ] to }
 		case '{':
 			depth++
 		case '}':
@@ -166,8 +163,8 @@ func (r *Reader) skipNested() error {
 	return ErrCut
 }
 
-// quoteEnd returns the offset behind the quote that ends the string whose text begins at i, or -1.
-// Most strings are short: two words are looked at before more is called.
+// quoteEnd returns the offset after the closing quote of the string whose text begins at i, or -1. Most strings are
+// short, so it tests two words before it calls IndexByte.
 func quoteEnd(b []byte, i int) int {
 	if len(b)-i >= 16 {
 		m := quotesIn(binary.LittleEndian.Uint64(b[i:]))
@@ -200,19 +197,19 @@ func quoteEnd(b []byte, i int) int {
 	}
 }
 
-// quotesIn has a bit in the bytes of w that are quotes. Only the lowest is sure.
+// quotesIn sets a bit in each byte of w that is a quote. Bits above the lowest may be wrong.
 func quotesIn(w uint64) uint64 {
 	w ^= quotes
 	return (w - ones) &^ w & highs
 }
 
-// Nested reports whether an object or array comes whose end is not known.
+// Nested reports whether the value is an object or array with an unknown end.
 func (r *Reader) Nested() bool {
 	c := r.Peek()
 	return (c == '{' || c == '[') && r.Long.end(r.I) == 0
 }
 
-// Literal reads what is no string, object or array.
+// Literal reads a number, boolean or null.
 func (r *Reader) Literal() []byte {
 	start := r.I
 	for r.I < len(r.B) {
@@ -225,7 +222,7 @@ func (r *Reader) Literal() []byte {
 	return r.B[start:r.I]
 }
 
-// Null reads a null, if that is what comes.
+// Null reads a null if the value is one, and reports whether it is.
 func (r *Reader) Null() bool {
 	end := Word(r.B, r.I, "null")
 	if end < 0 {
@@ -249,7 +246,7 @@ func (r *Reader) Bool() (bool, error) {
 	return false, r.Want("true or false")
 }
 
-// Value returns the bytes of the value that comes.
+// Value reads a value, and returns its bytes.
 func (r *Reader) Value() ([]byte, error) {
 	start := r.I
 	err := r.Skip()
@@ -272,7 +269,7 @@ func (r *Reader) number() ([]byte, error) {
 	return b, nil
 }
 
-// Int reads a whole number of so many bits, written without fraction or exponent.
+// Int reads a whole number of at most the given bits, written without fraction or exponent.
 func (r *Reader) Int(bits int) (int64, error) {
 	b, err := r.number()
 	if err != nil {
@@ -290,7 +287,7 @@ func (r *Reader) Uint(bits int) (uint64, error) {
 	return strconv.ParseUint(string(b), 10, bits)
 }
 
-// Float reads a number of so many bits.
+// Float reads a number of the given bits.
 func (r *Reader) Float(bits int) (float64, error) {
 	b, err := r.number()
 	if err != nil {
@@ -299,7 +296,7 @@ func (r *Reader) Float(bits int) (float64, error) {
 	return strconv.ParseFloat(string(b), bits)
 }
 
-// Array calls element at each element of the array that comes, which it has to read.
+// Array reads an array. It calls element for each element, which must read it.
 func (r *Reader) Array(element func() error) error {
 	more, err := r.Begin('[')
 	for more && err == nil {
@@ -310,7 +307,7 @@ func (r *Reader) Array(element func() error) error {
 	return err
 }
 
-// Object calls member at the value of each member of the object that comes, which it has to read.
+// Object reads an object. It calls member at the value of each member, which must read it.
 func (r *Reader) Object(member func(name []byte) error) error {
 	more, err := r.Begin('{')
 	for more && err == nil {
@@ -325,7 +322,7 @@ func (r *Reader) Object(member func(name []byte) error) error {
 	return err
 }
 
-// Count returns how many elements the array has that comes, and leaves it where it is.
+// Count returns the number of elements of an array, and does not move I.
 func (r *Reader) Count() (int, error) {
 	start, n := r.I, 0
 	err := r.Array(func() error { n++; return r.Skip() })

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The functions here read b from an offset on, and return the offset behind what they read. They
-// return -1 for text that is not valid or not whole.
+// The functions here read b from an offset, and return the offset after the value. They return -1 for
+// invalid and for incomplete text.
 
 // At returns the byte at i, 0 past the end.
 func At(b []byte, i int) byte {
@@ -50,7 +50,7 @@ const (
 	blanks  = ' ' * ones
 )
 
-// String reads the text of a string, from behind its opening quote. end is the offset of the closing
+// String reads the text of a string, from after its opening quote. end is the offset of the closing
 // quote. plain says that the text has no escapes and is valid UTF-8.
 func String(b []byte, i int) (end int, plain bool) {
 	for i+8 <= len(b) {
@@ -75,7 +75,7 @@ func String(b []byte, i int) (end int, plain bool) {
 	return end - 1, bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
 }
 
-// Name reads the name of a member and the colon behind it, up to the value. The name is a part of b,
+// Name reads the name of a member and the colon after it, up to the value. The name is a part of b,
 // or a copy if it is not plain.
 func Name(b []byte, i int) (name []byte, next int) {
 	if At(b, i) != '"' {
@@ -94,8 +94,8 @@ func Name(b []byte, i int) (name []byte, next int) {
 	return name, Space(b, i+1)
 }
 
-// Unquote returns the text of a valid string, which v has with its quotes. It is a part of v if there
-// are no escapes in it, also where it is invalid UTF-8.
+// Unquote returns the text of a valid string. v includes the quotes. The text is a part of v if it has no
+// escapes, even if it is invalid UTF-8.
 func Unquote(v []byte) []byte {
 	if text := v[1 : len(v)-1]; bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -103,8 +103,8 @@ func Unquote(v []byte) []byte {
 	return AppendUnquote(nil, v)
 }
 
-// AppendUnquote appends the text of a string, with its quotes in v. Invalid UTF-8 and halves of
-// surrogate pairs become U+FFFD. Of a string that is not valid the text is not defined.
+// AppendUnquote appends the text of a string. v includes the quotes. Invalid UTF-8 and halves of surrogate
+// pairs become U+FFFD. The text of an invalid string is undefined.
 func AppendUnquote(dst, v []byte) []byte {
 	start, rest := len(dst), v[1:len(v)-1]
 	if !utf8.Valid(rest) {
@@ -146,7 +146,7 @@ func Number(b []byte, i int) (end int, whole bool) {
 	return end, whole
 }
 
-// number returns where a number ends, or else where it stops to be one.
+// number returns the end of a number, or the offset of the first byte that is not valid.
 func number(b []byte, i int) (end int, whole, ok bool) {
 	if At(b, i) == '-' {
 		i++
@@ -187,7 +187,7 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// Skip skips a value inside of so many others.
+// Skip skips a value inside of depth others.
 func Skip(b []byte, i, depth int) int {
 	switch At(b, i) {
 	case '{', '[':
@@ -215,7 +215,7 @@ func Skip(b []byte, i, depth int) int {
 	return i
 }
 
-// KindName returns what the value that begins with c is, for errors: "a string".
+// KindName returns the kind of a value by its first byte, for errors: "a string".
 func KindName(c byte) string {
 	switch c {
 	case 'n':

@@ -90,7 +90,7 @@ func sameAsEncodingJSON(t *testing.T, in []byte) {
 }
 
 func TestScanIsThatOfEncodingJSON(t *testing.T) {
-	for _, s := range append(noteSeeds(), grammarSeeds...) {
+	for _, s := range append(layoutSeeds(), grammarSeeds...) {
 		sameAsEncodingJSON(t, []byte(s))
 	}
 	for _, piece := range []string{"", `\"`, `\\`, `\n`, `\u00e4`, `\ud83d\ude00`, `\ud83d`, `\ude00\ud83d`, `\u12`, `\x`, "ä", "\xff", "\xc3", "\x1f", "\x7f"} {
@@ -142,7 +142,7 @@ func FuzzUnquote(f *testing.F) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, s := range append(noteSeeds(), grammarSeeds...) {
+	for _, s := range append(layoutSeeds(), grammarSeeds...) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

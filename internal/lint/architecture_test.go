@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,5 +50,31 @@ func TestArchitectureNamesFunctions(t *testing.T) {
 	}
 	if rows < 10 {
 		t.Errorf("%d rows", rows)
+	}
+}
+
+// TestArchitectureNamesPackages checks the code map of ARCHITECTURE.md: it names every package with its
+// floor.
+func TestArchitectureNamesPackages(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, codeMap, _ := strings.Cut(string(page), "## Code map\n")
+	codeMap, _, _ = strings.Cut(codeMap, "\n## ")
+	for i, floor := range floors {
+		label := "–"
+		if i > 0 {
+			label = fmt.Sprint(i - 1)
+		}
+		for name := range floor {
+			if name == "" {
+				name = "flyball"
+			}
+			row := regexp.MustCompile("(?m)^\\| " + label + " \\| .*`" + regexp.QuoteMeta(name) + "`.*\\|$")
+			if !row.MatchString(codeMap) {
+				t.Errorf("the code map does not have %s on floor %s", name, label)
+			}
+		}
 	}
 }

@@ -4,9 +4,50 @@ import (
 	"bufio"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// mostLinked is how many packages of other modules an ordinary program has. It only falls. A program
+// that idles takes about three quarters of its code and tables as memory, because their pages are touched while
+// packages load: a package that is linked costs 50 to 200 kB, also if nothing calls it. See ADR 12.
+const mostLinked = 192
+
+// unlinked matches packages that an ordinary program has no use for, each of them large.
+var unlinked = regexp.MustCompile(`^(text/template|html/template|testing|net/http/httptest|go/types` +
+	`|k8s.io/api/.*(alpha|beta).*` +
+	`|k8s.io/(apiextensions-apiserver|apiserver|component-base|kube-aggregator)/.*` +
+	`|k8s.io/client-go/(applyconfigurations|discovery|dynamic|informers|kubernetes|listers|openapi|restmapper|tools/cache|tools/record)(/.*)?` +
+	`|k8s.io/kube-openapi/pkg/(builder|common|spec3|validation|util/proto)(/.*)?` +
+	`|github.com/(gogo/protobuf|google/gnostic-models|google/cel-go|onsi|stretchr)/.*|sigs.k8s.io/controller-runtime/.*)$`)
+
+// alphaOf has the one such package that cannot be left out: types of batch/v1 refer to it.
+const alphaOf = "k8s.io/api/scheduling/v1alpha3"
+
+// TestOrdinaryProgramLinksLittle keeps programs small. Podscaler is such a program: a manager, with
+// all that is in it, a controller, and the default scheme.
+func TestOrdinaryProgramLinksLittle(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}} {{.Standard}}", "./examples/podscaler")
+	list.Dir = filepath.Join("..", "..")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := 0
+	for line := range strings.Lines(string(out)) {
+		name, standard, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if unlinked.MatchString(name) && name != alphaOf {
+			t.Errorf("%s is linked; go list -deps tells who imports it", name)
+		}
+		if standard == "false" && name != module && !strings.HasPrefix(name, module+"/") {
+			others++
+		}
+	}
+	if others != mostLinked {
+		t.Errorf("%d packages of other modules are linked, and %d are allowed: if it is less, lower mostLinked; if it is more, is it worth it?", others, mostLinked)
+	}
+}
 
 // TestLinkerDropsMethods keeps programs small. The linker leaves out the methods that nobody calls,
 // most of all of the API types, unless one function that is not dropped itself finds methods by a

@@ -91,9 +91,9 @@ func TestFlagsAreDocumented(t *testing.T) {
 	compare(t, "docs/operations/README.md", documented, known)
 }
 
-// TestAlerts checks that the rules parse, that their metrics and labels exist, and that the guide has
+// TestAlertsUseRealMetrics checks that the rules parse, that their metrics and labels exist, and that the guide has
 // each alert.
-func TestAlerts(t *testing.T) {
+func TestAlertsUseRealMetrics(t *testing.T) {
 	var rules struct {
 		Groups []struct {
 			Name  string `json:"name"`
@@ -134,9 +134,9 @@ var offDashboard = map[string]string{
 	"flyball_cache_templates": "how the packing works, not whether",
 }
 
-// TestDashboard checks that the dashboard is one, that the metrics and labels of each panel exist, and
+// TestDashboardShowsRealMetrics checks that the dashboard is one, that the metrics and labels of each panel exist, and
 // that each metric is on a panel or excused.
-func TestDashboard(t *testing.T) {
+func TestDashboardShowsRealMetrics(t *testing.T) {
 	type panel struct {
 		ID      int    `json:"id"`
 		Type    string `json:"type"`

@@ -35,20 +35,26 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
+// live returns a client of the shared control plane, and the objects of a manifest.
+func live(t *testing.T, text string) (*client.Live, []Object) {
+	t.Helper()
+	c, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	objs, err := Decode("test.yaml", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, objs
+}
+
 // A CRD and an object of its kind are applied together, applied a second time, and deleted
 // completely.
 func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
-	p := planetest.Shared(t)
 	ctx := t.Context()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	objs, err := Decode("thing.yaml", strings.NewReader(thing))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, objs := live(t, thing)
 	var told []string
 	tell := func(what string) func(Object) {
 		return func(o Object) { told = append(told, what+" "+Name(o)) }
@@ -77,17 +83,8 @@ func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 // An object with a finalizer blocks the deletion of its CRD. Delete waits until somebody removes
 // the finalizer.
 func TestDeleteWaitsForFinalizers(t *testing.T) {
-	p := planetest.Shared(t)
 	ctx := t.Context()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	objs, err := Decode("thing.yaml", strings.NewReader(strings.ReplaceAll(thing, "manifest.test", "waits.test")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, objs := live(t, strings.ReplaceAll(thing, "manifest.test", "waits.test"))
 	objs[0].SetFinalizers([]string{"waits.test/x"})
 	if err := Apply(ctx, c, "me", objs, nil); err != nil {
 		t.Fatal(err)
@@ -135,14 +132,8 @@ func TestDeleteWaitsForFinalizers(t *testing.T) {
 
 // When Delete returns, a namespace and everything in it are gone: it can be applied again.
 func TestDeletedNamespaceCanBeAppliedAgain(t *testing.T) {
-	p := planetest.Shared(t)
 	ctx := t.Context()
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	objs, err := Decode("room.yaml", strings.NewReader(`
+	c, objs := live(t, `
 apiVersion: v1
 kind: Namespace
 metadata: {name: manifest-room}
@@ -150,10 +141,7 @@ metadata: {name: manifest-room}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: chair, namespace: manifest-room}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
 	if err := Apply(ctx, c, "me", objs, nil); err != nil {
 		t.Fatal(err)
 	}

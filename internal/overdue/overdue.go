@@ -24,9 +24,9 @@ type Watch[T any] struct {
 	timer    *time.Timer
 }
 
-// New returns a Watch. tell is called once for each call that has run for After, on a goroutine of
+// New returns a Watch. report is called once for each call that has run for After, on a goroutine of
 // its own.
-func New[T any](tell func(call T, began time.Time)) *Watch[T] { return &Watch[T]{report: tell} }
+func New[T any](report func(call T, began time.Time)) *Watch[T] { return &Watch[T]{report: report} }
 
 // Begin marks the start of a call. The previous call has ended.
 func (w *Watch[T]) Begin(call T) {
@@ -76,14 +76,14 @@ func (w *Watch[T]) Stop() {
 
 // onTimer is called by the timer.
 func (w *Watch[T]) onTimer() {
-	call, began, tell := w.overdue(time.Now())
-	if tell {
+	call, began, ok := w.overdue(time.Now())
+	if ok {
 		w.report(call, began)
 	}
 }
 
 // overdue returns the call to report, if there is one. It resets the timer while calls are made.
-func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, tell bool) {
+func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed = false

@@ -8,14 +8,21 @@
 package testobj
 
 import (
+	"encoding/json"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Option changes a new object.
@@ -57,6 +64,53 @@ func Node(name string, opts ...Option) *corev1.Node { return New(&corev1.Node{},
 // Deployment returns a Deployment.
 func Deployment(key string, opts ...Option) *appsv1.Deployment {
 	return New(&appsv1.Deployment{}, key, opts...)
+}
+
+// CRD returns the definition of a namespaced kind whose objects may have any fields. The functions change its
+// spec.
+func CRD(gvk schema.GroupVersionKind, plural string, change ...func(spec map[string]any)) *unstructured.Unstructured {
+	spec := map[string]any{
+		"group": gvk.Group, "scope": "Namespaced",
+		"names": map[string]any{"plural": plural, "singular": strings.ToLower(gvk.Kind), "kind": gvk.Kind, "listKind": gvk.Kind + "List"},
+		"versions": []any{map[string]any{
+			"name": gvk.Version, "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}},
+	}
+	for _, f := range change {
+		f(spec)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + gvk.Group}, "spec": spec,
+	}}
+}
+
+var builtIn = scheme.New()
+
+// Entry returns the entry of an object of a built-in kind that came as JSON. It sets the kind of the object.
+func Entry(o object.Object) *store.Entry {
+	gvks, _, err := builtIn.ObjectKinds(o)
+	gvk := must(gvks, err)[0]
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	return must(store.NewEntry(wire.Raw{Kind: &wire.Kind{GVK: gvk}, Encoding: wire.JSON, Bytes: must(json.Marshal(o))}))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Rule returns a rule of a Role. Groups, resources and verbs are separated by spaces.
+func Rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
+}
+
+// Role returns the manifest of a role, without its name.
+func Role(rules ...rbacv1.PolicyRule) []byte {
+	return must(json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)}))
 }
 
 // Labels adds labels: "app=web".

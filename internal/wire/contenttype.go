@@ -15,9 +15,8 @@ const (
 	ContentTypeProtobufWatch = ContentTypeProtobuf + ";stream=watch"
 )
 
-// Accept headers, for single objects, lists and watches alike. The first form that the server has
-// wins; a kind without protobuf comes as JSON. The metadata forms ask for PartialObjectMetadata;
-// see [Kind].
+// Accept headers, for objects, lists and watches. The server takes the first type that it supports; a kind without
+// protobuf comes as JSON. The metadata types ask for PartialObjectMetadata; see [Kind].
 const (
 	AcceptJSON         = ContentTypeJSON
 	AcceptProtobuf     = ContentTypeProtobuf + "," + ContentTypeJSON
@@ -28,9 +27,9 @@ const (
 	asMetadataList = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// ParseContentType reads the Content-Type header of an answer. Parameters, spaces and letter case
-// do not matter; watch reports the parameter stream=watch. Anything but JSON and Kubernetes
-// protobuf, and a header that is missing, is a *[ContentTypeError].
+// ParseContentType reads the Content-Type header of an answer. It ignores spaces, letter case and parameters; watch
+// reports the parameter stream=watch. A missing header, and any type but JSON and Kubernetes protobuf, is a
+// *[ContentTypeError].
 func ParseContentType(header string) (enc Encoding, watch bool, err error) {
 	media, params, err := mime.ParseMediaType(header)
 	if err != nil {
@@ -49,18 +48,18 @@ func ParseContentType(header string) (enc Encoding, watch bool, err error) {
 
 const excerptBytes = 200
 
-// wrongContent closes the body of an answer that cannot be read, and says how it started.
+// wrongContent closes the body of an answer that cannot be read. The error has its start.
 func wrongContent(header string, body io.ReadCloser) *ContentTypeError {
 	defer body.Close()
 	var buf [excerptBytes]byte
-	n, _ := io.ReadAtLeast(body, buf[:], 1) // one read is enough: the rest may be long in coming
+	n, _ := io.ReadAtLeast(body, buf[:], 1) // one read: further bytes may take long
 	return &ContentTypeError{ContentType: header, Excerpt: excerpt(buf[:n])}
 }
 
-// excerpt makes the start of a body fit for one line of an error.
+// excerpt returns the start of a body as part of one line.
 func excerpt(b []byte) string {
 	b = b[:min(len(b), excerptBytes)]
-	for i := 0; i < utf8.UTFMax && len(b) > 0; i++ { // a rune that was cut
+	for i := 0; i < utf8.UTFMax && len(b) > 0; i++ { // an incomplete rune
 		if r, n := utf8.DecodeLastRune(b); r != utf8.RuneError || n > 1 {
 			break
 		}

@@ -71,7 +71,7 @@ func TestPageOfAProxy(t *testing.T) {
 	}
 }
 
-func TestParseObject(t *testing.T) {
+func TestParseObjectTakesOnlyItsKind(t *testing.T) {
 	status := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 404, Reason: "NotFound"}
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		if _, err := wire.ParseObject(stock(t, enc, typedPod(1)), contentType(enc), pods); err != nil {

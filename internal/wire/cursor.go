@@ -108,8 +108,7 @@ func (c *cursor) skip(n int) {
 	c.i += n
 }
 
-// bytes is the content of the field, a part of c.b; it fails the cursor if the field is no string
-// or message.
+// bytes returns the content of the field, a part of c.b. A field that is not a string or message fails the cursor.
 func (c *cursor) bytes() []byte {
 	if c.typ != typeBytes {
 		c.err = fmt.Errorf("field %d has wire type %d", c.num, c.typ)
@@ -118,7 +117,7 @@ func (c *cursor) bytes() []byte {
 	return c.b[c.from:c.to:c.to]
 }
 
-// uint is the number in the field; it fails the cursor if the field is none.
+// uint returns the number in the field. A field that is not a number fails the cursor.
 func (c *cursor) uint() uint64 {
 	if c.typ != typeVarint {
 		c.err = fmt.Errorf("field %d has wire type %d", c.num, c.typ)
@@ -127,8 +126,7 @@ func (c *cursor) uint() uint64 {
 	return c.number
 }
 
-// embedded returns the embedded message of one field: the occurrences joined, which is what
-// protobuf means by a message that occurs twice.
+// embedded returns the embedded message of one field. It concatenates the occurrences, which merges them.
 func embedded(msg []byte, num int) (sub []byte, found bool, err error) {
 	c := cursor{b: msg}
 	for c.next() {

@@ -24,7 +24,7 @@ func CutManagedFields(dst []byte, r Raw) Raw {
 	return r
 }
 
-// room is memory of n bytes, without content.
+// room returns an empty buffer for n bytes. It reuses dst if that is large enough.
 func room(dst []byte, n int) []byte {
 	if cap(dst) >= n {
 		return dst[:0]
@@ -32,8 +32,8 @@ func room(dst []byte, n int) []byte {
 	return make([]byte, 0, n)
 }
 
-// piece is a part of a message that stays: msg[from:to], after the head of an ObjectMeta of so many
-// bytes, unless meta is negative.
+// piece is a part of a message that is kept: msg[from:to]. Unless meta is negative, the header of an ObjectMeta of
+// meta bytes precedes it.
 type piece struct{ from, to, meta int }
 
 // cutProtobuf returns nil if there is nothing to cut.
@@ -93,7 +93,7 @@ func keptMeta(pieces []piece, meta []byte, base int) (all []piece, size int, ok 
 	return pieces, size, c.err == nil
 }
 
-// cutJSON returns nil if there is nothing to cut. The spans are those of what is left, whichever that is.
+// cutJSON returns nil if there is nothing to cut. The spans are those of the remaining text.
 func cutJSON(dst []byte, raw Raw) ([]byte, jsonscan.Spans) {
 	raw, err := raw.check()
 	if err != nil {
@@ -126,12 +126,11 @@ func cutJSON(dst []byte, raw Raw) ([]byte, jsonscan.Spans) {
 	return append(out, b[from:]...), raw.long.Without(cuts)
 }
 
-// managedSpans reads the metadata that comes next, and appends what must go from it: each
-// managedFields member with the comma that it would leave behind.
+// managedSpans reads the metadata, and appends the spans to cut: each managedFields member with its comma.
 func managedSpans(d *jsonscan.Reader, cuts [][2]int) ([][2]int, error) {
 	const none = -1
-	lead := none   // start of what goes at the front; the comma after it goes along
-	kept := false  // a member before this one stays
+	lead := none   // start of a cut at the front, which includes the comma after it
+	kept := false  // a member before this one is kept
 	end := d.I + 1 // of the brace, or of the member before
 	more, err := d.Begin('{')
 	for more && err == nil {

@@ -29,22 +29,21 @@ type message interface {
 // the caller owns everything: nothing is shared with the bytes.
 //
 // into is the Go type of the kind, *unstructured.Unstructured or *metav1.PartialObjectMetadata.
-// Whichever it is, its apiVersion and kind are set to those of the kind, also where the server
-// left them out: owner references, events and logs need them.
+// Its apiVersion and kind are set to those of the kind, even if the server omitted them: owner references,
+// events and logs need them.
 //
-// Protobuf is read into an unstructured object through the Go type that the scheme of the kind
-// knows. Into PartialObjectMetadata only the metadata is decoded.
+// Protobuf is decoded into an unstructured object by way of the Go type in the scheme of the kind. Into
+// PartialObjectMetadata only the metadata is decoded.
 //
-// A Go type that cannot hold the kind is a *[TypeError]; what is wrong with the object itself is a
-// *[DecodeError]. Then what into holds is not defined.
+// A Go type that cannot hold the kind is a *[TypeError], and a bad object is a *[DecodeError]. After an error the
+// content of into is undefined.
 func (r Raw) Decode(into object.Object) error { return r.decode(into, false) }
 
-// DecodeOwned is [Raw.Decode] for bytes that nobody else uses: from now on they belong to into,
-// whose strings are cut from them, so that they are not copied once more. Neither they nor r may be
-// used any longer, also if there is an error.
+// DecodeOwned is [Raw.Decode] for bytes that nobody else uses. The strings of into are parts of the bytes, which
+// saves a copy. Neither the bytes nor r may be used after the call, even after an error.
 //
-// What the caller keeps of the object, such as its name, keeps at most 16 KiB alive, or eight times
-// its own length. Metadata is copied all the same, so as not to keep the rest of the object.
+// A part of the object that the caller keeps, such as its name, keeps at most 16 KiB alive, or eight times its own
+// length. Metadata is always copied, so that it does not keep the rest of the object.
 func (r Raw) DecodeOwned(into object.Object) error { return r.decode(into, true) }
 
 func (r Raw) decode(into object.Object, owned bool) error {

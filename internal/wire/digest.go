@@ -7,35 +7,33 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Digest is a hash of each part of an object: it tells whether a part changed without decoding it.
-// 0 stands for a part that is absent (in JSON also: null).
+// Digest has a hash of each part of an object. It shows whether a part changed, without decoding. 0 is the hash of a
+// missing part, and of a null in JSON.
 //
-// Two states of one object with equal digests of a part are equal in that part: two different ones
-// have the same 64 bits once in 10¹⁹ comparisons. Different digests mean that the bytes differ; the
-// decoded values are then different, too, unless the server wrote the same value in another way,
-// as one of another version might. So "unchanged" can be relied on, and "changed" may be one time
-// too many.
+// Equal digests mean equal parts: two different ones have the same 64 bits once in 10¹⁹ comparisons. Different digests
+// mean different bytes. The decoded values may still be equal, if a server of another version writes them in another
+// way. So "unchanged" is reliable, and "changed" may be wrong.
 //
-// The hashes are of the bytes as they came, with a seed of the process. Do not store them, send them,
-// or compare those of two encodings or kinds.
+// The hashes are of the received bytes, with a seed of the process. Do not store or send them. Do not compare those of
+// two encodings or kinds.
 type Digest struct {
 	Labels, Annotations uint64
-	// Spec is of the member spec. An object that has none, such as a ConfigMap or a Role, has its
-	// content elsewhere: then Spec is of all but apiVersion, kind, metadata and status. So a change of
-	// Spec is a change of content for every kind.
+	// Spec is the hash of the member spec. For an object without a spec, such as a ConfigMap or a Role, it
+	// is the hash of all but apiVersion, kind, metadata and status. So a change of Spec is a change of
+	// content for every kind.
 	//
-	// In protobuf only the Go type knows whether the kind has a spec. Without a Go type Spec is of all
-	// but the metadata, the status included.
+	// In protobuf only the Go type shows whether the kind has a spec. Without a Go type Spec is the hash of
+	// all but the metadata, and includes the status.
 	Spec uint64
-	// Status is of the member status.
+	// Status is the hash of the member status.
 	Status uint64
-	// Rest is of the members beside apiVersion, kind, metadata, spec and status, where Spec is of a spec
-	// and not of them. It, Spec and Status are 0 for a kind that is MetadataOnly.
+	// Rest is the hash of all other members of an object with a spec, except apiVersion, kind and metadata.
+	// Rest, Spec and Status are 0 for a kind that is MetadataOnly.
 	Rest uint64
 }
 
-// Scan is [Raw.Header] and the digests of the object, in one pass over it. The labels and annotations
-// of the header may be shared with other headers: read only. With an error the digest is zero.
+// Scan returns the [Raw.Header] and the digests of the object, in one pass. The labels and annotations of the header
+// may be shared with other headers, and must not be changed. With an error the digest is zero.
 func (r Raw) Scan() (object.Header, Digest, error) {
 	h, d, err := r.header(true)
 	if r.Kind != nil && r.Kind.MetadataOnly {
@@ -50,20 +48,20 @@ var seed = maphash.MakeSeed()
 // hashOf is never 0.
 func hashOf(b []byte) uint64 { return max(maphash.Bytes(seed, b), 1) }
 
-// chain is the hash of a sequence whose next element has the hash h, and the ones before it sum.
+// chain adds the hash h of the next element to sum, the hash of a sequence.
 func chain(sum, h uint64) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	return max(sum*odd+h, 1)
 }
 
-// fields hashes some of the fields of one message: those that are added, in their order. Fields
-// that follow one another, as those of one part do, are hashed at once; flush when all are added.
+// fields hashes the added fields of one message, in order. It hashes adjacent fields together. Call flush after the
+// last one.
 type fields struct {
-	from, to int // seen and not hashed yet
+	from, to int // added and not hashed yet
 	hash     uint64
 }
 
-// add takes the field at msg[from:to].
+// add adds the field at msg[from:to].
 func (f *fields) add(msg []byte, from, to int) {
 	if f.to != from || f.from == f.to {
 		f.flush(msg)

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Encode writes an object as the body of a request, and says its content type. The object is not
-// changed: its apiVersion and kind, which typed objects often leave out, are written as gvk. An
-// object that says it is of another kind is a *[KindError].
+// Encode encodes an object as the body of a request, and returns its content type. It writes gvk as the apiVersion and
+// kind, which typed objects often omit, and does not change the object. An object that names another kind is a
+// *[KindError].
 //
-// Protobuf is for types of which [HasProtobuf] is true; any other is a *[TypeError].
+// Protobuf is for types that satisfy [HasProtobuf]; any other is a *[TypeError].
 func Encode(obj runtime.Object, gvk schema.GroupVersionKind, enc Encoding) (body []byte, contentType string, err error) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() {
 		return nil, "", &TypeError{Kind: gvk, Type: reflect.TypeOf(obj), Reason: "it is no pointer to a value"}
@@ -43,7 +43,7 @@ func encodeJSON(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error)
 		content["apiVersion"], content["kind"] = gvk.GroupVersion().String(), gvk.Kind
 		value = content
 	} else {
-		// A copy of the outermost struct is enough to leave the caller's apiVersion and kind alone.
+		// A copy of the outermost struct keeps the caller's apiVersion and kind unchanged.
 		shallow := reflect.New(reflect.TypeOf(obj).Elem())
 		shallow.Elem().Set(reflect.ValueOf(obj).Elem())
 		value = shallow.Interface()

@@ -71,14 +71,14 @@ func (e *envelope) gvk() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(string(e.apiVersion), string(e.kind))
 }
 
-// envelopeSize and appendEnvelope write what openEnvelope reads, byte for byte as apimachinery does.
+// envelopeSize and appendEnvelope write an envelope, byte for byte as apimachinery does.
 func envelopeSize(apiVersion, kind string, raw int) int {
 	meta := sizeString(apiVersion) + sizeString(kind)
 	return len(magic) + 1 + protowire.SizeBytes(meta) + 1 + protowire.SizeBytes(raw) + 2*sizeString("")
 }
 
-// appendEnvelope appends everything before the content; the caller appends raw bytes of content,
-// then the two empty strings of envelopeTail.
+// appendEnvelope appends the part before the content. The caller appends raw bytes of content, then envelopeTail: two
+// empty strings.
 func appendEnvelope(b []byte, apiVersion, kind string, raw int) []byte {
 	b = append(b, magic...)
 	b = protowire.AppendTag(b, 1, protowire.BytesType)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -12,14 +13,14 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// DecodeError says that one object cannot be used. It concerns that object only: after [List.Next]
-// or [Watch.Next] returned it, the stream may be read on.
+// DecodeError says that one object cannot be decoded. The stream continues: further calls of [List.Next] and
+// [Watch.Next] return the next objects.
 type DecodeError struct {
 	// Kind is the kind that was expected.
 	Kind schema.GroupVersionKind
-	// Key is what could be learned of the object's key; it may be empty or partial.
+	// Key is the readable part of the key of the object. It may be empty.
 	Key object.Key
-	// Field is the path of the field that is wrong, such as "metadata.labels"; it may be empty.
+	// Field is the path of the wrong field, such as "metadata.labels". It may be empty.
 	Field string
 	// Err is the cause. It is a *[KindError] when the object is of another kind.
 	Err error
@@ -38,11 +39,17 @@ func (e *DecodeError) Error() string {
 
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// KindError says that something of another kind came than was asked for. It may be one object, inside
-// a *[DecodeError], or a whole answer, such as a Table instead of a list.
+// IsObjectError reports whether the error concerns one object only: it is a [DecodeError], or wraps one.
+func IsObjectError(err error) bool {
+	_, ok := errors.AsType[*DecodeError](err)
+	return ok
+}
+
+// KindError says that an object or an answer is of another kind than requested. For one object it is the cause of a
+// *[DecodeError]. An answer of another kind is for instance a Table instead of a list.
 type KindError struct {
 	Want schema.GroupVersionKind
-	// Got is empty where the answer did not say its kind.
+	// Got is empty if the answer does not name its kind.
 	Got schema.GroupVersionKind
 }
 
@@ -65,11 +72,10 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("wire: %v cannot hold %s: %s", e.Type, kindName(e.Kind), e.Reason)
 }
 
-// SyntaxError says that what came is no list, watch or object at all: the bytes break the
-// encoding. The place in a stream is lost, nothing more can be read from it.
+// SyntaxError says that the bytes are not a valid list, watch or object. Nothing more can be read from the stream.
 type SyntaxError struct {
 	Encoding Encoding
-	// Offset counts bytes from the start of the body to about where it went wrong.
+	// Offset is the approximate offset of the error in the body, in bytes.
 	Offset int64
 	// Err is the reason.
 	Err error
@@ -81,8 +87,7 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// TruncatedError says that the body ended in the middle of something; the part was dropped. It
-// wraps [io.ErrUnexpectedEOF].
+// TruncatedError says that the body ended within a value, which is dropped. It wraps [io.ErrUnexpectedEOF].
 type TruncatedError struct {
 	// Offset is the length of the body, in bytes.
 	Offset int64
@@ -96,7 +101,7 @@ func (e *TruncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // TooLargeError says that one object or frame is larger than [Limits] allows. It was not read.
 type TooLargeError struct {
-	// Size in bytes, as far as it is known; it is above Limit.
+	// Size is the known size in bytes. It is above Limit.
 	Size, Limit int64
 }
 
@@ -104,9 +109,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("wire: frame of %d bytes or more, limit is %d", e.Size, e.Limit)
 }
 
-// ContentTypeError says that an answer is in no form that can be read: often a page of a proxy.
+// ContentTypeError says that an answer has an unsupported content type. Often it is a page of a proxy.
 type ContentTypeError struct {
-	// ContentType is the header as it came.
+	// ContentType is the received header.
 	ContentType string
 	// Excerpt is the start of the body, for a person to read; it may be empty.
 	Excerpt string
@@ -120,7 +125,7 @@ func (e *ContentTypeError) Error() string {
 	return s
 }
 
-// StatusError carries the Status that came where a list or an object was asked for.
+// StatusError is a Status that the server sent in place of a list or an object.
 type StatusError struct {
 	Status metav1.Status
 }
@@ -129,7 +134,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("wire: got a Status: %s %d %s", e.Status.Reason, e.Status.Code, e.Status.Message)
 }
 
-// EventTypeError says that a watch event is of a type that is not known.
+// EventTypeError says that a watch event is of an unknown type.
 type EventTypeError struct {
 	Type string
 }
@@ -141,7 +146,7 @@ func (e *EventTypeError) Error() string {
 // PathError says why a field path cannot be compiled.
 type PathError struct {
 	Path string
-	// Segment is the part that is wrong; it may be empty if the path as a whole is.
+	// Segment is the wrong segment. It is empty if the whole path is wrong.
 	Segment string
 	Reason  string
 }
@@ -154,7 +159,7 @@ func (e *PathError) Error() string {
 	return s + ": " + e.Reason
 }
 
-// kindName is "group/version, Kind" with the group left out where it is empty.
+// kindName returns "group/version, Kind", without an empty group.
 func kindName(gvk schema.GroupVersionKind) string {
 	return gvk.GroupVersion().String() + " " + gvk.Kind
 }

@@ -45,7 +45,7 @@ func ExampleList() {
 		}
 		header, err := raw.Header()
 		if err != nil {
-			fmt.Println("set aside:", err)
+			fmt.Println("rejected:", err)
 			continue
 		}
 		fmt.Println(header.Key)
@@ -53,7 +53,7 @@ func ExampleList() {
 	fmt.Println("version", list.Meta().ResourceVersion)
 	// Output:
 	// shop/prices
-	// set aside: wire: decode ConfigMap "shop/": metadata.name: name is empty
+	// rejected: wire: decode ConfigMap "shop/": metadata.name: name is empty
 	// shop/hours
 	// version 42
 }

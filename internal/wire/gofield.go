@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// field is a struct field as the wire has it.
+// field is a struct field with its names on the wire.
 type field struct {
 	typ     reflect.Type
 	nums    []int // nil if it has no protobuf form
 	pointer bool  // an inlined struct on the way is a pointer
 }
 
-// findField finds a field by its JSON name, inlined structs included.
+// findField finds a field by its JSON name, also in inlined structs.
 func findField(t reflect.Type, name string) (field, bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -55,7 +55,7 @@ func findField(t reflect.Type, name string) (field, bool) {
 	return field{}, false
 }
 
-// protobufField is the number in a tag such as `protobuf:"bytes,10,opt,name=nodeName"`, or 0.
+// protobufField returns the number in a tag such as `protobuf:"bytes,10,opt,name=nodeName"`, or 0.
 func protobufField(f reflect.StructField) int {
 	parts := strings.Split(f.Tag.Get("protobuf"), ",")
 	if len(parts) < 2 {
@@ -75,7 +75,7 @@ func deref(t reflect.Type) (reflect.Type, bool) {
 	return t, false
 }
 
-// hasOwnForm reports whether a type writes itself in a way that its Go fields do not show.
+// hasOwnForm reports whether a type has its own encoding, which its Go fields do not show.
 func hasOwnForm(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	if p.Implements(reflect.TypeFor[json.Unmarshaler]()) {

@@ -7,23 +7,22 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Header scans the metadata of the object. The header owns its memory: nothing in it is shared
-// with the bytes. Labels and annotations are nil where the object has none.
+// Header scans the metadata of the object. The header shares no memory with the bytes. Labels and annotations are nil
+// if the object has none.
 //
-// The header is what reading the metadata of the decoded object gives. For JSON that means: names
-// are case-sensitive, the last of several equal names wins, null is as if it were not there. For
-// protobuf: the last value of a field wins, embedded messages are merged.
+// The header equals the metadata of the decoded object. In JSON, names are case-sensitive, the last of several equal
+// names wins, and a null is a missing value. In protobuf, the last value of a field wins, and embedded messages are
+// merged.
 //
-// The error is a *[DecodeError] with as much of the key as could be learned. It means that the object
-// has no name, has metadata that cannot be read, or says that it is of another kind. It also means
-// invalid UTF-8 in the metadata; in JSON, anywhere.
+// The error is a *[DecodeError] with the readable part of the key. The object has no name, unreadable metadata or
+// another kind, or it has invalid UTF-8: in the metadata, or in JSON anywhere.
 func (r Raw) Header() (object.Header, error) {
 	h, _, err := r.header(false)
-	h.Labels, h.Annotations = maps.Clone(h.Labels), maps.Clone(h.Annotations) // see recent
+	h.Labels, h.Annotations = maps.Clone(h.Labels), maps.Clone(h.Annotations) // textCache may share them
 	return h, err
 }
 
-// header scans the header, and the digests if they are wanted.
+// header scans the header, and on request the digests.
 func (r Raw) header(digests bool) (object.Header, Digest, error) {
 	h, d, field, err := r.scan(digests)
 	if err == nil && h.Name == "" {
@@ -40,8 +39,7 @@ var (
 	errNotObject = errors.New("not a JSON object")
 )
 
-// scan reads the header, and the digests if they are wanted. On an error the header holds what was
-// read before.
+// scan reads the header, and on request the digests. After an error the header has the fields that were read before.
 func (r Raw) scan(digests bool) (object.Header, Digest, string, error) {
 	switch r.Encoding {
 	case Protobuf:
@@ -52,7 +50,7 @@ func (r Raw) scan(digests bool) (object.Header, Digest, string, error) {
 	return object.Header{}, Digest{}, "", errEncoding
 }
 
-// failed is the error for an object that cannot be decoded, with as much of its key as a scan finds.
+// failed returns the error for an object that cannot be decoded, with the part of the key that a scan finds.
 func (r Raw) failed(field string, err error) *DecodeError {
 	h, _, _, _ := r.scan(false)
 	return r.decodeError(h.Key, field, err)

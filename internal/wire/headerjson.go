@@ -10,26 +10,26 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// jsonScanner reads the header of a JSON object. On an error it holds what came before, and field
-// says where.
+// jsonScanner reads the header of a JSON object. After an error it has the fields that were read before, and field
+// is the path of the error.
 type jsonScanner struct {
 	r                viewReader
 	h                object.Header
 	apiVersion, kind string
 	field            string
 
-	digests bool // are wanted
+	digests bool // computes them
 	d       Digest
 	hasSpec bool
-	content uint64 // of the members that stand in for a spec, or stand beside it
+	content uint64 // of the members beside the spec, or in place of one
 }
 
-// scanJSON reads the header of an object, and the digests if they are wanted. The object need not
-// say its kind, as the items of a list of a built-in kind do not.
+// scanJSON reads the header of an object, and on request the digests. The object may omit its kind, as the items of a
+// list of a built-in kind do.
 func scanJSON(raw Raw, digests bool) (object.Header, Digest, string, error) {
 	raw, syntax := raw.check()
 	s := jsonScanner{r: viewReader{Reader: raw.reader()}, digests: digests}
-	err := s.scan() // of garbage, too: it may say which object it is
+	err := s.scan() // also of invalid JSON, which may name its object
 	field := s.field
 	want := raw.Kind
 	switch {
@@ -81,7 +81,7 @@ func (s *jsonScanner) member(name []byte) (err error) {
 	return err
 }
 
-// body passes over a member of the object that the header has nothing of.
+// body skips a member of the object that the header does not need.
 func (s *jsonScanner) body(name []byte) error {
 	if !s.digests {
 		return s.r.Skip()
@@ -101,7 +101,7 @@ func (s *jsonScanner) body(name []byte) error {
 	return err
 }
 
-// hashOfValue is 0 for null and for no value.
+// hashOfValue returns 0 for null and for a missing value.
 func hashOfValue(v []byte) uint64 {
 	if len(v) == 0 || v[0] == 'n' {
 		return 0
@@ -109,7 +109,7 @@ func hashOfValue(v []byte) uint64 {
 	return hashOf(v)
 }
 
-// at notes the field that is read next.
+// at records the path of the next field.
 func (s *jsonScanner) at(field string) *viewReader {
 	s.field = field
 	return &s.r
@@ -151,14 +151,14 @@ func (s *jsonScanner) meta(name []byte) (err error) {
 	return err
 }
 
-// texts reads an object of strings, nil if there are none, and its digest.
+// texts reads an object of strings, and its digest. The map is nil if it is empty.
 func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 	start := s.r.I
 	if s.digests {
 		v, err := s.r.Value()
 		if err == nil {
 			if hash = hashOfValue(v); hash != 0 {
-				m = recall(hash)
+				m = cachedTexts(hash)
 			}
 		}
 		if m != nil {
@@ -182,7 +182,7 @@ func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 		return m, 0, err
 	}
 	if err == nil {
-		remember(hash, m, s.r.I-start+textPiece)
+		cacheTexts(hash, m, s.r.I-start+textPiece)
 	}
 	return m, hash, err
 }
@@ -212,7 +212,7 @@ func (s *jsonScanner) owner() error {
 	return err
 }
 
-// kept is a string that shares nothing with the document, empty for a null.
+// kept returns a copy of a string, empty for a null.
 func (d *viewReader) kept() (string, error) {
 	b, err := d.Text()
 	return d.keep(b), err

@@ -27,8 +27,8 @@ const (
 // metaField is the field of every kind that holds its ObjectMeta.
 const metaField = 1
 
-// scanProtobuf reads the header of an object, and the digests if they are wanted. On an error the
-// header holds what came before, and field says where.
+// scanProtobuf reads the header of an object, and on request the digests. After an error the header has the fields
+// that were read before, and field is the path of the error.
 func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Digest, field string, err error) {
 	var meta []byte
 	if digests {
@@ -56,18 +56,18 @@ func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Dige
 type metaScanner struct {
 	h     object.Header
 	text  string // copy of the message up to the last field that the header needs, without the hole
-	hole  hole   // labels and annotations that others have read
+	hole  hole   // labels and annotations that come from textCache
 	field string
 	err   error
 
-	digests             bool // are wanted
+	digests             bool // computes them
 	labels, annotations fields
 }
 
 // hole is a part of a message that is not copied.
 type hole struct{ from, to int }
 
-// widen adds the part from start to end. If something is between it and the hole, there is none.
+// widen adds the part from start to end. If it does not touch the hole, the hole becomes empty.
 func (h *hole) widen(start, end int) {
 	if h.to == 0 {
 		h.from = start
@@ -77,7 +77,7 @@ func (h *hole) widen(start, end int) {
 	h.to = end
 }
 
-// after is where in the copy the byte is that was at i, behind the hole or before it.
+// after returns the offset in the copy of the byte at i, which is outside of the hole.
 func (h hole) after(i int) int {
 	if i >= h.to {
 		i -= h.to - h.from
@@ -109,10 +109,10 @@ func (s *metaScanner) scan(meta []byte) {
 	if s.digests {
 		s.labels.flush(meta)
 		s.annotations.flush(meta)
-		s.h.Labels, s.h.Annotations = recall(s.labels.hash), recall(s.annotations.hash)
+		s.h.Labels, s.h.Annotations = cachedTexts(s.labels.hash), cachedTexts(s.annotations.hash)
 	}
 	newLabels, newAnnotations := labels > 0 && s.h.Labels == nil, annotations > 0 && s.h.Annotations == nil
-	// An error is met again below, after everything that is readable before it.
+	// The pass below finds the error, after the readable fields before it.
 	if newLabels || newAnnotations {
 		s.hole = hole{}
 	}
@@ -146,14 +146,14 @@ func (s *metaScanner) scan(meta []byte) {
 		return
 	}
 	if newLabels && s.digests {
-		remember(s.labels.hash, s.h.Labels, len(s.text))
+		cacheTexts(s.labels.hash, s.h.Labels, len(s.text))
 	}
 	if newAnnotations && s.digests {
-		remember(s.annotations.hash, s.h.Annotations, len(s.text))
+		cacheTexts(s.annotations.hash, s.h.Annotations, len(s.text))
 	}
 }
 
-// one takes over the field under the cursor.
+// one reads the field under the cursor.
 func (s *metaScanner) one(c *cursor) {
 	switch c.num {
 	case metaName:
@@ -177,7 +177,7 @@ func (s *metaScanner) one(c *cursor) {
 	}
 }
 
-// str is the string in the field under c, whose message starts at base of the text.
+// str returns the string of the field under c. The message of c starts at base of the text.
 func (s *metaScanner) str(c *cursor, base int, field string) string {
 	if c.bytes(); c.err != nil {
 		s.fail(field, c.err)
@@ -198,8 +198,8 @@ func (s *metaScanner) fail(field string, err error) {
 	}
 }
 
-// time reads a Timestamp: seconds = 1. As apimachinery has it, parts of a second do not count and
-// an empty message is no time.
+// time reads a Timestamp: seconds = 1. As in apimachinery, parts of a second are dropped, and an empty message is the
+// zero time.
 func (s *metaScanner) time(c *cursor) {
 	msg := c.bytes()
 	s.h.DeletionTimestamp = time.Time{}

@@ -8,9 +8,8 @@ import (
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
-// jsonStream parses JSON, without holding more than one value. What it returns of its buffer is valid
-// until the next fill. A method that returns ErrIncomplete is called again after the fill, and goes on where
-// it was.
+// jsonStream parses JSON, and holds one value at a time. The bytes that it returns are valid until the next fill.
+// A method that returns ErrIncomplete is called once more after the fill, and resumes.
 //
 //	open('{')
 //	for next('}') {
@@ -20,8 +19,8 @@ import (
 type jsonStream struct {
 	window
 	limit   int64
-	fresh   bool // an object or array was entered, and has had no element so far
-	depth   int  // how many are open
+	fresh   bool // the innermost object or array has had no element yet
+	depth   int  // number of open objects and arrays
 	checker jsonscan.Checker
 	inValue bool // a value has begun
 	scanned int  // how much of it the checker has seen
@@ -31,7 +30,7 @@ func newJSONStream(lim Limits) *jsonStream {
 	return &jsonStream{window: newWindow(lim), limit: lim.frame()}
 }
 
-// peek is the next byte that is no space, 0 if there is none: then the error says why.
+// peek returns the next byte that is not a space, or 0 and an error.
 func (s *jsonStream) peek() (byte, error) {
 	if s.at = jsonscan.Space(s.buf, s.at); s.at < len(s.buf) {
 		return s.buf[s.at], nil
@@ -39,10 +38,10 @@ func (s *jsonStream) peek() (byte, error) {
 	return 0, s.end(s.window.more(0))
 }
 
-// has reports whether that byte comes next, and is in the buffer.
+// has reports whether the next byte is c, and in the buffer.
 func (s *jsonStream) has(c byte) bool { return s.at < len(s.buf) && s.buf[s.at] == c }
 
-// end is the error of a body that ends: io.EOF only where it may.
+// end returns the error of a body that ends. It is io.EOF only outside of objects and arrays.
 func (s *jsonStream) end(err error) error {
 	if s.depth > 0 {
 		return s.cut(err)
@@ -50,7 +49,7 @@ func (s *jsonStream) end(err error) error {
 	return err
 }
 
-// open enters an object or array, by its brace or bracket, if that is what comes.
+// open enters an object or array. c is its brace or bracket, which must come next.
 func (s *jsonStream) open(c byte) error {
 	got, err := s.peek()
 	if err != nil {
@@ -65,7 +64,7 @@ func (s *jsonStream) open(c byte) error {
 	return nil
 }
 
-// next goes to the next element of what is open, or leaves it.
+// next moves to the next element of the innermost object or array, or leaves it.
 func (s *jsonStream) next(end byte) (bool, error) {
 	c, err := s.peek()
 	switch {
@@ -93,7 +92,7 @@ func (s *jsonStream) next(end byte) (bool, error) {
 	return err == nil, err
 }
 
-// name reads the name of a member, and the colon behind it.
+// name reads the name of a member, and the colon after it.
 func (s *jsonStream) name() ([]byte, error) {
 	if c, err := s.peek(); err != nil {
 		return nil, err
@@ -118,7 +117,7 @@ func (s *jsonStream) name() ([]byte, error) {
 	return jsonscan.Unquote(v), nil
 }
 
-// value reads a whole value.
+// value reads a value.
 func (s *jsonStream) value() (jsontext.Value, error) {
 	n, err := s.scan(true)
 	switch {
@@ -130,24 +129,23 @@ func (s *jsonStream) value() (jsontext.Value, error) {
 	return s.take(n), nil
 }
 
-// object reads a whole value as an object of a kind, lent like a value.
+// object reads a value as an object of a kind, valid as long as that of value.
 func (s *jsonStream) object(k *Kind) (Raw, error) {
 	v, err := s.value()
 	if err != nil {
 		return Raw{}, err
 	}
-	return Raw{Kind: k, Encoding: JSON, Bytes: v}.known(s.checker.Notes()), nil
+	return Raw{Kind: k, Encoding: JSON, Bytes: v}.known(s.checker.Layout()), nil
 }
 
-// skip passes over a value. However large it is, little of it is held.
+// skip skips a value, and holds little of it.
 func (s *jsonStream) skip() error {
 	n, err := s.scan(false)
 	s.at += n
 	return err
 }
 
-// scan looks at the value that comes, which then is the next n bytes of the buffer. If it is not to
-// be kept, that is only the end of it.
+// scan checks the next value. The value is then the next n bytes of the buffer, or its end if keep is false.
 func (s *jsonStream) scan(keep bool) (n int, err error) {
 	if !s.inValue {
 		if _, err := s.peek(); err != nil {

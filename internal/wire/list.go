@@ -2,25 +2,25 @@ package wire
 
 import "io"
 
-// ListMeta is what a list says about itself.
+// ListMeta is the metadata of a list.
 type ListMeta struct {
-	// ResourceVersion is the state of the kind that the list shows. A watch goes on from there.
+	// ResourceVersion is the version of the list. A watch starts there.
 	ResourceVersion string
-	// Continue asks for the next page. It is empty on the last.
+	// Continue is the token of the next page. It is empty on the last page.
 	Continue string
-	// Remaining is about how many objects the pages after this one hold; nil if the server did not say.
+	// Remaining is the approximate number of objects on the pages after this one; nil if unknown.
 	Remaining *int64
 	// Metadata says that it is a list of PartialObjectMetadata.
 	Metadata bool
 }
 
-// List is the body of a list, and a parser that splits it into its objects. Take returns what is
-// complete, Fill reads. It is for one goroutine; Close may be called from another, and ends a Fill.
+// List splits the body of a list into its objects. Take returns complete objects, and Fill reads. A List is for
+// one goroutine. Close may be called from another one, and ends a Fill.
 type List struct {
 	body  io.ReadCloser
 	items lister
 	read  *window // of items
-	err   error   // of Take; it stays
+	err   error   // the final error of Take
 }
 
 // lister is a list of one encoding.
@@ -29,11 +29,10 @@ type lister interface {
 	meta() ListMeta
 }
 
-// NewList reads the body of a list of this kind. The body belongs to the List, also after an
-// error, when it has been closed. A content type that is neither JSON nor protobuf, or that of a
-// watch, is a *[ContentTypeError].
+// NewList returns a List that reads a body of this kind. The List owns the body; NewList closes it on an error. A
+// content type that is neither JSON nor protobuf, or that of a watch, is a *[ContentTypeError].
 //
-// NewList itself reads only the start of a body that it refuses.
+// NewList reads nothing, except the start of a body that it refuses.
 func NewList(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*List, error) {
 	enc, watch, err := ParseContentType(contentType)
 	if err != nil || watch {
@@ -51,27 +50,27 @@ func NewList(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*L
 }
 
 // Take returns the next object, in the order of the list, or ErrIncomplete if it is not complete yet. Its bytes
-// are lent until the next Take or Fill: to keep them, see [Raw.Clone]. Take reads nothing.
+// are valid until the next Take or Fill; [Raw.Clone] copies them. Take reads nothing.
 //
-// After the last object the error is [io.EOF], but only if the whole list was sound to its end: a
-// list of the wrong kind may say so late. A *[DecodeError] concerns one object (in JSON, one that
-// says it is of another kind), and Take may be called on. Every other error is final; see the
-// package comment. Objects whose metadata is bad are returned; [Raw.Header] says what is wrong.
+// After the last object of a valid list the error is [io.EOF]. A list may name its kind at its end, so the error
+// for a wrong kind may come late. A *[DecodeError] concerns one object, such as a JSON object of another kind;
+// further calls of Take return the next ones. Every other error is final; see the package comment. Objects with
+// bad metadata are returned; [Raw.Header] returns the error.
 func (l *List) Take() (Raw, error) {
 	if l.err != nil {
 		return Raw{}, l.err
 	}
 	raw, err := l.items.next()
-	if err != nil && err != ErrIncomplete && !concernsOne(err) {
+	if err != nil && err != ErrIncomplete && !IsObjectError(err) {
 		l.err = err
 	}
 	return raw, err
 }
 
-// Fill reads the body once, and blocks until something comes. Take returns what goes wrong.
+// Fill reads the body once, and blocks until bytes come. Take returns its error.
 func (l *List) Fill() { l.read.fill(l.body) }
 
-// Next takes the next object, and fills until it is complete.
+// Next returns the next object. It calls Fill until the object is complete.
 func (l *List) Next() (Raw, error) {
 	for {
 		raw, err := l.Take()
@@ -82,13 +81,8 @@ func (l *List) Next() (Raw, error) {
 	}
 }
 
-// Meta is what the list says about itself. It is complete once Take has returned [io.EOF].
+// Meta returns the metadata of the list. It is complete after Take has returned [io.EOF].
 func (l *List) Meta() ListMeta { return l.items.meta() }
 
 // Close closes the body. It may be called twice.
 func (l *List) Close() error { return l.body.Close() }
-
-func concernsOne(err error) bool {
-	_, ok := err.(*DecodeError)
-	return ok
-}

@@ -16,11 +16,11 @@ type jsonList struct {
 	s                *jsonStream
 	kind             *Kind
 	state            streamState
-	member           string // the name of the member whose value comes
+	member           string // the name of the member whose value is next
 	apiVersion, name string
 	checked          bool
-	mayBe            bool // it is of a kind of its own, and items tell whether it is a list
-	proven           bool // an item has said that it is of the kind
+	mayBe            bool // only the items show whether it is a list of the kind
+	proven           bool // an item is of the kind
 	hasItems         bool
 	m                ListMeta
 	status           map[string]jsontext.Value // members of a Status, in case it is one
@@ -144,8 +144,7 @@ func (l *jsonList) value() error {
 	return nil
 }
 
-// checkKind looks at the kind of the answer as soon as it is known. A Status is read to its end
-// before it is reported.
+// checkKind checks the kind of the answer as soon as it is known. A Status is read to its end before it is reported.
 func (l *jsonList) checkKind() error {
 	l.checked, l.mayBe = false, false
 	if l.apiVersion == "" || l.name == "" || isStatus(l.apiVersion, l.name) {
@@ -174,7 +173,7 @@ func (l *jsonList) readMeta(v jsontext.Value) error {
 	return nil
 }
 
-// end checks what only the end of the list can tell.
+// end makes the checks that need the whole list.
 func (l *jsonList) end() error {
 	if isStatus(l.apiVersion, l.name) {
 		b, err := json.Marshal(l.status)
@@ -201,9 +200,8 @@ func (l *jsonList) end() error {
 
 var errNoItems = errors.New("list without items")
 
-// foreign returns a *DecodeError if a JSON object says, in its first members, that it is of another
-// kind, and reports whether it says there that it is of this one. The server writes the kind there;
-// [Raw.Header] looks at all of the object.
+// foreign returns a *DecodeError if the first members of a JSON object name another kind, and reports whether they
+// name this one. The server writes the kind first; [Raw.Header] checks the whole object.
 func (r Raw) foreign() (ours bool, _ error) {
 	var apiVersion, kind string
 	d := jsonscan.Reader{B: r.Bytes}
@@ -233,7 +231,7 @@ func (r Raw) foreign() (ours bool, _ error) {
 	}
 	switch {
 	case err != nil || apiVersion == "" || kind == "":
-		return false, nil // what else is wrong, Header says
+		return false, nil // Header returns other errors
 	case r.Kind.is(apiVersion, kind):
 		return true, nil
 	}

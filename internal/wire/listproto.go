@@ -15,9 +15,9 @@ type protoList struct {
 	s        protoStream
 	kind     *Kind
 	started  bool
-	typed    bool  // the kind of the answer is known, and right
+	typed    bool  // the kind of the answer is known, and correct
 	isStatus bool  // the answer is a Status
-	found    bool  // raw has come: a body without it was cut
+	found    bool  // raw was found: a body without it is truncated
 	raw      int64 // end of raw, while inside; 0 outside
 	m        ListMeta
 }
@@ -155,7 +155,7 @@ func (l *protoList) readType() error {
 	return nil
 }
 
-// readStatus reads the Status that is the answer: the field behind its type.
+// readStatus reads a Status that is the answer: the field after its type.
 func (l *protoList) readStatus(f protoHead) error {
 	if f.num != 2 || f.typ != typeBytes {
 		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind("v1", "Status")}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Path is a compiled field path. It reads a view of one field, in the lists that lead to it, and
-// writes what it finds as text. It is read-only and may be used by many goroutines.
+// Path is a compiled field path. It reads the values of one field, also within lists, and returns them as text.
+// It is read-only, and safe for concurrent use.
 type Path struct {
 	text     string
 	segments []segment
@@ -24,7 +24,7 @@ type Path struct {
 	readers  sync.Pool // of *pathReader
 }
 
-// pathReader is what one read of a path needs: an empty value of its view.
+// pathReader is the state of one read of a path. value is an empty value of its view.
 type pathReader struct {
 	viewReader
 	value reflect.Value
@@ -37,13 +37,12 @@ type pathReader struct {
 //	metadata.labels['app.kubernetes.io/name']
 //	spec.containers[*].image
 //
-// Names are those of the JSON form. In brackets stands the key of a map, quoted or not, or * for
-// every element of a list. The value is a string, a whole number, a boolean, a metav1.Time, a
+// Names are JSON names. Brackets hold the key of a map, quoted or not, or * for every element of a list. The
+// value is a string, a whole number, a boolean, a metav1.Time, a
 // resource.Quantity or an intstr.IntOrString.
 //
-// t is the Go type of the kind, see [Kind.GoType]. The path is checked against it, and what does not
-// fit is a *[PathError] that names the segment. If t is nil, anything that parses is accepted, and
-// only JSON can be read.
+// t is the Go type of the kind, see [Kind.GoType]. The path must fit it. The error is a *[PathError] that names
+// the segment. If t is nil, every path that parses is accepted, and only JSON can be read.
 func CompilePath(t reflect.Type, path string) (*Path, error) {
 	segments, err := parsePath(path)
 	if err != nil {
@@ -94,8 +93,8 @@ func checkPath(t reflect.Type, path string, segments []segment) (optional []bool
 	return optional, nil
 }
 
-// descend takes one step from a struct type. The field it returns has the type that the next step
-// starts from; pointer reports whether that may be nil. reason says why the step cannot be taken.
+// descend takes one step from a struct type. The type of the returned field is the start of the next step;
+// pointer reports whether it may be nil. reason is not empty if the step is impossible.
 func descend(t reflect.Type, s segment) (f field, pointer bool, reason string) {
 	if s.bare {
 		return f, false, "lists of lists are not supported"
@@ -263,11 +262,11 @@ func jsonAnyText(d *viewReader, p unsafe.Pointer) error {
 	return nil
 }
 
-// String is the path as it was given.
+// String returns the text of the path.
 func (p *Path) String() string { return p.text }
 
-// Member is the JSON name of the member of the object in which the path begins, and that of the member
-// of this one: "metadata", "labels". Either may be empty, the second also where there are none.
+// Member returns the JSON names of the first two members on the path, such as "metadata" and "labels". Either may
+// be empty.
 func (p *Path) Member() (name, inner string) {
 	if len(p.segments) > 1 && p.segments[0].access == single {
 		inner = p.segments[1].name
@@ -275,13 +274,12 @@ func (p *Path) Member() (name, inner string) {
 	return p.segments[0].name, inner
 }
 
-// Values reads what is at the path, in the order of the object. It is what walking over the decoded
-// Go object gives. A field that is no pointer has its zero value ("", "0", "false") even if it is not
-// on the wire. A nil pointer, an empty list and a missing key have no value. A time is written as
-// RFC 3339 in UTC, and has no value if it is zero. Without a Go type, what is not there or null has
-// no value, and numbers are written as they came.
+// Values returns the values at the path, in the order of the object. They equal those of the decoded Go object. A
+// missing field that is not a pointer has its zero value ("", "0", "false"). A nil pointer, an empty list and a
+// missing key have no value. A time is written as RFC 3339 in UTC, and has no value if it is zero. Without a Go
+// type, a missing field and a null have no value, and numbers keep their text.
 //
-// What is not of the type that the path expects is a *[DecodeError].
+// A value of another type than the path expects is a *[DecodeError].
 func (p *Path) Values(r Raw) ([]string, error) {
 	var err error
 	if r.Encoding == JSON {

@@ -2,7 +2,7 @@ package wire
 
 import "strings"
 
-// access is what a segment takes of a member.
+// access is how a segment selects from a member.
 type access uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	byKey         // one entry of a map
 )
 
-// segment is one step of a field path as it is written: a name, and what stands in brackets.
+// segment is one step of a field path: a name, and the text in brackets.
 type segment struct {
 	name   string
 	bare   bool // brackets only, after other brackets
@@ -74,7 +74,7 @@ func parsePath(path string) ([]segment, error) {
 	}
 }
 
-// bracket reads what stands between brackets, from behind the first one.
+// bracket reads the text in brackets, from after the opening one.
 func bracket(s string) (inner, after string, ok bool) {
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
 		inner, after, ok = strings.Cut(s[1:], s[:1]+"]")

@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
-// Projection reads a few fields of an object, without the rest: those that a Go struct has, which
-// is called a view.
+// Projection reads the fields of an object that a Go struct has, and skips all others. The struct is
+// called a view.
 //
 //	type podView struct {
 //		Metadata struct {
@@ -27,36 +27,36 @@ import (
 // A field of a view is found by its JSON name: that of its json tag, or else its own name with a
 // small letter in front. So NodeName is nodeName, UID is uid, APIVersion is apiVersion. The tag field
 // gives a path instead, so that a view may be flat. A step of it may be the key of a map in brackets,
-// as in metadata.labels[app]. Embedded structs are part of the struct they stand in. What has the tag
-// json:"-" and what is not exported stays as it is made.
+// as in metadata.labels[app]. The fields of an embedded struct count as fields of the outer struct. Fields
+// with the tag json:"-" and unexported fields are left alone.
 //
-// The types of a view are these, and those of a kind that is never protobuf the last ones, too:
+// The types of a view are these. The last line is only for kinds without a protobuf form:
 //
 //   - strings, booleans, numbers and []byte
 //   - structs, slices, pointers, and maps whose keys are strings
-//   - types of the API, such as metav1.ObjectMeta, corev1.PodSpec, metav1.Time, resource.Quantity
-//   - json.RawMessage, any, and what has an UnmarshalJSON
+//   - types of the Kubernetes API, such as metav1.ObjectMeta, corev1.PodSpec, metav1.Time, resource.Quantity
+//   - json.RawMessage, any, and types with a method UnmarshalJSON
 //
 // A view cannot contain itself.
 //
 // A Projection is read-only and may be used by many goroutines.
 type Projection struct {
-	view  reflect.Type
-	json  *jsonNode
-	proto *protoNode // nil: the kind has no protobuf form
-	said  []saidField
+	view       reflect.Type
+	json       *jsonNode
+	proto      *protoNode // nil: the kind has no protobuf form
+	kindFields []kindField
 }
 
-// saidField is a field of a view for what every object says of its kind.
-type saidField struct {
+// kindField is a field of a view for the apiVersion or the kind.
+type kindField struct {
 	offset uintptr
 	kind   bool // else the apiVersion
 }
 
 // CompileProjection compiles a view for a kind. kind is the Go type of the kind, see [Kind.GoType].
-// It must have each field of the view, of a type that the one of the view can hold. Numbers may be
-// wider in the view. What is a pointer may be none, which is then zero where nothing is. A pointer is
-// refused where the kind has none. If kind is nil, nothing is checked, and only JSON can be read.
+// It must have each field of the view, with a type whose values fit the field of the view. Numbers may be
+// wider in the view. A pointer of the kind may be a plain value in the view: zero stands for nil. A pointer of
+// the view must be a pointer in the kind. If kind is nil, nothing is checked, and only JSON can be read.
 //
 // The error is a *[ProjectionError].
 func CompileProjection(kind, view reflect.Type) (*Projection, error) {
@@ -75,18 +75,17 @@ func CompileProjection(kind, view reflect.Type) (*Projection, error) {
 // View is the Go type that the projection was compiled for.
 func (p *Projection) View() reflect.Type { return p.view }
 
-// Project reads a view of the object: into points to a struct, see [Projection], all of which is
-// replaced. Afterwards the caller owns it: nothing is shared with the bytes. What one string of it
-// keeps alive is at most 512 bytes, or the string itself.
+// Project reads a view of the object into the struct that into points to; see [Projection]. It replaces the
+// whole struct. The caller owns it: it shares nothing with the bytes. One string of it keeps at most 512 bytes
+// alive, or itself.
 //
-// A view holds what decoding the whole object and copying its fields gives: what is not there is
-// zero, and so is a null. The names are case-sensitive; where names are equal, the last one wins in
-// JSON, and protobuf fields are merged. Fields apiVersion and kind of a view are those of the kind.
-// The fields that a view does not have are passed over without looking at what they hold.
+// The result equals that of decoding the whole object and copying its fields. A missing field and a null are
+// zero. Names are case-sensitive. Of equal names the last one wins in JSON; protobuf fields are merged. Fields
+// apiVersion and kind of a view are those of the kind. Fields that a view does not have are skipped unread.
 //
-// The view is compiled when it is first used with the Go type of a kind; see [CompileProjection]
-// for the error. A nil pointer and no pointer to a struct are a *[TypeError]; what is wrong with
-// the object is a *[DecodeError] that names the field.
+// The view is compiled when it is first used with the Go type of a kind; see [CompileProjection] for the error.
+// If into is nil or not a pointer to a struct, the error is a *[TypeError]. A bad object is a *[DecodeError]
+// that names the field.
 func (r Raw) Project(into any) error {
 	if r.Kind == nil {
 		return r.failed("", errNoKind)
@@ -98,8 +97,8 @@ func (r Raw) Project(into any) error {
 	return p.Read(r, into)
 }
 
-// Projection is the one for the struct that view points to; see [Raw.Project]. It is compiled once.
-// What is no pointer to a struct is a *[TypeError].
+// Projection returns the projection for the struct that view points to; see [Raw.Project]. It is compiled once.
+// If view is not a pointer to a struct, the error is a *[TypeError].
 func (k *Kind) Projection(view any) (*Projection, error) {
 	t := reflect.TypeOf(view)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -140,7 +139,7 @@ func (p *Projection) Read(r Raw, into any) error {
 		}
 		return r.failed(field, err)
 	}
-	for _, f := range p.said {
+	for _, f := range p.kindFields {
 		apiVersion, kind := r.Kind.GVK.ToAPIVersionAndKind()
 		if f.kind {
 			apiVersion = kind
@@ -167,14 +166,15 @@ func (p *Projection) fill(r Raw, d *viewReader, into unsafe.Pointer) (err error)
 	return err
 }
 
-// viewReader is what one read of a view needs.
+// viewReader is the state of one read of a view.
 type viewReader struct {
 	jsonscan.Reader      // JSON: of the document
-	distinct        bool // names do not come twice on the upper levels
-	// mayLeave says that a member of the document need not be read to its end, hasLeft that it was not.
+	distinct        bool // no name occurs twice on the upper levels
+	// mayLeave is set if a member of the document need not be read to its end. hasLeft is set if a read
+	// stopped before the end.
 	mayLeave, hasLeft bool
-	lend              bool   // strings are parts of the bytes, and lists reuse their room
-	text              []byte // memory for short strings, of which views share pieces
+	lend              bool   // strings are parts of the bytes, and lists reuse their memory
+	text              []byte // memory for short strings; views share pieces of it
 }
 
 var viewReaders = sync.Pool{New: func() any { return new(viewReader) }}
@@ -184,7 +184,7 @@ const (
 	longText  = 128
 )
 
-// keep makes a string of b that shares nothing with it, unless the reader lends.
+// keep returns b as a string. It is a copy, unless the reader lends.
 func (d *viewReader) keep(b []byte) string {
 	if d.lend {
 		return unsafe.String(unsafe.SliceData(b), len(b))
@@ -203,7 +203,7 @@ func (d *viewReader) keep(b []byte) string {
 	return unsafe.String(&d.text[n], len(b))
 }
 
-// fieldError says in which field of an object something is wrong.
+// fieldError names the field of an object that cannot be read.
 type fieldError struct {
 	path string
 	err  error
@@ -211,7 +211,7 @@ type fieldError struct {
 
 func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
 
-// inField names the field of an error, unless one farther in has been named.
+// inField adds the field to an error, unless the error names a field already.
 func inField(path string, err error) error {
 	if _, ok := err.(*fieldError); ok {
 		return err
@@ -221,12 +221,12 @@ func inField(path string, err error) error {
 
 // ProjectionError says why a view cannot be compiled for a kind.
 type ProjectionError struct {
-	// View is the Go type of the view, Kind that of the kind; nil where it has none.
+	// View is the Go type of the view, and Kind that of the kind; nil if it has none.
 	View, Kind reflect.Type
-	// Field is the field of the view that is wrong by its Go names, such as "Spec.NodeName"; it is
-	// empty if the view as a whole is.
+	// Field is the wrong field of the view, by its Go names, such as "Spec.NodeName". It is empty if the
+	// whole view is wrong.
 	Field string
-	// Path is where in the object the field was looked for, such as "spec.nodeName".
+	// Path is the path of the field in the object, such as "spec.nodeName".
 	Path string
 	// Reason is for a person.
 	Reason string
@@ -243,7 +243,7 @@ func (e *ProjectionError) Error() string {
 	return "wire: view " + name + ": " + e.Reason
 }
 
-// compiledViews has what was compiled so far.
+// compiledViews caches the compiled views.
 var compiledViews sync.Map // kindView → compiled
 
 type kindView struct{ kind, view reflect.Type }

@@ -439,7 +439,7 @@ func TestProjectRareTypes(t *testing.T) {
 }
 
 // What a view holds shares nothing with the bytes.
-func TestProjectCopies(t *testing.T) {
+func TestViewSharesNothingWithTheBytes(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		r := raw(t, enc, pods, bigPod(1))
 		r.Bytes = bytes.Clone(r.Bytes)

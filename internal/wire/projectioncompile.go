@@ -11,7 +11,7 @@ import (
 // viewCompiler compiles one view.
 type viewCompiler struct {
 	p     *Projection
-	kind  reflect.Type // nil: not known
+	kind  reflect.Type // nil: unknown
 	proto bool         // the kind has a protobuf form
 	open  []reflect.Type
 }
@@ -24,7 +24,7 @@ func compileProjection(kind, view reflect.Type) (*Projection, error) {
 	return c.p, nil
 }
 
-// newViewCompiler returns a compiler, and the object that is read.
+// newViewCompiler returns a compiler, and the place of the whole object.
 func newViewCompiler(kind, view reflect.Type) (*viewCompiler, place) {
 	c := &viewCompiler{p: &Projection{view: view, json: &jsonNode{level: 1}}, kind: kind, proto: HasProtobuf(kind)}
 	root := place{json: c.p.json, api: kind}
@@ -35,11 +35,11 @@ func newViewCompiler(kind, view reflect.Type) (*viewCompiler, place) {
 	return c, root
 }
 
-// place is an object on the wire, while its fields are looked for.
+// place is an object on the wire whose fields are compiled.
 type place struct {
 	json  *jsonNode
 	proto *protoNode   // nil: no protobuf
-	api   reflect.Type // a struct, or a map; nil: not known
+	api   reflect.Type // a struct, or a map; nil: unknown
 	path  string
 }
 
@@ -53,13 +53,13 @@ type spot struct {
 	path     string
 }
 
-// wrong is the error for a field of the view.
+// wrong returns the error for a field of the view.
 func (c *viewCompiler) wrong(field, path, format string, args ...any) error {
 	return &ProjectionError{View: c.p.view, Kind: c.kind, Field: field, Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
-// structure compiles the fields of a struct that stands at an offset of a piece of memory, into
-// which the object at a place is read.
+// structure compiles the fields of a struct. The object at a place is read into memory, in which the struct is at
+// an offset.
 func (c *viewCompiler) structure(t reflect.Type, offset uintptr, at place, name string) error {
 	if slices.Contains(c.open, t) {
 		return c.wrong(name, at.path, "%v contains itself", t)
@@ -114,7 +114,7 @@ func (c *viewCompiler) field(f reflect.StructField, offset uintptr, at place, na
 	}
 	last := segments[len(segments)-1]
 	if at.path == "" && (last.name == "apiVersion" || last.name == "kind") && f.Type.Kind() == reflect.String {
-		c.p.said = append(c.p.said, saidField{offset, last.name == "kind"})
+		c.p.kindFields = append(c.p.kindFields, kindField{offset, last.name == "kind"})
 		return nil
 	}
 	to, err := c.member(at, last, name)
@@ -124,7 +124,7 @@ func (c *viewCompiler) field(f reflect.StructField, offset uintptr, at place, na
 	return c.place(f.Type, offset, to, name)
 }
 
-// place has what is at a spot read into a type at an offset.
+// place compiles the read of a spot into a type at an offset.
 func (c *viewCompiler) place(t reflect.Type, offset uintptr, at spot, name string) error {
 	if t.Kind() == reflect.Struct && !hasOwnForm(t) && !c.sameType(t, at.api) {
 		in, err := c.inside(at, name)
@@ -141,7 +141,7 @@ func (c *viewCompiler) place(t reflect.Type, offset uintptr, at spot, name strin
 	return nil
 }
 
-// target has what is at a spot read into memory of a type at an offset.
+// target compiles the read of a spot into memory of a type at an offset.
 func (c *viewCompiler) target(at spot, t reflect.Type, offset uintptr, v viewValue) {
 	if !at.zero {
 		v.null = nil
@@ -152,7 +152,7 @@ func (c *viewCompiler) target(at spot, t reflect.Type, offset uintptr, v viewVal
 	}
 }
 
-// sameType reports whether a type of a view is that of the API.
+// sameType reports whether a type of a view is the type of the API.
 func (c *viewCompiler) sameType(t, api reflect.Type) bool {
 	if api == nil {
 		return false
@@ -161,7 +161,7 @@ func (c *viewCompiler) sameType(t, api reflect.Type) bool {
 	return t == api
 }
 
-// inside takes the value at a spot for an object.
+// inside returns the place of the object at a spot.
 func (c *viewCompiler) inside(at spot, name string) (place, error) {
 	in := place{json: at.json.object(), api: at.api, path: at.path}
 	if at.proto != nil {
@@ -228,7 +228,7 @@ func (c *viewCompiler) member(at place, s segment, name string) (spot, error) {
 	return to, nil
 }
 
-// viewPath takes a path apart, into steps of one name each.
+// viewPath splits a path into steps of one name each.
 func viewPath(path string) ([]segment, error) {
 	segments, err := parsePath(path)
 	if err != nil {
@@ -249,8 +249,8 @@ func viewPath(path string) ([]segment, error) {
 	return steps, nil
 }
 
-// jsonName is the name that a field without a tag has on the wire: its capitals in front are small,
-// but not the last of several if that begins a word.
+// jsonName returns the JSON name of a field without a tag. Leading capitals become small, except the last of several
+// if it begins a word.
 func jsonName(name string) string {
 	r := []rune(name)
 	for i := range r {

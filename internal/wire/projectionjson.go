@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
-// jsonNode is a JSON object of which a view has members.
+// jsonNode is a JSON object with members that a view has.
 type jsonNode struct {
 	level   int // 1 is the object that is read, 2 a member of it; 0 any below
 	members []*jsonMember
@@ -69,11 +69,11 @@ func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
 	return nil
 }
 
-// read reads the members of an object into a piece of memory. Where names are distinct it stops at the
-// last that the view has, and passes over what may be large by reading on from the end. The metadata
-// is not large.
+// read reads the members of an object into memory. If the names are distinct, it stops at the last member that
+// the view has. It skips a large member by reading the rest from the end of the document. Metadata does not count
+// as large.
 func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
-	left, once := len(n.members), d.distinct && n.level > 0
+	left, distinct := len(n.members), d.distinct && n.level > 0
 	more, err := d.Begin('{')
 	for seen := uint64(0); more && err == nil; more, err = d.Next('}') {
 		var name []byte
@@ -82,7 +82,7 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 		}
 		i := n.find(name)
 		if i < 0 {
-			if once && n.level == 1 && d.Nested() && string(name) != "metadata" {
+			if distinct && n.level == 1 && d.Nested() && string(name) != "metadata" {
 				return n.readBack(d, p, left)
 			}
 			if err = d.Skip(); err != nil {
@@ -97,7 +97,7 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 			m.reset(p) // the last of equal names wins
 		}
 		if left--; n.level == 1 {
-			d.mayLeave = once && (left == 0 || m.name != "metadata")
+			d.mayLeave = distinct && (left == 0 || m.name != "metadata")
 		}
 		if d.Null() {
 			m.null(p)
@@ -105,7 +105,7 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 			return inField(m.path, err)
 		}
 		switch {
-		case n.level == 1 && (once && left == 0 || d.hasLeft):
+		case n.level == 1 && (distinct && left == 0 || d.hasLeft):
 			return n.readBack(d, p, left)
 		case n.level == 2 && left == 0 && d.mayLeave:
 			d.hasLeft = true
@@ -115,9 +115,9 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 	return err
 }
 
-// readBack reads those members that a view still wants, so many, from the end of the document on, as
-// far as to d.I, which is within a value. Most objects have little behind what is large, such as the
-// status behind the spec. The document is known to be JSON, with distinct names.
+// readBack reads the last left members of a view, from the end of the document back to d.I, which is within a
+// value. Most objects have little after a large member, such as the status after the spec. The document is valid
+// JSON with distinct names.
 func (n *jsonNode) readBack(d *viewReader, p unsafe.Pointer, left int) error {
 	stop := d.I
 	d.mayLeave = true
@@ -182,7 +182,7 @@ func (m *jsonMember) null(p unsafe.Pointer) {
 	}
 }
 
-// reset makes zero what is read from a member.
+// reset zeroes the values that are read from a member.
 func (m *jsonMember) reset(p unsafe.Pointer) {
 	for _, t := range m.targets {
 		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()

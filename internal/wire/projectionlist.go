@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// slice is how Go keeps one in memory.
+// slice is the memory layout of a Go slice.
 type slice struct {
 	data     unsafe.Pointer
 	len, cap int
@@ -77,7 +77,7 @@ func listValue(t reflect.Type, elem viewValue) viewValue {
 	return v
 }
 
-// growMap makes a map that has room for the entries at and behind the cursor, if there is none.
+// growMap makes a map with room for the entries from the cursor on, if there is no map.
 func growMap(t reflect.Type) growFunc {
 	return func(p unsafe.Pointer, c cursor) {
 		if *(*unsafe.Pointer)(p) == nil {
@@ -86,7 +86,7 @@ func growMap(t reflect.Type) growFunc {
 	}
 }
 
-// stringMapValue reads maps of strings, of whatever names the types have.
+// stringMapValue reads maps of strings, also of named types.
 var stringMapValue = viewValue{
 	grow: func(p unsafe.Pointer, c cursor) {
 		if m := (*map[string]string)(p); *m == nil {

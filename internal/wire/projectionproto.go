@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// protoNode is a message of which a view has fields, or a map of which it has entries.
+// protoNode is a message with fields that a view has, or a map with entries that it has.
 type protoNode struct {
-	members []*protoMember // by number; nil: passed over
+	members []*protoMember // by number; nil: skipped
 	entries []protoEntry
 }
 
@@ -25,7 +25,7 @@ type protoEntry struct {
 	*protoMember
 }
 
-// protoTarget is where a view has what a field holds.
+// protoTarget is the place in a view for the value of a field.
 type protoTarget struct {
 	offset uintptr
 	typ    reflect.Type
@@ -33,16 +33,13 @@ type protoTarget struct {
 	grow   growFunc
 }
 
-// protoRead reads a value into memory of its type, in which the same field may have been read
-// before.
+// protoRead reads a value into memory of its type. The memory may have an earlier value of the same field.
 type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
 
-// growFunc makes room for the field at the cursor, and those like it behind, if
-// there is none left.
+// growFunc makes room for the field at the cursor and for those of the same number after it, if there is no room.
 type growFunc func(p unsafe.Pointer, c cursor)
 
-// protoValue is the value of one field. The zero value stands for one that is missing in the entry
-// of a map, and is zero.
+// protoValue is the value of one field. The zero protoValue is a zero value that is missing in the entry of a map.
 type protoValue struct {
 	here   bool
 	typ    int
@@ -67,7 +64,7 @@ func (v protoValue) wrongType() error {
 	return fmt.Errorf("the field has wire type %d", v.typ)
 }
 
-// message is the content of a string, of bytes and of a message.
+// message returns the content of a string, of bytes or of a message.
 func (v protoValue) message() ([]byte, error) {
 	if v.here && v.typ != typeBytes {
 		return nil, v.wrongType()
@@ -110,8 +107,8 @@ func (m *protoMember) object() *protoNode {
 	return m.node
 }
 
-// read reads the fields of a message into a piece of memory, in which fields may have been read
-// before: a message that is there twice is merged.
+// read reads the fields of a message into memory, which may have earlier values: a message that occurs twice is
+// merged.
 func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 	if n.entries != nil {
 		return n.readEntry(d, msg, p)
@@ -140,9 +137,8 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 	}
 }
 
-// pass passes over the fields from i on that nobody wants, as far as that is simple: strings, bytes
-// and messages with tags and lengths of up to two bytes, and small numbers. That is most of what
-// there is.
+// pass is the fast path that skips fields without a target, from i on. It knows small numbers, and strings, bytes and
+// messages with tags and lengths of up to two bytes: most fields are of these.
 func (n *protoNode) pass(b []byte, i int) int {
 	for i+4 <= len(b) {
 		tag, at := uint(b[i]), i+1
@@ -172,7 +168,7 @@ func (n *protoNode) pass(b []byte, i int) int {
 	return i
 }
 
-// readEntry reads an entry of a map, key = 1 and value = 2, if it is one that is wanted.
+// readEntry reads an entry of a map, key = 1 and value = 2, if the view has its key.
 func (n *protoNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
 	key, value, err := mapEntry(msg)
 	if err != nil {
@@ -187,8 +183,8 @@ func (n *protoNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error
 	return nil
 }
 
-// isOther reports whether an entry has a key that nobody wants. It knows entries as servers write
-// them: a key, then a value, both shorter than 128 bytes.
+// isOther reports whether an entry has a key that the view does not have. It knows the usual entries: a key, then a
+// value, both shorter than 128 bytes.
 func (n *protoNode) isOther(msg []byte) bool {
 	if len(n.entries) == 0 || len(msg) < 4 || msg[0] != 1<<3|2 || int(msg[1]) > len(msg)-4 {
 		return false
@@ -237,7 +233,7 @@ func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error 
 	return nil
 }
 
-// reset makes zero what is read from a member.
+// reset zeroes the values that are read from a member.
 func (m *protoMember) reset(p unsafe.Pointer) {
 	for _, t := range m.targets {
 		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
@@ -255,8 +251,8 @@ func (m *protoMember) reset(p unsafe.Pointer) {
 	}
 }
 
-// following counts the fields at the cursor and right behind it that have its number, which are most
-// often all there are.
+// following counts the consecutive fields from the cursor on that have its number. Mostly these are all fields of
+// the number.
 func following(c cursor) int {
 	n, num := 1, c.num
 	for c.next() && c.num == num {

@@ -30,8 +30,8 @@ func protoBool(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 	return err
 }
 
-// protoTime reads a Timestamp: seconds = 1. As apimachinery has it, parts of a second do not count
-// and an empty message is no time.
+// protoTime reads a Timestamp: seconds = 1. As in apimachinery, parts of a second are dropped, and an empty message
+// is the zero time.
 func protoTime(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 	b, err := v.message()
 	t := (*metav1.Time)(p)
@@ -61,7 +61,7 @@ func protoWhole(t reflect.Type) protoRead {
 		}
 		into := reflect.NewAt(t, p)
 		if m, ok := into.Interface().(message); ok && !into.Elem().IsZero() {
-			return m.Unmarshal(b) // it came before: they are merged
+			return m.Unmarshal(b) // merges with an earlier value
 		}
 		if t.Kind() == reflect.Slice {
 			into.Elem().Set(reflect.MakeSlice(t, 0, 0))
@@ -70,7 +70,7 @@ func protoWhole(t reflect.Type) protoRead {
 	}
 }
 
-// wholeValue reads whole numbers, which are as wide on the wire as the API has them.
+// wholeValue reads whole numbers. Their width on the wire is that of the API type.
 func wholeValue(t, api reflect.Type) viewValue {
 	unused, set, signed := 0, setInt(t), isInt(t)
 	if api != nil {
@@ -90,7 +90,7 @@ func wholeValue(t, api reflect.Type) viewValue {
 		},
 		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 			n, err := v.uint()
-			if n <<= unused; signed { // the generated code drops what does not fit
+			if n <<= unused; signed { // the generated code drops the upper bits
 				set(p, int64(n)>>unused)
 			} else {
 				set(p, int64(n>>unused))
@@ -138,7 +138,7 @@ func floatValue(t reflect.Type) viewValue {
 	}
 }
 
-// pointerValue reads what is pointed to. A message that comes twice is merged.
+// pointerValue reads the value of a pointer. A message that occurs twice is merged.
 func pointerValue(t reflect.Type, elem viewValue) viewValue {
 	fresh := func(p unsafe.Pointer) unsafe.Pointer {
 		to := reflect.New(t.Elem()).UnsafePointer()

@@ -12,10 +12,10 @@ import (
 // viewValue reads values of one type of a view.
 type viewValue struct {
 	json jsonRead
-	// proto reads one value; of a list or map, one element, for which grow makes room before.
+	// proto reads one value, or one element of a list or map. grow makes room for the element.
 	proto protoRead
 	grow  growFunc
-	null  func(unsafe.Pointer) // has the value be there, as zero; nil: it always is
+	null  func(unsafe.Pointer) // sets the value to a zero that exists; nil: it always exists
 	packs bool                 // a list of them may be packed: the numbers share a tag
 }
 
@@ -27,8 +27,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// value compiles a type of a view for the type that the API has there, or nil. optional: there may
-// be nothing, even if the API has no pointer.
+// value compiles a type of a view for a type of the API, or for nil. optional says that the value may be missing, even
+// if the type of the API is not a pointer.
 func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name string) (viewValue, error) {
 	if t.Kind() == reflect.Pointer {
 		if api != nil && api.Kind() != reflect.Pointer && !optional {
@@ -90,8 +90,7 @@ func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name stri
 	return floatValue(t), nil
 }
 
-// holds reports whether values of a type of the API fit into one of a view, apart from what is
-// inside of them.
+// holds reports whether values of a type of the API fit a type of a view. It does not compare inner types.
 func holds(t, api reflect.Type) bool {
 	switch {
 	case isInt(t):
@@ -112,7 +111,7 @@ func isBytes(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
 
-// region returns an object that is read into memory of its own.
+// region returns an object with its own memory.
 func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) {
 	at := place{json: &jsonNode{}, api: api, path: path}
 	v := viewValue{json: at.json.read}
@@ -131,30 +130,30 @@ func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) 
 }
 
 func (c *viewCompiler) list(t, api reflect.Type, path, name string) (viewValue, error) {
-	if api != nil {
-		api = api.Elem()
-	}
-	elem, err := c.value(t.Elem(), api, false, path, name)
-	if err == nil && c.proto && elem.grow != nil {
-		err = c.wrong(name, path, "lists of lists and of maps are not supported")
-	}
+	elem, err := c.element(t, api, false, path, name, "lists")
 	if err != nil {
 		return viewValue{}, err
 	}
 	return listValue(t, elem), nil
 }
 
+// element compiles the elements of a list or a map; of says which.
+func (c *viewCompiler) element(t, api reflect.Type, inMap bool, path, name, of string) (viewValue, error) {
+	if api != nil {
+		api = api.Elem()
+	}
+	elem, err := c.value(t.Elem(), api, inMap, path, name)
+	if err == nil && c.proto && elem.grow != nil {
+		err = c.wrong(name, path, "%s of lists and of maps are not supported", of)
+	}
+	return elem, err
+}
+
 func (c *viewCompiler) mapping(t, api reflect.Type, path, name string) (viewValue, error) {
 	if t.Elem().Kind() == reflect.String && !hasOwnForm(t.Elem()) && (api == nil || api.Elem().Kind() == reflect.String && !hasOwnForm(api.Elem())) {
 		return stringMapValue, nil
 	}
-	if api != nil {
-		api = api.Elem()
-	}
-	elem, err := c.value(t.Elem(), api, true, path, name)
-	if err == nil && c.proto && elem.grow != nil {
-		err = c.wrong(name, path, "maps of lists and of maps are not supported")
-	}
+	elem, err := c.element(t, api, true, path, name, "maps")
 	if err != nil {
 		return viewValue{}, err
 	}

@@ -17,7 +17,7 @@ import (
 type Encoding uint8
 
 const (
-	// JSON is an object as the API server sends it for custom resources, or where it was asked to.
+	// JSON is the encoding of custom resources, and of other kinds on request.
 	JSON Encoding = iota + 1
 	// Protobuf is the message of a built-in kind, without the envelope that carries its kind.
 	Protobuf
@@ -33,13 +33,11 @@ func (e Encoding) String() string {
 	return "unknown encoding"
 }
 
-// Kind says what the bytes of a Raw are. One Kind is shared by all objects of a list or watch and
-// never changes once it is in use.
+// Kind is the kind of the objects of a list or watch. They share one Kind, which must not change.
 type Kind struct {
 	GVK schema.GroupVersionKind
-	// Scheme knows the Go type of the kind, if there is one. It is needed to read protobuf into an
-	// unstructured object; nil is fine otherwise, but then a wrong Go type is found out by its name
-	// only.
+	// Scheme has the Go type of the kind, if there is one. Reading protobuf into an unstructured object needs
+	// it. It may be nil otherwise; then only the name of a Go type is checked.
 	Scheme *runtime.Scheme
 	// MetadataOnly says that the server was asked for PartialObjectMetadata of this kind. Such
 	// objects are decoded into *metav1.PartialObjectMetadata or *unstructured.Unstructured; a typed
@@ -82,9 +80,9 @@ func (k *Kind) is(apiVersion, kind string) bool {
 	return k.MetadataOnly && kind == "PartialObjectMetadata" && isMetaVersion(apiVersion)
 }
 
-// isList reports whether an answer of this apiVersion and kind is a list of k: it is named by the kind,
-// or has been by others before, or the scheme says so. mayBe reports that it may be one of another
-// name, as a custom resource definition is free to choose: its items tell.
+// isList reports whether an answer of this apiVersion and kind is a list of k: by its name, by an earlier list
+// of this name, or by the scheme. mayBe reports that only the items can decide: a custom resource definition may
+// give its list any name.
 func (k *Kind) isList(apiVersion, kind string) (is, mayBe bool) {
 	if k.MetadataOnly && isMetadataList(apiVersion, kind) {
 		return true, false
@@ -115,7 +113,7 @@ func (k *Kind) listsByScheme(kind string) bool {
 	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == item
 }
 
-// listGVK is the usual kind of a list of k.
+// listGVK returns the usual kind of a list of k.
 func (k *Kind) listGVK() schema.GroupVersionKind {
 	return k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
 }
@@ -138,33 +136,32 @@ func isMetadataList(apiVersion, kind string) bool {
 
 func isStatus(apiVersion, kind string) bool { return kind == "Status" && apiVersion == "v1" }
 
-// Raw is one object as it came over the wire. Whoever reads the bytes must not write to them; how
-// long they stay is said by whoever gave them.
+// Raw is one encoded object. The bytes must not be changed. The function that returns a Raw says how long they
+// are valid.
 type Raw struct {
 	Kind     *Kind
 	Encoding Encoding
 	Bytes    []byte
 
-	checked bool // JSON: the syntax is right, it was looked at
+	checked bool // JSON: the syntax has been checked
 	long    jsonscan.Spans
 }
 
-// Checked is r for bytes of the same Kind that a parser of this package gave out, or that [Raw.Scan]
-// has read, wherever they were kept since. The syntax of their JSON is not checked again with each
-// use. Of other bytes the results are not defined; nothing breaks.
+// Checked returns r for bytes of the same Kind that a parser of this package or [Raw.Scan] has checked before.
+// The syntax of their JSON is not checked at each use. For other bytes the results are undefined, but nothing
+// panics.
 func (r Raw) Checked() Raw {
 	r.checked = true
 	return r
 }
 
-// Clone is r with bytes of its own.
+// Clone returns r with a copy of the bytes.
 func (r Raw) Clone() Raw {
 	r.Bytes = append(make([]byte, 0, len(r.Bytes)), r.Bytes...)
 	return r
 }
 
-// check returns r as checked: its bytes are one JSON value, with space around it. The error says why
-// they are none.
+// check checks that the bytes are one JSON value, with space around it, and returns r as checked.
 func (r Raw) check() (Raw, error) {
 	if r.checked {
 		return r, nil
@@ -176,7 +173,7 @@ func (r Raw) check() (Raw, error) {
 	return r.known(long, repeats), nil
 }
 
-// known returns r as checked, with the notes of the checker.
+// known returns r as checked, with the results of the checker.
 func (r Raw) known(long jsonscan.Spans, repeats bool) Raw {
 	r.checked, r.long = true, long
 	if repeats && r.Kind != nil {
@@ -185,8 +182,8 @@ func (r Raw) known(long jsonscan.Spans, repeats bool) Raw {
 	return r
 }
 
-// distinct reports whether it is known that no two members of the object have one name, and no two
-// members of such a member. What an object from a store holds was checked before: see [Raw.Checked].
+// distinct reports whether the names of the members of the object are known to differ, and those of the members
+// of each member. The objects of a store were checked before; see [Raw.Checked].
 func (r Raw) distinct() bool { return r.checked && r.Kind != nil && !r.Kind.repeats.Load() }
 
 // reader returns a reader of the JSON of r.

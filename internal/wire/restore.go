@@ -32,10 +32,10 @@ func (r Raw) Unknown(o runtime.Object) (bool, error) {
 	return false, errEncoding
 }
 
-// Restore puts into body what the object had when it was read and its Go type does not know. obj is
-// what [Encode] made body of, in the encoding of read, and read is the version of it that the caller
-// decoded and changed. What the type knows stays as it is in body; where the rest goes, and what goes
-// with it, is said at [decode.RestoreJSON]. A *[decode.PlaceError] says that it cannot be told.
+// Restore adds to body the fields that the object had when it was read, and that its Go type does not have. body
+// is obj, encoded by [Encode] in the encoding of read. read is the version that the caller decoded and changed.
+// The fields of the Go type stay as they are in body. [decode.RestoreJSON] says where the other fields go. If
+// their place is ambiguous, the error is a *[decode.PlaceError].
 //
 // Without such fields the result is body itself.
 func Restore(body []byte, obj object.Object, read Raw) ([]byte, error) {
@@ -49,15 +49,15 @@ func Restore(body []byte, obj object.Object, read Raw) ([]byte, error) {
 	if err := read.Decode(known); err != nil {
 		return nil, err
 	}
-	again, _, err := Encode(known, read.Kind.GVK, read.Encoding)
+	encoded, _, err := Encode(known, read.Kind.GVK, read.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	t := reflect.TypeOf(obj).Elem()
 	if read.Encoding == JSON {
-		return decode.RestoreJSON(t, decode.Versions{Read: read.Bytes, Known: again, Sent: body})
+		return decode.RestoreJSON(t, decode.Versions{Read: read.Bytes, Known: encoded, Sent: body})
 	}
-	from, err := openEnvelope(again)
+	from, err := openEnvelope(encoded)
 	if err != nil {
 		return nil, err
 	}

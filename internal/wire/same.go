@@ -30,8 +30,8 @@ func Same(a, b Raw) bool {
 	return x != nil && reflect.DeepEqual(x, y)
 }
 
-// untyped is what follows apiVersion and kind in a JSON object that begins with them, or all of it but the
-// brace; nil if it cannot be read.
+// untyped returns the text of a JSON object without its leading brace, apiVersion and kind; nil if it cannot be
+// read.
 func (r Raw) untyped() []byte {
 	d := jsonscan.Reader{B: r.Bytes}
 	more, err := d.Begin('{')

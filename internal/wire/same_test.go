@@ -6,7 +6,7 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
-func TestSame(t *testing.T) {
+func TestSameIgnoresOrderAndForm(t *testing.T) {
 	const object = `{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"a"},"spec":{"n":1,"s":"x"}}`
 	for _, tt := range []struct {
 		other string

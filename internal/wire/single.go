@@ -7,10 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ParseObject reads an answer that is one object of this kind. The Raw keeps the body, or a part
-// of it, which therefore must not change any more. A Status is a *[StatusError], another kind a
-// *[KindError], an answer in another form a *[ContentTypeError], garbage a *[SyntaxError].
-// Whether the metadata of the object is good, [Raw.Header] says.
+// ParseObject reads an answer that is one object of this kind. The Raw shares memory with body, which must not change.
+// A Status is a *[StatusError], another kind a *[KindError], another content type a *[ContentTypeError], and invalid
+// input a *[SyntaxError]. It does not check the metadata; [Raw.Header] does.
 func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
 	enc, _, err := ParseContentType(contentType)
 	if err != nil {
@@ -43,7 +42,7 @@ func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
 	return Raw{}, &KindError{Want: kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, name)}
 }
 
-// typeOf reads apiVersion and kind of a whole JSON object, which was checked.
+// typeOf reads apiVersion and kind of a checked JSON object.
 func (r Raw) typeOf() (apiVersion, kind string, err error) {
 	d := viewReader{Reader: r.reader()}
 	if d.Space(); d.Peek() != '{' {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Limits bound what a body may make us hold. The zero value is the default.
+// Limits bound the memory for one body. The zero value is the default.
 type Limits struct {
 	// Frame is the most bytes that one object or watch frame may have; 32 MiB if zero or negative.
 	// An API server stores objects of up to about 1.5 MB.
@@ -24,15 +24,15 @@ func (l Limits) frame() int64 {
 	return l.Frame
 }
 
-// protoStream parses protobuf fields, without holding more than one of them. A method that returns
-// ErrIncomplete is called again after the next fill, and goes on where it was.
+// protoStream parses protobuf fields, and holds one field at a time. A method that returns ErrIncomplete is called
+// once more after the fill, and resumes.
 type protoStream struct {
 	window
 	limit   int64
 	skipped int64  // bytes that are still to be skipped
-	large   []byte // the part of a large value that has come, in memory of its own
+	large   []byte // the read part of a large value, in its own memory
 	head    protoHead
-	inField bool // the content of head is the next to come
+	inField bool // the content of head is next
 }
 
 // protoHead is the head of a field. size counts the bytes of content that follow: 0 for numbers.
@@ -45,7 +45,7 @@ func newProtoStream(lim Limits) protoStream {
 	return protoStream{window: newWindow(lim), limit: lim.frame()}
 }
 
-// offset is how many bytes of the body were taken or skipped.
+// offset is the number of bytes of the body that were taken or skipped.
 func (s *protoStream) offset() int64 { return s.window.offset() + s.skipped }
 
 // bytes takes n bytes, which are valid until the next fill. The body must have them.
@@ -59,7 +59,7 @@ func (s *protoStream) bytes(n int64) ([]byte, error) {
 	return s.take(int(n)), nil
 }
 
-// own is bytes into new memory of that size.
+// own copies the next bytes into new memory of that size.
 func (s *protoStream) own(n int64) ([]byte, error) {
 	if n > s.limit {
 		return nil, &TooLargeError{Size: n, Limit: s.limit}
@@ -169,7 +169,7 @@ func (s *protoStream) content() ([]byte, error) {
 	return b, err
 }
 
-// enter has the content of the field read as fields.
+// enter makes the content of the field the next fields.
 func (s *protoStream) enter() { s.inField = false }
 
 // leave skips the content of the field.
@@ -182,7 +182,7 @@ func (s *protoStream) syntax(err error) error {
 	return &SyntaxError{Encoding: Protobuf, Offset: s.offset(), Err: err}
 }
 
-// statusError reads the Status that came instead of what was asked for.
+// statusError reads a Status that is the answer, and returns it as an error.
 func statusError(b []byte, enc Encoding) error {
 	e := new(StatusError)
 	var err error

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EventType is what a watch event says about its object.
+// EventType is the type of a watch event.
 type EventType uint8
 
 const (
 	Added EventType = iota + 1
 	Modified
 	Deleted
-	// Bookmark carries no object, only the version up to which all events have been sent.
+	// Bookmark has no object, only a version. All events up to it have been sent.
 	Bookmark
 	// Error ends the watch, for the reason in Frame.Status.
 	Error
@@ -42,25 +42,25 @@ func eventType(name []byte) (EventType, error) {
 // Frame is one watch event.
 type Frame struct {
 	Type EventType
-	// Object is what was added, modified or deleted. Its bytes are lent, until the next Take or
-	// Fill: to keep them, see [Raw.Clone]. It is empty for Error.
+	// Object is the object that was added, modified or deleted. Its bytes are valid until the next Take or
+	// Fill; [Raw.Clone] copies them. It is empty for Error.
 	Object Raw
-	// Status says why the server ends the watch. It is set for Error only.
+	// Status is the reason for which the server ends the watch. It is set for Error only.
 	Status *metav1.Status
-	// ResourceVersion is set for Bookmark only, where it is never empty.
+	// ResourceVersion is set for Bookmark only. There it is never empty.
 	ResourceVersion string
-	// InitialEventsEnd marks the bookmark after which the watch has sent all that was there when it
-	// began (a streaming list).
+	// InitialEventsEnd marks the bookmark at the end of a streaming list: all objects of the list have been
+	// sent.
 	InitialEventsEnd bool
 }
 
-// Watch is the body of a watch, and a parser that splits it into its events. Take returns what is
-// complete, Fill reads. It is for one goroutine; Close may be called from another, and ends a Fill.
+// Watch splits the body of a watch into its events. Take returns complete events, and Fill reads. A Watch is for
+// one goroutine. Close may be called from another one, and ends a Fill.
 type Watch struct {
 	body   io.ReadCloser
 	events eventReader
 	read   *window // of events
-	err    error   // of Take; it stays
+	err    error   // the final error of Take
 }
 
 // eventReader is a watch of one encoding. ready reads the next event up to its end. event returns the
@@ -70,11 +70,10 @@ type eventReader interface {
 	event() (EventType, Raw, error)
 }
 
-// NewWatch reads the body of a watch of this kind. The body belongs to the Watch, also after an
-// error, when it has been closed. A content type that is neither JSON nor protobuf is a
-// *[ContentTypeError].
+// NewWatch returns a Watch that reads a body of this kind. The Watch owns the body; NewWatch closes it on an
+// error. A content type that is neither JSON nor protobuf is a *[ContentTypeError].
 //
-// NewWatch itself reads only the start of a body that it refuses.
+// NewWatch reads nothing, except the start of a body that it refuses.
 func NewWatch(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*Watch, error) {
 	enc, _, err := ParseContentType(contentType)
 	if err != nil {
@@ -94,10 +93,10 @@ func NewWatch(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*
 // Take returns the next event, or ErrIncomplete if it is not complete yet. An event is complete with its last
 // byte. Take reads nothing.
 //
-// The error is [io.EOF] where the body ends between two events. A *[DecodeError] concerns one
-// event (an object of another kind, a bookmark without a version): the frame then has only its
-// type, and Take may be called on. Every other error is final; see the package comment. Objects
-// whose metadata is bad are returned; [Raw.Header] says what is wrong.
+// The error is [io.EOF] if the body ends between two events. A *[DecodeError] concerns one event, such as one
+// with an object of another kind, or a bookmark without a version. The frame then has only its type, and further
+// calls of Take return the next events. Every other error is final; see the package comment. Objects with bad
+// metadata are returned; [Raw.Header] returns the error.
 func (w *Watch) Take() (Frame, error) {
 	if !w.ready() {
 		return Frame{}, ErrIncomplete
@@ -117,10 +116,10 @@ func (w *Watch) ready() bool {
 	return true
 }
 
-// Fill reads the body once, and blocks until something comes. Take returns what goes wrong.
+// Fill reads the body once, and blocks until bytes come. Take returns its error.
 func (w *Watch) Fill() { w.read.fill(w.body) }
 
-// Next takes the next event, and fills until it is complete.
+// Next returns the next event. It calls Fill until the event is complete.
 func (w *Watch) Next() (Frame, error) {
 	for !w.ready() {
 		w.Fill()
@@ -141,7 +140,7 @@ func (w *Watch) frame() (f Frame, err error) {
 	}
 	if err != nil {
 		f = Frame{Type: f.Type}
-		if !concernsOne(err) {
+		if !IsObjectError(err) {
 			f.Type, w.err = 0, err
 		}
 	}
@@ -167,7 +166,7 @@ func (w *Watch) complete(f *Frame) error {
 		}
 		f.ResourceVersion = h.ResourceVersion
 		f.InitialEventsEnd = h.Annotations[metav1.InitialEventsAnnotationKey] == "true"
-		w.read.calm() // servers send it to a quiet watch, and behind a list
+		w.read.release() // servers send bookmarks on an idle watch, and after a list
 	}
 	return nil
 }

@@ -61,24 +61,10 @@ func drainWatch(t testing.TB, in io.Reader, contentType string, kind *wire.Kind,
 		return nil, nil, err
 	}
 	defer w.Close()
-	for {
-		f, err := w.Next()
-		if one := (*wire.DecodeError)(nil); errors.As(err, &one) {
-			bad = append(bad, err)
-			continue
-		}
-		if err != nil {
-			if _, again := w.Next(); again != err {
-				t.Errorf("the error does not stay: %v, then %v", err, again)
-			}
-			if err == io.EOF {
-				err = nil
-			}
-			return frames, bad, err
-		}
+	return toEnd(t, w.Next, func(f wire.Frame) wire.Frame {
 		f.Object = f.Object.Clone()
-		frames = append(frames, f)
-	}
+		return f
+	})
 }
 
 func typedPod(i int) *corev1.Pod {
@@ -273,7 +259,7 @@ func frame(name string, object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
-func TestWatchGarbage(t *testing.T) {
+func TestDamagedWatchIsAnError(t *testing.T) {
 	first := map[wire.Encoding][]byte{}
 	for _, enc := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		first[enc], _ = stockWatch(t, enc, event{"ADDED", typedPod(1)})
@@ -389,7 +375,7 @@ func TestWatchBodyErrorComesThrough(t *testing.T) {
 }
 
 // An HTTP body that lost its connection ends with io.ErrUnexpectedEOF, also between frames.
-func TestCutHTTPBody(t *testing.T) {
+func TestLostConnectionIsAnUnexpectedEOF(t *testing.T) {
 	bothEncodings(t, func(t *testing.T, enc wire.Encoding) {
 		watch, _ := stockWatch(t, enc, event{"ADDED", typedPod(1)})
 		list := stock(t, enc, podList(1))

@@ -14,13 +14,13 @@ type jsonWatch struct {
 	s      *jsonStream
 	kind   *Kind
 	state  streamState
-	member []byte // the name of the member whose value comes
+	member []byte // the name of the member whose value is next
 	name   []byte // of the type
 	object Raw
-	buf    []byte // of an object that does not come last
+	buf    []byte // copy of an object that is not the last member
 }
 
-// streamState says what comes next.
+// streamState is the token that comes next.
 type streamState uint8
 
 const (

@@ -8,9 +8,9 @@ import "encoding/binary"
 type protoWatch struct {
 	protoStream
 	kind    *Kind
-	size    int64 // of the frame, once its length has come
+	size    int64 // of the frame, after its length was read
 	inFrame bool
-	frame   []byte // the frame that is ready
+	frame   []byte // the complete frame
 }
 
 func (w *protoWatch) ready() (err error) {
@@ -37,7 +37,7 @@ func (w *protoWatch) event() (EventType, Raw, error) {
 	return t, raw, err
 }
 
-// badFrame marks the errors of a frame that is garbage.
+// badFrame wraps the error of an invalid frame.
 type badFrame struct{ error }
 
 func (w *protoWatch) parse(frame []byte) (EventType, Raw, error) {

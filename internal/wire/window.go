@@ -9,18 +9,18 @@ import (
 // ErrIncomplete says that nothing further is complete: Fill has to read before Take can go on.
 var ErrIncomplete = errors.New("wire: more bytes are needed")
 
-// window holds the bytes of a body that were read and are not taken yet. Its size follows what arrives:
-// small for a quiet watch, larger for a list.
+// window is the read buffer of a body. It holds the bytes that were read and not taken yet. Its size adapts to
+// the reads: small for an idle watch, larger for a list.
 type window struct {
-	most int64  // the largest size of the buffer
+	max  int64  // the largest size of the buffer
 	buf  []byte // buf[:at] has been taken
 	at   int
 	base int64 // bytes of the body before buf
-	want int   // the next fill makes room for so many bytes
+	want int   // the next fill makes room for this many bytes
 	err  error // of the body, behind buf: one of this package, or io.EOF
-	// full and few describe the last read: it used all of the room, or little of it. quiet says that
-	// little will come.
-	full, few, quiet bool
+	// filled is set if the last read used all of the room, and sparse if it used less than a quarter. shrink
+	// makes the next read begin with a small buffer.
+	filled, sparse, shrink bool
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	usualBuffer = 128 << 10 // above it only for a value that is larger
 )
 
-func newWindow(lim Limits) window { return window{most: max(lim.frame()+slack, leastBuffer)} }
+func newWindow(lim Limits) window { return window{max: max(lim.frame()+slack, leastBuffer)} }
 
 // slack is room for the space and the punctuation around a value.
 const slack = 256
@@ -55,23 +55,23 @@ func (w *window) more(want int) error {
 	return ErrIncomplete
 }
 
-// fill reads once. What goes wrong is returned by more, behind the bytes that are held.
+// fill reads once. An error is returned by more, after the held bytes.
 func (w *window) fill(body io.Reader) {
 	if w.err != nil {
 		return
 	}
 	w.makeRoom(w.want)
 	w.want = 0
-	for range 100 { // then the reader neither reads nor fails
+	for range 100 { // a reader that returns 0, nil this often has failed
 		free := w.buf[len(w.buf):cap(w.buf)]
 		n, err := body.Read(free)
 		w.buf = w.buf[:len(w.buf)+n]
-		w.full, w.few = n == len(free), n < len(free)/4
+		w.filled, w.sparse = n == len(free), n < len(free)/4
 		switch err {
 		case nil:
 		case io.EOF:
 			w.err = err
-		case io.ErrUnexpectedEOF: // so a cut HTTP body ends
+		case io.ErrUnexpectedEOF: // the end of a truncated HTTP body
 			w.err = w.truncated()
 		default:
 			w.err = bodyError(err)
@@ -87,18 +87,18 @@ func (w *window) fill(body io.Reader) {
 func (w *window) makeRoom(want int) {
 	size, held := cap(w.buf), w.held()
 	switch {
-	case w.quiet:
-		size, w.quiet = 0, false
-	case w.full && size < usualBuffer:
+	case w.shrink:
+		size, w.shrink = 0, false
+	case w.filled && size < usualBuffer:
 		size *= 2
-	case w.few || size > usualBuffer:
+	case w.sparse || size > usualBuffer:
 		size /= 2
 	}
 	for size = max(size, leastBuffer); size <= held || size < want; {
 		size *= 2
 	}
 	to := w.buf[:0]
-	if size = int(min(int64(size), w.most)); size != cap(w.buf) {
+	if size = int(min(int64(size), w.max)); size != cap(w.buf) {
 		to = make([]byte, 0, size)
 	} else if w.at == 0 {
 		return
@@ -107,10 +107,10 @@ func (w *window) makeRoom(want int) {
 	w.buf, w.at = append(to, w.buf[w.at:]...), 0
 }
 
-// calm has the next read begin with a small buffer.
-func (w *window) calm() { w.quiet = true }
+// release frees a large buffer before the next read.
+func (w *window) release() { w.shrink = true }
 
-// truncated is the error of a body that ends where it may not.
+// truncated returns the error for a body that ends within a value.
 func (w *window) truncated() error { return &TruncatedError{Offset: w.base + int64(len(w.buf))} }
 
 // cut turns an end of the body into a *TruncatedError.

@@ -101,7 +101,7 @@ func TestHashCoversAllInputs(t *testing.T) {
 	}
 }
 
-func TestBuild(t *testing.T) {
+func TestBuildReportsProgress(t *testing.T) {
 	dir := files(t, module)
 	src := source{dir: filepath.Join(dir, "controlplane"), kubernetes: "v1.2.3"}
 	binary := filepath.Join(dir, "built")
@@ -214,7 +214,7 @@ func TestLinkFlagsSetTheVersion(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
+func TestLockWaitsUntilItIsFree(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	var progress bytes.Buffer
 	unlock, err := lock(t.Context(), name, &progress)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -161,29 +162,20 @@ func endedBy(exit *exec.ExitError, sig syscall.Signal) bool {
 }
 
 // pause returns when the process has stopped.
-func (p *process) pause() error {
-	if err := stopAndAwait(p.cmd.Process); err != nil {
-		if !p.running() {
-			return ErrNotRunning
-		}
-		return fmt.Errorf("plane: pause: %w", err)
-	}
-	p.mu.Lock()
-	p.paused = true
-	p.mu.Unlock()
-	return nil
-}
+func (p *process) pause() error { return p.setPaused(true, "pause", stopAndAwait) }
 
-func (p *process) resume() error {
-	if err := resume(p.cmd.Process); err != nil {
+func (p *process) resume() error { return p.setPaused(false, "continue", resume) }
+
+func (p *process) setPaused(paused bool, verb string, signal func(*os.Process) error) error {
+	if err := signal(p.cmd.Process); err != nil {
 		if !p.running() {
 			return ErrNotRunning
 		}
-		return fmt.Errorf("plane: continue: %w", err)
+		return fmt.Errorf("plane: %s: %w", verb, err)
 	}
 	p.mu.Lock()
-	p.paused = false
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.paused = paused
 	return nil
 }
 

@@ -1,18 +1,17 @@
 package planetest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/test/plane"
-	"k8s.io/client-go/rest"
 )
 
 // namespaceBound is the timeout for operations that take milliseconds.
@@ -24,11 +23,12 @@ func Namespace(t testing.TB, p *plane.Plane) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceBound)
 	defer cancel()
-	api, err := newAPI(p)
+	c, err := client.New(p.RESTConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := api.createNamespace(ctx, t.Name())
+	t.Cleanup(c.Close)
+	ns, err := client.Create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: label(t.Name()) + "-"}})
 	if err != nil {
 		t.Fatalf("planetest: namespace: %v", err)
 	}
@@ -36,99 +36,30 @@ func Namespace(t testing.TB, p *plane.Plane) string {
 		// The test's own context has ended.
 		ctx, cancel := context.WithTimeout(context.Background(), namespaceBound)
 		defer cancel()
-		err := api.do(ctx, http.MethodDelete, "/api/v1/namespaces/"+name, nil, nil)
-		if err != nil {
-			t.Logf("planetest: namespace %s stays: %v", name, err)
+		if err := client.Delete(ctx, c, ns); err != nil {
+			t.Logf("planetest: namespace %s stays: %v", ns.Name, err)
 		}
-		api.http.CloseIdleConnections()
 	})
-	if err := api.awaitAccount(ctx, name); err != nil {
-		t.Fatalf("planetest: namespace %s: %v", name, err)
+	if err := awaitAccount(ctx, c, ns.Name); err != nil {
+		t.Fatalf("planetest: namespace %s: %v", ns.Name, err)
 	}
-	return name
-}
-
-// api is a minimal client of the Kubernetes API for namespaces.
-type api struct {
-	http *http.Client
-	url  string
-}
-
-// newAPI returns a client with its own connections, which can be closed without affecting others.
-func newAPI(p *plane.Plane) (*api, error) {
-	config := p.RESTConfig()
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("planetest: %w", err)
-	}
-	return &api{
-		http: &http.Client{Transport: &http.Transport{TLSClientConfig: tlsConfig}},
-		url:  p.URL(),
-	}, nil
-}
-
-// createNamespace creates a namespace whose generated name begins with the test's name.
-func (a *api) createNamespace(ctx context.Context, test string) (string, error) {
-	type meta struct {
-		Name         string `json:"name,omitempty"`
-		GenerateName string `json:"generateName,omitempty"`
-	}
-	type namespace struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   meta   `json:"metadata"`
-	}
-	ns := namespace{"v1", "Namespace", meta{GenerateName: label(test) + "-"}}
-	var created namespace
-	err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", ns, &created)
-	return created.Metadata.Name, err
+	return ns.Name
 }
 
 // awaitAccount returns when the namespace has its default service account. Admission rejects Pods
 // without it.
-func (a *api) awaitAccount(ctx context.Context, namespace string) error {
-	var event struct {
-		Type string `json:"type"`
-	}
-	path := "/api/v1/namespaces/" + namespace + "/serviceaccounts?watch=1&fieldSelector=metadata.name%3Ddefault"
-	// Decoding reads only the first event of the stream.
-	if err := a.do(ctx, http.MethodGet, path, nil, &event); err != nil {
+func awaitAccount(ctx context.Context, c *client.Live, namespace string) error {
+	w, err := client.Watch[corev1.ServiceAccount](ctx, c, client.InNamespace(namespace), client.MatchingFields{"metadata.name": "default"})
+	if err != nil {
 		return err
 	}
-	if event.Type != "ADDED" {
-		return fmt.Errorf("watch of its default service account: unexpected event %q", event.Type)
-	}
-	return nil
-}
-
-// do sends in, if not nil, and decodes the answer into out, if not nil.
-func (a *api) do(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
+	defer w.Stop()
+	for e, err := range w.Events() {
+		if err != nil || e.Object != nil {
 			return err
 		}
-		body = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.url+path, body)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.NewDecoder(resp.Body).Decode(out)
+	return errors.New("the watch of its default service account has ended")
 }
 
 // label returns a test's name as a prefix for a namespace: at most 40 of a-z, 0-9 and inner dashes.

@@ -108,20 +108,17 @@ func beforeDeadline(ctx context.Context, t testing.TB) (context.Context, context
 // Main runs the tests, ends the shared control plane and exits.
 func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
 
-// M runs tests, as [testing.M] does.
-type M interface{ Run() int }
-
-// Wrap returns an M that ends the shared control plane after m's tests. The goroutines of the
+// Wrap returns a runner of tests, as [testing.M] is, that ends the shared control plane after m's tests. The goroutines of the
 // control plane have ended when Run returns:
 //
 //	goleak.VerifyTestMain(planetest.Wrap(m))
-func Wrap(m M) M { return wrapped{m} }
+func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }
 
-type wrapped struct{ M }
+type wrapped struct{ m interface{ Run() int } }
 
 func (w wrapped) Run() int {
 	defer closeShared()
-	return w.M.Run()
+	return w.m.Run()
 }
 
 // closeShared ends the shared control plane. A later Shared starts another.

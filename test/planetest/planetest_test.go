@@ -24,10 +24,10 @@ func TestMain(m *testing.M) {
 var usedDir string
 
 // checked adds a check that runs after the tests.
-type checked struct{ planetest.M }
+type checked struct{ goleak.TestingM }
 
 func (c checked) Run() int {
-	code := c.M.Run()
+	code := c.TestingM.Run()
 	if _, err := os.Stat(usedDir); usedDir != "" && !os.IsNotExist(err) {
 		fmt.Fprintln(os.Stderr, "the shared control plane's data are still there:", usedDir)
 		return 1

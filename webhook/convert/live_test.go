@@ -3,7 +3,6 @@ package convert_test
 import (
 	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 	"github.com/flyball-io/flyball/webhook/convert"
@@ -35,7 +36,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 }
 
 // serveOrders creates the CustomResourceDefinition of orders, with conversion at url.
-func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, ca []byte) {
+func serveOrders(t *testing.T, c *client.Live, url string, ca []byte) {
 	t.Helper()
 	var versions []any
 	for v, fields := range map[string]map[string]any{
@@ -47,36 +48,12 @@ func serveOrders(ctx context.Context, t *testing.T, c *client.Live, url string, 
 		versions = append(versions, map[string]any{"name": v, "served": true, "storage": v == "v1",
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": fields}}})
 	}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "orders." + group.Group},
-		"spec": map[string]any{
-			"group": group.Group, "scope": "Namespaced", "versions": versions,
-			"names": map[string]any{"plural": "orders", "singular": "order", "kind": "Order", "listKind": "OrderList"},
-			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-				"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": url, "caBundle": ca},
-			}},
-		},
-	}}
-	made := must(client.Apply(ctx, c, crd, "test"))(t)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := client.Delete(ctx, c, made); err != nil {
-			t.Error(err)
-		}
-	})
-	for v := 1; v <= 3; {
-		_, err := client.ListPage[unstructured.Unstructured](ctx, c, client.OfKind(kind(fmt.Sprintf("v%d", v))))
-		_, absent := errors.AsType[*client.NotServedError](err)
-		_, busy := errors.AsType[*client.TooManyRequestsError](err)
-		switch {
-		case err == nil:
-			v++
-		case !absent && !busy || ctx.Err() != nil:
-			t.Fatal(err)
-		}
-	}
+	livetest.Define(t, c, testobj.CRD(kind("v1"), "orders", func(spec map[string]any) {
+		spec["versions"] = versions
+		spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": url, "caBundle": ca},
+		}}
+	}))
 }
 
 func list(of map[string]any) map[string]any { return map[string]any{"type": "array", "items": of} }
@@ -89,11 +66,10 @@ func TestAPIServerConverts(t *testing.T) {
 	p := planetest.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := must(client.New(p.RESTConfig(), client.Options{}))(t)
-	t.Cleanup(c.Close)
+	c := livetest.Client(t, p, client.Options{})
 	ns := planetest.Namespace(t, p)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	serveOrders(ctx, t, c, srv.URL+convert.Path, ca)
+	serveOrders(t, c, srv.URL+convert.Path, ca)
 
 	order := func(version, name string, fields map[string]any) *unstructured.Unstructured {
 		o := map[string]any{"apiVersion": group.Group + "/" + version, "kind": "Order",

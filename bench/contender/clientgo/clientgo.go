@@ -60,7 +60,7 @@ func hold(o contender.Options, number int, k contender.Kind) (*held, error) {
 			return nil, err
 		}
 	}
-	handlers := []cache.ResourceEventHandler{Tell(c.onEvent)}
+	handlers := []cache.ResourceEventHandler{OnVersion(c.onEvent)}
 	if o.Reconcile {
 		c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
 		handlers = []cache.ResourceEventHandler{Every(c.enqueue)}
@@ -88,8 +88,8 @@ func Every(f func(obj any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }, DeleteFunc: f}
 }
 
-// Tell returns a handler that reports the version of every change after the first list.
-func Tell(onEvent func(version string)) cache.ResourceEventHandler {
+// OnVersion returns a handler that reports the version of every change after the first list.
+func OnVersion(onEvent func(version string)) cache.ResourceEventHandler {
 	version := func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj

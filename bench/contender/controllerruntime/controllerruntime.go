@@ -93,7 +93,7 @@ func (c *holder) handle(ctx context.Context, number int, k contender.Kind) error
 	if err != nil {
 		return err
 	}
-	handlers := []toolscache.ResourceEventHandler{clientgo.Tell(func(version string) { c.o.OnEvent(number, version) })}
+	handlers := []toolscache.ResourceEventHandler{clientgo.OnVersion(func(version string) { c.o.OnEvent(number, version) })}
 	if c.o.Blocked != nil && number == 0 {
 		handlers = append(handlers, clientgo.Every(func(any) { c.o.Blocked() }))
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -127,11 +128,7 @@ func create(t testing.TB, p *plane.Plane, manifest, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 	docs := yaml.NewYAMLOrJSONDecoder(strings.NewReader(strings.ReplaceAll(string(text), "namespace: default", "namespace: "+namespace)), 4096)
 	for {
 		obj := &unstructured.Unstructured{}

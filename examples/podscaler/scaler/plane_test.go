@@ -23,6 +23,8 @@ import (
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/planetest"
+
+	"github.com/flyball-io/flyball/internal/livetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
@@ -108,10 +110,7 @@ func start(t *testing.T, interval time.Duration) *stage {
 	t.Helper()
 	p := planetest.Shared(t)
 	s := &stage{T: t, ns: planetest.Namespace(t, p), writes: newWrites(), done: make(chan controller.Reconciled, 1<<16)}
-	var err error
-	if s.c, err = client.New(p.RESTConfig(), client.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s.c = livetest.Client(t, p, client.Options{})
 	cfg := p.RESTConfig()
 	cfg.Wrap(s.writes.wrap)
 	o := flyball.Options{
@@ -120,6 +119,7 @@ func start(t *testing.T, interval time.Duration) *stage {
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	o.Cache.Namespaces = []string{s.ns}
+	var err error
 	if s.mgr, err = flyball.New(o); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,6 @@ func start(t *testing.T, interval time.Duration) *stage {
 		if err := <-ended; err != nil {
 			t.Errorf("podscaler: %v", err)
 		}
-		s.c.Close()
 	})
 	return s
 }

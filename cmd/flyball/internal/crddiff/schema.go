@@ -89,15 +89,20 @@ func itemsOf(s *extv1.JSONSchemaProps) *extv1.JSONSchemaProps {
 // wider maps a format to one that allows all of its values.
 var wider = map[string]string{"int32": "int64", "float": "double"}
 
-func (d *differ) format(o, n string) {
+func (d *differ) format(o, n string) { d.textual("format", o, n, wider[o] != n) }
+
+func (d *differ) pattern(o, n string) { d.textual("pattern", o, n, true) }
+
+// textual compares values of which none allows everything. breaks says whether another value breaks objects.
+func (d *differ) textual(what, o, n string, breaks bool) {
 	switch {
 	case o == n:
 	case o == "":
-		d.breaking("format %s added", n)
+		d.breaking("%s %s added", what, n)
 	case n == "":
-		d.compatible("format %s removed", o)
+		d.compatible("%s %s removed", what, o)
 	default:
-		d.add(wider[o] != n, "format %s → %s", o, n)
+		d.add(breaks, "%s %s → %s", what, o, n)
 	}
 }
 
@@ -219,18 +224,6 @@ func (d *differ) numbers(o, n *extv1.JSONSchemaProps) {
 		d.breaking("must be a multiple of %v", *b)
 	case b != nil && *a != *b:
 		d.add(math.Mod(*a, *b) != 0, "must be a multiple of %v → %v", *a, *b)
-	}
-}
-
-func (d *differ) pattern(o, n string) {
-	switch {
-	case o == n:
-	case o == "":
-		d.breaking("pattern %s added", n)
-	case n == "":
-		d.compatible("pattern %s removed", o)
-	default:
-		d.breaking("pattern %s → %s", o, n)
 	}
 }
 

@@ -29,8 +29,8 @@ func no() *bool  { held := false; return &held }
 var lines = []Line{
 	{Kind: Story, Text: "Pods come."},
 	{Time: 0.25, Kind: Event, Object: "pod/visitor-01", Action: "updated", Text: "Pending → Running"},
-	{Time: 0.25, Kind: Event, Object: "pod/web-69d576d598-25svd", Action: "deleted", aside: true},
-	{Time: 0.5, Kind: Log, Object: "deployment/web", Text: "scaling pods=6", aside: true},
+	{Time: 0.25, Kind: Event, Object: "pod/web-69d576d598-25svd", Action: "deleted", minor: true},
+	{Time: 0.5, Kind: Log, Object: "deployment/web", Text: "scaling pods=6", minor: true},
 	{Time: 1.75, Kind: Write, Object: "deployment/web", Action: "patch", Text: "deployments/scale: 200, 2.0ms", Code: 200, Took: 2},
 	{Time: 12.5, Kind: Reconcile, Object: "deployment/web", Action: "success", Text: "a full re-check: wrote, 5.0ms", Took: 5, Cause: &Cause{Trigger: "requeued", Count: 1}},
 	{Time: 12.5, Kind: Expect, Text: "3 replicas", OK: yes()},
@@ -191,7 +191,7 @@ func TestRest(t *testing.T) {
 		w := &watcher{screen: s, board: b}
 		tell := &teller{o: Options{Pace: time.Second}, screen: s, board: b}
 		w.requested(client.Done{Call: client.Call{Verb: "patch", Kind: "Deployment"}})
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if tell.err != nil {
 			t.Errorf("at rest: %v", tell.err)
 		}
@@ -200,7 +200,7 @@ func TestRest(t *testing.T) {
 			w.requested(client.Done{Call: client.Call{Verb: "create", Kind: "Event"}})
 			w.requested(client.Done{Call: client.Call{Verb: "get", Kind: "Deployment"}})
 		}()
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if tell.err != nil {
 			t.Errorf("a read and an Event: %v", tell.err)
 		}
@@ -208,7 +208,7 @@ func TestRest(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			w.requested(client.Done{Call: client.Call{Verb: "patch", Kind: "Deployment"}})
 		}()
-		tell.rest(ctx, 2)
+		tell.idle(ctx, 2)
 		if _, ok := errors.AsType[*ExpectationError](tell.err); !ok {
 			t.Errorf("a write: %v", tell.err)
 		}

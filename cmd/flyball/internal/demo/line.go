@@ -48,7 +48,7 @@ type Line struct {
 	// Counts are the numbers of lines of each kind so far, in the summary.
 	Counts map[Kind]int `json:"counts,omitempty"`
 
-	aside bool // of less interest
+	minor bool // of less interest
 }
 
 // Cause is the reason for a reconcile.

@@ -18,7 +18,7 @@ func (h *logger) Enabled(_ context.Context, level slog.Level) bool { return leve
 
 // Handle implements slog.Handler.
 func (h *logger) Handle(_ context.Context, r slog.Record) error {
-	l := Line{Kind: Log, aside: r.Level < slog.LevelWarn}
+	l := Line{Kind: Log, minor: r.Level < slog.LevelWarn}
 	var text strings.Builder
 	text.WriteString(r.Message)
 	add := func(a slog.Attr) bool {

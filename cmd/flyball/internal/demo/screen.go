@@ -163,7 +163,7 @@ func (s *screen) format(b *bytes.Buffer, l Line) {
 			kind, text = red, red
 		}
 	}
-	if l.aside {
+	if l.minor {
 		text = dim
 	}
 	fmt.Fprintf(b, "%7.2fs  %s  ", l.Time, s.paint(kind, fmt.Sprintf("%-9s", l.Kind)))

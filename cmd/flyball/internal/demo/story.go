@@ -77,7 +77,7 @@ func (t *teller) chapters(ctx context.Context) {
 	t.expect(ctx, starting, "3 replicas that run", func(s *state) bool {
 		return replicas(3)(s) && s.deployment.Status.ReadyReplicas == 3 && len(s.own) == 3
 	})
-	t.rest(ctx, 4)
+	t.idle(ctx, 4)
 
 	t.say(ctx, "4 Pods have done their work. 8 are left.")
 	for n := range 4 {
@@ -94,7 +94,7 @@ func (t *teller) chapters(ctx context.Context) {
 	t.say(ctx, "A mistake: one replica for every \"many\" Pods. podscaler says so once, and leaves it alone.")
 	t.annotate(ctx, "many")
 	t.expect(ctx, reaction, "a warning that names the annotation", func(s *state) bool { return len(s.warnings) == t.round })
-	t.rest(ctx, 3)
+	t.idle(ctx, 3)
 
 	t.say(ctx, "Mended: one replica for every 3 Pods.")
 	t.annotate(ctx, "3")
@@ -160,9 +160,9 @@ func (t *teller) expect(ctx context.Context, within time.Duration, what string, 
 	t.judge(ctx, what, t.board.await(bound, ok) == nil)
 }
 
-// rest expects that podscaler writes nothing for a multiple of the pace, after its last write has
+// idle expects that podscaler writes nothing for a multiple of the pace, after its last write has
 // been answered.
-func (t *teller) rest(ctx context.Context, paces float64) {
+func (t *teller) idle(ctx context.Context, paces float64) {
 	if t.err != nil {
 		return
 	}

@@ -82,7 +82,7 @@ func (w *watcher) deployment(c store.Change) {
 		l.Text = fmt.Sprintf("replicas %d", wanted(now))
 	default:
 		l.Text = strings.Join(differences(old, now), ", ")
-		l.aside = wanted(old) == wanted(now)
+		l.minor = wanted(old) == wanted(now)
 	}
 	w.screen.show(l)
 	w.board.change(func(s *state) { s.deployment = now })
@@ -107,7 +107,7 @@ func differences(old, now *appsv1.Deployment) (out []string) {
 // replicaSet shows the facts that podscaler reads: the existence and the owner of a ReplicaSet.
 func (w *watcher) replicaSet(c store.Change) {
 	if c.Old == nil || c.New == nil {
-		w.screen.show(Line{Kind: Event, Object: "replicaset/" + c.Key.Name, Action: action(c), aside: true})
+		w.screen.show(Line{Kind: Event, Object: "replicaset/" + c.Key.Name, Action: action(c), minor: true})
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *watcher) pod(c store.Change) {
 		last = old
 	}
 	own := last != nil && last.Labels[roleLabel] == "replica"
-	l := Line{Kind: Event, Object: "pod/" + c.Key.Name, Action: action(c), aside: own}
+	l := Line{Kind: Event, Object: "pod/" + c.Key.Name, Action: action(c), minor: own}
 	switch {
 	case now == nil:
 	case old == nil:
@@ -176,7 +176,7 @@ func (w *watcher) reconciled(r controller.Reconciled) {
 		l.Error = r.Err.Error()
 		did = "failed: " + l.Error
 	case !wrote:
-		did, l.aside = "nothing to do", true
+		did, l.minor = "nothing to do", true
 	}
 	l.Text = fmt.Sprintf("%s: %s, %.1fms", because(*l.Cause), did, l.Took)
 	w.screen.show(l)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
@@ -16,11 +17,7 @@ import (
 // and serves the kinds.
 func TestAccepted(t *testing.T) {
 	p := planetest.Shared(t)
-	c, err := client.New(p.RESTConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := livetest.Client(t, p, client.Options{})
 	dir := newProject(t, "shop.txtar")
 	edit(t, dir, "internal/controller/order.go", ",namespace=shop", ",namespace=default")
 	plan, err := Manifests(t.Context(), Options{Dir: dir})

@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,23 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/rbac"
 )
 
-func rule(groups, resources, verbs string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), Verbs: strings.Fields(verbs), ResourceNames: names}
-}
-
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, rules ...rbacv1.PolicyRule) rbac.Rules {
+func must(t testing.TB, rules ...rbacv1.PolicyRule) rbac.Rules {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"rules": append([]rbacv1.PolicyRule{}, rules...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := rbac.Parse(data)
+	r, err := rbac.Parse(testobj.Role(rules...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +31,14 @@ func TestPolicyRulesAreMerged(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ in, want []rbacv1.PolicyRule }{
 		"nothing":            {},
-		"verbs in order":     {[]rbacv1.PolicyRule{rule("", "pods", "watch delete get"), rule("", "pods", "list get escalate create")}, []rbacv1.PolicyRule{rule("", "pods", "get list watch create delete escalate")}},
-		"resources":          {[]rbacv1.PolicyRule{rule("", "pods", "get"), rule("", "nodes", "get")}, []rbacv1.PolicyRule{rule("", "nodes pods", "get")}},
-		"other verbs":        {[]rbacv1.PolicyRule{rule("", "nodes pods", "get"), rule("", "nodes", "list")}, []rbacv1.PolicyRule{rule("", "nodes", "get list"), rule("", "pods", "get")}},
-		"groups":             {[]rbacv1.PolicyRule{rule("", "events", "create"), rule("events.k8s.io", "events", "create")}, []rbacv1.PolicyRule{rule(" events.k8s.io", "events", "create")}},
-		"subresources apart": {[]rbacv1.PolicyRule{rule("apps", "deployments/status", "get"), rule("apps", "deployments", "get list")}, []rbacv1.PolicyRule{rule("apps", "deployments", "get list"), rule("apps", "deployments/status", "get")}},
-		"names":              {[]rbacv1.PolicyRule{rule("", "secrets", "get", "b"), rule("", "secrets", "get", "a")}, []rbacv1.PolicyRule{rule("", "secrets", "get", "a", "b")}},
-		"names and all":      {[]rbacv1.PolicyRule{rule("", "secrets", "get update", "a"), rule("", "secrets", "get list")}, []rbacv1.PolicyRule{rule("", "secrets", "get list"), rule("", "secrets", "update", "a")}},
-		"names of two kinds": {[]rbacv1.PolicyRule{rule("", "secrets", "get", "a"), rule("", "configmaps", "get")}, []rbacv1.PolicyRule{rule("", "configmaps", "get"), rule("", "secrets", "get", "a")}},
+		"verbs in order":     {[]rbacv1.PolicyRule{testobj.Rule("", "pods", "watch delete get"), testobj.Rule("", "pods", "list get escalate create")}, []rbacv1.PolicyRule{testobj.Rule("", "pods", "get list watch create delete escalate")}},
+		"resources":          {[]rbacv1.PolicyRule{testobj.Rule("", "pods", "get"), testobj.Rule("", "nodes", "get")}, []rbacv1.PolicyRule{testobj.Rule("", "nodes pods", "get")}},
+		"other verbs":        {[]rbacv1.PolicyRule{testobj.Rule("", "nodes pods", "get"), testobj.Rule("", "nodes", "list")}, []rbacv1.PolicyRule{testobj.Rule("", "nodes", "get list"), testobj.Rule("", "pods", "get")}},
+		"groups":             {[]rbacv1.PolicyRule{testobj.Rule("", "events", "create"), testobj.Rule("events.k8s.io", "events", "create")}, []rbacv1.PolicyRule{testobj.Rule(" events.k8s.io", "events", "create")}},
+		"subresources apart": {[]rbacv1.PolicyRule{testobj.Rule("apps", "deployments/status", "get"), testobj.Rule("apps", "deployments", "get list")}, []rbacv1.PolicyRule{testobj.Rule("apps", "deployments", "get list"), testobj.Rule("apps", "deployments/status", "get")}},
+		"names":              {[]rbacv1.PolicyRule{testobj.Rule("", "secrets", "get", "b"), testobj.Rule("", "secrets", "get", "a")}, []rbacv1.PolicyRule{testobj.Rule("", "secrets", "get", "a", "b")}},
+		"names and all":      {[]rbacv1.PolicyRule{testobj.Rule("", "secrets", "get update", "a"), testobj.Rule("", "secrets", "get list")}, []rbacv1.PolicyRule{testobj.Rule("", "secrets", "get list"), testobj.Rule("", "secrets", "update", "a")}},
+		"names of two kinds": {[]rbacv1.PolicyRule{testobj.Rule("", "secrets", "get", "a"), testobj.Rule("", "configmaps", "get")}, []rbacv1.PolicyRule{testobj.Rule("", "configmaps", "get"), testobj.Rule("", "secrets", "get", "a")}},
 		"urls":               {[]rbacv1.PolicyRule{urls("get", "/metrics"), urls("get", "/healthz")}, []rbacv1.PolicyRule{urls("get", "/healthz", "/metrics")}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,10 +106,10 @@ func TestNothingIsLostOrAdded(t *testing.T) {
 }
 
 func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
-	have := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create delete"), rule("", "pods", "get"), rule("", "nodes", "list", "a"))
-	need := must(t, rule("", "secrets", "get create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
+	have := must(t, testobj.Rule("", "secrets", "get", "a", "b"), testobj.Rule("", "secrets", "create delete"), testobj.Rule("", "pods", "get"), testobj.Rule("", "nodes", "list", "a"))
+	need := must(t, testobj.Rule("", "secrets", "get create update"), testobj.Rule("", "pods", "get"), testobj.Rule("", "nodes", "get"), testobj.Rule("", "configmaps", "get", "c"))
 	got := Narrowed(need, have)
-	want := must(t, rule("", "secrets", "get", "a", "b"), rule("", "secrets", "create update"), rule("", "pods", "get"), rule("", "nodes", "get"), rule("", "configmaps", "get", "c"))
+	want := must(t, testobj.Rule("", "secrets", "get", "a", "b"), testobj.Rule("", "secrets", "create update"), testobj.Rule("", "pods", "get"), testobj.Rule("", "nodes", "get"), testobj.Rule("", "configmaps", "get", "c"))
 	if diff := cmp.Diff(want.Permissions(), got.Permissions()); diff != "" {
 		t.Error(diff)
 	}
@@ -132,14 +121,14 @@ func TestNarrowedTakesNamesFromTheRole(t *testing.T) {
 	}
 	// Narrowed leaves two kinds of permissions alone: those needed by name, and those certainly
 	// needed for all objects.
-	if missing := rbac.Missing(have, rbac.Union(got, must(t, rule("", "secrets", "get")))); len(missing) != 4 {
+	if missing := rbac.Missing(have, rbac.Union(got, must(t, testobj.Rule("", "secrets", "get")))); len(missing) != 4 {
 		t.Errorf("missing: %v", missing)
 	}
 }
 
 func TestFollowedAddsGet(t *testing.T) {
-	got := Followed(must(t, rule("apps", "deployments", "list watch"), rule("", "pods", "watch"), rule("", "nodes", "list")))
-	want := must(t, rule("apps", "deployments", "get list watch"), rule("", "pods", "watch"), rule("", "nodes", "list"))
+	got := Followed(must(t, testobj.Rule("apps", "deployments", "list watch"), testobj.Rule("", "pods", "watch"), testobj.Rule("", "nodes", "list")))
+	want := must(t, testobj.Rule("apps", "deployments", "get list watch"), testobj.Rule("", "pods", "watch"), testobj.Rule("", "nodes", "list"))
 	if diff := cmp.Diff(want.Permissions(), got.Permissions()); diff != "" {
 		t.Error(diff)
 	}

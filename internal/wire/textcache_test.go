@@ -8,7 +8,7 @@ import (
 )
 
 // Labels and annotations that Scan shares are those of the object, whatever was read before.
-func TestSharedTexts(t *testing.T) {
+func TestSharedTextsAreThoseOfTheObject(t *testing.T) {
 	label := func(k, v string) []byte { return msg(1, k, 2, v) }
 	list := []wire.Raw{
 		// The labels of the first two begin alike, and go on behind another field.

@@ -54,7 +54,7 @@ func showUnseen(in *object.Incarnations) string {
 
 // st makes the state of an object: st("a", "u1", 3).
 func st(name, uid string, version int) *store.Entry {
-	return store.SetAside(object.Header{Key: object.Key{Name: name}, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version)}, nil)
+	return store.Rejected(object.Header{Key: object.Key{Name: name}, UID: types.UID(uid), ResourceVersion: fmt.Sprint(version)}, nil)
 }
 
 func drain(b *core) string {

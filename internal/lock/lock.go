@@ -1,6 +1,6 @@
-// Package turn has a mutex that waits on a channel: in a synctest bubble virtual time goes on
+// Package lock has a mutex that waits on a channel: in a synctest bubble virtual time goes on
 // during the wait.
-package turn
+package lock
 
 import "sync/atomic"
 

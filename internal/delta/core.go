@@ -28,7 +28,7 @@ const keepTable = 1024
 //	anything + resync          unchanged
 //
 // Incarnations that were not shown, and no longer are, go into Change.Unseen. It has the UIDs of the
-// latest object.MaxIncarnations of a key.
+// latest sixteen of a key.
 //
 // The keys that exist do not bound the number of objects that came and went unseen. At most
 // max(minDead, number of live objects) of those are kept. Beyond that the oldest is forgotten and

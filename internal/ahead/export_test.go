@@ -1,4 +1,4 @@
-package run
+package ahead
 
 // ResumeHelpers ends the pause of helpers, which a slow machine may have caused.
-func ResumeHelpers() { aheadPaused.Store(0) }
+func ResumeHelpers() { pausedUntil.Store(0) }

@@ -1,4 +1,4 @@
-package run_test
+package ahead_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -19,7 +20,7 @@ import (
 func processors(t *testing.T, n int) {
 	before := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	run.ResumeHelpers()
+	ahead.ResumeHelpers()
 }
 
 func upTo(n int) iter.Seq[int] {
@@ -39,7 +40,7 @@ func TestAheadKeepsTheOrder(t *testing.T) {
 		processors(t, procs)
 		for n := range 260 {
 			var computed atomic.Int32
-			seq := run.Ahead(upTo(n), small, func(i int) (string, error) {
+			seq := ahead.Map(upTo(n), small, func(i int) (string, error) {
 				computed.Add(1)
 				if i%7 == 3 {
 					return "", fmt.Errorf("%d is bad", i)
@@ -76,7 +77,7 @@ func TestAheadStopsWithTheLoop(t *testing.T) {
 		for leave := 1; leave < 200; leave++ {
 			var computed, running atomic.Int32
 			i := 0
-			for range run.Ahead(upTo(1000), small, func(int) (int, error) {
+			for range ahead.Map(upTo(1000), small, func(int) (int, error) {
 				running.Add(1)
 				defer running.Add(-1)
 				computed.Add(1)
@@ -107,7 +108,7 @@ func TestAheadComputesConcurrently(t *testing.T) {
 	var mu sync.Mutex
 	var waits chan struct{}
 	n := 0
-	for i, err := range run.Ahead(upTo(48), small, func(i int) (int, error) {
+	for i, err := range ahead.Map(upTo(48), small, func(i int) (int, error) {
 		if i < 16 {
 			return i, nil
 		}
@@ -135,7 +136,7 @@ func TestAheadComputesConcurrently(t *testing.T) {
 func TestAheadComputesDuringAnIteration(t *testing.T) {
 	processors(t, 2)
 	later := make(chan struct{})
-	for i, err := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+	for i, err := range ahead.Map(upTo(100), small, func(i int) (int, error) {
 		if i == 40 {
 			close(later)
 		}
@@ -158,7 +159,7 @@ func TestAheadPausesHelpersAfterALongWait(t *testing.T) {
 			var busy atomic.Int32
 			var helped atomic.Bool
 			slow := make(chan struct{})
-			for i := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+			for i := range ahead.Map(upTo(100), small, func(i int) (int, error) {
 				if busy.Add(1) > 1 {
 					helped.Store(true)
 				}
@@ -207,7 +208,7 @@ func TestAheadBoundsHeldValues(t *testing.T) {
 				}
 			}
 		}
-		for range run.Ahead(seq, func(int) int { return tc.size }, func(i int) (int, error) { return i, nil }) {
+		for range ahead.Map(seq, func(int) int { return tc.size }, func(i int) (int, error) { return i, nil }) {
 			held := pulled - yielded - 1 // the last one pulled waits for room
 			if yielded >= 16 && held > tc.most(yielded) {
 				t.Fatalf("%s: %d held when %d were yielded", tc.name, held, yielded)
@@ -235,7 +236,7 @@ func TestAheadPanicReachesTheLoop(t *testing.T) {
 					t.Errorf("%d: panic %v", bad, v)
 				}
 			}()
-			for range run.Ahead(upTo(100), small, func(i int) (int, error) {
+			for range ahead.Map(upTo(100), small, func(i int) (int, error) {
 				if i == bad {
 					panic("bad")
 				}
@@ -261,7 +262,7 @@ func TestAheadGoexitEndsTheLoop(t *testing.T) {
 			t.Errorf("%v after %d", err, yielded)
 		}
 	}()
-	for i := range run.Ahead(upTo(100), small, func(i int) (int, error) {
+	for i := range ahead.Map(upTo(100), small, func(i int) (int, error) {
 		if i == 40 {
 			close(leaves)
 			runtime.Goexit()
@@ -275,9 +276,9 @@ func TestAheadGoexitEndsTheLoop(t *testing.T) {
 	}
 }
 
-func ExampleAhead() {
+func ExampleMap() {
 	words := slices.Values([]string{"one", "two", "three"})
-	for n, err := range run.Ahead(words, func(s string) int { return len(s) }, func(s string) (int, error) { return len(s), nil }) {
+	for n, err := range ahead.Map(words, func(s string) int { return len(s) }, func(s string) (int, error) { return len(s), nil }) {
 		fmt.Println(n, err)
 	}
 	// Output:

@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-io/flyball/delta"
+	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
 func podAt(name, version string) *store.Entry {
-	return store.SetAside(object.Header{Key: object.Key{Namespace: "default", Name: name}, UID: "u", ResourceVersion: version}, nil)
+	return store.Rejected(object.Header{Key: object.Key{Namespace: "default", Name: name}, UID: "u", ResourceVersion: version}, nil)
 }
 
 func TestNextWaits(t *testing.T) {

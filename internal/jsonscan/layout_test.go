@@ -97,14 +97,14 @@ func sameNotes(t *testing.T, in []byte) {
 			t.Fatal(err)
 		}
 	}
-	if againLong, again := c.Notes(); againLong != gotLong || again != gotRepeats {
+	if againLong, again := c.Layout(); againLong != gotLong || again != gotRepeats {
 		t.Fatalf("%.200q: in pieces %v %v, at once %v %v", in, againLong, again, gotLong, gotRepeats)
 	}
 }
 
-// noteSeeds have long values where notes are taken of them, and where not.
-func noteSeeds() (seeds []string) {
-	text := strings.Repeat("x", leastSpan)
+// layoutSeeds have long values on recorded levels, and on others.
+func layoutSeeds() (seeds []string) {
+	text := strings.Repeat("x", minSpan)
 	list, object := `["`+text+`"]`, `{"a":{"b":"`+text+`"}}`
 	for _, s := range []string{
 		`{"spec":1}`, `{"spec":2,"metadata":{"name":"a","managedFields":1},"status":3}`, ` [ 1 , {"a":2,"b":3} , 1 ] `,
@@ -126,8 +126,8 @@ func noteSeeds() (seeds []string) {
 	return seeds
 }
 
-func TestNotes(t *testing.T) {
-	for _, s := range append(noteSeeds(), grammarSeeds...) {
+func TestNotesEqualThoseOfAFullParse(t *testing.T) {
+	for _, s := range append(layoutSeeds(), grammarSeeds...) {
 		sameNotes(t, []byte(s))
 	}
 }
@@ -157,7 +157,7 @@ func TestNamesAreKnownToBeDistinct(t *testing.T) {
 }
 
 func FuzzNotes(f *testing.F) {
-	for _, s := range noteSeeds() {
+	for _, s := range layoutSeeds() {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(sameNotes)

@@ -1,4 +1,7 @@
-package run
+// Package ahead computes values of a sequence before the loop that reads them asks for them:
+//
+//	seq ──► Map ──► goroutines call f ──► results, in the order of seq
+package ahead
 
 import (
 	"iter"
@@ -6,20 +9,22 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flyball-io/flyball/run"
 )
 
 const (
-	aheadAlone = 16      // values computed one by one, at the start
-	aheadMost  = 64      // values held at once
-	aheadBytes = 1 << 20 // bytes of values held at once
-	aheadShare = 8       // waiting values that are worth the start of one more goroutine
+	alone    = 16      // values computed one by one, at the start
+	most     = 64      // values held at once
+	maxBytes = 1 << 20 // bytes of values held at once
+	share    = 8       // waiting values that are worth the start of one more goroutine
 
-	aheadPatience = time.Millisecond // longest time that a loop may wait for a helper
-	aheadPause    = 100              // after a longer wait, helpers pause for this many times that wait
+	patience    = time.Millisecond // longest time that a loop may wait for a helper
+	pauseFactor = 100              // after a longer wait, helpers pause for this many times that wait
 )
 
-// Ahead yields f of each value of seq, in order, and computes some of them ahead. The first sixteen
-// are computed one by one. After these, Ahead holds twice as many values as it has yielded, at most
+// Map yields f of each value of seq, in order, and computes some of them ahead. The first sixteen
+// are computed one by one. After these, Map holds twice as many values as it has yielded, at most
 // 64 and at most 1 MiB by their size.
 //
 // The goroutine of the loop computes the next value. Helper goroutines, one for each further
@@ -31,14 +36,14 @@ const (
 // f must be safe for concurrent use and must only compute: a loop that ends early waits for the
 // calls of f that have begun. All helpers have ended when the loop ends. seq runs in the goroutine
 // of the loop. If f panics, the loop panics at that value's position: with the value of the panic,
-// or with a *PanicError.
-func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) iter.Seq2[R, error] {
+// or with a *run.PanicError.
+func Map[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
-		alone := 0
+		first := 0
 		var w *window[V, R]
 		for v := range seq {
-			if alone < aheadAlone {
-				if alone++; !yield(f(v)) {
+			if first < alone {
+				if first++; !yield(f(v)) {
 					return
 				}
 				continue
@@ -67,7 +72,7 @@ func Ahead[V, R any](seq iter.Seq[V], size func(V) int, f func(V) (R, error)) it
 // slot belongs to the goroutine that took it until its done is set.
 type window[V, R any] struct {
 	f       func(V) (R, error)
-	slots   [aheadMost]slot[V, R]
+	slots   [most]slot[V, R]
 	bytes   int
 	yielded int64
 	pushed  atomic.Int64
@@ -91,37 +96,37 @@ type slot[V, R any] struct {
 }
 
 func newWindow[V, R any](f func(V) (R, error)) *window[V, R] {
-	maxHelpers := min(runtime.GOMAXPROCS(0), aheadMost/aheadShare) - 1
-	if until := aheadPaused.Load(); until != 0 && int64(time.Since(aheadEpoch)) < until {
+	maxHelpers := min(runtime.GOMAXPROCS(0), most/share) - 1
+	if until := pausedUntil.Load(); until != 0 && int64(time.Since(epoch)) < until {
 		maxHelpers = 0
 	}
 	return &window[V, R]{f: f, maxHelpers: int32(maxHelpers), wake: make(chan struct{}, 1)}
 }
 
-// aheadPaused is the end of the pause of helpers, in nanoseconds since aheadEpoch. 0 means no
+// pausedUntil is the end of the pause of helpers, in nanoseconds since epoch. 0 means no
 // pause. It is global: all loops share the processors.
 var (
-	aheadPaused atomic.Int64
-	aheadEpoch  = time.Now()
+	pausedUntil atomic.Int64
+	epoch       = time.Now()
 )
 
 // waitForHelpers calls wait, and pauses helpers if that took long.
 func waitForHelpers(wait func()) {
 	began := time.Now()
 	wait()
-	if waited := time.Since(began); waited > aheadPatience {
-		aheadPaused.Store(int64(time.Since(aheadEpoch) + aheadPause*waited))
+	if waited := time.Since(began); waited > patience {
+		pausedUntil.Store(int64(time.Since(epoch) + pauseFactor*waited))
 	}
 }
 
-func (w *window[V, R]) at(i int64) *slot[V, R] { return &w.slots[i%aheadMost] }
+func (w *window[V, R]) at(i int64) *slot[V, R] { return &w.slots[i%most] }
 
 func (w *window[V, R]) held() int64 { return w.pushed.Load() - w.yielded }
 
 // room reports whether one more value may be held.
 func (w *window[V, R]) room(bytes int) bool {
 	held := w.held()
-	return held == 0 || held < min(2*(aheadAlone+w.yielded), aheadMost) && w.bytes+bytes <= aheadBytes
+	return held == 0 || held < min(2*(alone+w.yielded), most) && w.bytes+bytes <= maxBytes
 }
 
 // push adds a value. It starts a helper if many values wait. It starts one at a time, so that with
@@ -132,7 +137,7 @@ func (w *window[V, R]) push(v V, bytes int) {
 	p.value, p.bytes = v, bytes
 	w.bytes += bytes
 	w.pushed.Store(n + 1)
-	if n+1-w.claimed.Load() >= aheadShare && w.running.Load() < w.maxHelpers && !w.starting.Load() {
+	if n+1-w.claimed.Load() >= share && w.running.Load() < w.maxHelpers && !w.starting.Load() {
 		w.starting.Store(true)
 		w.running.Add(1)
 		w.helpers.Go(w.help)
@@ -171,8 +176,8 @@ func (w *window[V, R]) compute(p *slot[V, R]) {
 			}
 		}
 	}()
-	p.panicked = ErrGoexit
-	p.panicked = Safely("", func() error {
+	p.panicked = run.ErrGoexit
+	p.panicked = run.Safely("", func() error {
 		p.result, p.err = w.f(p.value)
 		return nil
 	})

@@ -1,4 +1,4 @@
-package turn_test
+package lock_test
 
 import (
 	"sync"
@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/turn"
+	"github.com/flyball-io/flyball/internal/lock"
 )
 
 // One goroutine has the lock at a time, whichever unlocks it.
 func TestMutexExcludes(t *testing.T) {
-	m := turn.New()
+	m := lock.New()
 	var all sync.WaitGroup
 	n, tried := 0, 0
 	for i := range 8 {
@@ -51,7 +51,7 @@ func TestMutexExcludes(t *testing.T) {
 // Virtual time goes on while a goroutine waits.
 func TestVirtualTimeGoesOnDuringLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, began := turn.New(), time.Now()
+		m, began := lock.New(), time.Now()
 		m.Lock()
 		time.AfterFunc(time.Hour, m.Unlock)
 		m.Lock()
@@ -62,7 +62,7 @@ func TestVirtualTimeGoesOnDuringLock(t *testing.T) {
 }
 
 func BenchmarkMutex(b *testing.B) {
-	m, n := turn.New(), 0
+	m, n := lock.New(), 0
 	for b.Loop() {
 		m.Lock()
 		n++

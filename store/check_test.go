@@ -8,6 +8,12 @@ import (
 	"github.com/flyball-io/flyball/internal/heap"
 )
 
+// Checked returns the options of a store that compares every record with its source.
+func Checked(o Options) Options {
+	o.check = &check{map[string]*copied{}}
+	return o
+}
+
 // check keeps a copy of every packed object, by its packed bytes, and compares.
 type check struct{ copies map[string]*copied }
 
@@ -15,8 +21,6 @@ type copied struct {
 	raw   []byte // nil: rejected
 	times int    // number of records with these bytes
 }
-
-func newCheck() *check { return &check{map[string]*copied{}} }
 
 // put keeps the source of the record b, and compares it with the entry.
 func (c *check) put(b, raw []byte, e *Entry) {

@@ -1,0 +1,41 @@
+// Package livetest connects tests to a control plane, and defines kinds there.
+package livetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/test/plane"
+)
+
+// Client returns an administrator's client. It is closed at the end of the test.
+func Client(t testing.TB, p *plane.Plane, o client.Options) *client.Live {
+	t.Helper()
+	c, err := client.New(p.RESTConfig(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Define applies a CRD and returns when all of its versions are served. The CRD is deleted at the end of the
+// test, unless the test has deleted it.
+func Define(t testing.TB, c *client.Live, crd *unstructured.Unstructured) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := client.Delete(context.WithoutCancel(t.Context()), c, crd); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only a server that hangs takes so long
+	defer cancel()
+	if err := manifest.Apply(ctx, c, "test", []manifest.Object{crd}, nil); err != nil {
+		t.Fatal(err)
+	}
+}

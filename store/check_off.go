@@ -1,5 +1,0 @@
-//go:build !flyball_check
-
-package store
-
-const alwaysCheck = false
