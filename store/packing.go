@@ -171,7 +171,10 @@ func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
 	at := len(dst)
 	dst = p.append(dst, t, p.known, b)
 	n := len(dst) - at
-	if n > len(b)/2 {
+	switch t.count++; {
+	case n <= len(b)/2:
+		t.useless = 0
+	case t.useless > 0 || t.count%8 == 1: // is it any better than nothing?
 		end := len(dst)
 		dst = p.append(dst, nil, p.known, b)
 		if alone := len(dst) - end; alone <= n {
@@ -181,10 +184,8 @@ func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
 				p.cache.drop(t)
 			}
 		} else {
-			dst = dst[:end]
+			dst, t.useless = dst[:end], 0
 		}
-	} else {
-		t.useless = 0
 	}
 	switch {
 	case t.usual == 0:

@@ -23,6 +23,7 @@ type template struct {
 	dictionary bool   // it grows by what the objects of its shape share
 	worse      uint8  // records in a row that were much larger
 	useless    uint8  // records that the template made no smaller
+	count      uint8  // records, modulo 256
 }
 
 // body holds the bytes of a template. With a parent they are packed against that parent.
