@@ -302,8 +302,8 @@ func (p *packing) undo(w *transaction) {
 // templates counts the templates in use.
 func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }
 
-// sightings remembers which groups had an object lately: one for each group. It is a table of hashes
-// that forgets: when two groups meet in a place, and when it grows.
+// sightings remembers which groups had an object lately: one for each group. It is a table of hashes in
+// buckets of four. It forgets: a bucket the oldest of five groups, and all of them when it grows.
 type sightings struct {
 	table []uint64 // upper half: of the group; lower half: of the object
 	n     int      // entries since it grew
@@ -316,14 +316,15 @@ func (s *sightings) other(group, object uint64) bool {
 	if s.n >= len(s.table) && len(s.table) < maxSightings {
 		s.table, s.n = make([]uint64, max(minSightings, 4*len(s.table))), 0
 	}
-	at := &s.table[group%uint64(len(s.table))]
-	was, is := *at, group&^(1<<32-1)|object>>32
-	if was == is {
-		return false
+	bucket := s.table[group%uint64(len(s.table))&^3:][:4]
+	is := group&^(1<<32-1) | object>>32
+	for _, was := range bucket {
+		if was>>32 == is>>32 && was != 0 {
+			return was != is
+		}
 	}
-	if s.n++; was>>32 == is>>32 && was != 0 {
-		return true
-	}
-	*at = is
+	copy(bucket[1:], bucket)
+	bucket[0] = is
+	s.n++
 	return false
 }

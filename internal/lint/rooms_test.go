@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 25900, 19000, []string{
+	{"pipeline", 25750, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "delta", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -31,7 +31,7 @@ var rooms = []room{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj",
 	}},
-	{"internal", 14200, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14400, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but the test kits may have. It only falls; 40,000 is the goal.
