@@ -84,32 +84,39 @@ func (p *packing) pack(w *transaction, dst []byte, e *Entry) ([]byte, *template)
 // choose returns the template for an object, or nil. made says that it was made of this object.
 func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *template, made bool) {
 	id := maphash.Bytes(groupSeed, m.key)
-	common := p.groups[shape]
-	ofShape := false
-	if common == nil && p.seen.other(shape, id) && len(b) <= maxShapeTemplate {
-		common, ofShape = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest), true
-		common.dictionary = true
-		p.groups[shape] = common
-	}
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
 		key := shape ^ maphash.String(groupSeed, string(o.UID))
-		if t = p.groups[key]; t == nil {
-			return p.derive(b, key, common, &m.digest), true
-		}
-		return t, false
-	}
-	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
-	for _, key := range groups {
 		if t = p.groups[key]; t != nil {
 			return t, false
 		}
+		common, _ := p.ofShape(shape, id, m, b)
+		return p.derive(b, key, common, &m.digest), true
 	}
+	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
 	for _, key := range groups {
-		if key != shape && p.seen.other(key, id) && !ofShape {
+		if t = p.groups[key]; t != nil && key != shape {
+			return t, false
+		}
+	}
+	common, made := p.ofShape(shape, id, m, b)
+	for _, key := range groups {
+		if key != shape && p.seen.other(key, id) && !made {
 			return p.derive(b, key, common, &m.digest), true
 		}
 	}
-	return common, ofShape
+	return common, made
+}
+
+// ofShape returns the template of a shape, if it had another object lately. made says that it was made
+// of b.
+func (p *packing) ofShape(shape, id uint64, m *meta, b []byte) (t *template, made bool) {
+	if t = p.groups[shape]; t != nil || !p.seen.other(shape, id) || len(b) > maxShapeTemplate {
+		return t, false
+	}
+	t = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest)
+	t.dictionary = true
+	p.groups[shape] = t
+	return t, true
 }
 
 // append appends the record of b to dst. A dictionary may grow.

@@ -142,7 +142,7 @@ func (t *template) held() int64 {
 }
 
 // maxCachedBytes limits the memory in bytes of an indexCache, beyond its last template.
-const maxCachedBytes = 384 << 10
+const maxCachedBytes = 1 << 20
 
 // indexCache has the templates used last in the form that the packer needs: unpacked, with an index.
 // With few of them, fifty owners in turn would rebuild an index for every second object.
