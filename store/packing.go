@@ -88,32 +88,39 @@ func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byt
 // choose returns the template for an object, or nil. made says that it was made of this object.
 func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *template, made bool) {
 	id := maphash.Bytes(groupSeed, m.key)
-	common := p.groups[shape]
-	ofShape := false
-	if common == nil && p.seen.other(shape, id) && len(b) <= maxShapeTemplate {
-		common, ofShape = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest), true
-		common.dictionary = true
-		p.groups[shape] = common
-	}
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
 		key := shape ^ maphash.String(groupSeed, string(o.UID))
-		if t = p.groups[key]; t == nil {
-			return p.derive(b, key, common, &m.digest), true
-		}
-		return t, false
-	}
-	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
-	for _, key := range groups {
 		if t = p.groups[key]; t != nil {
 			return t, false
 		}
+		common, _ := p.ofShape(shape, id, m, b)
+		return p.derive(b, key, common, &m.digest), true
 	}
+	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
 	for _, key := range groups {
-		if key != shape && p.seen.other(key, id) && !ofShape {
+		if t = p.groups[key]; t != nil && key != shape {
+			return t, false
+		}
+	}
+	common, made := p.ofShape(shape, id, m, b)
+	for _, key := range groups {
+		if key != shape && p.seen.other(key, id) && !made {
 			return p.derive(b, key, common, &m.digest), true
 		}
 	}
-	return common, ofShape
+	return common, made
+}
+
+// ofShape returns the template of a shape, if it had another object lately. made says that it was made
+// of b.
+func (p *packing) ofShape(shape, id uint64, m *meta, b []byte) (t *template, made bool) {
+	if t = p.groups[shape]; t != nil || !p.seen.other(shape, id) || len(b) > maxShapeTemplate {
+		return t, false
+	}
+	t = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest)
+	t.dictionary = true
+	p.groups[shape] = t
+	return t, true
 }
 
 // append appends the record of b to dst. A dictionary may grow.
@@ -175,7 +182,10 @@ func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
 	at := len(dst)
 	dst = p.append(dst, t, p.known, b)
 	n := len(dst) - at
-	if n > len(b)/2 {
+	switch t.count++; {
+	case n <= len(b)/2:
+		t.useless = 0
+	case t.useless > 0 || t.count%8 == 1: // is it any better than nothing?
 		end := len(dst)
 		dst = p.append(dst, nil, p.known, b)
 		if alone := len(dst) - end; alone <= n {
@@ -185,10 +195,8 @@ func (p *packing) packAgainst(t *template, dst, b []byte) []byte {
 				p.cache.drop(t)
 			}
 		} else {
-			dst = dst[:end]
+			dst, t.useless = dst[:end], 0
 		}
-	} else {
-		t.useless = 0
 	}
 	switch {
 	case t.usual == 0:
@@ -305,8 +313,8 @@ func (p *packing) undo(w *transaction) {
 // templates counts the templates in use.
 func (p *packing) templates() int { return max(len(p.users)-1-len(p.freed), 0) }
 
-// sightings remembers which groups had an object lately: one for each group. It is a table of hashes
-// that forgets: when two groups meet in a place, and when it grows.
+// sightings remembers which groups had an object lately: one for each group. It is a table of hashes in
+// buckets of four. It forgets: a bucket the oldest of five groups, and all of them when it grows.
 type sightings struct {
 	table []uint64 // upper half: of the group; lower half: of the object
 	n     int      // entries since it grew
@@ -319,14 +327,15 @@ func (s *sightings) other(group, object uint64) bool {
 	if s.n >= len(s.table) && len(s.table) < maxSightings {
 		s.table, s.n = make([]uint64, max(minSightings, 4*len(s.table))), 0
 	}
-	at := &s.table[group%uint64(len(s.table))]
-	was, is := *at, group&^(1<<32-1)|object>>32
-	if was == is {
-		return false
+	bucket := s.table[group%uint64(len(s.table))&^3:][:4]
+	is := group&^(1<<32-1) | object>>32
+	for _, was := range bucket {
+		if was>>32 == is>>32 && was != 0 {
+			return was != is
+		}
 	}
-	if s.n++; was>>32 == is>>32 && was != 0 {
-		return true
-	}
-	*at = is
+	copy(bucket[1:], bucket)
+	bucket[0] = is
+	s.n++
 	return false
 }

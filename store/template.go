@@ -23,6 +23,7 @@ type template struct {
 	dictionary bool   // it grows by what the objects of its shape share
 	worse      uint8  // records in a row that were much larger
 	useless    uint8  // records that the template made no smaller
+	count      uint8  // records, modulo 256
 }
 
 // body holds the bytes of a template. With a parent they are packed against that parent.
@@ -141,7 +142,7 @@ func (t *template) held() int64 {
 }
 
 // maxCachedBytes limits the memory in bytes of an indexCache, beyond its last template.
-const maxCachedBytes = 384 << 10
+const maxCachedBytes = 1 << 20
 
 // indexCache has the templates used last in the form that the packer needs: unpacked, with an index.
 // With few of them, fifty owners in turn would rebuild an index for every second object.

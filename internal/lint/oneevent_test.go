@@ -13,8 +13,8 @@ import (
 // fall.
 const (
 	maxEventPackages  = 19
-	maxEventFiles     = 83
-	maxEventFunctions = 340
+	maxEventFiles     = 84
+	maxEventFunctions = 355 // 8 more pack records into two thirds of their size (ADR 30)
 )
 
 // TestOneEventStaysShort counts the packages, files and functions of Flyball that run for one event:

@@ -6,7 +6,7 @@ const (
 	maxRecent   = 32 << 10 // bytes of the parts that were not found lately
 	firstBudget = 4 << 10  // bytes that a dictionary may learn before any of them is used
 	perLearned  = 16       // bytes copied from learned parts for each further byte
-	maxPart     = 4 << 10  // bytes of a part that are looked at
+	maxPart     = 1 << 10  // bytes of a part that are looked at
 )
 
 // NewDictionary makes a template of b that grows, up to max bytes. A part of an object that is not in
