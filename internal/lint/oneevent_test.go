@@ -14,7 +14,7 @@ import (
 const (
 	maxEventPackages  = 19
 	maxEventFiles     = 83
-	maxEventFunctions = 348 // 8 more pack records into two thirds of their size (ADR 30)
+	maxEventFunctions = 349 // 9 more pack records into two thirds of their size (ADR 30)
 )
 
 // TestOneEventStaysShort counts the packages, files and functions of Flyball that run for one event:
