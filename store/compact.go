@@ -165,5 +165,8 @@ func (s *Store) ReleaseBuffers() {
 
 func (c *core) releaseBuffers() {
 	c.packing.packer, c.packing.cache = pack.Packer{}, indexCache{}
+	for _, t := range c.packing.groups {
+		t.shared.Store(nil)
+	}
 	c.buf, c.packed, c.key, c.peeked.record, c.peeked.template = nil, nil, nil, nil, nil
 }

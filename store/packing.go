@@ -285,6 +285,7 @@ func (p *packing) unpackTemplate(t *template) {
 	}
 	p.held -= t.held()
 	t.body.Store(&body{bytes: plain})
+	t.shared.Store(nil) // the next one has more places
 	p.held += t.held()
 }
 

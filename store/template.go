@@ -13,7 +13,7 @@ import (
 // collector frees it when none needs it.
 type template struct {
 	body   atomic.Pointer[body]
-	shared atomic.Pointer[parts] // nil: nothing is cached yet, or the parent has it
+	shared atomic.Pointer[parts] // nil: nothing is cached yet
 	common common                // of the object that it was made of
 
 	// Only the writer uses these.
@@ -76,14 +76,22 @@ func (t *template) unpack(dst []byte, m *meta) ([]byte, error) {
 	return dst, err
 }
 
-// parts caches the parts of headers that many objects share: the ones seen last.
+// parts caches the parts of headers that many objects share: the ones read last.
 type parts struct {
 	labels, annotations cached[map[string]string]
 	owners              cached[[]object.Owner]
 }
 
 // cached has values by their digests, one in each place.
-type cached[T any] [8]atomic.Pointer[part[T]]
+type cached[T any] []atomic.Pointer[part[T]]
+
+// places is how many values of a part are cached for a template of many objects. A template of few
+// objects has one place.
+const places = 8
+
+func newParts(n int) *parts {
+	return &parts{make(cached[map[string]string], n), make(cached[map[string]string], n), make(cached[[]object.Owner], n)}
+}
 
 // part is a header part and its digest.
 type part[T any] struct {
@@ -91,28 +99,32 @@ type part[T any] struct {
 	value  T
 }
 
-// noParts serves objects without a template. It stays empty.
+// noParts serves objects without a template. It has no places.
 var noParts parts
 
-// parts returns the cache for the objects of t. Templates of few objects have that of their shape.
+// parts returns the cache for the objects of t. t may be nil.
 func (t *template) parts() *parts {
-	if t == nil || t == nothing {
+	if t == nil {
 		return &noParts
-	}
-	if b := t.body.Load(); b.parent != nil {
-		return b.parent.parts()
 	}
 	if p := t.shared.Load(); p != nil {
 		return p
 	}
-	t.shared.CompareAndSwap(nil, new(parts))
+	n := places
+	if t.body.Load().parent != nil {
+		n = 1
+	}
+	t.shared.CompareAndSwap(nil, newParts(n))
 	return t.shared.Load()
 }
 
 // get returns the value with this digest, if it is cached. A digest of 0 means an absent part.
-func (c *cached[T]) get(digest uint64) (value T, ok bool) {
+func (c cached[T]) get(digest uint64) (value T, ok bool) {
 	if digest == 0 {
 		return value, true
+	}
+	if len(c) == 0 {
+		return value, false
 	}
 	if p := c[digest%uint64(len(c))].Load(); p != nil && p.digest == digest {
 		return p.value, true
@@ -120,17 +132,14 @@ func (c *cached[T]) get(digest uint64) (value T, ok bool) {
 	return value, false
 }
 
-func (c *cached[T]) put(digest uint64, value T) {
-	if _, ok := c.get(digest); !ok {
+func (c cached[T]) put(digest uint64, value T) {
+	if _, ok := c.get(digest); !ok && len(c) > 0 {
 		c[digest%uint64(len(c))].Store(&part[T]{digest, value})
 	}
 }
 
 // cache caches the parts of a header.
 func (p *parts) cache(d *digest, h *object.Header) {
-	if p == &noParts {
-		return
-	}
 	p.labels.put(d.Labels, h.Labels)
 	p.annotations.put(d.Annotations, h.Annotations)
 	p.owners.put(d.Owners, h.Owners)
