@@ -16,7 +16,6 @@ type Packer struct {
 	dst    []byte
 	obj    []byte // the known bytes and then the object
 	joined []byte // memory for obj
-	old    []byte // memory for the state that obj replaces
 	t      []byte
 	from   *Template
 	own    *table
