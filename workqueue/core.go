@@ -286,8 +286,8 @@ func (c *core[K, V]) admit(n number, stamp int64) {
 	c.ready.append(c.nodes, n, e.priority())
 }
 
-// backoff counts a failure of key and returns its delay. If an immediate add cut the last backoff
-// short, it counts nothing and returns the rest of that backoff.
+// backoff counts a failure of key and returns its delay. If an immediate add made the key run before its
+// last backoff was over, the failure is not counted: the delay is the rest of that backoff.
 func (c *core[K, V]) backoff(n number, key K, t int64) int64 {
 	c.retries++
 	if n != 0 && c.node(n).inFlight && c.backoffs[n] > t {
