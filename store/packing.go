@@ -130,14 +130,22 @@ func (p *packing) append(dst []byte, t *template, known, b []byte) []byte {
 	}
 	with := p.cache.get(t)
 	dst = p.packer.Append(dst, with, known, b)
-	if is := with.Bytes(); t.dictionary && len(is) > len(t.body.Load().bytes) {
-		was := t.held()
-		t.body.Store(&body{bytes: is})
-		if t.id != 0 {
-			p.held += t.held() - was
-		}
-	}
+	p.publishLearned(t, with)
 	return dst
+}
+
+// publishLearned gives readers what a dictionary has learned. It must follow each use of the packer:
+// the next record may copy from it.
+func (p *packing) publishLearned(t *template, with *pack.Template) {
+	is := with.Bytes()
+	if !t.dictionary || len(is) == len(t.body.Load().bytes) {
+		return
+	}
+	was := t.held()
+	t.body.Store(&body{bytes: is})
+	if t.id != 0 {
+		p.held += t.held() - was
+	}
 }
 
 // packUnstored packs an entry that is not stored, against t. t may be nil.

@@ -34,6 +34,9 @@ func (p *packing) repack(w *transaction, dst []byte, slot uint32, t *template, o
 		}
 		at := len(dst)
 		dst = p.packer.Repack(dst, with, p.known, obj, was)
+		if t != nil {
+			p.publishLearned(t, with)
+		}
 		if ok = len(dst)-at <= len(m.object)+maxGrown; !ok {
 			dst = dst[:at]
 		}
