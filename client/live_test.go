@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -309,8 +309,7 @@ func fieldNames(f *metav1.FieldsV1) (all []string) {
 			walk(v)
 		}
 	}
-	var top map[string]any
-	if err := json.Unmarshal(f.GetRawBytes(), &top); err == nil {
+	if top, err := fieldsv1.Parse(f); err == nil {
 		walk(top)
 	}
 	return all
