@@ -29,11 +29,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 // live is a client for the shared control plane and a namespace for the test. Every request must
-// end well within a minute.
+// end well within five minutes.
 func live(t *testing.T) (context.Context, *client.Live, string) {
 	t.Helper()
 	p := planetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx, newClient(t, p.RESTConfig(), client.Options{}), planetest.Namespace(t, p)
 }

@@ -16,7 +16,7 @@ import (
 // eventually runs the garbage collector until is returns true.
 func eventually(t *testing.T, is func() bool, what func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); runtime.Gosched() {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal(what())
 		}

@@ -44,7 +44,7 @@ func TestFault02SilentWatch(t *testing.T) {
 			r.during(func() {
 				r.await("noticed", func(s reflector.State) bool { return s.Phase == reflector.Stale })
 			})
-			if d := time.Since(silent); d > pick(45*time.Second, 16*time.Second) {
+			if d := time.Since(silent); d > silenceNoticed {
 				t.Errorf("noticed after %v", d)
 			}
 			proxy.Heal()
@@ -102,8 +102,9 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 	if s := r.watch(); s.Phase != reflector.Stale || s.Err == nil {
 		t.Errorf("a watch that yields nothing is %v, %v", s.Phase, s.Err)
 	}
-	if n := len(g.Seen()); n > 8 {
-		t.Errorf("%d requests in %v", n, time.Since(began))
+	took := time.Since(began)
+	if n := len(g.Seen()); n > 8+int(took/(500*time.Millisecond)) { // in the end a second apart, on average
+		t.Errorf("%d requests in %v", n, took)
 	}
 	g.Break(nil)
 	r.nothingLost()
@@ -221,7 +222,7 @@ func TestFault20StopWhileAway(t *testing.T) {
 			breaks(proxy)
 			r.churn(20)
 			began := time.Now()
-			if err := r.stop(); err != nil || time.Since(began) > 2*time.Second {
+			if err := r.stop(); err != nil || time.Since(began) > 30*time.Second { // not after the timeout of a request
 				t.Errorf("%v, after %v", err, time.Since(began))
 			}
 		})
