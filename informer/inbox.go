@@ -29,6 +29,9 @@ type inbox struct {
 // maxInbox is the most updates in the inbox. Each holds an object that is not packed yet.
 const maxInbox = 1024
 
+// maxKeptSlots is how many keys a map may have had that is used again.
+const maxKeptSlots = 64
+
 func newInbox() *inbox {
 	return &inbox{slots: map[object.Key]int{}, taken: make(chan struct{}, 1)}
 }
@@ -68,7 +71,11 @@ func (b *inbox) take() []reflector.Update {
 	defer b.mu.Unlock()
 	all := b.updates
 	b.updates = nil
-	clear(b.slots)
+	if len(b.slots) > maxKeptSlots { // a map does not shrink
+		b.slots = map[object.Key]int{}
+	} else {
+		clear(b.slots)
+	}
 	select {
 	case b.taken <- struct{}{}:
 	default:
