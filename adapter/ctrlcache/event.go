@@ -12,6 +12,7 @@ import (
 // event is what happened to one key, for one handler. Its states are those of store.Change.
 type event struct {
 	from           *decoded
+	change         *shown // it keeps the states for other handlers
 	key            object.Key
 	old, new, last *state
 	// ended has the incarnations that began and ended between old and new, or last.
@@ -24,14 +25,11 @@ type event struct {
 
 // newEvent returns the event of a change.
 func newEvent(d *decoded, c store.Change) *event {
-	e := &event{
-		from: d, key: c.Key, new: d.state(c.New), last: d.state(c.Last),
+	s := d.show(c)
+	return &event{
+		from: d, change: s, key: c.Key, old: s.old, new: s.new, last: s.last,
 		ended: slices.Clone(c.Unseen.All()), initial: c.Initial, missed: c.Missed, resync: c.Resync,
 	}
-	if e.old = e.new; !c.Resync {
-		e.old = d.state(c.Old)
-	}
-	return e
 }
 
 // after is the newest state.

@@ -66,7 +66,7 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 		return nil, fmt.Errorf("ctrlcache: %w", err)
 	}
 	w := &watch{key: at, kind: k, in: in, resync: defaultSyncPeriod}
-	w.decoded = newDecoded(in, func() (object.Object, error) { return key.newObject(c.opts.Scheme) })
+	w.decoded = newDecoded(func() (object.Object, error) { return key.newObject(c.opts.Scheme) }, in.Decode)
 	w.unsafe = s.UnsafeDisableDeepCopy != nil && *s.UnsafeDisableDeepCopy
 	if s.SyncPeriod != nil {
 		w.resync = *s.SyncPeriod
