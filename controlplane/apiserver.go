@@ -24,8 +24,13 @@ const (
 
 // apiServer is a kube-apiserver that serves ln. It sets up what the
 // components share: feature gates and logging.
-func apiServer(f *files, ln net.Listener) component {
+func apiServer(f *files, ln net.Listener, bare bool) component {
 	return func(ctx context.Context) error {
+		// The taint would wait for the controller that we do not run.
+		noAdmission := "TaintNodesByCondition"
+		if bare {
+			noAdmission += ",ServiceAccount" // nobody makes the accounts
+		}
 		s := apioptions.NewServerRunOptions()
 		err := parse(s.Flags(), []string{
 			"--advertise-address=127.0.0.1",
@@ -41,8 +46,7 @@ func apiServer(f *files, ln net.Listener) component {
 			"--service-account-issuer=" + serviceAccount,
 			"--service-account-key-file=" + f.accountPub,
 			"--service-account-signing-key-file=" + f.accountKey,
-			// The taint would wait for the controller that we do not run.
-			"--disable-admission-plugins=TaintNodesByCondition",
+			"--disable-admission-plugins=" + noAdmission,
 			"--delete-collection-workers=8",
 			"--shutdown-delay-duration=0",
 		})

@@ -105,7 +105,7 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	g.addCloser(etcd.Close)
-	if err := startRest(ctx, g, files, ln, config, o.nodes); err != nil {
+	if err := startRest(ctx, g, files, ln, config, o); err != nil {
 		cancel(err) // unless we were asked to stop, which then is the reason
 		leave()     // what has half started stops badly
 	}
@@ -131,20 +131,20 @@ func failure(ctx context.Context) error {
 }
 
 // startRest starts all but etcd and returns when Pods can be created,
-// scheduled and run.
-func startRest(ctx context.Context, g *group, files *files, ln net.Listener, config *rest.Config, nodes int) error {
+// scheduled and run. If bare is set, it starts the API server alone.
+func startRest(ctx context.Context, g *group, files *files, ln net.Listener, config *rest.Config, o options) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	g.start("kube-apiserver", apiServer(files, ln))
-	if err := awaitReadyz(ctx, client); err != nil {
+	g.start("kube-apiserver", apiServer(files, ln, o.bare))
+	if err := awaitReadyz(ctx, client); err != nil || o.bare {
 		return err
 	}
 	g.start("kube-controller-manager", controllerManager(files))
 	g.start("kube-scheduler", scheduler(files))
 	g.start("kwok", kubelets(files, config, client))
-	names, err := createNodes(ctx, client, nodes)
+	names, err := createNodes(ctx, client, o.nodes)
 	if err != nil {
 		return err
 	}

@@ -168,11 +168,12 @@ func (a *applier) apply(u *reflector.Update) {
 	if a.txn == nil {
 		a.txn = a.in.store.Begin()
 	}
+	full := false
 	switch u.What {
 	case reflector.Put:
-		a.txn.Put(a.prepare(u.Entry))
+		full = a.txn.Put(a.prepare(u.Entry))
 	case reflector.Delete:
-		a.txn.Delete(u.Entry.Key(), a.prepare(u.Entry))
+		full = a.txn.Delete(u.Entry.Key(), a.prepare(u.Entry))
 	case reflector.Replace:
 		a.relisting, a.reset = true, u.Reset
 		if u.Reset {
@@ -186,6 +187,9 @@ func (a *applier) apply(u *reflector.Update) {
 		a.txn.Discard()
 		a.txn, a.relisting, a.reset = nil, false, false
 		a.incoming = nil // it may have hashes of the discarded list
+	}
+	if full { // so sources get the UID of every incarnation
+		a.commit()
 	}
 }
 

@@ -151,6 +151,37 @@ func TestEndsOfIncarnations(t *testing.T) {
 	})
 }
 
+// TestEndsOfManyIncarnations: a source is told the UID of each, however many one read brings.
+func TestEndsOfManyIncarnations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		in := newInformer(t, s)
+		var e ends
+		if _, err := in.Subscribe("source", e.changed); err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, in)
+		defer stop()
+		synctest.Wait()
+		s.Cut()
+		for range 50 {
+			s.Put(configMap("a", "1"))
+			s.Delete(key("a"))
+		}
+		for range 50 {
+			s.Put(configMap("b", "1"))
+			s.Delete(key("b"))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if all := slices.Compact(slices.Sorted(slices.Values(e.told))); len(all) != 100 {
+			t.Errorf("told of the end of %d incarnations, want 100", len(all))
+		}
+	})
+}
+
 // TestEndsOfUndecodable: an incarnation that the handler could not be shown ends as well.
 func TestEndsOfUndecodable(t *testing.T) {
 	for _, tc := range []struct {

@@ -154,9 +154,13 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		o.Reflector.Namespace = o.Selection.Namespace
 	}
 	in.namespace = o.Reflector.Namespace
-	if !o.KeepManagedFields && o.Reflector.Copy == nil {
+	if o.Reflector.Copy == nil {
 		// The buffers of packed objects are reused for incoming ones: a list makes little garbage.
-		o.Reflector.Copy = func(raw wire.Raw) wire.Raw { return wire.CutManagedFields(in.buffers.get(), raw) }
+		transfer := wire.CutManagedFields
+		if o.KeepManagedFields {
+			transfer = wire.CopyTo
+		}
+		o.Reflector.Copy = func(raw wire.Raw) wire.Raw { return transfer(in.buffers.get(), raw) }
 		so.Recycle = in.buffers.put
 	}
 	in.store = store.New(so)
@@ -167,6 +171,9 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		if err := in.addIndex(name, f); err != nil {
 			return nil, &option.Error{Of: "informer.Options", Field: "Indexes", Err: err}
 		}
+	}
+	if onFailure := o.Reflector.OnFailure; onFailure != nil {
+		o.Reflector.OnFailure = func(err error) { in.hook("OnFailure", func() { onFailure(err) }) }
 	}
 	onState := o.Reflector.OnState
 	o.Reflector.OnState = func(s reflector.State) {

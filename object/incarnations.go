@@ -46,6 +46,9 @@ func (in *Incarnations) Then(uid types.UID) *Incarnations {
 	return in.Join(&Incarnations{UIDs: []types.UID{types.UID(strings.Clone(string(uid)))}})
 }
 
+// Full reports whether one more incarnation is not named but counted.
+func (in *Incarnations) Full() bool { return in != nil && len(in.UIDs) >= maxIncarnations }
+
 // Join returns in followed by later.
 func (in *Incarnations) Join(later *Incarnations) *Incarnations {
 	switch {

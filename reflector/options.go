@@ -45,6 +45,9 @@ type Options struct {
 	// OnState is called on the goroutine of Run when the phase or the error of the State changes. It
 	// must not block. Nil: no call.
 	OnState func(State)
+	// OnFailure is called on the goroutine of Run with the error of each list, watch and request that failed,
+	// also while the state stays the same. It must not block. Nil: no call.
+	OnFailure func(error)
 	// Logger gets each kind of message once for each episode of failures. Nil: slog.Default().
 	Logger *slog.Logger
 	// Rand draws from [0, 1). Nil: math/rand/v2.

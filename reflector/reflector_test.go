@@ -421,8 +421,19 @@ func TestForbiddenNamesVerbAndResource(t *testing.T) {
 			onWatch: func(int, wire.WatchQuery, *stream) error { return status("403") },
 			onList:  func(int, wire.ListQuery) (string, error) { return "", status("403") },
 		}
-		r, stop := running(t, src, newContent(), Options{Resource: "deployments.apps"})
-		defer stop()
+		failures := 0
+		r, stop := running(t, src, newContent(), Options{Resource: "deployments.apps", OnFailure: func(err error) {
+			if err.Error() != "403" {
+				t.Errorf("told of %v", err)
+			}
+			failures++
+		}})
+		defer func() {
+			stop()
+			if lists, watches := src.counts(); failures != lists+watches {
+				t.Errorf("told of %d failures of %d lists and %d watches", failures, lists, watches)
+			}
+		}()
 		time.Sleep(time.Second)
 		s := r.State()
 		if s.Phase != Forbidden || s.Err == nil || s.Err.Error() != "list deployments.apps: 403" {

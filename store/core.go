@@ -279,6 +279,7 @@ func (c *core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry)
 		passed = passed.Without(e.UID())
 	}
 	n.passed = passed
+	c.txn.full = c.txn.full || passed.Full()
 }
 
 // packLast returns the final state of an object, packed, so that callers may hold it for long.

@@ -148,13 +148,16 @@ func (s *Store) Begin() *Txn {
 	return &Txn{s}
 }
 
-func (t *Txn) do(step func(*core)) {
+// do reports whether the transaction is full.
+func (t *Txn) do(step func(*core)) (full bool) {
 	if t.s == nil {
-		return
+		return false
 	}
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	step(t.s.core)
+	w := t.s.core.txn
+	return w != nil && w.full
 }
 
 // Put stores a state of an object, under the key of its header.
@@ -164,15 +167,20 @@ func (t *Txn) do(step func(*core)) {
 // stored one is rejected and this one is not. Versions that are not numbers are not compared: the
 // later Put wins. A state with another uid than the stored one is a replacement: one Change with
 // two uids.
-func (t *Txn) Put(e *Entry) { t.do(func(c *core) { c.Put(e) }) }
+//
+// It reports whether a change of the transaction names as many incarnations as it can. A caller that
+// commits then loses no name; see Change.Unseen.
+func (t *Txn) Put(e *Entry) (full bool) { return t.do(func(c *core) { c.Put(e) }) }
 
 // Delete removes an object. last is its final state, with the version of the deletion. A nil last
 // means the deletion was not seen, and makes the Change Missed.
 //
 // A deletion of an incarnation older than the stored one is ignored and counted. If no object is
 // stored under key, the object came and went between two transactions. The deletion is then
-// reported, unless it is no newer than the last committed version.
-func (t *Txn) Delete(key object.Key, last *Entry) { t.do(func(c *core) { c.Delete(key, last) }) }
+// reported, unless it is no newer than the last committed version. The result is that of Put.
+func (t *Txn) Delete(key object.Key, last *Entry) (full bool) {
+	return t.do(func(c *core) { c.Delete(key, last) })
+}
 
 // Replace opens a relist: the Puts until Sweep are the list. The transaction may stay open for as
 // long as the list takes; readers see the state before it. If the list fails, call Discard. A

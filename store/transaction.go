@@ -25,6 +25,8 @@ type transaction struct {
 	reset     bool
 	// firstList says that this is the first list: every object is new, so no pending changes are kept.
 	firstList bool
+	// full says that a pending change names as many incarnations as it can.
+	full bool
 
 	pending []pendingChange
 	bySlot  map[uint32]int        // index into pending, by slot

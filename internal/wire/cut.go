@@ -18,9 +18,16 @@ func CutManagedFields(dst []byte, r Raw) Raw {
 		cut, r.long = cutJSON(dst, r)
 	}
 	if cut == nil {
-		cut = append(room(dst, len(r.Bytes)), r.Bytes...)
+		return CopyTo(dst, r)
 	}
 	r.Bytes = cut
+	return r
+}
+
+// CopyTo returns a copy of the object, in the memory of dst if there is room, else in new memory of just
+// the size.
+func CopyTo(dst []byte, r Raw) Raw {
+	r.Bytes = append(room(dst, len(r.Bytes)), r.Bytes...)
 	return r
 }
 

@@ -59,6 +59,10 @@ type Options struct {
 	// none.
 	Nodes int
 
+	// Bare runs etcd and the API server alone, without admission of service accounts, as envtest does.
+	// Pods are not scheduled, owned objects are not deleted, and namespaces stay when they are deleted.
+	Bare bool
+
 	// Binary is the control plane program. "" means the program in the environment variable
 	// FLYBALL_CONTROLPLANE, or else the result of [Build].
 	Binary string
@@ -124,6 +128,9 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 		p.out = io.MultiWriter(p.log, opts.Log)
 	}
 	p.args = []string{"--follow-stdin", fmt.Sprintf("--nodes=%d", nodes)}
+	if opts.Bare {
+		p.args = append(p.args, "--bare")
+	}
 	if opts.DataDir == "" {
 		p.temporary = true
 		p.args = append(p.args, "--temporary")

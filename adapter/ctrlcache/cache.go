@@ -1,0 +1,285 @@
+package ctrlcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
+)
+
+// Cache is a cache.Cache of controller-runtime that holds objects packed. [New] makes one. Any goroutine may
+// call its methods.
+type Cache struct {
+	o      Options
+	opts   crcache.Options
+	conn   *connection
+	plan   *plan
+	lists  *reflector.Limiter
+	audits *reflector.Limiter
+
+	started chan struct{} // closed by Start
+
+	mu        sync.RWMutex
+	group     *run.Group      // nil until Start
+	ctx       context.Context // of group
+	kinds     map[schema.GroupVersionKind]*kind
+	watches   map[watchKey]*watch
+	informers map[kindKey]*Informer
+	budgets   map[schema.GroupVersionKind]*informer.Budget
+	waiting   []*registration // of handlers that were added before Start
+}
+
+var (
+	_ crcache.Cache = (*Cache)(nil)
+
+	errStarted = errors.New("the cache is already started")
+	errStopped = errors.New("the cache is stopped")
+	errRemoved = errors.New("the informer is removed")
+)
+
+// kind is a resource and its scopes.
+type kind struct {
+	informer.Kind
+	scopes scopes
+}
+
+func newCache(cfg *rest.Config, opts crcache.Options, o Options) (*Cache, error) {
+	conn, err := connect(cfg, &opts)
+	if err != nil {
+		return nil, fmt.Errorf("ctrlcache: %w", err)
+	}
+	c := &Cache{
+		o: o, opts: opts, conn: conn,
+		lists:     reflector.NewLimiter(reflector.LimiterOptions{}),
+		audits:    newAuditLimiter(),
+		started:   make(chan struct{}),
+		kinds:     map[schema.GroupVersionKind]*kind{},
+		watches:   map[watchKey]*watch{},
+		informers: map[kindKey]*Informer{},
+		budgets:   map[schema.GroupVersionKind]*informer.Budget{},
+	}
+	c.plan, err = newPlan(&opts, func(obj crclient.Object) (schema.GroupVersionKind, bool, error) {
+		key, err := keyOf(opts.Scheme, obj)
+		if err != nil {
+			return key.gvk, false, err
+		}
+		namespaced, err := apiutil.IsGVKNamespaced(key.gvk, opts.Mapper)
+		return key.gvk, namespaced, err
+	})
+	if err == nil {
+		err = c.probeTransforms()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ctrlcache: %w", err)
+	}
+	return c, nil
+}
+
+// probeTransforms finds transforms of ByObject that return another type.
+func (c *Cache) probeTransforms() error {
+	for obj := range c.opts.ByObject {
+		key, err := keyOf(c.opts.Scheme, obj)
+		if err != nil {
+			return err
+		}
+		for _, s := range c.plan.kinds[key.gvk] {
+			if err := c.probe(key, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Cache) probe(key kindKey, s crcache.Config) error {
+	if s.Transform == nil || strips(s.Transform) {
+		return nil
+	}
+	o, err := key.newObject(c.opts.Scheme)
+	if err != nil {
+		return err
+	}
+	return probe(key.gvk, s.Transform, o)
+}
+
+// Start runs the watches until ctx ends, and those that are added meanwhile. It returns when all have ended.
+func (c *Cache) Start(ctx context.Context) error {
+	c.mu.Lock()
+	if c.group != nil {
+		c.mu.Unlock()
+		return errStarted
+	}
+	c.group, c.ctx = run.New(ctx)
+	for _, w := range c.watches {
+		c.start(w)
+	}
+	for _, r := range c.waiting {
+		c.group.Go("handler", r.run)
+	}
+	c.waiting = nil
+	c.mu.Unlock()
+	close(c.started)
+	defer register(c)()
+
+	<-c.ctx.Done()
+	err := c.group.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the cache runs on every replica.
+func (c *Cache) NeedLeaderElection() bool { return false }
+
+// WaitForCacheSync waits until the cache is started and all of its present watches have synced. It returns
+// false if ctx ends first.
+func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.started:
+	case <-ctx.Done():
+		return false
+	}
+	for _, w := range c.present() {
+		if w.sync(ctx) != nil && !w.ended() {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// present returns the watches.
+func (c *Cache) present() []*watch {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := make([]*watch, 0, len(c.watches))
+	for _, w := range c.watches {
+		all = append(all, w)
+	}
+	return all
+}
+
+// kind returns the resource of a kind. Errors are those of the mapper.
+func (c *Cache) kind(gvk schema.GroupVersionKind) (*kind, error) {
+	c.mu.RLock()
+	k := c.kinds[gvk]
+	c.mu.RUnlock()
+	if k != nil {
+		return k, nil
+	}
+	m, err := c.opts.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	cluster := m.Scope.Name() == meta.RESTScopeNameRoot
+	return &kind{
+		Kind:   informer.Kind{GVK: gvk, Resource: m.Resource, ClusterScoped: cluster},
+		scopes: c.plan.of(gvk, cluster),
+	}, nil
+}
+
+// GetInformer returns the informer of the kind of an object, and makes it if there is none. Unless
+// BlockUntilSynced(false) is given, it waits until a started informer has synced, or ctx ends.
+func (c *Cache) GetInformer(ctx context.Context, obj crclient.Object, opts ...crcache.InformerGetOption) (crcache.Informer, error) {
+	key, err := keyOf(c.opts.Scheme, obj)
+	if err != nil {
+		return nil, err
+	}
+	return c.informer(ctx, key, opts...)
+}
+
+// GetInformerForKind is GetInformer for the Go type of a kind.
+func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...crcache.InformerGetOption) (crcache.Informer, error) {
+	if _, err := c.opts.Scheme.New(gvk); err != nil {
+		return nil, err
+	}
+	return c.informer(ctx, kindKey{gvk: gvk}, opts...)
+}
+
+func (c *Cache) informer(ctx context.Context, key kindKey, opts ...crcache.InformerGetOption) (*Informer, error) {
+	k, err := c.kind(key.gvk)
+	if err != nil {
+		return nil, err
+	}
+	in, err := c.open(key, k)
+	if err != nil {
+		return nil, err
+	}
+	o := crcache.InformerGetOptions{}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.BlockUntilSynced != nil && !*o.BlockUntilSynced || !c.isStarted() {
+		return in, nil
+	}
+	for _, w := range in.watches {
+		if err := w.sync(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+func (c *Cache) isStarted() bool {
+	select {
+	case <-c.started:
+		return true
+	default:
+		return false
+	}
+}
+
+// open returns the informer of a kind, with a watch for each of its scopes.
+func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in := c.informers[key]; in != nil {
+		return in, nil
+	}
+	in := &Informer{c: c, key: key, synced: make(chan struct{})}
+	for namespace := range k.scopes {
+		w, err := c.watch(key, k, namespace)
+		if err != nil {
+			return nil, err
+		}
+		in.watches = append(in.watches, w)
+	}
+	c.informers[key] = in
+	return in, nil
+}
+
+// RemoveInformer ends the watches of a kind, and its handlers. It does not wait for them.
+func (c *Cache) RemoveInformer(_ context.Context, obj crclient.Object) error {
+	key, err := keyOf(c.opts.Scheme, obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.informers, key)
+	others := false
+	for at, w := range c.watches {
+		switch {
+		case at.kindKey == key:
+			delete(c.watches, at)
+			w.remove(c.group != nil)
+		case at.gvk == key.gvk:
+			others = true
+		}
+	}
+	if !others {
+		delete(c.kinds, key.gvk) // it may come back as another resource
+	}
+	return nil
+}

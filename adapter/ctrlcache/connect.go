@@ -1,0 +1,93 @@
+package ctrlcache
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flyball-io/flyball/client"
+)
+
+// connection has the clients of a cache. plain knows no Go types: what it reads is JSON.
+type connection struct {
+	typed, plain *client.Live
+}
+
+// connect makes the clients, and sets the scheme and the mapper of opts if they are nil.
+func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme
+	}
+	if opts.Mapper == nil {
+		h := opts.HTTPClient
+		if h == nil {
+			var err error
+			if h, err = rest.HTTPClientFor(cfg); err != nil {
+				return nil, fmt.Errorf("http client: %w", err)
+			}
+		}
+		m, err := apiutil.NewDynamicRESTMapper(cfg, h)
+		if err != nil {
+			return nil, fmt.Errorf("mapper: %w", err)
+		}
+		opts.Mapper = m
+	}
+	if opts.HTTPClient != nil {
+		var err error
+		if cfg, err = over(cfg, opts.HTTPClient); err != nil {
+			return nil, err
+		}
+	}
+	typed, err := client.New(cfg, client.Options{Scheme: opts.Scheme, Mapper: opts.Mapper})
+	if err != nil {
+		return nil, err
+	}
+	plain, err := client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: opts.Mapper})
+	return &connection{typed: typed, plain: plain}, err
+}
+
+// over returns a configuration that sends requests by a client, which has the credentials. It returns cfg
+// if the client is that of cfg: client.Live then makes a transport that is set up for lists.
+func over(cfg *rest.Config, h *http.Client) (*rest.Config, error) {
+	if own, err := rest.TransportFor(cfg); err == nil && sameTransport(own, h.Transport) {
+		return cfg, nil
+	}
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("address: %w", err)
+	}
+	c := rest.AnonymousClientConfig(cfg)
+	c.Host, c.TLSClientConfig, c.Dial, c.Proxy, c.WrapTransport = base.String(), rest.TLSClientConfig{}, nil, nil, nil
+	if c.Transport = h.Transport; c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	return c, nil
+}
+
+// sameTransport reports whether two chains of wrappers have the same types, around the same transport.
+func sameTransport(a, b http.RoundTripper) bool {
+	for {
+		if a == nil || b == nil || reflect.TypeOf(a) != reflect.TypeOf(b) || !reflect.TypeOf(a).Comparable() {
+			return false
+		}
+		if a == b {
+			return true
+		}
+		x, ok := a.(utilnet.RoundTripperWrapper)
+		if !ok {
+			return false
+		}
+		a, b = x.WrappedRoundTripper(), b.(utilnet.RoundTripperWrapper).WrappedRoundTripper()
+	}
+}

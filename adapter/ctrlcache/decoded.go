@@ -1,0 +1,124 @@
+package ctrlcache
+
+import (
+	"sync"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+// state is one state of an object, decoded when the first handler asks. All handlers share the object, as they
+// share those of the default cache: they must not change it.
+type state struct {
+	of    *decoded
+	entry *store.Entry
+	once  sync.Once
+	obj   object.Object
+	err   error
+}
+
+// object returns the decoded object.
+func (s *state) object() (object.Object, error) {
+	s.once.Do(func() {
+		if s.obj, s.err = s.of.new(); s.err == nil {
+			s.err = s.of.decode(s.entry, s.obj)
+		}
+		if s.err == nil {
+			untag(s.obj)
+		}
+	})
+	return s.obj, s.err
+}
+
+// decoded finds the states of one watch that somebody still uses, so that a state is decoded once for all
+// handlers, and not again when it is the old one of an update. It keeps none alive.
+type decoded struct {
+	new    func() (object.Object, error)
+	decode func(*store.Entry, object.Object) error // it reports an error once
+
+	mu     sync.Mutex
+	states map[object.Key]weak.Pointer[state] // the newest of each key
+	limit  int                                // the number of states at which those that are gone are dropped
+	recent weak.Pointer[shown]                // of the last change
+}
+
+// shown are the states of one change. All handlers of a watch have the same.
+type shown struct {
+	old, new, last *state
+	of             [3]*store.Entry // the entries of the change: they identify it
+}
+
+// minStates is the least number of states at which decoded drops some.
+const minStates = 1024
+
+func newDecoded(empty func() (object.Object, error), decode func(*store.Entry, object.Object) error) *decoded {
+	return &decoded{new: empty, decode: decode, states: map[object.Key]weak.Pointer[state]{}, limit: minStates}
+}
+
+// show returns the states of a change.
+func (d *decoded) show(c store.Change) *shown {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := [3]*store.Entry{c.Old, c.New, c.Last}
+	if s := d.recent.Value(); s != nil && s.of == of {
+		return s
+	}
+	s := &shown{of: of}
+	if c.Old != c.New {
+		s.old = d.state(c.Old, false)
+	}
+	if s.new = d.state(c.New, true); c.Old == c.New {
+		s.old = s.new
+	}
+	s.last = d.state(c.Last, false)
+	d.recent = weak.Make(s)
+	return s
+}
+
+// state returns the state of an entry; nil for nil. newest says that it is the newest one of its key.
+func (d *decoded) state(e *store.Entry, newest bool) *state {
+	if e == nil {
+		return nil
+	}
+	key := e.Key()
+	if s := d.states[key].Value(); s != nil && s.entry.Same(e) {
+		return s
+	}
+	s := &state{of: d, entry: e.Compact()}
+	if newest {
+		d.states[key] = weak.Make(s)
+		if len(d.states) >= d.limit {
+			d.sweep()
+		}
+	}
+	return s
+}
+
+// sweep drops the states that are gone. A map never shrinks, so the rest goes into a new one.
+func (d *decoded) sweep() {
+	live := map[object.Key]weak.Pointer[state]{}
+	for key, p := range d.states {
+		if p.Value() != nil {
+			live[key] = p
+		}
+	}
+	d.states, d.limit = live, max(minStates, 2*len(live))
+}
+
+// bare returns an object with the identity alone, for an incarnation of which no state is known. Its version is
+// that of the change that reported it.
+func (d *decoded) bare(h *object.Header) object.Object {
+	o, err := d.new()
+	if err != nil {
+		o = &metav1.PartialObjectMetadata{}
+	}
+	untag(o)
+	o.SetNamespace(h.Namespace)
+	o.SetName(h.Name)
+	o.SetUID(h.UID)
+	o.SetResourceVersion(h.ResourceVersion)
+	return o
+}

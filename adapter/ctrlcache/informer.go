@@ -1,0 +1,223 @@
+package ctrlcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Informer is a cache.Informer of controller-runtime, over one watch for each scope of the kind. The calls of
+// one handler never overlap, also if there are several watches.
+type Informer struct {
+	c       *Cache
+	key     kindKey
+	watches []*watch
+
+	waiter sync.Once
+	synced chan struct{}
+}
+
+var (
+	_ crcache.Informer       = (*Informer)(nil)
+	_ toolscache.DoneChecker = (*Informer)(nil)
+)
+
+// AddEventHandler implements cache.Informer. The handler is resynced in the period of the cache.
+func (in *Informer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	return in.add(h, nil)
+}
+
+// AddEventHandlerWithResyncPeriod implements cache.Informer. Resyncs are spread over the period. Zero or
+// negative: none. The minimum is a second.
+func (in *Informer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, period time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+	return in.add(h, &period)
+}
+
+// AddEventHandlerWithOptions implements cache.Informer. The Logger is not used.
+func (in *Informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	return in.add(h, o.ResyncPeriod)
+}
+
+func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+	if h == nil {
+		return nil, fmt.Errorf("ctrlcache: handler of %s is nil", in.key)
+	}
+	r := &registration{
+		c: in.c, in: in, backlog: backlog{limit: in.c.o.HandlerBacklog},
+		synced: make(chan struct{}), closed: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	r.calls = calls{handler: h, call: r.call}
+	for _, w := range in.watches {
+		s, err := w.in.Subscribe(r.Name(), func(c store.Change) { r.offer(w, c) })
+		if err != nil {
+			r.remove()
+			return nil, fmt.Errorf("ctrlcache: %w", err)
+		}
+		r.sources = append(r.sources, s)
+		every := w.resync
+		if period != nil {
+			every = *period
+		}
+		if every > 0 {
+			s.ResyncEvery(max(every, time.Second))
+		}
+	}
+	return r, in.c.begin(r)
+}
+
+// begin starts the goroutine of a handler, now or when the cache starts.
+func (c *Cache) begin(r *registration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range r.in.watches {
+		w.handlers.add(r)
+	}
+	switch {
+	case c.group == nil:
+		c.waiting = append(c.waiting, r)
+	case c.ctx.Err() != nil || !c.group.Go(r.Name(), r.run):
+		return fmt.Errorf("ctrlcache: %s: %w", r.Name(), errStopped)
+	}
+	return nil
+}
+
+// RemoveEventHandler implements cache.Informer. No further call starts; a running one finishes.
+func (in *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
+	r, ok := handle.(*registration)
+	if !ok || r.c != in.c {
+		return fmt.Errorf("ctrlcache: %s: the registration is not of this cache", in.key)
+	}
+	r.remove()
+	for _, w := range r.in.watches {
+		w.handlers.drop(r)
+	}
+	return nil
+}
+
+// AddIndexers implements cache.Informer. The indexes have names of their own beside those of IndexField.
+func (in *Informer) AddIndexers(all toolscache.Indexers) error {
+	for name, f := range all {
+		err := in.addIndex(name, func(o runtime.Object) ([]string, error) { return f(o) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addIndex adds an index to all watches.
+func (in *Informer) addIndex(name string, values func(runtime.Object) ([]string, error)) error {
+	for _, w := range in.watches {
+		if err := w.in.AddIndex(name, store.Transient(func(e *store.Entry) ([]string, error) {
+			o, err := w.decoded.new()
+			if err != nil {
+				return nil, err
+			}
+			if err := e.Decode(o); err != nil {
+				return nil, err
+			}
+			untag(o)
+			return values(o)
+		})); err != nil {
+			return fmt.Errorf("ctrlcache: %w", err)
+		}
+	}
+	return nil
+}
+
+// HasSynced implements cache.Informer.
+func (in *Informer) HasSynced() bool {
+	for _, w := range in.watches {
+		if !w.in.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// HasSyncedChecker implements cache.Informer.
+func (in *Informer) HasSyncedChecker() toolscache.DoneChecker { return in }
+
+// Name implements toolscache.DoneChecker.
+func (in *Informer) Name() string { return "informer of " + in.key.String() }
+
+// Done implements toolscache.DoneChecker.
+func (in *Informer) Done() <-chan struct{} {
+	if len(in.watches) == 1 {
+		return in.watches[0].in.Synced()
+	}
+	in.waiter.Do(func() {
+		go func() {
+			for _, w := range in.watches {
+				if w.sync(context.Background()) != nil {
+					return // it ended
+				}
+			}
+			close(in.synced)
+		}()
+	})
+	return in.synced
+}
+
+// IsStopped implements cache.Informer.
+func (in *Informer) IsStopped() bool {
+	for _, w := range in.watches {
+		if !w.ended() {
+			return false
+		}
+	}
+	return true
+}
+
+// handlers are the handlers of one watch.
+type handlers struct {
+	mu  sync.Mutex
+	all map[*registration]struct{}
+}
+
+func (h *handlers) add(r *registration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all = map[*registration]struct{}{}
+	}
+	h.all[r] = struct{}{}
+}
+
+func (h *handlers) drop(r *registration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.all, r)
+}
+
+func (h *handlers) list() []*registration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []*registration
+	for r := range h.all {
+		all = append(all, r)
+	}
+	return all
+}
+
+// stats is the sum of the figures of all handlers.
+func (h *handlers) stats() informer.Stats {
+	var sum informer.Stats
+	for _, r := range h.list() {
+		r.mu.Lock()
+		sum.Pending += r.backlog.len()
+		sum.Merged += r.backlog.merged
+		sum.Delivered += r.delivered
+		sum.Panics += r.panics
+		r.mu.Unlock()
+	}
+	return sum
+}

@@ -1,0 +1,132 @@
+package ctrlcache_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flyball-io/flyball/adapter/ctrlcache"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+// A controller that owns ConfigMaps keeps one for each, through the packed cache.
+func TestControllerReconciles(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	mgr := newManager(t)
+	c := mgr.GetClient()
+	err := ctrl.NewControllerManagedBy(mgr).For(&corev1.Secret{}).Owns(&corev1.ConfigMap{}).
+		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			var secret corev1.Secret
+			if err := c.Get(ctx, req.NamespacedName, &secret); err != nil {
+				return ctrl.Result{}, crclient.IgnoreNotFound(err)
+			}
+			if req.Namespace != ns || secret.Kind != "Secret" {
+				return ctrl.Result{}, nil
+			}
+			child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "child-of-" + req.Name}}
+			_, err := controllerutil.CreateOrUpdate(ctx, c, child, func() error {
+				child.Data = map[string]string{"size": fmt.Sprint(len(secret.Data))}
+				return controllerutil.SetControllerReference(&secret, child, mgr.GetScheme())
+			})
+			return ctrl.Result{}, err
+		}))
+	must(t, err)
+	if _, ok := mgr.GetCache().(*ctrlcache.Cache); !ok {
+		t.Fatalf("the cache is a %T", mgr.GetCache())
+	}
+	run(t, mgr.Start)
+	ctx, direct := bounded(t), live(t)
+	for i := range 5 {
+		must(t, direct.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("s", i)}, Data: map[string][]byte{"a": {1}}}))
+	}
+	child := func(i int) *corev1.ConfigMap {
+		var cm corev1.ConfigMap
+		eventually(t, func() error {
+			return direct.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: fmt.Sprint("child-of-s", i)}, &cm)
+		})
+		return &cm
+	}
+	for i := range 5 {
+		was := child(i)
+		must(t, direct.Delete(ctx, was)) // the controller makes it anew
+		eventually(t, func() error {
+			if is := child(i); is.UID == was.UID {
+				return fmt.Errorf("%s is the old one", is.Name)
+			}
+			return nil
+		})
+	}
+}
+
+// eventually waits until f succeeds. The server, not this process, has the event that it waits for.
+func eventually(t testing.TB, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	err := f()
+	for ; err != nil && time.Now().Before(deadline); err = f() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	must(t, err)
+}
+
+// A client with EnableReadYourWritesConsistency never waits in vain, however fast objects of one name come and
+// go: each UID has its delete.
+func TestReadYourWrites(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	readYourWrites(t, rounds)
+}
+
+func readYourWrites(t *testing.T, rounds int) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	on := true
+	mgr := newManager(t, func(o *ctrl.Options) {
+		o.Client.Cache = &crclient.CacheOptions{EnableReadYourWritesConsistency: &on}
+	})
+	run(t, mgr.Start)
+	c := mgr.GetClient()
+	for _, shared := range []bool{true, false} {
+		for round := range rounds {
+			var wait sync.WaitGroup
+			for worker := range 8 {
+				name := fmt.Sprint("one-", round)
+				if !shared {
+					name = fmt.Sprintf("own-%d-%d", round, worker)
+				}
+				wait.Go(func() {
+					for range 3 {
+						cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+						if err := c.Create(t.Context(), cm); err != nil {
+							if !apierrors.IsAlreadyExists(err) {
+								t.Error(err)
+							}
+							continue
+						}
+						if err := c.Delete(t.Context(), cm); err != nil {
+							t.Error(err)
+						}
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					defer cancel()
+					err := c.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: name}, &corev1.ConfigMap{})
+					if err != nil && !apierrors.IsNotFound(err) {
+						t.Errorf("round %d: hung: %v", round, err)
+					}
+				})
+			}
+			wait.Wait()
+		}
+	}
+}

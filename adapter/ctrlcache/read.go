@@ -1,0 +1,291 @@
+package ctrlcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/ahead"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
+)
+
+// Get implements client.Reader. It decodes the object into obj, which belongs to the caller.
+//
+// Errors: cache.ErrCacheNotStarted, cache.ErrResourceNotCached, a NotFound, a Timeout if ctx ends before the
+// watch has synced, an error for a namespace that is not cached, and *store.RejectedError for an object that
+// cannot be decoded.
+func (c *Cache) Get(ctx context.Context, key crclient.ObjectKey, obj crclient.Object, opts ...crclient.GetOption) error {
+	o := crclient.GetOptions{}
+	o.ApplyOptions(opts)
+	w, e, err := c.entry(ctx, key, obj)
+	if err != nil {
+		return err
+	}
+	if err := w.decode(e, obj); err != nil {
+		return err
+	}
+	if w.unsafe || o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy {
+		untag(obj)
+	}
+	return nil
+}
+
+// entry returns the entry of a key, and its watch.
+func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.Object) (*watch, *store.Entry, error) {
+	key, err := keyOf(c.opts.Scheme, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := c.kind(key.gvk)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.ClusterScoped {
+		at.Namespace = ""
+	}
+	scope, ok := k.scopes.holding(at.Namespace)
+	if !ok {
+		return nil, nil, fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
+	}
+	w, err := c.readable(ctx, key, k, scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := w.in.Entry(object.Key(at), informer.EvenUnavailable)
+	if _, absent := errors.AsType[*client.NotFoundError](err); absent || errors.As(err, new(*informer.NamespaceError)) {
+		err = apierrors.NewNotFound(schema.GroupResource{Group: key.gvk.Group, Resource: key.gvk.Kind}, at.Name)
+	}
+	return w, e, err
+}
+
+// readable returns a watch once it has synced.
+func (c *Cache) readable(ctx context.Context, key kindKey, k *kind, namespace string) (*watch, error) {
+	c.mu.RLock()
+	w := c.watches[watchKey{key, namespace}]
+	c.mu.RUnlock()
+	if w == nil {
+		if c.opts.ReaderFailOnMissingInformer {
+			return nil, &crcache.ErrResourceNotCached{GVK: key.gvk}
+		}
+		var err error
+		if w, err = c.opened(key, k, namespace); err != nil {
+			return nil, err
+		}
+	}
+	if !c.isStarted() {
+		return nil, &crcache.ErrCacheNotStarted{}
+	}
+	return w, w.sync(ctx)
+}
+
+// opened returns a watch, and makes it if there is none.
+func (c *Cache) opened(key kindKey, k *kind, namespace string) (*watch, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watch(key, k, namespace)
+}
+
+// decode decodes an entry into an object of the caller.
+func (w *watch) decode(e *store.Entry, into crclient.Object) error {
+	other, foreign := into.(runtime.Unstructured)
+	if foreign = foreign && !object.Untyped(into); !foreign {
+		return w.in.Decode(e, into)
+	}
+	u, err := w.decoded.new()
+	if err == nil {
+		err = w.in.Decode(e, u)
+	}
+	if err == nil {
+		other.SetUnstructuredContent(u.(runtime.Unstructured).UnstructuredContent())
+	}
+	return err
+}
+
+// List implements client.Reader, in the order of the keys. A field selector needs an index of IndexField for
+// each of its fields.
+//
+// Objects that cannot be decoded do not hide the others: the list has those, and the error is a *[ListError].
+// Other errors are those of Get.
+func (c *Cache) List(ctx context.Context, list crclient.ObjectList, opts ...crclient.ListOption) error {
+	o := crclient.ListOptions{}
+	o.ApplyOptions(opts)
+	found, err := c.find(ctx, list, &o)
+	if err != nil {
+		return err
+	}
+	plain := o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy
+	items := []runtime.Object{}
+	var bad []error
+	for obj, err := range found.decoded(plain) {
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		if items = append(items, obj); o.Limit > 0 && int64(len(items)) == o.Limit {
+			break
+		}
+	}
+	if err := apimeta.SetList(list, items); err != nil {
+		return err
+	}
+	list.SetContinue("continue-not-supported")
+	if len(bad) > 0 {
+		return &ListError{Kind: found.key.gvk, Rejected: bad}
+	}
+	return nil
+}
+
+// ListError says that objects are missing in a list, since they cannot be decoded. The list has all others.
+type ListError struct {
+	Kind schema.GroupVersionKind
+	// Rejected has a *store.RejectedError for each of them.
+	Rejected []error
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("list of %s: %d objects are left out, since they cannot be decoded: %v", e.Kind.Kind, len(e.Rejected), errors.Join(e.Rejected...))
+}
+
+// Unwrap returns Rejected.
+func (e *ListError) Unwrap() []error { return e.Rejected }
+
+// found are the entries that a list selects, by watch.
+type found struct {
+	key     kindKey
+	watches []*watch
+	entries []iter.Seq[*store.Entry]
+}
+
+// item is an entry of a watch.
+type item struct {
+	w *watch
+	e *store.Entry
+}
+
+// find returns the entries that a list selects.
+func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.ListOptions) (*found, error) {
+	if o.Continue != "" {
+		return nil, errors.New("continue list option is not supported by the cache")
+	}
+	key, err := keyOf(c.opts.Scheme, proto)
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.kind(key.gvk)
+	if err != nil {
+		return nil, err
+	}
+	q := informer.Query{Namespace: o.Namespace, Labels: o.LabelSelector, EvenUnavailable: true}
+	if o.FieldSelector != nil {
+		if q.Where, err = condition(o); err != nil {
+			return nil, err
+		}
+	}
+	namespaces := slices.Sorted(maps.Keys(k.scopes))
+	if k.ClusterScoped {
+		q.Namespace = ""
+	} else if o.Namespace != metav1.NamespaceAll {
+		scope, ok := k.scopes.holding(o.Namespace)
+		if !ok {
+			return nil, fmt.Errorf("unable to list: %v because of unknown namespace for the cache", o.Namespace)
+		}
+		namespaces = []string{scope}
+	}
+	f := &found{key: key}
+	for _, namespace := range namespaces {
+		w, err := c.readable(ctx, key, k, namespace)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := w.in.Entries(q)
+		switch {
+		case errors.As(err, new(*informer.NamespaceError)):
+			continue // the selectors exclude all of it
+		case errors.As(err, new(*store.UnknownIndexError)):
+			return nil, fmt.Errorf("list by %s: an index does not exist: %w", o.FieldSelector, err)
+		case err != nil:
+			return nil, err
+		}
+		f.watches, f.entries = append(f.watches, w), append(f.entries, entries)
+	}
+	return f, nil
+}
+
+var errNotExact = errors.New("non-exact field matches are not supported by the cache")
+
+// condition returns the condition of a field selector.
+func condition(o *crclient.ListOptions) (store.Cond, error) {
+	var all []store.Cond
+	for _, r := range o.FieldSelector.Requirements() {
+		if r.Operator != selection.Equals && r.Operator != selection.DoubleEquals {
+			return nil, errNotExact
+		}
+		all = append(all, store.Is(fieldIndex+r.Field, r.Value))
+	}
+	if len(all) == 0 {
+		return nil, errNotExact
+	}
+	return store.And(all...), nil
+}
+
+func (f *found) all() iter.Seq[item] {
+	return func(yield func(item) bool) {
+		for i, entries := range f.entries {
+			for e := range entries {
+				if !yield(item{f.watches[i], e}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// decoded yields the objects. Several goroutines decode many of them ahead.
+func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
+	return ahead.Map(f.all(), func(i item) int { return i.e.Size() }, func(i item) (object.Object, error) {
+		obj, err := i.w.decoded.new()
+		if err == nil {
+			err = i.w.in.Decode(i.e, obj)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if plain || i.w.unsafe {
+			untag(obj)
+		}
+		return obj, nil
+	})
+}
+
+// fieldIndex begins the names of the indexes of IndexField.
+const fieldIndex = "field:"
+
+// IndexField implements client.FieldIndexer, before or while the cache runs. The function gets an object of its
+// own. An object for which it panics is rejected.
+func (c *Cache) IndexField(ctx context.Context, obj crclient.Object, field string, extract crclient.IndexerFunc) error {
+	if extract == nil {
+		return fmt.Errorf("ctrlcache: index %q: the function is nil", field)
+	}
+	in, err := c.GetInformer(ctx, obj, crcache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return in.(*Informer).addIndex(fieldIndex+field, func(o runtime.Object) ([]string, error) {
+		return extract(o.(crclient.Object)), nil
+	})
+}

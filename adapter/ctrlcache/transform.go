@@ -1,0 +1,81 @@
+package ctrlcache
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
+)
+
+// TransformTypeError says that a transform returns another type than it gets. A packed object has the type
+// of its kind.
+type TransformTypeError struct {
+	Kind schema.GroupVersionKind
+	// Got is the type that the transform returned, and Want the one it was given.
+	Got, Want string
+}
+
+func (e *TransformTypeError) Error() string {
+	return fmt.Sprintf("transform of %s: it returns a %s for a %s: the packed cache holds objects of their own type only", e.Kind, e.Got, e.Want)
+}
+
+// transform converts a transform of client-go, which may return another object of the same type.
+func transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(object.Object) error {
+	return func(o object.Object) error {
+		untag(o)
+		out, err := f(o)
+		if err != nil || out == any(o) {
+			return err
+		}
+		is, was := reflect.ValueOf(out), reflect.ValueOf(o)
+		if !is.IsValid() || is.Type() != was.Type() || is.IsNil() {
+			return &TransformTypeError{Kind: gvk, Got: fmt.Sprintf("%T", out), Want: fmt.Sprintf("%T", o)}
+		}
+		was.Elem().Set(is.Elem())
+		return nil
+	}
+}
+
+// probe calls a transform with an empty object, and returns an error if it returns another type. Other
+// failures count for nothing: the function may need a whole object.
+func probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Object) error {
+	var wrong *TransformTypeError
+	_ = run.Safely("transform", func() error {
+		wrong, _ = transform(gvk, f)(o).(*TransformTypeError)
+		return nil
+	})
+	if wrong != nil {
+		return wrong
+	}
+	return nil
+}
+
+// strips reports whether f is cache.TransformStripManagedFields(): by the name of its code, which the
+// compiler may have inlined into any function, and by what it does.
+func strips(f toolscache.TransformFunc) bool {
+	code := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+	if code == nil || !strings.Contains(code.Name(), "TransformStripManagedFields.func") {
+		return false
+	}
+	o := &metav1.PartialObjectMetadata{}
+	o.Name, o.Labels, o.Annotations = "n", map[string]string{"a": "b"}, map[string]string{"c": "d"}
+	o.OwnerReferences, o.Finalizers = []metav1.OwnerReference{{Name: "o"}}, []string{"f"}
+	want := o.DeepCopy()
+	o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	out, err := f(o)
+	return err == nil && out == any(o) && reflect.DeepEqual(o, want)
+}
+
+// untag empties the TypeMeta of a typed object, as the decoder of client-go leaves it.
+func untag(o object.Object) {
+	if !object.Untyped(o) {
+		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+}

@@ -1,0 +1,128 @@
+// Command peers runs controller-runtime's own test suites over the packed cache, and over the default one
+// beside it.
+//
+//	go run ./peers            # all suites; a table in Markdown
+//	go run ./peers -suites cache,source
+//
+// It copies the module from the module cache to a temporary folder, and puts a hook into cache.New there. Each
+// run has a bare control plane of its own. A spec that fails must be in the list of exceptions, with a reason.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flyball-io/flyball/test/plane"
+)
+
+// suites are the suites that make caches.
+var suites = []string{"cache", "controller", "builder", "source", "cluster", "manager", "client"}
+
+func main() {
+	only := flag.String("suites", strings.Join(suites, ","), "`names` of suites, separated by commas")
+	keep := flag.Bool("keep", false, "keep the temporary folder, with reports and logs")
+	stock := flag.Bool("stock", true, "run the default cache, too")
+	focus := flag.String("focus", "", "`expression` for the names of specs: only those run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, strings.Split(*only, ","), *keep, *stock, *focus); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, names []string, keep, stock bool, focus string) error {
+	for _, name := range names {
+		if !slices.Contains(suites, name) {
+			return fmt.Errorf("there is no suite %q", name)
+		}
+	}
+	dir, err := os.MkdirTemp("", "flyball-peers-")
+	if err != nil {
+		return err
+	}
+	if keep {
+		fmt.Fprintln(os.Stderr, "peers: folder", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	binary, err := plane.Build(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	src, err := copyModule(ctx, filepath.Join(dir, "src"))
+	if err != nil {
+		return err
+	}
+	fmt.Println("| suite | specs | default cache | packed cache | constructor calls |")
+	fmt.Println("|---|---|---|---|---|")
+	var bad []error
+	var excepted []string
+	for _, name := range names {
+		s, err := src.build(ctx, name)
+		if err != nil {
+			return err
+		}
+		s.binary, s.focus = binary, focus
+		was := &result{}
+		if stock {
+			if was, err = s.run(ctx, false); err != nil {
+				return err
+			}
+		}
+		is, err := s.run(ctx, true)
+		if err != nil {
+			return err
+		}
+		fmt.Println(row(name, was, is))
+		problems, known := judge(name, was, is)
+		bad, excepted = append(bad, problems...), append(excepted, known...)
+	}
+	for _, e := range excepted {
+		fmt.Println("\n- " + e)
+	}
+	return errors.Join(bad...)
+}
+
+// row is the line of a suite in the table.
+func row(name string, was, is *result) string {
+	specs := fmt.Sprint(is.specs)
+	if is.pending > 0 {
+		specs += fmt.Sprintf(" (%d pending)", is.pending)
+	}
+	calls := fmt.Sprint(is.calls)
+	if is.foreign > 0 {
+		calls += fmt.Sprintf(", and %d with NewInformer to the default cache", is.foreign)
+	}
+	return fmt.Sprintf("| %s | %s | %d | %d | %s |", name, specs, was.passed, is.passed, calls)
+}
+
+// judge returns the failures that no exception explains, and those that one does.
+func judge(suite string, was, is *result) (bad []error, known []string) {
+	if is.specs == 0 {
+		bad = append(bad, fmt.Errorf("%s: no spec ran", suite))
+	}
+	for _, f := range was.failed {
+		bad = append(bad, fmt.Errorf("%s, default cache: %s", suite, f))
+	}
+	for _, f := range is.failed {
+		if reason := exceptionFor(f); reason != "" {
+			known = append(known, fmt.Sprintf("%s: %s: %s", suite, strings.SplitN(f, "\n", 2)[0], reason))
+			continue
+		}
+		bad = append(bad, fmt.Errorf("%s, packed cache: %s", suite, f))
+	}
+	return bad, known
+}
+
+// bound is the longest time that a suite may take.
+const bound = 20 * time.Minute
