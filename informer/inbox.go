@@ -29,9 +29,6 @@ type inbox struct {
 // maxInbox is the most updates in the inbox. Each holds an object that is not packed yet.
 const maxInbox = 1024
 
-// maxKeptSlots is how many keys a map may have had that is used again.
-const maxKeptSlots = 64
-
 func newInbox() *inbox {
 	return &inbox{slots: map[object.Key]int{}, taken: make(chan struct{}, 1)}
 }
@@ -71,10 +68,8 @@ func (b *inbox) take() []reflector.Update {
 	defer b.mu.Unlock()
 	all := b.updates
 	b.updates = nil
-	if len(b.slots) > maxKeptSlots { // a map does not shrink
+	if clear(b.slots); len(all) > maxInbox/16 { // a map does not shrink
 		b.slots = map[object.Key]int{}
-	} else {
-		clear(b.slots)
 	}
 	select {
 	case b.taken <- struct{}{}:
