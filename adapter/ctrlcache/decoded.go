@@ -1,6 +1,7 @@
 package ctrlcache
 
 import (
+	"hash/maphash"
 	"sync"
 	"weak"
 
@@ -40,9 +41,9 @@ type decoded struct {
 	decode func(*store.Entry, object.Object) error // it reports an error once
 
 	mu     sync.Mutex
-	states map[object.Key]weak.Pointer[state] // the newest of each key
-	limit  int                                // the number of states at which those that are gone are dropped
-	recent weak.Pointer[shown]                // of the last change
+	states map[uint64]weak.Pointer[state] // the newest of each key, by its hash
+	limit  int                            // the number of states at which those that are gone are dropped
+	recent weak.Pointer[shown]            // of the last change
 }
 
 // shown are the states of one change. All handlers of a watch have the same.
@@ -51,17 +52,22 @@ type shown struct {
 	of             [3]*store.Entry // the entries of the change: they identify it
 }
 
+var keySeed = maphash.MakeSeed()
+
 // minStates is the least number of states at which decoded drops some.
 const minStates = 1024
 
 func newDecoded(empty func() (object.Object, error), decode func(*store.Entry, object.Object) error) *decoded {
-	return &decoded{new: empty, decode: decode, states: map[object.Key]weak.Pointer[state]{}, limit: minStates}
+	return &decoded{new: empty, decode: decode, states: map[uint64]weak.Pointer[state]{}, limit: minStates}
 }
 
 // show returns the states of a change.
 func (d *decoded) show(c store.Change) *shown {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if c.Initial && c.New != nil { // there are many of them, and the state alone is shared
+		return &shown{new: d.state(c.New, true)}
+	}
 	of := [3]*store.Entry{c.Old, c.New, c.Last}
 	if s := d.recent.Value(); s != nil && s.of == of {
 		return s
@@ -83,7 +89,7 @@ func (d *decoded) state(e *store.Entry, newest bool) *state {
 	if e == nil {
 		return nil
 	}
-	key := e.Key()
+	key := maphash.Comparable(keySeed, e.Key())
 	if s := d.states[key].Value(); s != nil && s.entry.Same(e) {
 		return s
 	}
@@ -99,7 +105,7 @@ func (d *decoded) state(e *store.Entry, newest bool) *state {
 
 // sweep drops the states that are gone. A map never shrinks, so the rest goes into a new one.
 func (d *decoded) sweep() {
-	live := map[object.Key]weak.Pointer[state]{}
+	live := map[uint64]weak.Pointer[state]{}
 	for key, p := range d.states {
 		if p.Value() != nil {
 			live[key] = p

@@ -122,7 +122,7 @@ func TestEventsOfOneKey(t *testing.T) {
 		{"add", []store.Change{change("", "u1@1", "")}, "add u1@1", ""},
 		{"first list", []store.Change{with(change("", "u1@1", ""), initial)}, "initial u1@1", ""},
 		{"first list, update", []store.Change{with(change("", "u1@1", ""), initial), change("u1@1", "u1@2", "")},
-			"initial u1@1, update u1@1 u1@2", "initial u1@2"},
+			"initial u1@1, update u1@1 u1@2", ""},
 		{"updates", []store.Change{change("u1@1", "u1@2", ""), change("u1@2", "u1@3", "")},
 			"update u1@1 u1@2, update u1@2 u1@3", "update u1@1 u1@3"},
 		{"update, delete", []store.Change{change("u1@1", "u1@2", ""), change("u1@2", "", "u1@3")},
