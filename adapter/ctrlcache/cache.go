@@ -130,6 +130,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	c.waiting = nil
 	c.mu.Unlock()
 	close(c.started)
+	defer c.conn.close()
 	defer register(c)()
 
 	<-c.ctx.Done()

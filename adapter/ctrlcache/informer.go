@@ -57,11 +57,16 @@ func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration
 	r.calls = calls{handler: h, call: r.call}
 	for _, w := range in.watches {
 		s, err := w.in.Subscribe(r.Name(), func(c store.Change) { r.offer(w, c) })
+		if w.ended() {
+			err = fmt.Errorf("%s: %w", r.Name(), context.Cause(w.ctx))
+		}
+		if s != nil {
+			r.sources = append(r.sources, s)
+		}
 		if err != nil {
 			r.remove()
 			return nil, fmt.Errorf("ctrlcache: %w", err)
 		}
-		r.sources = append(r.sources, s)
 		every := w.resync
 		if period != nil {
 			every = *period
