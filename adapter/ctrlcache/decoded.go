@@ -19,19 +19,25 @@ type state struct {
 	once  sync.Once
 	obj   object.Object
 	err   error
+	// indexed says that only an index function has the state yet. Its entry has no object any more.
+	indexed bool
 }
 
 // object returns the decoded object.
 func (s *state) object() (object.Object, error) {
 	s.once.Do(func() {
-		if s.obj, s.err = s.of.new(); s.err == nil {
-			s.err = s.of.decode(s.entry, s.obj)
-		}
-		if s.err == nil {
-			untag(s.obj)
-		}
+		s.decode(func(into object.Object) error { return s.of.decode(s.entry, into) })
 	})
 	return s.obj, s.err
+}
+
+func (s *state) decode(f func(object.Object) error) {
+	if s.obj, s.err = s.of.new(); s.err == nil {
+		s.err = f(s.obj)
+	}
+	if s.err == nil {
+		untag(s.obj)
+	}
 }
 
 // decoded finds the states of one watch that somebody still uses, so that a state is decoded once for all
@@ -91,16 +97,42 @@ func (d *decoded) state(e *store.Entry, newest bool) *state {
 	}
 	key := maphash.Comparable(keySeed, e.Key())
 	if s := d.states[key].Value(); s != nil && s.entry.Same(e) {
+		if s.indexed {
+			s.entry, s.indexed = e.Compact(), false
+		}
 		return s
 	}
 	s := &state{of: d, entry: e.Compact()}
 	if newest {
-		d.states[key] = weak.Make(s)
-		if len(d.states) >= d.limit {
-			d.sweep()
-		}
+		d.add(key, s)
 	}
 	return s
+}
+
+func (d *decoded) add(key uint64, s *state) {
+	d.states[key] = weak.Make(s)
+	if len(d.states) >= d.limit {
+		d.sweep()
+	}
+}
+
+// index returns the decoded object of an entry for an index function. share says that handlers will want it,
+// too. An entry that the store lends, or unpacks, is not shared: many of those come at once.
+func (d *decoded) index(e *store.Entry, share bool) (object.Object, error) {
+	var s *state
+	if share = share && e.Compact() == e; share {
+		key := maphash.Comparable(keySeed, e.Key())
+		d.mu.Lock()
+		if s = d.states[key].Value(); s == nil || !s.entry.Same(e) {
+			s = &state{of: d, entry: e, indexed: true}
+			d.add(key, s)
+		}
+		d.mu.Unlock()
+	} else {
+		s = &state{of: d, entry: e}
+	}
+	s.once.Do(func() { s.decode(e.Decode) })
+	return s.obj, s.err
 }
 
 // sweep drops the states that are gone. A map never shrinks, so the rest goes into a new one.

@@ -193,6 +193,34 @@ func TestOneDecodeForAllHandlers(t *testing.T) {
 	}
 }
 
+// What an index function got is what handlers get: one decode for both.
+func TestOneDecodeForIndexesAndHandlers(t *testing.T) {
+	for _, share := range []bool{true, false} {
+		decodes := 0
+		d := decoding(&decodes)
+		c := change("", "u1@1", "")
+		var objs []object.Object
+		for range 3 {
+			o, err := d.index(c.New, share)
+			if err != nil || id(o) != "u1@1" {
+				t.Fatal(o, err)
+			}
+			objs = append(objs, o)
+		}
+		s := newEvent(d, change("", "u1@1", "")).new // another entry of the same state
+		got, err := s.object()
+		if err != nil || (got == objs[0]) != share || (decodes == 0) != share {
+			t.Errorf("share %v: the same object: %v, %d decodes by a handler", share, got == objs[0], decodes)
+		}
+		if s.indexed {
+			t.Error("the entry is that of the index function")
+		}
+		if next := newEvent(d, change("u1@1", "u1@2", "")); id(must(next.new.object())) != "u1@2" {
+			t.Error("a later state is that of the index")
+		}
+	}
+}
+
 // What nobody uses is dropped: the table of states is bounded by the states in use.
 func TestDecodedForgets(t *testing.T) {
 	decodes := 0
