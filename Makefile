@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test platforms controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test peers platforms controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -19,6 +19,11 @@ controlplane:
 
 test: controlplane
 	$(GO) test -race -p 4 -timeout 60m work
+
+# controller-runtime's own suites over adapter/ctrlcache, and over the default cache beside it: a table.
+# PEERS="-suites cache,source" shortens it.
+peers: controlplane
+	$(GO) run ./adapter/peers $(PEERS)
 
 # The core module on other platforms: arm64 is vetted, and every test of every package, those on the
 # real control plane included, runs on 32 bits, which amd64 can. The control plane is for this machine.

@@ -43,7 +43,7 @@ type Cache struct {
 var (
 	_ crcache.Cache = (*Cache)(nil)
 
-	errStarted = errors.New("the cache is already started")
+	errStarted = errors.New("informer already started") // the text of the default cache
 	errStopped = errors.New("the cache is stopped")
 	errRemoved = errors.New("the informer is removed")
 )
@@ -130,6 +130,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	c.waiting = nil
 	c.mu.Unlock()
 	close(c.started)
+	defer c.conn.close()
 	defer register(c)()
 
 	<-c.ctx.Done()

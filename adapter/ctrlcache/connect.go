@@ -18,10 +18,28 @@ import (
 // connection has the clients of a cache. plain knows no Go types: what it reads is JSON.
 type connection struct {
 	typed, plain *client.Live
+	foreign      bool // the transport belongs to the program
+}
+
+// close closes idle connections, unless they may be those of others.
+func (c *connection) close() {
+	if !c.foreign {
+		c.typed.Close()
+		c.plain.Close()
+	}
 }
 
 // connect makes the clients, and sets the scheme and the mapper of opts if they are nil.
 func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
+	foreign := false
+	if h := opts.HTTPClient; h != nil {
+		own := cfg
+		var err error
+		if cfg, err = over(cfg, h); err != nil {
+			return nil, err
+		}
+		foreign = cfg != own
+	}
 	cfg = rest.CopyConfig(cfg)
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -43,18 +61,12 @@ func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
 		}
 		opts.Mapper = m
 	}
-	if opts.HTTPClient != nil {
-		var err error
-		if cfg, err = over(cfg, opts.HTTPClient); err != nil {
-			return nil, err
-		}
-	}
 	typed, err := client.New(cfg, client.Options{Scheme: opts.Scheme, Mapper: opts.Mapper})
 	if err != nil {
 		return nil, err
 	}
 	plain, err := client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: opts.Mapper})
-	return &connection{typed: typed, plain: plain}, err
+	return &connection{typed: typed, plain: plain, foreign: foreign}, err
 }
 
 // over returns a configuration that sends requests by a client, which has the credentials. It returns cfg

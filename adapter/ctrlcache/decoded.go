@@ -1,6 +1,7 @@
 package ctrlcache
 
 import (
+	"hash/maphash"
 	"sync"
 	"weak"
 
@@ -18,19 +19,25 @@ type state struct {
 	once  sync.Once
 	obj   object.Object
 	err   error
+	// indexed says that only an index function has the state yet. Its entry has no object any more.
+	indexed bool
 }
 
 // object returns the decoded object.
 func (s *state) object() (object.Object, error) {
 	s.once.Do(func() {
-		if s.obj, s.err = s.of.new(); s.err == nil {
-			s.err = s.of.decode(s.entry, s.obj)
-		}
-		if s.err == nil {
-			untag(s.obj)
-		}
+		s.decode(func(into object.Object) error { return s.of.decode(s.entry, into) })
 	})
 	return s.obj, s.err
+}
+
+func (s *state) decode(f func(object.Object) error) {
+	if s.obj, s.err = s.of.new(); s.err == nil {
+		s.err = f(s.obj)
+	}
+	if s.err == nil {
+		untag(s.obj)
+	}
 }
 
 // decoded finds the states of one watch that somebody still uses, so that a state is decoded once for all
@@ -40,9 +47,9 @@ type decoded struct {
 	decode func(*store.Entry, object.Object) error // it reports an error once
 
 	mu     sync.Mutex
-	states map[object.Key]weak.Pointer[state] // the newest of each key
-	limit  int                                // the number of states at which those that are gone are dropped
-	recent weak.Pointer[shown]                // of the last change
+	states map[uint64]weak.Pointer[state] // the newest of each key, by its hash
+	limit  int                            // the number of states at which those that are gone are dropped
+	recent weak.Pointer[shown]            // of the last change
 }
 
 // shown are the states of one change. All handlers of a watch have the same.
@@ -51,17 +58,22 @@ type shown struct {
 	of             [3]*store.Entry // the entries of the change: they identify it
 }
 
+var keySeed = maphash.MakeSeed()
+
 // minStates is the least number of states at which decoded drops some.
 const minStates = 1024
 
 func newDecoded(empty func() (object.Object, error), decode func(*store.Entry, object.Object) error) *decoded {
-	return &decoded{new: empty, decode: decode, states: map[object.Key]weak.Pointer[state]{}, limit: minStates}
+	return &decoded{new: empty, decode: decode, states: map[uint64]weak.Pointer[state]{}, limit: minStates}
 }
 
 // show returns the states of a change.
 func (d *decoded) show(c store.Change) *shown {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if c.Initial && c.New != nil { // there are many of them, and the state alone is shared
+		return &shown{new: d.state(c.New, true)}
+	}
 	of := [3]*store.Entry{c.Old, c.New, c.Last}
 	if s := d.recent.Value(); s != nil && s.of == of {
 		return s
@@ -83,23 +95,49 @@ func (d *decoded) state(e *store.Entry, newest bool) *state {
 	if e == nil {
 		return nil
 	}
-	key := e.Key()
+	key := maphash.Comparable(keySeed, e.Key())
 	if s := d.states[key].Value(); s != nil && s.entry.Same(e) {
+		if s.indexed {
+			s.entry, s.indexed = e.Compact(), false
+		}
 		return s
 	}
 	s := &state{of: d, entry: e.Compact()}
 	if newest {
-		d.states[key] = weak.Make(s)
-		if len(d.states) >= d.limit {
-			d.sweep()
-		}
+		d.add(key, s)
 	}
 	return s
 }
 
+func (d *decoded) add(key uint64, s *state) {
+	d.states[key] = weak.Make(s)
+	if len(d.states) >= d.limit {
+		d.sweep()
+	}
+}
+
+// index returns the decoded object of an entry for an index function. share says that handlers will want it,
+// too. An entry that the store lends, or unpacks, is not shared: many of those come at once.
+func (d *decoded) index(e *store.Entry, share bool) (object.Object, error) {
+	var s *state
+	if share = share && e.Compact() == e; share {
+		key := maphash.Comparable(keySeed, e.Key())
+		d.mu.Lock()
+		if s = d.states[key].Value(); s == nil || !s.entry.Same(e) {
+			s = &state{of: d, entry: e, indexed: true}
+			d.add(key, s)
+		}
+		d.mu.Unlock()
+	} else {
+		s = &state{of: d, entry: e}
+	}
+	s.once.Do(func() { s.decode(e.Decode) })
+	return s.obj, s.err
+}
+
 // sweep drops the states that are gone. A map never shrinks, so the rest goes into a new one.
 func (d *decoded) sweep() {
-	live := map[object.Key]weak.Pointer[state]{}
+	live := map[uint64]weak.Pointer[state]{}
 	for key, p := range d.states {
 		if p.Value() != nil {
 			live[key] = p

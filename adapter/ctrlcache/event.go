@@ -26,10 +26,14 @@ type event struct {
 // newEvent returns the event of a change.
 func newEvent(d *decoded, c store.Change) *event {
 	s := d.show(c)
-	return &event{
-		from: d, change: s, key: c.Key, old: s.old, new: s.new, last: s.last,
+	e := &event{
+		from: d, key: c.Key, old: s.old, new: s.new, last: s.last,
 		ended: slices.Clone(c.Unseen.All()), initial: c.Initial, missed: c.Missed, resync: c.Resync,
 	}
+	if !c.Initial {
+		e.change = s
+	}
+	return e
 }
 
 // after is the newest state.
@@ -64,7 +68,7 @@ func sameUID(a, b *state) bool { return a != nil && b != nil && a.entry.SameUID(
 func shows(s *state, uid types.UID) bool { return s != nil && s.entry.UID() == uid }
 
 // backlog has the pending events of one handler, in the order of their arrival. Up to limit it keeps each event.
-// Beyond that it merges an event into the last pending one of its key. The zero backlog keeps none apart.
+// Beyond that it merges an event into the last pending one of its key, unless that is of the first list.
 type backlog struct {
 	limit  int
 	events []*event // from head
@@ -83,10 +87,13 @@ func (b *backlog) push(e *event) {
 		pending.merge(e)
 		return
 	}
+	b.events = append(b.events, e)
+	if e.initial { // each key comes once: so a first list needs no index
+		return
+	}
 	if b.last == nil {
 		b.last = map[object.Key]*event{}
 	}
-	b.events = append(b.events, e)
 	b.last[e.key] = e
 }
 

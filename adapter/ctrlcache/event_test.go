@@ -122,7 +122,7 @@ func TestEventsOfOneKey(t *testing.T) {
 		{"add", []store.Change{change("", "u1@1", "")}, "add u1@1", ""},
 		{"first list", []store.Change{with(change("", "u1@1", ""), initial)}, "initial u1@1", ""},
 		{"first list, update", []store.Change{with(change("", "u1@1", ""), initial), change("u1@1", "u1@2", "")},
-			"initial u1@1, update u1@1 u1@2", "initial u1@2"},
+			"initial u1@1, update u1@1 u1@2", ""},
 		{"updates", []store.Change{change("u1@1", "u1@2", ""), change("u1@2", "u1@3", "")},
 			"update u1@1 u1@2, update u1@2 u1@3", "update u1@1 u1@3"},
 		{"update, delete", []store.Change{change("u1@1", "u1@2", ""), change("u1@2", "", "u1@3")},
@@ -190,6 +190,34 @@ func TestOneDecodeForAllHandlers(t *testing.T) {
 	}
 	if decodes != 2 || len(h.lines) != 200 {
 		t.Errorf("%d decodes for %d calls", decodes, len(h.lines))
+	}
+}
+
+// What an index function got is what handlers get: one decode for both.
+func TestOneDecodeForIndexesAndHandlers(t *testing.T) {
+	for _, share := range []bool{true, false} {
+		decodes := 0
+		d := decoding(&decodes)
+		c := change("", "u1@1", "")
+		var objs []object.Object
+		for range 3 {
+			o, err := d.index(c.New, share)
+			if err != nil || id(o) != "u1@1" {
+				t.Fatal(o, err)
+			}
+			objs = append(objs, o)
+		}
+		s := newEvent(d, change("", "u1@1", "")).new // another entry of the same state
+		got, err := s.object()
+		if err != nil || (got == objs[0]) != share || (decodes == 0) != share {
+			t.Errorf("share %v: the same object: %v, %d decodes by a handler", share, got == objs[0], decodes)
+		}
+		if s.indexed {
+			t.Error("the entry is that of the index function")
+		}
+		if next := newEvent(d, change("u1@1", "u1@2", "")); id(must(next.new.object())) != "u1@2" {
+			t.Error("a later state is that of the index")
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,11 +58,16 @@ func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration
 	r.calls = calls{handler: h, call: r.call}
 	for _, w := range in.watches {
 		s, err := w.in.Subscribe(r.Name(), func(c store.Change) { r.offer(w, c) })
+		if w.ended() {
+			err = fmt.Errorf("%s: %w", r.Name(), context.Cause(w.ctx))
+		}
+		if s != nil {
+			r.sources = append(r.sources, s)
+		}
 		if err != nil {
 			r.remove()
 			return nil, fmt.Errorf("ctrlcache: %w", err)
 		}
-		r.sources = append(r.sources, s)
 		every := w.resync
 		if period != nil {
 			every = *period
@@ -117,14 +123,10 @@ func (in *Informer) AddIndexers(all toolscache.Indexers) error {
 func (in *Informer) addIndex(name string, values func(runtime.Object) ([]string, error)) error {
 	for _, w := range in.watches {
 		if err := w.in.AddIndex(name, store.Transient(func(e *store.Entry) ([]string, error) {
-			o, err := w.decoded.new()
+			o, err := w.decoded.index(e, w.in.HasSynced() && w.handlers.any.Load())
 			if err != nil {
 				return nil, err
 			}
-			if err := e.Decode(o); err != nil {
-				return nil, err
-			}
-			untag(o)
 			return values(o)
 		})); err != nil {
 			return fmt.Errorf("ctrlcache: %w", err)
@@ -179,6 +181,7 @@ func (in *Informer) IsStopped() bool {
 
 // handlers are the handlers of one watch.
 type handlers struct {
+	any atomic.Bool
 	mu  sync.Mutex
 	all map[*registration]struct{}
 }
@@ -190,12 +193,14 @@ func (h *handlers) add(r *registration) {
 		h.all = map[*registration]struct{}{}
 	}
 	h.all[r] = struct{}{}
+	h.any.Store(true)
 }
 
 func (h *handlers) drop(r *registration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.all, r)
+	h.any.Store(len(h.all) > 0)
 }
 
 func (h *handlers) list() []*registration {

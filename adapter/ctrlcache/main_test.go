@@ -21,7 +21,16 @@ func TestMain(m *testing.M) {
 	planetest.Main(m)
 }
 
-func config(t testing.TB) *rest.Config { return planetest.Shared(t).RESTConfig() }
+// shared is the configuration of the control plane.
+var shared *rest.Config
+
+func config(t testing.TB) *rest.Config {
+	t.Helper()
+	if shared == nil {
+		shared = planetest.Shared(t).RESTConfig()
+	}
+	return rest.CopyConfig(shared)
+}
 
 // live returns a client without a cache.
 func live(t testing.TB) crclient.Client {

@@ -3,6 +3,7 @@ package ctrlcache_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -82,9 +83,9 @@ func eventually(t testing.TB, f func() error) {
 // A client with EnableReadYourWritesConsistency never waits in vain, however fast objects of one name come and
 // go: each UID has its delete.
 func TestReadYourWrites(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 5
+	rounds := 15
+	if os.Getenv("FLYBALL_LONG") != "" {
+		rounds = 5000
 	}
 	readYourWrites(t, rounds)
 }

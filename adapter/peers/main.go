@@ -1,8 +1,8 @@
 // Command peers runs controller-runtime's own test suites over the packed cache, and over the default one
 // beside it.
 //
-//	go run ./peers            # all suites; a table in Markdown
-//	go run ./peers -suites cache,source
+//	go run ./adapter/peers    # all suites; a table in Markdown
+//	go run ./adapter/peers -suites cache,source
 //
 // It copies the module from the module cache to a temporary folder, and puts a hook into cache.New there. Each
 // run has a bare control plane of its own. A spec that fails must be in the list of exceptions, with a reason.

@@ -72,10 +72,12 @@ func init() {
 
 // copyModule copies the peer's module and installs the hook.
 func copyModule(ctx context.Context, dir string) (*module, error) {
-	root, err := command(ctx, ".", "go", "list", "-m", "-f", "{{.Dir}}", "github.com/flyball-io/flyball/adapter")
+	const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
+	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", adapter).Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the module %s is neither here nor in the workspace: %w", adapter, err)
 	}
+	root := strings.TrimSpace(string(here))
 	from, err := command(ctx, root, "go", "list", "-m", "-f", "{{.Dir}}", peer)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,6 @@ func copyModule(ctx context.Context, dir string) (*module, error) {
 	if err := os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644); err != nil {
 		return nil, err
 	}
-	const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
 	_, err = command(ctx, dir, "go", "mod", "edit",
 		"-require="+core+"@v0.0.0-00010101000000-000000000000", "-require="+adapter+"@v0.0.0-00010101000000-000000000000",
 		"-replace="+core+"="+filepath.Dir(root), "-replace="+adapter+"="+root)

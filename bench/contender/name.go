@@ -32,6 +32,10 @@ const (
 	ControllerRuntime = "controller-runtime"
 )
 
+// PackedControllerRuntime is controller-runtime with the packed cache of adapter/ctrlcache. It runs only where
+// it is named.
+const PackedControllerRuntime = "controller-runtime-flyball"
+
 // Transport is the name of a contender that reads the bytes and holds nothing. It is no library: its
 // figures are limits, beside which those of the others stand.
 const Transport = "transport"
@@ -51,8 +55,9 @@ func Parse(name string) (n Name, err error) {
 		}
 	}
 	n.Library = rest
-	if !slices.Contains(Libraries(), rest) && name != Transport {
-		return n, fmt.Errorf("contender %q: there are %s, and each with -typed, -unstructured or -metadata, and with -best behind it; and %s", name, strings.Join(Libraries(), ", "), Transport)
+	known := append(Libraries(), PackedControllerRuntime)
+	if !slices.Contains(known, rest) && name != Transport {
+		return n, fmt.Errorf("contender %q: there are %s, and each with -typed, -unstructured or -metadata, and with -best behind it; and %s", name, strings.Join(known, ", "), Transport)
 	}
 	return n, nil
 }

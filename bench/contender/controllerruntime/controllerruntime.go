@@ -27,18 +27,25 @@ import (
 )
 
 // Library is controller-runtime.
-var Library = contender.Library{Name: contender.ControllerRuntime, New: open, NewQueue: newQueue}
+var Library = With(contender.ControllerRuntime, crcache.New)
+
+// With is controller-runtime with another cache.
+func With(name string, newCache crcache.NewCacheFunc) contender.Library {
+	open := func(o contender.Options) (contender.Contender, error) { return open(o, newCache) }
+	return contender.Library{Name: name, New: open, NewQueue: newQueue}
+}
 
 type holder struct {
 	o     contender.Options
+	make  crcache.NewCacheFunc
 	cache crcache.Cache
 	run   func(context.Context) error
 }
 
-func open(o contender.Options) (contender.Contender, error) {
+func open(o contender.Options, newCache crcache.NewCacheFunc) (contender.Contender, error) {
 	klog.SetLogger(logr.Discard()) // its messages are expected
 	log.SetLogger(logr.Discard())
-	c := &holder{o: o}
+	c := &holder{o: o, make: newCache}
 	build := c.buildCache
 	if o.Reconcile {
 		build = c.buildManager
@@ -75,7 +82,7 @@ func (c *holder) config() *rest.Config {
 
 // buildCache makes a cache without a manager.
 func (c *holder) buildCache(co crcache.Options) (err error) {
-	c.cache, err = crcache.New(c.config(), co)
+	c.cache, err = c.make(c.config(), co)
 	c.run = func(ctx context.Context) error {
 		for number, k := range c.o.Kinds {
 			if err := c.handle(ctx, number, k); err != nil {
@@ -109,7 +116,7 @@ func (c *holder) handle(ctx context.Context, number int, k contender.Kind) error
 // object.
 func (c *holder) buildManager(co crcache.Options) error {
 	mgr, err := manager.New(c.config(), manager.Options{
-		Scheme: corpus.Scheme, Cache: co, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		Scheme: corpus.Scheme, Cache: co, NewCache: c.make, Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.o.Mapper(), nil },
 		Client:         crclient.Options{Cache: &crclient.CacheOptions{Unstructured: true}},
 	})

@@ -1,0 +1,363 @@
+package ctrlcache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flyball-io/flyball/adapter/ctrlcache"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+// newCache returns a cache that runs until the end of the test.
+func newCache(t *testing.T, opts crcache.Options, more ctrlcache.Options) *ctrlcache.Cache {
+	t.Helper()
+	c, err := more.New(config(t), opts)
+	must(t, err)
+	run(t, c.Start)
+	if !c.WaitForCacheSync(bounded(t)) {
+		t.Fatal("not synced")
+	}
+	return c.(*ctrlcache.Cache)
+}
+
+var podKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+func names(list []corev1.ConfigMap) string {
+	var all []string
+	for i := range list {
+		all = append(all, list[i].Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// Typed, unstructured and metadata-only objects are read as from the default cache, the TypeMeta included.
+func TestReadsOfEachForm(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	ctx := bounded(t)
+	key := crclient.ObjectKey{Namespace: ns, Name: "a"}
+	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Labels("app=web"), testobj.Data("k", "v"))))
+	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
+
+	var cm corev1.ConfigMap
+	must(t, c.Get(ctx, key, &cm))
+	if cm.Data["k"] != "v" || cm.GroupVersionKind() != podKind || len(cm.ManagedFields) == 0 {
+		t.Errorf("typed: %+v", cm)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(podKind)
+	must(t, c.Get(ctx, key, u))
+	if v, _, _ := unstructured.NestedString(u.Object, "data", "k"); v != "v" || u.GroupVersionKind() != podKind {
+		t.Errorf("unstructured: %+v", u.Object)
+	}
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(podKind)
+	must(t, c.Get(ctx, key, m))
+	if m.Labels["app"] != "web" || m.GroupVersionKind() != podKind {
+		t.Errorf("metadata: %+v", m)
+	}
+	plain := true
+	must(t, c.Get(ctx, key, &cm, &crclient.GetOptions{UnsafeDisableDeepCopy: &plain}))
+	if cm.Kind != "" {
+		t.Errorf("unsafe: kind %q", cm.Kind)
+	}
+
+	var maps corev1.ConfigMapList
+	must(t, c.List(ctx, &maps, crclient.InNamespace(ns), crclient.MatchingLabels{"app": "web"}))
+	ulist, mlist := &unstructured.UnstructuredList{}, &metav1.PartialObjectMetadataList{}
+	ulist.SetGroupVersionKind(podKind.GroupVersion().WithKind("ConfigMapList"))
+	mlist.SetGroupVersionKind(podKind.GroupVersion().WithKind("ConfigMapList"))
+	must(t, c.List(ctx, ulist, crclient.InNamespace(ns), crclient.MatchingLabels{"app": "web"}))
+	must(t, c.List(ctx, mlist, crclient.InNamespace(ns), crclient.MatchingLabels{"app": "web"}))
+	if len(maps.Items) != 1 || len(ulist.Items) != 1 || len(mlist.Items) != 1 || maps.Items[0].Kind != "ConfigMap" {
+		t.Errorf("%d, %d, %d items", len(maps.Items), len(ulist.Items), len(mlist.Items))
+	}
+	err := c.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: "none"}, &cm)
+	if status, ok := errors.AsType[*apierrors.StatusError](err); !ok || !apierrors.IsNotFound(err) || status.Status().Details.Kind != "ConfigMap" {
+		t.Errorf("no object: %v", err)
+	}
+	h, err := c.Header(ctx, key, &cm)
+	if err != nil || h.Labels["app"] != "web" {
+		t.Errorf("header: %+v, %v", h, err)
+	}
+	var view struct{ Data map[string]string }
+	if err := c.Project(ctx, key, &cm, &view); err != nil || view.Data["k"] != "v" {
+		t.Errorf("view: %+v, %v", view, err)
+	}
+	if len(c.Watches()) != 3 {
+		t.Errorf("%d watches", len(c.Watches()))
+	}
+}
+
+func TestListOptions(t *testing.T) {
+	ns, other := planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t))
+	ctx := bounded(t)
+	for i := range 40 {
+		for _, in := range []string{ns, other} {
+			must(t, live(t).Create(ctx, testobj.ConfigMap(fmt.Sprintf("%s/c%02d", in, i), testobj.Labels(fmt.Sprint("odd=", i%2)),
+				testobj.Data("size", fmt.Sprint(i%4)), testobj.Data("color", []string{"red", "blue"}[i/20]))))
+		}
+	}
+	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
+	for _, field := range []string{"size", "color"} {
+		must(t, c.IndexField(ctx, &corev1.ConfigMap{}, field, func(o crclient.Object) []string {
+			if o.GetObjectKind().GroupVersionKind().Kind != "" {
+				t.Error("an index function got a TypeMeta")
+			}
+			return []string{o.(*corev1.ConfigMap).Data[field]}
+		}))
+	}
+	for _, tc := range []struct {
+		name string
+		opts []crclient.ListOption
+		want int
+	}{
+		{"namespace", []crclient.ListOption{crclient.InNamespace(ns), crclient.HasLabels{"odd"}}, 40},
+		{"labels", []crclient.ListOption{crclient.InNamespace(ns), crclient.MatchingLabels{"odd": "1"}}, 20},
+		{"field", []crclient.ListOption{crclient.InNamespace(ns), crclient.MatchingFields{"size": "3"}}, 10},
+		{"field of all namespaces", []crclient.ListOption{crclient.MatchingFields{"size": "3"}}, 20},
+		{"fields", []crclient.ListOption{crclient.InNamespace(ns), crclient.MatchingFields{"size": "3", "color": "red"}}, 5},
+		{"field and labels", []crclient.ListOption{crclient.InNamespace(ns), crclient.MatchingFields{"size": "3"}, crclient.MatchingLabels{"odd": "0"}}, 0},
+		{"limit", []crclient.ListOption{crclient.InNamespace(ns), crclient.Limit(7)}, 7},
+		{"a namespace without objects", []crclient.ListOption{crclient.InNamespace("nowhere")}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var list corev1.ConfigMapList
+			must(t, c.List(ctx, &list, tc.opts...))
+			if len(list.Items) != tc.want || list.Items == nil || list.Continue != "continue-not-supported" {
+				t.Errorf("%d items, want %d; continue %q", len(list.Items), tc.want, list.Continue)
+			}
+			n := 0
+			for _, err := range c.Headers(ctx, &list, tc.opts...) {
+				must(t, err)
+				n++
+			}
+			if n != tc.want {
+				t.Errorf("%d headers, want %d", n, tc.want)
+			}
+		})
+	}
+	for name, opt := range map[string]crclient.ListOption{
+		"an index does not exist": crclient.MatchingFields{"shape": "round"},
+		"non-exact":               crclient.MatchingFieldsSelector{Selector: fields.ParseSelectorOrDie("size!=3")},
+		"continue":                crclient.Continue("x"),
+	} {
+		if err := c.List(ctx, &corev1.ConfigMapList{}, opt); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := c.IndexField(ctx, &corev1.ConfigMap{}, "size", func(crclient.Object) []string { return nil }); !errors.As(err, new(*store.IndexExistsError)) {
+		t.Errorf("a second index: %v", err)
+	}
+}
+
+func TestCacheStates(t *testing.T) {
+	ctx := bounded(t)
+	c, err := ctrlcache.New(config(t), crcache.Options{ReaderFailOnMissingInformer: true})
+	must(t, err)
+	missing := &crcache.ErrResourceNotCached{}
+	if err := c.Get(ctx, crclient.ObjectKey{Name: "a"}, &corev1.Node{}); !errors.As(err, &missing) || missing.GVK.Kind != "Node" {
+		t.Errorf("a kind that nobody opened: %v", err)
+	}
+	if _, err := c.GetInformer(ctx, &corev1.Node{}); err != nil { // it does not wait for a cache that does not run
+		t.Fatal(err)
+	}
+	if err := c.List(ctx, &corev1.NodeList{}); !errors.As(err, new(*crcache.ErrCacheNotStarted)) {
+		t.Errorf("before the start: %v", err)
+	}
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	if c.WaitForCacheSync(short) {
+		t.Error("synced before the start")
+	}
+	run(t, c.Start)
+	if !c.WaitForCacheSync(ctx) {
+		t.Fatal("not synced")
+	}
+	must(t, c.List(ctx, &corev1.NodeList{}))
+	if err := c.Start(ctx); err == nil || !strings.Contains(err.Error(), "already started") {
+		t.Errorf("a second start: %v", err)
+	}
+	in, err := c.GetInformerForKind(ctx, corev1.SchemeGroupVersion.WithKind("Node"))
+	must(t, err)
+	must(t, c.RemoveInformer(ctx, &corev1.Node{}))
+	if !in.IsStopped() {
+		t.Error("a removed informer runs")
+	}
+	if err := c.List(ctx, &corev1.NodeList{}); !errors.As(err, &missing) {
+		t.Errorf("after the removal: %v", err)
+	}
+	if _, err := c.GetInformer(ctx, &Widget{}); err == nil || !runtime.IsNotRegisteredError(err) {
+		t.Errorf("a type that no scheme knows: %v", err)
+	}
+}
+
+// Each namespace has its own selectors. Others are an error, not an empty answer.
+func TestScopes(t *testing.T) {
+	ns, other, third := planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t))
+	ctx := bounded(t)
+	for _, in := range []string{ns, other, third} {
+		must(t, live(t).Create(ctx, testobj.ConfigMap(in+"/web", testobj.Labels("app=web"))))
+		must(t, live(t).Create(ctx, testobj.ConfigMap(in+"/db", testobj.Labels("app=db"))))
+	}
+	web := labels.SelectorFromSet(labels.Set{"app": "web"})
+	list := func(c *ctrlcache.Cache, in string) (string, error) {
+		var maps corev1.ConfigMapList
+		err := c.List(ctx, &maps, crclient.InNamespace(in), crclient.HasLabels{"app"})
+		return names(maps.Items), err
+	}
+	two := newCache(t, crcache.Options{DefaultNamespaces: map[string]crcache.Config{ns: {}, other: {LabelSelector: web}}}, ctrlcache.Options{})
+	for in, want := range map[string]string{ns: "db web", other: "web"} {
+		if got, err := list(two, in); got != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", in, got, err, want)
+		}
+	}
+	if got, err := list(two, ""); len(strings.Fields(got)) != 3 || err != nil {
+		t.Errorf("all: %q, %v", got, err)
+	}
+	if _, err := list(two, third); err == nil || !strings.Contains(err.Error(), "unknown namespace") {
+		t.Errorf("a namespace that is not held: %v", err)
+	}
+	if err := two.Get(ctx, crclient.ObjectKey{Namespace: third, Name: "web"}, &corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "unknown namespace") {
+		t.Errorf("a namespace that is not held: %v", err)
+	}
+	must(t, two.List(ctx, &corev1.NodeList{})) // not namespaced
+	rest := newCache(t, crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{
+		&corev1.ConfigMap{}: {Namespaces: map[string]crcache.Config{ns: {LabelSelector: web}, "": {}}},
+	}}, ctrlcache.Options{})
+	for in, want := range map[string]string{ns: "web", other: "db web", third: "db web"} {
+		if got, err := list(rest, in); got != want || err != nil {
+			t.Errorf("%s beside the rest: %q, %v, want %q", in, got, err, want)
+		}
+	}
+	field := newCache(t, crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{
+		&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.namespace", ns)},
+	}}, ctrlcache.Options{})
+	if got, err := list(field, other); got != "" || err != nil {
+		t.Errorf("a namespace that a field selector leaves out: %q, %v", got, err)
+	}
+	if err := field.Get(ctx, crclient.ObjectKey{Namespace: other, Name: "web"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		t.Errorf("an object that a field selector leaves out: %v", err)
+	}
+}
+
+// Transforms change what is held, in every form. managedFields are cut where somebody asks for it.
+func TestTransformsOfEachForm(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	ctx := bounded(t)
+	key := crclient.ObjectKey{Namespace: ns, Name: "a"}
+	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("k", "v"))))
+	mark := func(o any) (any, error) {
+		o.(crclient.Object).SetAnnotations(map[string]string{"type": fmt.Sprintf("%T", o)})
+		return o, nil
+	}
+	c := newCache(t, crcache.Options{DefaultTransform: mark}, ctrlcache.Options{CutManagedFields: true})
+	u, m := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	u.SetGroupVersionKind(podKind)
+	m.SetGroupVersionKind(podKind)
+	for want, o := range map[string]crclient.Object{"*v1.ConfigMap": &corev1.ConfigMap{}, "*unstructured.Unstructured": u, "*v1.PartialObjectMetadata": m} {
+		must(t, c.Get(ctx, key, o))
+		if got := o.GetAnnotations()["type"]; got != want || len(o.GetManagedFields()) > 0 {
+			t.Errorf("the transform got a %s, want a %s; %d managedFields", got, want, len(o.GetManagedFields()))
+		}
+	}
+	strip := newCache(t, crcache.Options{DefaultTransform: crcache.TransformStripManagedFields()}, ctrlcache.Options{})
+	var cm corev1.ConfigMap
+	if must(t, strip.Get(ctx, key, &cm)); len(cm.ManagedFields) > 0 || cm.Data["k"] != "v" {
+		t.Errorf("stripped: %+v", cm)
+	}
+	other := func(any) (any, error) { return &corev1.Secret{}, nil }
+	_, err := ctrlcache.New(config(t), crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&corev1.ConfigMap{}: {Transform: other}}})
+	if !errors.As(err, new(*ctrlcache.TransformTypeError)) {
+		t.Errorf("a transform to another type: %v", err)
+	}
+	wrong := newCache(t, crcache.Options{DefaultTransform: other}, ctrlcache.Options{})
+	if _, err := wrong.GetInformer(ctx, &cm); !errors.As(err, new(*ctrlcache.TransformTypeError)) {
+		t.Errorf("a default transform to another type: %v", err)
+	}
+}
+
+// Widget is a kind whose objects the server does not check.
+type Widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+// WidgetList is a list of Widgets.
+type WidgetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Widget `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (w *Widget) DeepCopyObject() runtime.Object {
+	c := *w
+	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *WidgetList) DeepCopyObject() runtime.Object {
+	c := *l
+	c.Items = append([]Widget(nil), l.Items...)
+	return &c
+}
+
+var widgetGroup = schema.GroupVersion{Group: "ctrlcache.flyball.io", Version: "v1"}
+
+// A list with an object that cannot be decoded has all others, and its error names that one.
+func TestListsReportRejectedObjects(t *testing.T) {
+	p := planetest.Shared(t)
+	ns, ctx := planetest.Namespace(t, p), bounded(t)
+	gvk := widgetGroup.WithKind("Widget")
+	livetest.Define(t, livetest.Client(t, p, client.Options{}), testobj.CRD(gvk, "widgets"))
+	for name, size := range map[string]any{"a": int64(1), "b": "large", "c": int64(3)} {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size}}}
+		u.SetGroupVersionKind(gvk)
+		u.SetNamespace(ns)
+		u.SetName(name)
+		eventually(t, func() error { return crclient.IgnoreAlreadyExists(live(t).Create(ctx, u.DeepCopy())) })
+	}
+	s := runtime.NewScheme()
+	s.AddKnownTypes(widgetGroup, &Widget{}, &WidgetList{})
+	metav1.AddToGroupVersion(s, widgetGroup)
+	c := newCache(t, crcache.Options{Scheme: s, DefaultNamespaces: map[string]crcache.Config{ns: {}}}, ctrlcache.Options{})
+	var list WidgetList
+	err := c.List(ctx, &list)
+	bad, ok := errors.AsType[*ctrlcache.ListError](err)
+	if !ok || len(bad.Rejected) != 1 || !strings.Contains(err.Error(), ns+"/b") {
+		t.Errorf("the error is %v", err)
+	}
+	if len(list.Items) != 2 || list.Items[0].Spec.Size != 1 || list.Items[1].Spec.Size != 3 {
+		t.Errorf("the list has %+v", list.Items)
+	}
+	if err := c.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: "b"}, &Widget{}); !errors.As(err, new(*store.RejectedError)) {
+		t.Errorf("the object itself: %v", err)
+	}
+	u := &unstructured.UnstructuredList{}
+	u.SetGroupVersionKind(widgetGroup.WithKind("WidgetList"))
+	if err := c.List(ctx, u); err != nil || len(u.Items) != 3 {
+		t.Errorf("unstructured: %d, %v", len(u.Items), err)
+	}
+}
