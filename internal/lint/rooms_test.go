@@ -31,10 +31,12 @@ var rooms = []room{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
+	// What the command-line tool shares with the benchmarks. No operator has it in it.
+	{"tools", 180, 180, []string{"internal/recording"}},
 	{"internal", 14600, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
-// maxCore is how many lines all rooms but the test kits may have. It only falls; 40,000 is the goal.
+// maxCore is how many lines all rooms but test kits and tools may have. It only falls; 40,000 is the goal.
 // It rose once by 600, with those of pipeline and internal: records and templates take half the
 // memory for it (ADR 30).
 const maxCore = 52150
@@ -67,7 +69,7 @@ func TestRoomsOnlyShrink(t *testing.T) {
 		if n > r.limit {
 			t.Errorf("%s has %d lines, want at most %d", r.name, n, r.limit)
 		}
-		if r.name != "test kits" {
+		if r.name != "test kits" && r.name != "tools" {
 			core += n
 		}
 	}
