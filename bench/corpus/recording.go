@@ -23,6 +23,34 @@ type Recording struct {
 	id       string
 }
 
+// Save writes the objects of a corpus, each kind in the order of a server's lists.
+func Save(w *recording.Writer, c Corpus) error {
+	of := make([][]int, len(c.Resources()))
+	keys := make([]string, c.Len())
+	for i := range c.Len() {
+		k, o := c.KindOf(i), c.At(i)
+		of[k], keys[i] = append(of[k], i), o.GetNamespace()+"/"+o.GetName()
+	}
+	for k, res := range c.Resources() {
+		slices.SortFunc(of[k], func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
+		if err := w.Begin(res, len(of[k])); err != nil {
+			return err
+		}
+		for _, i := range of[k] {
+			o := c.At(i)
+			o.GetObjectKind().SetGroupVersionKind(res.GVK)
+			b, err := json.Marshal(o)
+			if err == nil {
+				err = w.Add(b)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Load reads one kind of a recording. resource is its name, with the group if it has one, such as
 // "pods" or "deployments.apps". Empty means the kind with the most bytes.
 func Load(file, resource string) (*Recording, error) {

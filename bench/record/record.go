@@ -45,7 +45,11 @@ func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(forma
 			continue
 		}
 		log("%6d %s", len(all), r.GVR.GroupResource())
-		if err := rec.Add(r, all); err != nil {
+		err = rec.Begin(r, len(all))
+		for _, o := range all {
+			err = errors.Join(err, rec.Add(o))
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", r.GVR.GroupResource(), err)
 		}
 		kinds, objects = kinds+1, objects+len(all)

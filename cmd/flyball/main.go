@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newControlplane(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
+	root.AddCommand(newDemo(), newControlplane(), newWeigh(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
 		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard())
 	return root
 }

@@ -38,36 +38,49 @@ type section struct {
 
 // Writer writes a recording. Its methods must not be called concurrently.
 type Writer struct {
-	zip *gzip.Writer
+	zip  *gzip.Writer
+	enc  *json.Encoder
+	kind Resource
+	left int // objects of the kind that are not written yet
 }
 
 // NewWriter begins a recording.
-func NewWriter(w io.Writer) *Writer { return &Writer{zip: gzip.NewWriter(w)} }
-
-// Add writes all objects of a kind, each as JSON with apiVersion and kind. The data of Secrets is
-// replaced by zeros; see [Blank].
-func (w *Writer) Add(res Resource, objects []json.RawMessage) error {
-	enc := json.NewEncoder(w.zip)
+func NewWriter(w io.Writer) *Writer {
+	zip := gzip.NewWriter(w)
+	enc := json.NewEncoder(zip)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(section{format, res, len(objects)}); err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if res.GVK == secretKind {
-			var err error
-			if o, err = Blank(o); err != nil {
-				return err
-			}
-		}
-		if err := enc.Encode(o); err != nil {
+	return &Writer{zip: zip, enc: enc}
+}
+
+// Begin begins a kind. Add must follow for each of its objects.
+func (w *Writer) Begin(res Resource, objects int) error {
+	err := w.complete()
+	w.kind, w.left = res, objects
+	return errors.Join(err, w.enc.Encode(section{format, res, objects}))
+}
+
+// Add writes an object of the kind, as JSON with apiVersion and kind. The data of Secrets is
+// replaced by zeros; see [Blank].
+func (w *Writer) Add(o json.RawMessage) error {
+	w.left--
+	if w.kind.GVK == secretKind {
+		var err error
+		if o, err = Blank(o); err != nil {
 			return err
 		}
+	}
+	return w.enc.Encode(o)
+}
+
+func (w *Writer) complete() error {
+	if w.left != 0 {
+		return fmt.Errorf("recording: %s has %d objects fewer than were announced", w.kind.GVR.Resource, w.left)
 	}
 	return nil
 }
 
 // Close ends the recording. It does not close the underlying writer.
-func (w *Writer) Close() error { return w.zip.Close() }
+func (w *Writer) Close() error { return errors.Join(w.complete(), w.zip.Close()) }
 
 // Reader reads a recording. It is for one goroutine.
 type Reader struct {

@@ -30,16 +30,26 @@ func write(t *testing.T) []byte {
 	var b bytes.Buffer
 	w := recording.NewWriter(&b)
 	big := `,"data":{"text":"` + strings.Repeat("<x>", 100_000) + `"}`
-	for _, err := range []error{
-		w.Add(resource("configmaps", "ConfigMap"), []json.RawMessage{object("ConfigMap", "a", ""), object("ConfigMap", "b", "")}),
-		w.Add(resource("pods", "Pod"), nil),
-		w.Add(resource("secrets", "Secret"), []json.RawMessage{object("Secret", "s", `,"data":{"key":"b3BlbnNlc2FtZQ=="}`)}),
-		w.Add(resource("configmaps", "ConfigMap"), []json.RawMessage{object("ConfigMap", "c", big)}),
-		w.Close(),
+	for _, kind := range []struct {
+		recording.Resource
+		objects []json.RawMessage
+	}{
+		{resource("configmaps", "ConfigMap"), []json.RawMessage{object("ConfigMap", "a", ""), object("ConfigMap", "b", "")}},
+		{resource("pods", "Pod"), nil},
+		{resource("secrets", "Secret"), []json.RawMessage{object("Secret", "s", `,"data":{"key":"b3BlbnNlc2FtZQ=="}`)}},
+		{resource("configmaps", "ConfigMap"), []json.RawMessage{object("ConfigMap", "c", big)}},
 	} {
-		if err != nil {
+		if err := w.Begin(kind.Resource, len(kind.objects)); err != nil {
 			t.Fatal(err)
 		}
+		for _, o := range kind.objects {
+			if err := w.Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 	return b.Bytes()
 }
@@ -130,6 +140,16 @@ func TestBadRecordings(t *testing.T) {
 		}
 	}
 	if _, err := read(zipped(head+"{}\n"), false); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriterCounts(t *testing.T) {
+	w := recording.NewWriter(io.Discard)
+	if err := errors.Join(w.Begin(resource("pods", "Pod"), 2), w.Add(object("Pod", "a", ""))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "pods has 1 objects fewer") {
 		t.Errorf("%v", err)
 	}
 }
