@@ -155,7 +155,9 @@ func (s Spec) ID() string {
 }
 
 // Resource returns the kind of the objects.
-func (s Spec) Resource() Resource { return Resource{GVK: s.GVK(), GVR: s.GVR(), Namespaced: s.Namespaced()} }
+func (s Spec) Resource() Resource {
+	return Resource{GVK: s.GVK(), GVR: s.GVR(), Namespaced: s.Namespaced()}
+}
 
 // Resources implements Corpus.
 func (s Spec) Resources() []Resource { return []Resource{s.Resource()} }

@@ -78,6 +78,9 @@ there, which pack better than data.`,
 	fs.StringSliceVar(&f.programs, "program", nil, "weigh only what the ClusterRoles and Roles of this `FILE` may list and watch; - is standard input; may be repeated")
 	fs.StringVarP(&f.what.Namespace, "namespace", "n", "", "weigh only the objects of this `NAMESPACE`; of a Role without one it is the namespace")
 	fs.StringVarP(&f.output, "output", "o", "text", "`FORMAT`: text, wide or json")
+	complete(cmd, "output", "text", "wide", "json")
+	complete(cmd, "kinds")
+	complete(cmd, "namespace")
 	return cmd
 }
 
