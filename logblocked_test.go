@@ -159,7 +159,7 @@ func TestBlockedLogDelaysNeitherLossNorStop(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 			told := (<-cut).Sub(began)
-			if told > 10*time.Second || took > 20*time.Second { // once it was for ever
+			if told > time.Minute || took > time.Minute { // once it was for ever
 				t.Errorf("the work was told after %v, Run returned after %v", told, took)
 			}
 			t.Logf("the work was told after %v, Run returned after %v", told, took)

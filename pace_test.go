@@ -54,7 +54,7 @@ func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
 	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, client.Selection{Namespace: ns}); err != nil {
 		t.Error(err)
 	}
-	sync, end := context.WithTimeout(ctx, 30*time.Second)
+	sync, end := context.WithTimeout(ctx, 5*time.Minute)
 	defer end()
 	if err := m.Cache().WaitForSync(sync); err != nil {
 		t.Errorf("a kind that was opened: %v", err)

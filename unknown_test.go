@@ -86,7 +86,7 @@ spec:
 func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	gvk := schema.GroupVersionKind{Group: "unknown.test", Version: "v2", Kind: "Gadget"}
 	types := scheme.New()

@@ -13,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
@@ -24,7 +25,8 @@ import (
 func managed(o object.Object) map[string]string {
 	found := map[string]string{}
 	for _, f := range o.GetManagedFields() {
-		found[f.Manager] = f.FieldsV1.GetRawString()
+		doc, _ := f.FieldsV1.MarshalJSON()
+		found[f.Manager] = string(doc)
 	}
 	return found
 }
@@ -45,7 +47,7 @@ func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := newCluster()
-				by := []metav1.ManagedFieldsEntry{{Manager: "m", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`)}}
+				by := []metav1.ManagedFieldsEntry{{Manager: "m", FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(`{}`)}}
 				p := testobj.Pod("a/p")
 				p.ManagedFields = by
 				cl.server("Pod", "").Put(p)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -106,8 +107,8 @@ func (e *ensure) difference(live object.Object) (string, error) {
 	case m.APIVersion != e.gvk.GroupVersion().String() || m.FieldsV1 == nil:
 		return "apiVersion", nil
 	}
-	var owned map[string]any
-	if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned); err != nil {
+	owned, err := fieldsv1.Parse(m.FieldsV1)
+	if err != nil {
 		return "", fmt.Errorf("managedFields of the live object: %w", err)
 	}
 	e.withoutHash(owned)

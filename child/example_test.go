@@ -50,9 +50,11 @@ func (s *small) Write(_ context.Context, op client.Op) (object.Object, error) {
 		return nil, err
 	}
 	got.UID = "c1"
+	fields := &metav1.FieldsV1{}
+	_ = fields.UnmarshalJSON([]byte(`{"f:data":{"f:message":{}},"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"u1\"}":{}}}}`))
 	got.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: op.Owner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
-		FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:message":{}},"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"u1\"}":{}}}}`),
+		FieldsV1: fields,
 	}}
 	s.objects[object.KeyOf(got)] = got
 	return got, nil

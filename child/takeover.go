@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 )
@@ -97,8 +97,7 @@ func paths(m *metav1.ManagedFieldsEntry) map[string]bool {
 	if m == nil || m.FieldsV1 == nil {
 		return out
 	}
-	var set map[string]any
-	if json.Unmarshal(m.FieldsV1.GetRawBytes(), &set) == nil {
+	if set, err := fieldsv1.Parse(m.FieldsV1); err == nil {
 		addPaths(out, "", set)
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -27,7 +27,7 @@ func segment(what, s string) string {
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
 	}
-	for _, problem := range content.IsPathSegmentName(s) {
+	for _, problem := range path.IsValidPathSegmentName(s) {
 		return what + " " + problem
 	}
 	return ""

@@ -151,7 +151,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 // The client returns typed errors while the server is down, and works again afterwards.
 func TestClientWorksAfterARestart(t *testing.T) {
 	p := planetest.Private(t, plane.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := newClient(t, p.RESTConfig(), client.Options{})
 	made := must(client.Create(ctx, c, configMap("default", "a")))(t)

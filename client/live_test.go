@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -29,11 +29,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
 
 // live is a client for the shared control plane and a namespace for the test. Every request must
-// end well within a minute.
+// end well within five minutes.
 func live(t *testing.T) (context.Context, *client.Live, string) {
 	t.Helper()
 	p := planetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx, newClient(t, p.RESTConfig(), client.Options{}), planetest.Namespace(t, p)
 }
@@ -309,8 +309,7 @@ func fieldNames(f *metav1.FieldsV1) (all []string) {
 			walk(v)
 		}
 	}
-	var top map[string]any
-	if err := json.Unmarshal(f.GetRawBytes(), &top); err == nil {
+	if top, err := fieldsv1.Parse(f); err == nil {
 		walk(top)
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -105,8 +106,8 @@ func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, m
 		if e.FieldsV1 == nil {
 			continue
 		}
-		var set map[string]any
-		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &set); err != nil {
+		set, err := fieldsv1.Parse(e.FieldsV1)
+		if err != nil {
 			return nil, false, fmt.Errorf("managedFields of %s: %w", e.Manager, err)
 		}
 		mergeFields(fields, set)
@@ -118,7 +119,7 @@ func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, m
 	if err != nil {
 		return nil, false, err
 	}
-	merged.FieldsV1 = metav1.NewFieldsV1(string(data))
+	merged.FieldsV1 = fieldsv1.New(string(data))
 	return append(out, merged), true, nil
 }
 

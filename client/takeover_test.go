@@ -4,13 +4,15 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 )
 
 // The applier gets the fields of the updates of the named managers. Fields of other managers, of
 // subresources and of other versions keep their owners.
 func TestTakeOverMovesTheFieldsOfManagers(t *testing.T) {
 	entry := func(manager, op, version, sub, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(op), APIVersion: version, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationType(op), APIVersion: version, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(fields)}
 	}
 	const update, apply = "Update", "Apply"
 	for name, tc := range map[string]struct {
@@ -39,7 +41,7 @@ func TestTakeOverMovesTheFieldsOfManagers(t *testing.T) {
 			continue
 		}
 		last := got[len(got)-1]
-		if fields := string(last.FieldsV1.GetRawBytes()); fields != tc.fields || last.Manager != "us" || last.Operation != apply {
+		if fields, _ := last.FieldsV1.MarshalJSON(); string(fields) != tc.fields || last.Manager != "us" || last.Operation != apply {
 			t.Errorf("%s: %s of %s, want %s", name, fields, last.Manager, tc.fields)
 		}
 	}

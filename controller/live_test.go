@@ -148,7 +148,7 @@ func TestLiveNothingIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	l.write(ctx, book, 4, 25) // existing objects
 	l.run()
@@ -169,7 +169,7 @@ func TestLiveServerIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	l.write(ctx, book, 2, 25)
 	l.run()
@@ -220,7 +220,7 @@ func TestOwnedObjectReconcilesItsOwner(t *testing.T) {
 	}
 	// Changes of the Deployment itself may replace the causes of the ReplicaSet. So the test changes the
 	// ReplicaSet alone when nothing else changes any more.
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	select {
 	case <-caused:

@@ -9,7 +9,8 @@ import (
 	"github.com/flyball-io/flyball/informer"
 )
 
-// Trim what is held. What fails is rejected, and reported.
+// A transform removes what the controller does not need before the cache stores an object. An object
+// whose transform fails is rejected and reported.
 func ExampleTransform() {
 	drop := informer.Transform(func(m *corev1.ConfigMap) error {
 		if len(m.Data) > 100 {

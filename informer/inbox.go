@@ -68,7 +68,9 @@ func (b *inbox) take() []reflector.Update {
 	defer b.mu.Unlock()
 	all := b.updates
 	b.updates = nil
-	clear(b.slots)
+	if clear(b.slots); len(all) > maxInbox/16 { // a map does not shrink
+		b.slots = map[object.Key]int{}
+	}
 	select {
 	case b.taken <- struct{}{}:
 	default:

@@ -238,7 +238,7 @@ func TestLiveEndsOfIncarnations(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := start(t, f)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := f.WaitForSync(ctx); err != nil {
 		t.Fatal(err)

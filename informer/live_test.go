@@ -87,7 +87,7 @@ func TestLiveNothingLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := start(t, f)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := f.WaitForSync(ctx); err != nil {
 		t.Fatal(err)

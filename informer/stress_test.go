@@ -100,7 +100,7 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 	last := configMap("last", "last") // who has seen it has seen all that came before
 	s.Put(last)
 	book.Wrote(last)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := book.Wait(ctx); err != nil {
 		t.Error(err)

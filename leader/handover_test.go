@@ -285,10 +285,12 @@ func (h *handover) leader() (string, *candidate) {
 	return id, h.all[id]
 }
 
+// long is the timeout of a wait that is not to end by time.
+const long = 5 * time.Minute
+
 // force makes another process the leader. It returns the gap between the last write of the old one
 // and the first of the new one.
 func (h *handover) force(how syscall.Signal) time.Duration {
-	const long = 2 * time.Minute
 	enough := h.history.writes + 20 + rand.IntN(200)
 	h.see(long, func() bool { return h.history.writes > enough })
 	id, old := h.leader()
@@ -355,7 +357,7 @@ func TestNoCandidateWritesAfterItsSuccessor(t *testing.T) {
 		<-watched
 	}()
 	h.start()
-	if !h.see(time.Minute, h.next()) {
+	if !h.see(long, h.next()) {
 		t.Fatal("there is no first leader")
 	}
 	h.start()
@@ -368,7 +370,7 @@ func TestNoCandidateWritesAfterItsSuccessor(t *testing.T) {
 		gaps[how] = append(gaps[how], gap)
 	}
 	writes := h.history.writes
-	h.see(time.Minute, func() bool { return h.history.writes > writes+20 })
+	h.see(long, func() bool { return h.history.writes > writes+20 })
 	for _, how := range signals {
 		g := gaps[how]
 		slices.Sort(g)

@@ -62,7 +62,7 @@ func (s *small) Subscribe(ctx context.Context, proto object.Object, name string,
 func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.DiscardHandler)})
 	c := livetest.Client(t, p, client.Options{Hook: m.ClientHook("plane")})

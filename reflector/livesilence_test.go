@@ -41,7 +41,7 @@ func TestSilentServerIsNoticed(t *testing.T) {
 			sink.await(t, "silence", r, func(_ map[string]string, s reflector.State) bool {
 				return s.Phase == reflector.Stale
 			})
-			if d := time.Since(start); d > 45*time.Second {
+			if d := time.Since(start); d > 2*time.Minute { // not by the end of the watch, which is after five or more
 				t.Errorf("noticed after %v", d)
 			}
 			proxy.Heal()

@@ -1,9 +1,9 @@
 // Package scheme provides the Go types of the built-in kinds. [New] returns a *runtime.Scheme with
-// the stable versions (v1, v2) of every group of k8s.io/api. It also has the kinds of the meta API:
-// Status, Table, PartialObjectMetadata and the request options.
+// the stable versions (v1, v2) of every group of k8s.io/api that its oldest supported version has. It
+// also has the kinds of the meta API: Status, Table, PartialObjectMetadata and the request options.
 //
 // A scheme belongs to its caller, who may add the types of custom resources before its first use.
-// Alpha and beta versions are added in the same way; package all has all of them. Most programs use
+// Alpha and beta versions are added in the same way, each with its own AddToScheme. Most programs use
 // none. All of them would add 8 MB to the binary of each program and 5 MB to its memory; see ADR
 // 12.
 //
@@ -35,7 +35,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,7 +64,6 @@ var builtin = runtime.SchemeBuilder{
 	resourcev1.AddToScheme,
 	schedulingv1.AddToScheme,
 	storagev1.AddToScheme,
-	storagemigrationv1.AddToScheme,
 }
 
 // New returns a scheme of the built-in kinds in their stable versions. It belongs to the caller,

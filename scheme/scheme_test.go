@@ -1,6 +1,10 @@
 package scheme_test
 
 import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,5 +45,25 @@ func TestNewBelongsToTheCaller(t *testing.T) {
 	a.AddKnownTypeWithName(mine, &corev1.Pod{})
 	if b.Recognizes(mine) {
 		t.Error("a type added to one scheme is known to another")
+	}
+}
+
+// Every stable group version of k8s.io/api is registered, but for those that its oldest supported
+// version does not have.
+func TestNewHasEveryStableGroupVersion(t *testing.T) {
+	list := func(args ...string) []string {
+		out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	registered := list("-f", `{{join .Imports "\n"}}`, ".")
+	newer := []string{"k8s.io/api/storagemigration/v1"}
+	stable := regexp.MustCompile(`/v\d+$`)
+	for _, p := range list("k8s.io/api/...") {
+		if stable.MatchString(p) && !slices.Contains(newer, p) && !slices.Contains(registered, p) {
+			t.Errorf("%s is not registered", p)
+		}
 	}
 }

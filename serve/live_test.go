@@ -23,7 +23,7 @@ import (
 func TestAPIServerDecidesWhoMayRead(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := livetest.Client(t, p, client.Options{})
 

@@ -47,7 +47,7 @@ func checkAll(conds []Cond, s *Snapshot) error {
 }
 
 func (c is) open(s *state) cursor {
-	p, _ := s.index(c.index).found.tree.Get(posting{value: c.value})
+	p, _ := s.index(c.index).found.tree.Get(posting{term: &term{value: c.value}})
 	return &found{s: s, slots: p.slots}
 }
 

@@ -46,6 +46,7 @@ type definition struct {
 	// probation is the number of quick calls still needed before the writer waits for a second
 	// again.
 	probation atomic.Int32
+	sought    term // what the writer looks for
 }
 
 func newDefinition(name string, by Indexer) *definition {

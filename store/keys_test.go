@@ -37,3 +37,29 @@ func TestAKeyKeepsNothingElse(t *testing.T) {
 	}
 	runtime.KeepAlive(keys)
 }
+
+// The values of an index keep no other memory of what the function took them from.
+func TestAnIndexKeepsNothingOfTheValuesButTheirText(t *testing.T) {
+	const n, large = 500, 16 << 10
+	text := strings.Repeat("x", large)
+	for name, parts := range map[string]int{"one value": 1, "several values": 3} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{})
+			mustIndexFunc(t, s, "part", func(e *Entry) (values []string, err error) {
+				decoded := fmt.Sprint(e.Key().Name, text) // as a field of a decoded object is
+				for i := range parts {
+					values = append(values, decoded[:len(e.Key().Name)+i])
+				}
+				return values, nil
+			})
+			before := heaptest.Live()
+			for i := range n {
+				commit(s, fmt.Sprintf("+n%d u@%d", i, i+1))
+			}
+			if after := heaptest.Live(); after > before+n*large/4 {
+				t.Errorf("the values of %d objects keep %d bytes", n, after-before)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,20 +26,48 @@ func long(n, all int) int {
 	return n
 }
 
-// maker makes objects that resemble others of their owner; a few resemble no other.
+// maker makes objects that resemble others of their owner; a few resemble no other. Those of every
+// seventh owner resemble others in long words only, which come and go.
 type maker struct {
 	r       *rand.Rand
 	version int
+	words   []string         // that are in use at this time
+	has     map[int][]string // the words of an object, by its number
+}
+
+// wordsOf returns the words of an object: a long one of its own, and some that others have, too.
+func (m *maker) wordsOf(key int) []string {
+	if m.has == nil {
+		m.has, m.words = map[int][]string{}, make([]string, 4)
+	}
+	i := m.r.IntN(len(m.words))
+	if m.words[i] == "" || m.r.IntN(6) == 0 {
+		m.words[i] = randomWord(m.r, 40+m.r.IntN(260))
+	}
+	has := m.has[key]
+	if has == nil {
+		has = append(has, randomWord(m.r, 1000))
+	}
+	has = append(has, m.words[i])
+	if len(has) > 4 {
+		has = slices.Delete(has, 1, 2)
+	}
+	m.has[key] = has
+	return has
 }
 
 func (m *maker) object(key int) (object.Key, []byte) {
 	m.version++
 	owner := key % 37
 	k := object.Key{Namespace: fmt.Sprintf("ns-%d", owner%5), Name: fmt.Sprintf("thing-%d-%05d", owner, key)}
+	alone, label := owner%7 == 0, owner
+	if alone {
+		label = key
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Thing","metadata":{"namespace":%q,"name":%q,"uid":"0b54e1f7-1111-4000-8000-%012d","resourceVersion":"%d","labels":{"app":"a%d"}`,
-		k.Namespace, k.Name, key, m.version, owner)
-	if owner%3 != 0 {
+		k.Namespace, k.Name, key, m.version, label)
+	if owner%3 != 0 && !alone {
 		fmt.Fprintf(&b, `,"ownerReferences":[{"apiVersion":"v1","kind":"Set","name":"s%d","uid":"u%d","controller":true}]`, owner, owner)
 	}
 	fmt.Fprintf(&b, `},"spec":{"node":"n%d","image":"registry.example.org/shop/app-%d@sha256:%016x","args":[`, m.r.IntN(9), owner, m.r.Uint64())
@@ -46,6 +75,9 @@ func (m *maker) object(key int) (object.Key, []byte) {
 		fmt.Fprintf(&b, `"--flag-%d=%d",`, i, i*owner)
 	}
 	b.WriteString(`""]`)
+	if alone {
+		fmt.Fprintf(&b, `,"words":["%s"]`, strings.Join(m.wordsOf(key), `","`))
+	}
 	if m.r.IntN(50) == 0 { // resembles no other
 		b.WriteString(`,"data":"`)
 		for range m.r.IntN(4000) {
@@ -212,7 +244,7 @@ func TestMemoryOfDeletedObjectsIsFreed(t *testing.T) {
 			t.Error(snap.Len())
 		}
 	}()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for s.Stats().OffHeap > full/5 {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d bytes are held", s.Stats().OffHeap, full)

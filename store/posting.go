@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tidwall/btree"
 
@@ -22,12 +23,11 @@ type index struct {
 
 // posting is the set of objects that an index has under a value.
 type posting struct {
-	value string
-	term  *term // shared by the objects that have this value alone
+	term  *term // of the value alone; shared by the objects that have no other
 	slots cow.Tree
 }
 
-func postingBefore(a, b posting) bool { return a.value < b.value }
+func postingBefore(a, b posting) bool { return a.term.value < b.term.value }
 
 // table is a sorted tree that is copied before a change, if another state may hold it.
 type table[T any] struct {
@@ -71,28 +71,54 @@ func (s *state) removeIndex(name string) bool {
 	return false
 }
 
-// term holds the values under which an index has an object: sorted, each once. They are kept so
-// that removal does not call a user's function.
-type term struct{ values []string }
+// term holds the values under which an index has an object. They are kept so that removal does not
+// call a user's function.
+type term struct {
+	value string    // if it is the only one
+	more  *[]string // if there are several: all of them, sorted, each once
+}
 
-func (t *term) of() []string {
-	if t == nil {
+// of returns the values. room is for one of them.
+func (t *term) of(room *[1]string) []string {
+	switch {
+	case t == nil:
 		return nil
+	case t.more != nil:
+		return *t.more
 	}
-	return t.values
+	room[0] = t.value
+	return room[:]
+}
+
+// find returns the posting of a value; false if there is none. Only the writer calls it.
+func (x *index) find(value string) (posting, bool) {
+	x.sought.value = value
+	p, ok := x.found.tree.Get(posting{term: &x.sought})
+	x.sought.value = "" // it may be part of an object
+	return p, ok
+}
+
+// one returns the term of a value. It keeps nothing of the string, which may be part of an object.
+func (x *index) one(value string) *term {
+	if p, ok := x.find(value); ok {
+		return p.term
+	}
+	return &term{value: strings.Clone(value)}
 }
 
 // term returns a term of these values. Objects with the same single value share one.
 func (x *index) term(values []string) *term {
-	if len(values) == 0 {
+	switch len(values) {
+	case 0:
 		return nil
+	case 1:
+		return x.one(values[0])
 	}
-	if len(values) == 1 {
-		if p, ok := x.found.tree.Get(posting{value: values[0]}); ok && p.term != nil {
-			return p.term
-		}
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = x.one(v).value
 	}
-	return &term{values}
+	return &term{more: &all}
 }
 
 // set changes the values of a slot whose record is already written. It touches only the difference.
@@ -101,7 +127,8 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 		x.missing.Set(o, slot, false)
 		x.missed--
 	}
-	was := x.terms.Get(slot).of()
+	var oneOld, oneNew [1]string
+	was := x.terms.Get(slot).of(&oneOld)
 	if slices.Equal(was, values) {
 		return
 	}
@@ -109,7 +136,7 @@ func (x *index) set(s *state, o *cow.Owner, slot uint32, values []string) {
 	x.terms.Set(o, slot, is)
 	var room [128]byte
 	at := s.probe(s.key(room[:0], slot))
-	for add := is.of(); len(was) > 0 || len(add) > 0; {
+	for add := is.of(&oneNew); len(was) > 0 || len(add) > 0; {
 		switch {
 		case len(add) == 0 || len(was) > 0 && was[0] < add[0]:
 			x.remove(o, was[0], at)
@@ -131,22 +158,25 @@ func (x *index) markMissing(o *cow.Owner, slot uint32, p *pendingIndex) {
 	}
 }
 
+// add adds a slot to the posting of a value of t.
 func (x *index) add(o *cow.Owner, value string, t *term, slot uint32, at cow.Probe) {
 	found := x.found.own()
-	p, ok := found.Get(posting{value: value})
-	if !ok {
-		p.value = value
-	}
-	if p.term == nil && len(t.values) == 1 {
+	p, ok := x.find(value)
+	switch {
+	case ok:
+	case t.more == nil:
 		p.term = t
+	default:
+		p.term = &term{value: value}
 	}
 	p.slots.Insert(o, slot, at)
 	found.Set(p)
 }
 
+// remove removes the slot that at finds from the posting of a value.
 func (x *index) remove(o *cow.Owner, value string, at cow.Probe) {
 	found := x.found.own()
-	p, _ := found.Get(posting{value: value})
+	p, _ := x.find(value)
 	p.slots.Delete(o, at)
 	if p.slots.Len() == 0 {
 		found.Delete(p)

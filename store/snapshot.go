@@ -124,7 +124,7 @@ func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
 	return func(yield func(string) bool) {
 		it := x.found.tree.Iter()
 		for ok := it.First(); ok; ok = it.Next() {
-			if !yield(it.Item().value) {
+			if !yield(it.Item().term.value) {
 				return
 			}
 		}

@@ -130,7 +130,7 @@ func (s *Store) Stats() Stats {
 	const slot = 4 + 6 // bytes a slot, in the table of records and in a sorted tree
 	st.Held = h.Held + c.packing.held + int64(snap.Len()*slot)
 	for i := range snap.indexes {
-		st.Held += int64(snap.Len()*(8+6) + snap.indexes[i].found.tree.Len()*160)
+		st.Held += int64(snap.Len()*(8+6) + snap.indexes[i].found.tree.Len()*120)
 	}
 	return st
 }

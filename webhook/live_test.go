@@ -107,7 +107,7 @@ func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	at := served(t, defaulter, validator)
 
 	p := planetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	log := &logged{}
 	c := livetest.Client(t, p, client.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -124,7 +124,7 @@ func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	versions := []string{"v1", "v1beta1"}
 	remove := func(o object.Object) {
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			if err := client.Delete(ctx, c, o); err != nil {
 				t.Error(err)

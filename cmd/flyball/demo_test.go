@@ -26,8 +26,9 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// stopping is how long a person waits after Ctrl-C.
-const stopping = 5 * time.Second
+// stopping bounds the time from Ctrl-C to the end. Each step has a bound of seconds; what is not
+// bounded takes a minute and more.
+const stopping = 45 * time.Second
 
 // demoProcess is "flyball demo" in its own process, with a directory for temporary files.
 type demoProcess struct {

@@ -18,7 +18,7 @@ func (t *Tree) Iter() Iter { return Iter{t: t} }
 func (i *Iter) First() bool {
 	i.path = i.path[:0]
 	if i.t.root == nil {
-		return false
+		return i.t.n > 0
 	}
 	i.descend(i.t.root)
 	return true
@@ -39,7 +39,7 @@ func (i *Iter) Seek(p Probe) bool {
 	i.path = i.path[:0]
 	n := i.t.root
 	if n == nil {
-		return false
+		return i.t.n > 0 && p(i.t.one) >= 0
 	}
 	for {
 		at, same := n.floor(p)
@@ -77,6 +77,9 @@ func (i *Iter) Next() bool {
 
 // ID returns the current number.
 func (i *Iter) ID() uint32 {
+	if len(i.path) == 0 {
+		return i.t.one
+	}
 	s := i.path[len(i.path)-1]
 	return s.n.ids[s.at]
 }

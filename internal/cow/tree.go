@@ -11,7 +11,8 @@ const (
 // order: it supplies a [Probe]. The zero Tree is empty.
 type Tree struct {
 	root *node
-	n    int
+	n    uint32
+	one  uint32 // the number of a Tree of one, which needs no node
 }
 
 // Probe compares the thing that id stands for to the sought one: negative if it comes before, zero
@@ -26,7 +27,7 @@ type node struct {
 }
 
 // Len is the number of numbers.
-func (t *Tree) Len() int { return t.n }
+func (t *Tree) Len() int { return int(t.n) }
 
 // floor returns the index of the last id at or before the sought one; -1 if there is none. same
 // reports equality.
@@ -49,7 +50,10 @@ func (n *node) floor(p Probe) (at int, same bool) {
 // Get returns the sought number.
 func (t *Tree) Get(p Probe) (uint32, bool) {
 	n := t.root
-	if n == nil || p(t.last()) < 0 {
+	if n == nil {
+		return t.one, t.n == 1 && p(t.one) == 0
+	}
+	if p(t.last()) < 0 {
 		return 0, false
 	}
 	for {
@@ -102,8 +106,11 @@ func capacityFor(n int) int {
 // id with an equal key is replaced.
 func (t *Tree) Insert(o *Owner, id uint32, p Probe) {
 	if t.root == nil {
-		t.root, t.n = &node{owner: o, ids: []uint32{id}}, 1
-		return
+		if t.n == 0 || p(t.one) == 0 {
+			t.n, t.one = 1, id
+			return
+		}
+		t.root = &node{owner: o, ids: append(make([]uint32, 0, capacityFor(2)), t.one)}
 	}
 	root, right, added := t.root.insert(o, id, p, true)
 	if right != nil {
@@ -180,12 +187,16 @@ func (t *Tree) Delete(o *Owner, p Probe) bool {
 	if _, ok := t.Get(p); !ok {
 		return false
 	}
+	if t.root == nil {
+		t.n = 0
+		return true
+	}
 	t.root = t.root.delete(o, p)
 	for len(t.root.kids) == 1 {
 		t.root = t.root.kids[0]
 	}
-	if t.n--; t.n == 0 {
-		t.root = nil
+	if t.n--; t.n == 1 {
+		t.root, t.one = nil, t.root.ids[0]
 	}
 	return true
 }

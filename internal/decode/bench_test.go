@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/json"
+
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -80,7 +82,7 @@ func usualPod(managed bool) *corev1.Pod {
 	if managed {
 		for manager, n := range map[string]int{"kube-controller-manager": 90, "kubelet": 50} {
 			raw := strings.Repeat(`"f:oneOfTheFields":{},`, n)
-			p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{" + strings.TrimSuffix(raw, ",") + "}")})
+			p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", FieldsV1: fieldsv1.New("{" + strings.TrimSuffix(raw, ",") + "}")})
 		}
 	}
 	return p

@@ -19,10 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/randfill"
 
-	"github.com/flyball-io/flyball/test/allkinds"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 )
 
 func filler(seed int64) *randfill.Filler {
@@ -38,7 +39,9 @@ func filler(seed int64) *randfill.Filler {
 			}
 		},
 		func(e *runtime.RawExtension, c randfill.Continue) { e.Raw = fmt.Appendf(nil, `{"a":%d}`, c.Int31()) },
-		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString(fmt.Sprintf(`{"f:a%d":{}}`, c.Int31())) },
+		func(f *metav1.FieldsV1, c randfill.Continue) {
+			*f = *fieldsv1.New(fmt.Sprintf(`{"f:a%d":{}}`, c.Int31()))
+		},
 		func(v *any, c randfill.Continue) { *v = c.String(0) },
 		func(m *map[string]any, c randfill.Continue) {
 			*m = map[string]any{"s": c.String(0), "i": c.Int63(), "l": []any{1.5, nil, true, map[string]any{}}}
@@ -74,7 +77,7 @@ func sameAs(t testing.TB, typ reflect.Type, doc []byte, ours, owned, stock func(
 
 func types(t testing.TB) []reflect.Type {
 	var types []reflect.Type
-	for gvk, typ := range allkinds.New().AllKnownTypes() {
+	for gvk, typ := range clientgoscheme.Scheme.AllKnownTypes() {
 		if gvk.Version != runtime.APIVersionInternal && !strings.HasSuffix(gvk.Kind, "Options") {
 			types = append(types, typ)
 		}

@@ -48,7 +48,7 @@ func TestFault39LostEvent(t *testing.T) {
 		})
 		must(t, change())
 		r.during(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*period)
+			ctx, cancel := context.WithTimeout(t.Context(), hung)
 			defer cancel()
 			if !r.state.await(ctx, func() bool { return mended(cached()) }) {
 				value, err := cached()
@@ -78,7 +78,7 @@ func TestFault39LostEvent(t *testing.T) {
 	g.Seen()
 	before := r.kind.Informer().Figures().Audit
 	r.during(func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*period)
+		ctx, cancel := context.WithTimeout(t.Context(), hung)
 		defer cancel()
 		r.state.await(ctx, func() bool { return r.kind.Informer().Figures().Audit.Agreed >= before.Agreed+4 })
 	})

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,9 +55,6 @@ func TestFault33BadStart(t *testing.T) {
 		io.WriteString(w, "<html>sign in</html>")
 	})))
 	page.Start()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	nobody.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 
 	for _, tc := range []struct {
@@ -78,7 +74,7 @@ func TestFault33BadStart(t *testing.T) {
 		{"certificate of an unknown authority", flyball.Options{Config: &rest.Config{Host: secure.URL}}, is[*client.ConfigError], []string{"authority", secure.URL}},
 		{"HTTPS to a port for HTTP", flyball.Options{Config: &rest.Config{Host: "https://" + plain.Listener.Addr().String()}}, is[*client.ConfigError], []string{"TLS"}},
 		{"HTTP to a port for HTTPS", flyball.Options{Config: &rest.Config{Host: "http://" + secure.Listener.Addr().String()}}, is[*client.ConfigError], []string{"TLS"}},
-		{"nobody there", flyball.Options{Config: &rest.Config{Host: "https://" + nobody.Addr().String()}}, is[*client.UnavailableError], []string{"refused"}},
+		{"nobody there", flyball.Options{Config: &rest.Config{Host: "https://127.0.0.1:1"}}, is[*client.UnavailableError], []string{"refused"}},
 		{"a page to sign in", flyball.Options{Config: &rest.Config{Host: page.URL}}, is[*client.UnauthorizedError], []string{"401"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -159,7 +159,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 			}
 		}
 		for path, n := range probes {
-			if n > 4 {
+			if n > 1+int(time.Since(gone)/absent) {
 				t.Errorf("%s was asked for %d times in %v, with %v between two", path, n, time.Since(gone), absent)
 			}
 		}
@@ -194,10 +194,10 @@ func TestFault26Forbidden(t *testing.T) {
 			must(t, err)
 		},
 	})
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if !r.state.await(soon, func() bool { return secrets.State().Err != nil }) {
-		t.Fatal("nothing is said for 10 s")
+		t.Fatal("nothing is said for a minute")
 	}
 	err = secrets.State().Err
 	forbidden, ok := errors.AsType[*client.ForbiddenError](err)

@@ -38,12 +38,15 @@ const (
 	workEnv     = "FLYBALL_TEST_WORK"
 )
 
+// leaseDuration is short, and long enough that a loaded machine does not cost a leader its lease.
+const leaseDuration = 8 * time.Second
+
 // candidate is a program that acts while it leads.
 func candidate(acts func(*flyball.Manager) error) int {
 	ns := os.Getenv(namespaceEnv)
 	mgr, err := flyball.New(flyball.Options{
 		Name: "candidate", Kubeconfig: os.Getenv(configEnv), Cache: cache.Options{Namespaces: []string{ns}},
-		Leader: &leader.Options{Namespace: ns, Identity: os.Getenv(identityEnv), LeaseDuration: 3 * time.Second},
+		Leader: &leader.Options{Namespace: ns, Identity: os.Getenv(identityEnv), LeaseDuration: leaseDuration},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("identity", os.Getenv(identityEnv)),
 	})
 	if err == nil {

@@ -44,7 +44,7 @@ func TestFault02SilentWatch(t *testing.T) {
 			r.during(func() {
 				r.await("noticed", func(s reflector.State) bool { return s.Phase == reflector.Stale })
 			})
-			if d := time.Since(silent); d > pick(45*time.Second, 16*time.Second) {
+			if d := time.Since(silent); d > silenceNoticed {
 				t.Errorf("noticed after %v", d)
 			}
 			proxy.Heal()
@@ -102,8 +102,9 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 	if s := r.watch(); s.Phase != reflector.Stale || s.Err == nil {
 		t.Errorf("a watch that yields nothing is %v, %v", s.Phase, s.Err)
 	}
-	if n := len(g.Seen()); n > 8 {
-		t.Errorf("%d requests in %v", n, time.Since(began))
+	took := time.Since(began)
+	if n := len(g.Seen()); n > 8+int(took/(500*time.Millisecond)) { // in the end a second apart, on average
+		t.Errorf("%d requests in %v", n, took)
 	}
 	g.Break(nil)
 	r.nothingLost()
@@ -121,14 +122,15 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 	t.Cleanup(func() { proxy.Close() })
 	r := start(t, p, setup{config: &rest.Config{Host: "http://" + proxy.Addr()}, tune: steady})
 	for n := range pick[int64](200, 8) {
-		broken := r.watch().Restarts["broken"]
 		proxy.CutAfter(151 + 37*n)
-		r.churn(8) // more than the frame
-		r.await("the cut", func(s reflector.State) bool { return s.Restarts["broken"] > broken })
+		for cuts := proxy.Cuts(); proxy.Cuts() == cuts; {
+			r.churn(8)
+		}
 	}
 	r.nothingLost()
-	if n := len(r.watch().Relists); n != 1 || len(r.reported()) != 0 {
-		t.Errorf("lists: %v, reported: %v", r.watch().Relists, r.reported())
+	lists := r.watch().Relists // after many cuts in a row a list catches up
+	if lists["first"]+lists["behind"] != sum(lists) || len(r.reported()) != 0 || r.watch().Restarts["broken"] < 4 {
+		t.Errorf("lists: %v, restarts: %v, reported: %v", lists, r.watch().Restarts, r.reported())
 	}
 }
 
@@ -184,8 +186,9 @@ func TestFault11ConnectionRefused(t *testing.T) {
 	}
 	proxy.Heal()
 	r.nothingLost()
-	if n := len(r.watch().Relists); n != 1 {
-		t.Errorf("lists: %v", r.watch().Relists)
+	lists := r.watch().Relists // a server forgets the changes of minutes
+	if lists["expired"] > 1 || lists["first"]+lists["expired"] != sum(lists) {
+		t.Errorf("lists: %v", lists)
 	}
 }
 
@@ -221,7 +224,7 @@ func TestFault20StopWhileAway(t *testing.T) {
 			breaks(proxy)
 			r.churn(20)
 			began := time.Now()
-			if err := r.stop(); err != nil || time.Since(began) > 2*time.Second {
+			if err := r.stop(); err != nil || time.Since(began) > 30*time.Second { // not after the timeout of a request
 				t.Errorf("%v, after %v", err, time.Since(began))
 			}
 		})
@@ -231,4 +234,12 @@ func TestFault20StopWhileAway(t *testing.T) {
 // steady retries soon, however often it failed.
 func steady(c *reflector.Options) {
 	c.Backoff.Base, c.Backoff.Factor, c.Backoff.Max = 50*time.Millisecond, 1, 100*time.Millisecond
+}
+
+// sum returns how many lists, or restarts, there were for any reason.
+func sum(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }

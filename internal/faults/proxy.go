@@ -27,6 +27,7 @@ type Proxy struct {
 	holes  [2]bool
 	delay  time.Duration
 	cut    int64 // bytes from the server before the cut; negative: no cut
+	cuts   int
 	refuse bool
 	conns  map[*link]struct{}
 	opened int
@@ -110,6 +111,13 @@ func (p *Proxy) CutAfter(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = n
+}
+
+// Cuts returns how many connections CutAfter has cut.
+func (p *Proxy) Cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
 }
 
 // Heal ends every fault. Bytes held back by a blackhole are then forwarded.
@@ -220,6 +228,7 @@ func (p *Proxy) pass(d Direction, n int) (keep int, cut bool) {
 		if int64(n) > p.cut {
 			keep, cut = int(p.cut), true
 			p.cut = -1
+			p.cuts++
 		} else {
 			p.cut -= int64(n)
 		}

@@ -130,7 +130,7 @@ func TestVersionsAgreeWithAMap(t *testing.T) {
 // until waits for the effect of a cleanup.
 func until(t *testing.T, done func() bool, what string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal(what)
 		}
@@ -361,7 +361,7 @@ func TestRelieveFreesABurst(t *testing.T) {
 		mustPut(t, h, is, 1, b)
 		h.Tidy(is)
 	}
-	for deadline := time.Now().Add(30 * time.Second); h.Stats().Mapped > flood/2; runtime.Gosched() {
+	for deadline := time.Now().Add(5 * time.Minute); h.Stats().Mapped > flood/2; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v", h.Stats())
 		}

@@ -31,14 +31,15 @@ var rooms = []room{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
-	{"internal", 14600, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14610, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but the test kits may have. It only falls; 40,000 is the goal.
 // It rose once by 600, with those of pipeline and internal: records and templates take half the
 // memory for it (ADR 30). It rose by 20 with that of pipeline for the packed cache in controller-runtime: the
-// hook for failures, the names of all incarnations, and buffers that are reused with managedFields.
-const maxCore = 52170
+// hook for failures, the names of all incarnations, and buffers that are reused with managedFields. It
+// rose by 40 for trees of one number, and for sets of managed fields that every version of the libraries has.
+const maxCore = 52210
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

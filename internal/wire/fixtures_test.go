@@ -24,14 +24,15 @@ import (
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
 
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/wire"
-	"github.com/flyball-io/flyball/test/allkinds"
 )
 
 var (
-	types  = allkinds.New()
+	types  = clientgoscheme.Scheme
 	pods   = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Scheme: types}
 	maps   = &wire.Kind{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Scheme: types}
 	deploy = &wire.Kind{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Scheme: types}
@@ -101,7 +102,7 @@ func randomObjects(seed int64) *randfill.Filler {
 				for range c.Intn(3) {
 					m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{
 						Manager: c.String(0), Operation: "Apply", FieldsType: "FieldsV1",
-						FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:x":{}}}`),
+						FieldsV1: fieldsv1.New(`{"f:spec":{"f:x":{}}}`),
 					})
 				}
 			},
@@ -181,7 +182,7 @@ func bigPod(i int) *corev1.Pod {
 	for _, manager := range []string{"kube-controller-manager", "kubelet"} {
 		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+			FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(fields),
 		})
 	}
 	return p

@@ -98,6 +98,7 @@ func (w *jsonWatch) value() (err error) {
 
 func (w *jsonWatch) event() (EventType, Raw, error) {
 	raw := w.object
+	w.object = Raw{} // it keeps the buffer of a list
 	if raw.Bytes == nil {
 		raw = Raw{Kind: w.kind, Encoding: JSON, Bytes: []byte("null")}
 	}

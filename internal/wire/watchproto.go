@@ -31,6 +31,7 @@ func (w *protoWatch) ready() (err error) {
 
 func (w *protoWatch) event() (EventType, Raw, error) {
 	t, raw, err := w.parse(w.frame)
+	w.frame = nil // it keeps the buffer of a list
 	if bad, ok := err.(badFrame); ok {
 		err = &SyntaxError{Encoding: Protobuf, Offset: w.offset() - w.size, Err: bad.error}
 	}

@@ -3,7 +3,9 @@ package wire_test
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"testing"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,13 +16,23 @@ import (
 type rooms struct {
 	parts [][]byte
 	room  []int // of the reads of each part, the last of them
+	first weak.Pointer[byte]
+	kept  bool // the room of the first part is in use during the read of the second
 }
 
 func (r *rooms) Read(p []byte) (int, error) {
 	if len(r.parts) == 0 {
 		return 0, io.EOF
 	}
-	r.room[len(r.room)-len(r.parts)] = len(p)
+	part := len(r.room) - len(r.parts)
+	r.room[part] = len(p)
+	switch part {
+	case 0:
+		r.first = weak.Make(&p[0])
+	case 1:
+		runtime.GC()
+		r.kept = r.kept || r.first.Value() != nil
+	}
 	n := copy(p, r.parts[0])
 	if r.parts[0] = r.parts[0][n:]; len(r.parts[0]) == 0 {
 		r.parts = r.parts[1:]
@@ -50,6 +62,9 @@ func TestWatchForgetsTheBufferOfAList(t *testing.T) {
 			if !bytes.Equal(frames[i].Object.Bytes, frames[202+i].Object.Bytes) {
 				t.Fatalf("%s %d is another the second time", ev.name, i)
 			}
+		}
+		if r.kept {
+			t.Error("the buffer of a list is kept")
 		}
 		if r.room[0] < 32<<10 || r.room[1] > 8<<10 || r.room[2] < 32<<10 {
 			t.Errorf("rooms of reads: %d for a list, then %d, then %d for many events", r.room[0], r.room[1], r.room[2])

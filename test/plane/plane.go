@@ -77,8 +77,9 @@ type Options struct {
 // startBound is the timeout of a start. An idle machine takes 3 to 4 seconds.
 const startBound = 3 * time.Minute
 
-// stopBound is how long Stop waits before it kills. The process itself ends within 3.5 seconds.
-const stopBound = 5 * time.Second
+// stopBound is how long Stop waits before it kills. On an idle machine the process ends within 3.5
+// seconds.
+const stopBound = 20 * time.Second
 
 // ErrNotRunning is the error of methods that need a running control plane, if it was stopped,
 // killed or died.
@@ -256,7 +257,7 @@ func (p *Plane) current() *process {
 func (p *Plane) Kill() { p.current().kill() }
 
 // Stop ends the process in good order (SIGTERM), also a paused one, and returns when it has ended.
-// After five seconds it kills the process and returns an error. Data and port stay for Restart.
+// After 20 seconds it kills the process and returns an error. Data and port stay for Restart.
 func (p *Plane) Stop() error { return p.current().stop(stopBound) }
 
 // Pause freezes the process (SIGSTOP) and returns when it stands still. Connections stay open

@@ -64,7 +64,7 @@ func TestAPIServerConverts(t *testing.T) {
 	srv := httptest.NewTLSServer(mux)
 	t.Cleanup(srv.Close)
 	p := planetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := livetest.Client(t, p, client.Options{})
 	ns := planetest.Namespace(t, p)
@@ -81,7 +81,7 @@ func TestAPIServerConverts(t *testing.T) {
 	}
 	made := must(client.Create(ctx, c, order("v2", "a", map[string]any{"spec": map[string]any{"price": "12.50", "items": []any{map[string]any{"name": "x"}}}})))(t)
 	t.Cleanup(func() { // otherwise the kind cannot be deleted
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		for o, err := range client.List[unstructured.Unstructured](ctx, c, client.OfKind(kind("v1")), client.InNamespace(ns)) {
 			if err == nil {

@@ -30,8 +30,9 @@ import (
 
 const asSample = "FLYBALL_SAMPLE"
 
-// stopping bounds how long a program may take to end after it was told to.
-const stopping = 10 * time.Second
+// stopping bounds how long a program may take to end after it was told to. It is below the grace period,
+// which a program uses up that waits for something.
+const stopping = 25 * time.Second
 
 // Main runs main in a process that Command started, else the tests.
 func Main(m *testing.M, main func()) {

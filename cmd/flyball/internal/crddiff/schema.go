@@ -93,7 +93,8 @@ func (d *differ) format(o, n string) { d.textual("format", o, n, wider[o] != n) 
 
 func (d *differ) pattern(o, n string) { d.textual("pattern", o, n, true) }
 
-// textual compares values of which none allows everything. breaks says whether another value breaks objects.
+// textual compares two limits on text. An empty limit allows everything. breaks says whether valid
+// objects may become invalid when the limit is another one.
 func (d *differ) textual(what, o, n string, breaks bool) {
 	switch {
 	case o == n:
