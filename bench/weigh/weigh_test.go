@@ -47,6 +47,8 @@ const (
 	maxTime   = 20 * time.Second // of CPU, so that a busy machine does not count
 	maxMemory = 150 << 20
 	maxError  = 0.05
+	// ofOneKind is the error for a single kind, whose templates depend on a random seed.
+	ofOneKind = 0.10
 )
 
 // The packed figures of a recorded cluster are those of a cache that has listed the same objects,
@@ -73,18 +75,18 @@ func TestWeighAgreesWithTheCache(t *testing.T) {
 			if k.Objects != c.objects {
 				t.Errorf("%s: %d objects, want %d", k.Resource, k.Objects, c.objects)
 			}
-			near(t, k.Resource+" packed", ours, c.held)
-			near(t, k.Resource+" on the wire", sent, c.wire)
+			near(t, k.Resource+" packed", ours, c.held, ofOneKind)
+			near(t, k.Resource+" on the wire", sent, c.wire, maxError)
 		}
 	}
 	t.Logf("total: %d B packed, the cache holds %d B", packed, held)
-	near(t, "total", packed, held)
+	near(t, "total", packed, held, maxError)
 }
 
-func near(t *testing.T, what string, got, want int64) {
+func near(t *testing.T, what string, got, want int64, part float64) {
 	t.Helper()
-	if math.Abs(float64(got-want)) > maxError*float64(want) {
-		t.Errorf("%s: %d, want %d within %.0f %%", what, got, want, 100*maxError)
+	if math.Abs(float64(got-want)) > part*float64(want) {
+		t.Errorf("%s: %d, want %d within %.0f %%", what, got, want, 100*part)
 	}
 }
 

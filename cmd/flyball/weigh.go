@@ -204,5 +204,5 @@ func (p *weighProgress) interrupted() error {
 	if p.kind == "" {
 		return errors.New("interrupted before anything was weighed")
 	}
-	return fmt.Errorf("interrupted while %s was weighed: there are no figures", p.kind)
+	return fmt.Errorf("interrupted while weighing %s: there are no figures", p.kind)
 }

@@ -55,7 +55,7 @@ func TestWeighProgress(t *testing.T) {
 	if got, want := out.String(), "weighing pods, 1 of 2 kinds\r\x1b[Ksecrets is not weighed\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := p.interrupted().Error(); got != "interrupted while pods was weighed: there are no figures" {
+	if got := p.interrupted().Error(); got != "interrupted while weighing pods: there are no figures" {
 		t.Error(got)
 	}
 	out.Reset()
