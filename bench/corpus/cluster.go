@@ -203,7 +203,7 @@ func (c *Cluster) ID() string {
 func (c *Cluster) Resources() []Resource {
 	var all []Resource
 	for _, k := range clusterKinds {
-		all = append(all, Resource{k.gvk, k.gvk.GroupVersion().WithResource(k.resource), !k.global})
+		all = append(all, Resource{GVK: k.gvk, GVR: k.gvk.GroupVersion().WithResource(k.resource), Namespaced: !k.global})
 	}
 	return all
 }

@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/recording"
 )
 
 // Corpus is a number of objects of one or more kinds, and their changes. It is immutable and safe
@@ -81,11 +83,7 @@ func Scatter(k, n int) int {
 }
 
 // Resource is a kind, and its name in URLs.
-type Resource struct {
-	GVK        schema.GroupVersionKind
-	GVR        schema.GroupVersionResource
-	Namespaced bool
-}
+type Resource = recording.Resource
 
 // Object is an object of a corpus.
 type Object interface {
@@ -157,7 +155,9 @@ func (s Spec) ID() string {
 }
 
 // Resource returns the kind of the objects.
-func (s Spec) Resource() Resource { return Resource{s.GVK(), s.GVR(), s.Namespaced()} }
+func (s Spec) Resource() Resource {
+	return Resource{GVK: s.GVK(), GVR: s.GVR(), Namespaced: s.Namespaced()}
+}
 
 // Resources implements Corpus.
 func (s Spec) Resources() []Resource { return []Resource{s.Resource()} }

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-io/flyball/internal/recording"
 )
 
 // The same seed makes the same bytes, every object has a unique name, and a change changes it.
@@ -68,16 +70,10 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := NewRecorder(f)
 	specs := []Spec{{Kind: "secrets", Objects: 3}, {Kind: "widgets", Objects: 40}, {Kind: "deployments", Objects: 5}, {Kind: "nodes"}}
+	rec := recording.NewWriter(f)
 	for _, s := range specs {
-		var all []json.RawMessage
-		for i := range s.Objects {
-			o := s.At(i)
-			o.GetObjectKind().SetGroupVersionKind(s.GVK())
-			all = append(all, encode(t, o))
-		}
-		if err := rec.Add(s.Resource(), all); err != nil {
+		if err := Save(rec, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,10 +1,8 @@
 package corpus
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -14,57 +12,43 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/recording"
 )
-
-// section begins the objects of one kind in a recording. A recording is a gzip file of JSON with a
-// value on each line: for each kind a section, and then its objects.
-type section struct {
-	Format   string   `json:"format"` // recordingFormat
-	Resource Resource `json:"resource"`
-	Objects  int      `json:"objects"`
-}
-
-const recordingFormat = "flyball-recording-1"
-
-// Recorder writes a recording. Its methods must not be called concurrently.
-type Recorder struct {
-	zip *gzip.Writer
-}
-
-// NewRecorder begins a recording.
-func NewRecorder(w io.Writer) *Recorder { return &Recorder{zip: gzip.NewWriter(w)} }
-
-// Add writes all objects of a kind, each as JSON with apiVersion and kind. The data of Secrets is
-// replaced by zeros; see Blank.
-func (r *Recorder) Add(res Resource, objects []json.RawMessage) error {
-	enc := json.NewEncoder(r.zip)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(section{recordingFormat, res, len(objects)}); err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if res.GVK == secretKind {
-			var err error
-			if o, err = Blank(o); err != nil {
-				return err
-			}
-		}
-		if err := enc.Encode(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close ends the recording. It does not close the underlying writer.
-func (r *Recorder) Close() error { return r.zip.Close() }
 
 // Recording holds the objects of one kind of a recording. It implements Corpus.
 type Recording struct {
 	resource Resource
 	objects  []json.RawMessage
 	id       string
+}
+
+// Save writes the objects of a corpus, each kind in the order of a server's lists.
+func Save(w *recording.Writer, c Corpus) error {
+	of := make([][]int, len(c.Resources()))
+	keys := make([]string, c.Len())
+	for i := range c.Len() {
+		k, o := c.KindOf(i), c.At(i)
+		of[k], keys[i] = append(of[k], i), o.GetNamespace()+"/"+o.GetName()
+	}
+	for k, res := range c.Resources() {
+		slices.SortFunc(of[k], func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
+		if err := w.Begin(res, len(of[k])); err != nil {
+			return err
+		}
+		for _, i := range of[k] {
+			o := c.At(i)
+			o.GetObjectKind().SetGroupVersionKind(res.GVK)
+			b, err := json.Marshal(o)
+			if err == nil {
+				err = w.Add(b)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Load reads one kind of a recording. resource is its name, with the group if it has one, such as
@@ -92,35 +76,35 @@ func read(file string) ([]*Recording, error) {
 		return nil, err
 	}
 	defer f.Close()
-	zip, err := gzip.NewReader(bufio.NewReader(f))
+	reader, err := recording.NewReader(f)
 	if err != nil {
 		return nil, err
 	}
 	var all []*Recording
 	bytesOf := map[*Recording]int{}
-	dec := json.NewDecoder(zip)
 	for {
-		var s section
-		if err := dec.Decode(&s); err == io.EOF {
+		res, n, err := reader.Next()
+		if err == io.EOF {
 			break
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
-		if s.Format != recordingFormat {
-			return nil, fmt.Errorf("format %q is not %s", s.Format, recordingFormat)
-		}
-		r, sum := &Recording{resource: s.Resource}, fnv.New64a()
-		for i := range s.Objects {
-			var o json.RawMessage
-			if err := dec.Decode(&o); err != nil {
-				return nil, fmt.Errorf("%s, object %d: %w", s.Resource.GVR.GroupResource(), i, err)
+		r, sum := &Recording{resource: res}, fnv.New64a()
+		for i := range n {
+			o, err := reader.Object()
+			if err == nil && !json.Valid(o) {
+				err = fmt.Errorf("%s, object %d: it is not JSON", res.GVR.GroupResource(), i+1)
+			}
+			if err != nil {
+				return nil, err
 			}
 			sum.Write(o)
 			bytesOf[r] += len(o)
-			r.objects = append(r.objects, o)
+			r.objects = append(r.objects, bytes.Clone(o))
 		}
-		r.id = fmt.Sprintf("recorded-%s-%d-%x", s.Resource.GVR.GroupResource(), s.Objects, sum.Sum64())
-		if len(r.objects) > 0 {
+		r.id = fmt.Sprintf("recorded-%s-%d-%x", res.GVR.GroupResource(), n, sum.Sum64())
+		if n > 0 {
 			all = append(all, r)
 		}
 	}
@@ -173,29 +157,3 @@ func (r *Recording) Changed(i, n int) Object {
 	}
 	return o
 }
-
-var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-
-// Blank replaces the data of a Secret by zeros of about the same length, and removes the
-// annotations, since one of them may contain the data.
-func Blank(raw json.RawMessage) (json.RawMessage, error) {
-	var o map[string]any
-	if err := json.Unmarshal(raw, &o); err != nil {
-		return nil, err
-	}
-	data, _ := o["data"].(map[string]any)
-	for k, v := range data {
-		text, _ := v.(string)
-		data[k] = zeros(len(text))
-	}
-	delete(o, "stringData")
-	if m, ok := o["metadata"].(map[string]any); ok {
-		delete(m, "annotations")
-	}
-	var b bytes.Buffer
-	err := json.NewEncoder(&b).Encode(o)
-	return bytes.TrimSpace(b.Bytes()), err
-}
-
-// zeros returns base64 of zeros, n letters long.
-func zeros(n int) string { return strings.Repeat("A", n/4*4) }

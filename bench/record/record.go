@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/bench/corpus"
+	"github.com/flyball-io/flyball/internal/recording"
 )
 
 // pageSize is the number of objects in one request.
@@ -31,7 +31,7 @@ func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(forma
 	if err != nil {
 		return err
 	}
-	rec := corpus.NewRecorder(out)
+	rec := recording.NewWriter(out)
 	kinds, objects := 0, 0
 	var last error
 	for _, r := range resources {
@@ -45,7 +45,11 @@ func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(forma
 			continue
 		}
 		log("%6d %s", len(all), r.GVR.GroupResource())
-		if err := rec.Add(r, all); err != nil {
+		err = rec.Begin(r, len(all))
+		for _, o := range all {
+			err = errors.Join(err, rec.Add(o))
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", r.GVR.GroupResource(), err)
 		}
 		kinds, objects = kinds+1, objects+len(all)
@@ -58,7 +62,7 @@ func record(ctx context.Context, cfg *rest.Config, out io.Writer, log func(forma
 }
 
 // listable returns the resources that can be listed, each in the server's preferred version.
-func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.Resource, error) {
+func listable(cfg *rest.Config, log func(format string, args ...any)) ([]recording.Resource, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return nil, err
@@ -70,7 +74,7 @@ func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.
 	if err != nil { // extension servers of some groups may not answer
 		log("not all kinds are known: %s", err)
 	}
-	var all []corpus.Resource
+	var all []recording.Resource
 	for _, g := range groups {
 		gv, err := schema.ParseGroupVersion(g.GroupVersion)
 		if err != nil {
@@ -78,7 +82,7 @@ func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.
 		}
 		for _, r := range g.APIResources {
 			if slices.Contains(r.Verbs, "list") {
-				all = append(all, corpus.Resource{GVK: gv.WithKind(r.Kind), GVR: gv.WithResource(r.Name), Namespaced: r.Namespaced})
+				all = append(all, recording.Resource{GVK: gv.WithKind(r.Kind), GVR: gv.WithResource(r.Name), Namespaced: r.Namespaced})
 			}
 		}
 	}
@@ -86,7 +90,7 @@ func listable(cfg *rest.Config, log func(format string, args ...any)) ([]corpus.
 }
 
 // list returns all objects of a kind, as JSON.
-func list(ctx context.Context, client dynamic.Interface, r corpus.Resource) ([]json.RawMessage, error) {
+func list(ctx context.Context, client dynamic.Interface, r recording.Resource) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	o := metav1.ListOptions{Limit: pageSize}
 	for {

@@ -75,6 +75,7 @@ With -o json each line is one JSON object with the fields
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` instead of starting one")
 	fs.StringVar(&o.Image, "image", "rancher/mirrored-pause:3.6", "`IMAGE` of the Pods, for a cluster with real nodes")
 	fs.DurationVar(&o.Pace, "pace", 400*time.Millisecond, "`TIME` from one Pod to the next")
+	complete(cmd, "output", "text", "json")
 	return cmd
 }
 

@@ -53,8 +53,16 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newControlplane(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
-		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard())
+	root.AddCommand(newDemo(), newControlplane(), newWeigh(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(),
+		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newVersion())
 	return root
+}
+
+// complete sets what a shell offers for the value of a flag. Without values it offers nothing, for
+// flags that do not name a file.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil { // the command has no such flag
+		panic(err)
+	}
 }

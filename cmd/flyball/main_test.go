@@ -41,6 +41,11 @@ func TestExitStatus(t *testing.T) {
 		{"rbac --with telepathy", 2},
 		{"rbac --with leases --check", 2},
 		{"rbac --recorded /nowhere/at/all", 1},
+		{"weigh now", 2},
+		{"weigh -o yaml", 2},
+		{"weigh --recorded x --context y", 2},
+		{"weigh --recorded /nowhere/at/all", 1},
+		{"weigh --program /nowhere/at/all", 1},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))

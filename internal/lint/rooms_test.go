@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 25690, 19000, []string{
+	{"pipeline", 25720, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -31,15 +31,17 @@ var rooms = []room{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
+	// What the command-line tool shares with the benchmarks. No operator has it in it.
+	{"tools", 200, 200, []string{"internal/recording"}},
 	{"internal", 14610, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
-// maxCore is how many lines all rooms but the test kits may have. It only falls; 40,000 is the goal.
+// maxCore is how many lines all rooms but test kits and tools may have. It only falls; 40,000 is the goal.
 // It rose once by 600, with those of pipeline and internal: records and templates take half the
 // memory for it (ADR 30). It rose by 20 with that of pipeline for the packed cache in controller-runtime: the
 // hook for failures, the names of all incarnations, and buffers that are reused with managedFields. It
-// rose by 40 for trees of one number, and for sets of managed fields that every version of the libraries has.
-const maxCore = 52210
+// rose by 70 for trees of one number, index values that keep nothing but their text, and for sets of managed fields that every version of the libraries has.
+const maxCore = 52240
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
@@ -69,7 +71,7 @@ func TestRoomsOnlyShrink(t *testing.T) {
 		if n > r.limit {
 			t.Errorf("%s has %d lines, want at most %d", r.name, n, r.limit)
 		}
-		if r.name != "test kits" {
+		if r.name != "test kits" && r.name != "tools" {
 			core += n
 		}
 	}

@@ -1,0 +1,189 @@
+package weigh
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Program is what the roles of a program let it hold in a cache.
+type Program struct {
+	rules []rule
+}
+
+// rule is a rule of a role. An empty namespace means that of a ClusterRole: all.
+type rule struct {
+	namespace string
+	rbacv1.PolicyRule
+}
+
+// ParseProgram reads the ClusterRoles and Roles of a YAML or JSON text. Other documents are skipped,
+// but there must be a role. namespace is that of Roles without one.
+func ParseProgram(text []byte, namespace string) (*Program, error) {
+	p := &Program{}
+	roles := 0
+	var others []string
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for n := 1; ; n++ {
+		var raw json.RawMessage
+		err := docs.Decode(&raw)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
+			continue
+		}
+		kind, err := p.add(raw, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		switch kind {
+		case "ClusterRole", "Role":
+			roles++
+		case "":
+			others = append(others, "a document without a kind")
+		default:
+			others = append(others, "a "+kind)
+		}
+	}
+	switch {
+	case roles == 0 && len(others) == 0:
+		return nil, errors.New("it has no ClusterRole and no Role: it is empty")
+	case roles == 0:
+		return nil, fmt.Errorf("it has no ClusterRole and no Role, but %s", strings.Join(others, ", "))
+	}
+	return p, nil
+}
+
+// With returns a program with the rules of both. p may be nil.
+func (p *Program) With(other *Program) *Program {
+	if p == nil {
+		return other
+	}
+	return &Program{rules: slices.Concat(p.rules, other.rules)}
+}
+
+// add adds the rules of a document if it is a role, and returns its kind.
+func (p *Program) add(raw []byte, namespace string) (kind string, err error) {
+	var doc struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+		Rules           json.RawMessage `json:"rules"`
+		AggregationRule any             `json:"aggregationRule"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return "", errors.New("it is not an object")
+	}
+	if doc.Kind != "ClusterRole" && doc.Kind != "Role" {
+		return doc.Kind, nil
+	}
+	var rules []rbacv1.PolicyRule
+	if len(doc.Rules) > 0 {
+		if err := json.Unmarshal(doc.Rules, &rules); err != nil {
+			return "", fmt.Errorf("%s %s: rules: %w", doc.Kind, doc.Metadata.Name, err)
+		}
+	}
+	of := ""
+	if doc.Kind == "Role" {
+		of = doc.Metadata.Namespace
+		if of == "" {
+			of = namespace
+		}
+		if of == "" {
+			return "", fmt.Errorf("Role %s has no namespace: give it by --namespace", doc.Metadata.Name)
+		}
+	}
+	if len(rules) == 0 && doc.AggregationRule != nil {
+		return "", fmt.Errorf("ClusterRole %s gets its rules from other roles: take it from the cluster, by kubectl get clusterrole %[1]s -o yaml", doc.Metadata.Name)
+	}
+	for _, r := range rules {
+		p.rules = append(p.rules, rule{of, r})
+	}
+	return doc.Kind, nil
+}
+
+// Scope is which objects of a kind a program holds.
+type Scope struct {
+	// Namespaces are those of the objects; nil: all.
+	Namespaces []string
+}
+
+// scope returns what the program may both list and watch of a kind; false: nothing.
+func (p *Program) scope(r Resource) (Scope, bool) {
+	may := func(namespace string) bool {
+		return p.grants(namespace, "list", r.GVR.GroupResource()) && p.grants(namespace, "watch", r.GVR.GroupResource())
+	}
+	if may("") {
+		return Scope{}, true
+	}
+	var s Scope
+	for _, of := range p.rules {
+		if r.Namespaced && of.namespace != "" && !slices.Contains(s.Namespaces, of.namespace) && may(of.namespace) {
+			s.Namespaces = append(s.Namespaces, of.namespace)
+		}
+	}
+	slices.Sort(s.Namespaces)
+	return s, len(s.Namespaces) > 0
+}
+
+// grants reports whether a rule for all namespaces, or for this one, grants a verb on all objects of
+// a resource.
+func (p *Program) grants(namespace, verb string, gr schema.GroupResource) bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool {
+		return (r.namespace == "" || r.namespace == namespace) && len(r.ResourceNames) == 0 &&
+			has(r.Verbs, verb) && has(r.APIGroups, gr.Group) && has(r.Resources, gr.Resource)
+	})
+}
+
+// has reports whether a list of a rule has a name, or all of them.
+func has(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, "*")
+}
+
+// alternatives are a resource in each of the groups that a rule has beside it. A rule for several groups
+// means the one that has the resource.
+type alternatives []schema.GroupResource
+
+func (n alternatives) String() string {
+	var text []string
+	for _, gr := range n {
+		text = append(text, gr.String())
+	}
+	return strings.Join(text, " or ")
+}
+
+// named returns the resources that the rules name and that scope finds something of, in order.
+func (p *Program) named() (all []alternatives) {
+	for _, r := range p.rules {
+		for _, resource := range r.Resources {
+			if resource == "*" || strings.Contains(resource, "/") || slices.Contains(r.APIGroups, "*") {
+				continue
+			}
+			var some alternatives
+			for _, group := range r.APIGroups {
+				gr := schema.GroupResource{Group: group, Resource: resource}
+				if _, ok := p.scope(Resource{GVR: gr.WithVersion(""), Namespaced: true}); ok {
+					some = append(some, gr)
+				}
+			}
+			if len(some) > 0 && !slices.ContainsFunc(all, func(n alternatives) bool { return slices.Equal(n, some) }) {
+				all = append(all, some)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package weigh
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/internal/ahead"
+	"github.com/flyball-io/flyball/internal/recording"
+	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/object"
+)
+
+// Recorded weighs the objects of a recording. Those whose Go type has a protobuf form are encoded so
+// before, since a server sends them so.
+func Recorded(ctx context.Context, file string, s *runtime.Scheme, o Options) (*Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	from := "recording " + file
+	r, err := recording.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	w := newWeighing(o, s, from)
+	names := newMatcher(o.Kinds)
+	sections := 0
+	for number := 1; ; sections++ {
+		res, n, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		scope, ok := o.scope(res)
+		if !names.match(Served{Resource: res}) || !ok {
+			continue
+		}
+		scale, err := w.section(ctx, r, res, n, scope, number)
+		if err != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%s: %w", from, err)
+			}
+			return nil, err
+		}
+		if err := w.alias(scale); err != nil {
+			w.leaveOut(res.GVR.GroupResource().String(), err)
+			continue
+		}
+		w.end(res, scale)
+		number++
+	}
+	switch missing := names.missing(); {
+	case sections == 0:
+		return nil, fmt.Errorf("%s is empty", from)
+	case len(missing) > 0:
+		return nil, &MissingError{missing, from}
+	}
+	return w.result(ctx)
+}
+
+// section weighs the objects of one kind.
+func (w *weighing) section(ctx context.Context, r *recording.Reader, res Resource, n int, scope Scope, number int) (*Scale, error) {
+	kind := w.kindOf(res)
+	s := NewScale(res, kind, scope.Namespaces)
+	p := Progress{Kind: res.GVR.GroupResource().String(), Number: number}
+	var failed error
+	lines := func(yield func([]byte) bool) {
+		for {
+			b, err := r.Object()
+			if err == io.EOF {
+				return
+			}
+			if failed = err; err != nil || !yield(append([]byte(nil), b...)) {
+				return
+			}
+		}
+	}
+	done := 0
+	for raw, err := range sent(kind, lines) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			s.Reject(fmt.Errorf("%s, object %d of %d: %w", p.Kind, done+1, n, err))
+		} else {
+			s.Add(raw)
+		}
+		if done++; done%1000 == 0 {
+			p.Objects, p.Remaining = done, n-done
+			w.progress(p)
+		}
+	}
+	return s, failed
+}
+
+// sent yields the objects as a server sends them. Several goroutines encode them.
+func sent(kind *wire.Kind, lines iter.Seq[[]byte]) iter.Seq2[wire.Raw, error] {
+	t := kind.GoType()
+	proto := wire.HasProtobuf(t)
+	size := func(b []byte) int { return len(b) }
+	return ahead.Map(lines, size, func(b []byte) (wire.Raw, error) {
+		raw := wire.Raw{Kind: kind, Encoding: wire.JSON, Bytes: b}
+		if !proto {
+			return raw, nil
+		}
+		o := reflect.New(t).Interface().(object.Object)
+		if err := raw.DecodeOwned(o); err != nil {
+			return raw, err
+		}
+		m, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
+		return wire.Raw{Kind: kind, Encoding: wire.Protobuf, Bytes: m}, err
+	})
+}

@@ -1,0 +1,102 @@
+package weigh
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Served is a kind of a cluster or a recording.
+type Served struct {
+	Resource
+	Short []string // further names
+}
+
+// Selection says which objects to weigh. The zero value means all.
+type Selection struct {
+	// Kinds are names of kinds: plural, singular, short or kind, with ".GROUP" if need be. Nil: all.
+	Kinds []string
+	// Program restricts to what a program may list and watch; nil: no restriction.
+	Program *Program
+	// Namespace restricts to the objects of a namespace; empty: no restriction.
+	Namespace string
+}
+
+// scope returns what is selected of a kind. It does not look at Kinds.
+func (s *Selection) scope(r Resource) (Scope, bool) {
+	if s.Namespace != "" && !r.Namespaced {
+		return Scope{}, false
+	}
+	var all Scope
+	if s.Program != nil {
+		var ok bool
+		if all, ok = s.Program.scope(r); !ok {
+			return Scope{}, false
+		}
+	}
+	if s.Namespace == "" {
+		return all, true
+	}
+	return Scope{Namespaces: []string{s.Namespace}}, all.Namespaces == nil || slices.Contains(all.Namespaces, s.Namespace)
+}
+
+// matcher finds the kinds that Selection.Kinds names. A name without a group means the first kind
+// that has it.
+type matcher struct {
+	names []string
+	found []schema.GroupResource // by the index of names
+}
+
+func newMatcher(names []string) *matcher {
+	return &matcher{names: names, found: make([]schema.GroupResource, len(names))}
+}
+
+// match reports whether a kind is named, or no name is given.
+func (m *matcher) match(k Served) bool {
+	gr, matched := k.GVR.GroupResource(), len(m.names) == 0
+	for i, name := range m.names {
+		if (m.found[i] == schema.GroupResource{} || m.found[i] == gr) && k.is(name) {
+			m.found[i], matched = gr, true
+		}
+	}
+	return matched
+}
+
+// missing returns the names that no kind had.
+func (m *matcher) missing() (names []string) {
+	for i, gr := range m.found {
+		if gr.Empty() {
+			names = append(names, m.names[i])
+		}
+	}
+	return names
+}
+
+// is reports whether a name is one of the kind.
+func (k Served) is(name string) bool {
+	name = strings.ToLower(name)
+	if of, group, ok := strings.Cut(name, "."); ok {
+		if group != k.GVR.Group && group != k.GVR.Version+"."+k.GVR.Group {
+			return false
+		}
+		name = of
+	}
+	return name == k.GVR.Resource || name == strings.ToLower(k.GVK.Kind) || slices.Contains(k.Short, name)
+}
+
+// MissingError is the error for names of --kinds that no kind has.
+type MissingError struct {
+	Names []string
+	From  string // the cluster or the recording
+}
+
+func (e *MissingError) Error() string {
+	var quoted []string
+	for _, n := range e.Names {
+		quoted = append(quoted, strconv.Quote(n))
+	}
+	return fmt.Sprintf("%s has no kind %s that can be listed and watched", e.From, strings.Join(quoted, ", none "))
+}
