@@ -27,25 +27,26 @@ import (
 )
 
 // Library is controller-runtime.
-var Library = With(contender.ControllerRuntime, crcache.New)
+var Library = With(contender.ControllerRuntime, crcache.New, func(crcache.Cache) int64 { return 0 })
 
-// With is controller-runtime with another cache.
-func With(name string, newCache crcache.NewCacheFunc) contender.Library {
-	open := func(o contender.Options) (contender.Contender, error) { return open(o, newCache) }
+// With is controller-runtime with another cache. held returns the bytes that the cache holds outside the Go heap.
+func With(name string, newCache crcache.NewCacheFunc, held func(crcache.Cache) int64) contender.Library {
+	open := func(o contender.Options) (contender.Contender, error) { return open(o, newCache, held) }
 	return contender.Library{Name: name, New: open, NewQueue: newQueue}
 }
 
 type holder struct {
 	o     contender.Options
 	make  crcache.NewCacheFunc
+	held  func(crcache.Cache) int64
 	cache crcache.Cache
 	run   func(context.Context) error
 }
 
-func open(o contender.Options, newCache crcache.NewCacheFunc) (contender.Contender, error) {
+func open(o contender.Options, newCache crcache.NewCacheFunc, held func(crcache.Cache) int64) (contender.Contender, error) {
 	klog.SetLogger(logr.Discard()) // its messages are expected
 	log.SetLogger(logr.Discard())
-	c := &holder{o: o, make: newCache}
+	c := &holder{o: o, make: newCache, held: held}
 	build := c.buildCache
 	if o.Reconcile {
 		build = c.buildManager
@@ -208,4 +209,4 @@ func blankList(k contender.Kind) crclient.ObjectList {
 }
 
 // Held implements contender.Contender.
-func (c *holder) Held() int64 { return 0 }
+func (c *holder) Held() int64 { return c.held(c.cache) }

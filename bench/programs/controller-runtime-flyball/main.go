@@ -3,6 +3,8 @@
 package main
 
 import (
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/bench/contend"
 	"github.com/flyball-io/flyball/bench/contender"
@@ -10,5 +12,13 @@ import (
 )
 
 func main() {
-	contend.Main(controllerruntime.With(contender.PackedControllerRuntime, ctrlcache.New))
+	contend.Main(controllerruntime.With(contender.PackedControllerRuntime, ctrlcache.New, held))
+}
+
+// held returns the bytes outside the Go heap.
+func held(c crcache.Cache) (n int64) {
+	for _, w := range c.(*ctrlcache.Cache).Watches() {
+		n += w.Figures.Store.OffHeap
+	}
+	return n
 }
