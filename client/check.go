@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
-
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -27,8 +25,11 @@ func segment(what, s string) string {
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
 	}
-	for _, problem := range path.IsValidPathSegmentName(s) {
-		return what + " " + problem
+	if s == "." || s == ".." {
+		return what + " may not be '" + s + "'"
+	}
+	if i := strings.IndexAny(s, "/%"); i >= 0 {
+		return what + " may not contain '" + s[i:i+1] + "'"
 	}
 	return ""
 }

@@ -104,7 +104,7 @@ func (p *Program) add(raw []byte, namespace string) (kind string, err error) {
 			of = namespace
 		}
 		if of == "" {
-			return "", fmt.Errorf("Role %s has no namespace: give it by --namespace", doc.Metadata.Name)
+			return "", fmt.Errorf("role %s has no namespace: give it by --namespace", doc.Metadata.Name)
 		}
 	}
 	if len(rules) == 0 && doc.AggregationRule != nil {

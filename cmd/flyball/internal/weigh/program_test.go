@@ -66,7 +66,7 @@ func TestNoRole(t *testing.T) {
 		{"kind: Deployment\n---\nkind: Service\n", "it has no ClusterRole and no Role, but a Deployment, a Service"},
 		{"rules: []\n", "a document without a kind"},
 		{"[1, 2]\n", "document 1: it is not an object"},
-		{"kind: Role\nmetadata: {name: r}\n", "document 1: Role r has no namespace: give it by --namespace"},
+		{"kind: Role\nmetadata: {name: r}\n", "document 1: role r has no namespace: give it by --namespace"},
 		{"kind: ClusterRole\nmetadata: {name: r}\nrules: {verbs: [list]}\n", "document 1: ClusterRole r: rules: "},
 		{"kind: ClusterRole\nmetadata: {name: view}\naggregationRule: {}\nrules: []\n", "kubectl get clusterrole view -o yaml"},
 		{"a: b: c\n", "document 1: "},

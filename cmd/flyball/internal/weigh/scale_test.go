@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/scheme"
 )
@@ -35,7 +36,7 @@ func configMap(i int) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprintf("team-%d", i%3), Name: fmt.Sprintf("map-%05d", i), ResourceVersion: fmt.Sprint(1000 + i),
 			UID: types.UID(fmt.Sprintf("00000000-0000-4000-a000-%012d", i)), Labels: map[string]string{"app": "shop"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fieldsv1.New(string(fields))}},
 		},
 		Data: map[string]string{"first": strings.Repeat("a line of text\n", 20), "second": fmt.Sprint("number ", i)},
 	}
