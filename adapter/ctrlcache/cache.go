@@ -153,7 +153,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 		return false
 	}
 	for _, w := range c.present() {
-		if w.sync(ctx) != nil && !w.ended() {
+		if w.sync(ctx) != nil && !errors.Is(context.Cause(w.ctx), errRemoved) {
 			return false
 		}
 	}
@@ -243,12 +243,23 @@ func (c *Cache) isStarted() bool {
 
 // open returns the informer of a kind, with a watch for each of its scopes.
 func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
+	c.mu.RLock()
+	in := c.informers[key]
+	c.mu.RUnlock()
+	if in != nil {
+		return in, nil
+	}
+	for _, s := range k.scopes { // a transform may read the cache: no lock is held
+		if err := c.probe(key, s); err != nil {
+			return nil, fmt.Errorf("ctrlcache: %w", err)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if in := c.informers[key]; in != nil {
 		return in, nil
 	}
-	in := &Informer{c: c, key: key, synced: make(chan struct{})}
+	in = &Informer{c: c, key: key, synced: make(chan struct{})}
 	for namespace := range k.scopes {
 		w, err := c.watch(key, k, namespace)
 		if err != nil {

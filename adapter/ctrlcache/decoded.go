@@ -48,7 +48,8 @@ type decoded struct {
 
 	mu     sync.Mutex
 	states map[uint64]weak.Pointer[state] // the newest of each key, by its hash
-	limit  int                            // the number of states at which those that are gone are dropped
+	adds   int                            // since those that are gone were dropped
+	limit  int                            // of adds
 	recent weak.Pointer[shown]            // of the last change
 }
 
@@ -75,8 +76,11 @@ func (d *decoded) show(c store.Change) *shown {
 		return &shown{new: d.state(c.New, true)}
 	}
 	of := [3]*store.Entry{c.Old, c.New, c.Last}
-	if s := d.recent.Value(); s != nil && s.of == of {
-		return s
+	if s := d.recent.Value(); s != nil {
+		if s.of == of {
+			return s
+		}
+		s.of = [3]*store.Entry{} // pending events keep s
 	}
 	s := &shown{of: of}
 	if c.Old != c.New {
@@ -111,7 +115,7 @@ func (d *decoded) state(e *store.Entry, newest bool) *state {
 
 func (d *decoded) add(key uint64, s *state) {
 	d.states[key] = weak.Make(s)
-	if len(d.states) >= d.limit {
+	if d.adds++; d.adds >= d.limit {
 		d.sweep()
 	}
 }
@@ -143,7 +147,7 @@ func (d *decoded) sweep() {
 			live[key] = p
 		}
 	}
-	d.states, d.limit = live, max(minStates, 2*len(live))
+	d.states, d.adds, d.limit = live, 0, max(minStates, 2*len(live))
 }
 
 // bare returns an object with the identity alone, for an incarnation of which no state is known. Its version is

@@ -76,13 +76,22 @@ func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration
 			s.ResyncEvery(max(every, time.Second))
 		}
 	}
-	return r, in.c.begin(r)
+	if err := in.c.begin(r); err != nil {
+		r.remove()
+		return nil, err
+	}
+	return r, nil
 }
 
 // begin starts the goroutine of a handler, now or when the cache starts.
 func (c *Cache) begin(r *registration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, w := range r.in.watches {
+		if w.ended() {
+			return fmt.Errorf("ctrlcache: %s: %w", r.Name(), context.Cause(w.ctx))
+		}
+	}
 	for _, w := range r.in.watches {
 		w.handlers.add(r)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/metrics"
+	"github.com/flyball-io/flyball/run"
 )
 
 // exported has the metrics of all caches of a registry.
@@ -58,6 +59,6 @@ func (c *Cache) Watches() []cache.Watch {
 func (c *Cache) problem(p informer.Problem) {
 	c.o.Logger.Error("handler panicked", "handler", p.Handler, "object", p.Key, "err", p.Err)
 	if c.o.OnProblem != nil {
-		c.o.OnProblem(p)
+		_ = run.Safely("OnProblem", func() error { c.o.OnProblem(p); return nil })
 	}
 }

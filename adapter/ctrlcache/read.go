@@ -95,6 +95,9 @@ func (c *Cache) readable(ctx context.Context, key kindKey, k *kind, namespace st
 
 // opened returns a watch, and makes it if there is none.
 func (c *Cache) opened(key kindKey, k *kind, namespace string) (*watch, error) {
+	if err := c.probe(key, k.scopes[namespace]); err != nil { // without a lock, as in open
+		return nil, fmt.Errorf("ctrlcache: %w", err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watch(key, k, namespace)
@@ -221,6 +224,9 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		case err != nil:
 			return nil, err
 		}
+		if k.ClusterScoped && o.Namespace != metav1.NamespaceAll {
+			continue // no such object is in a namespace
+		}
 		f.watches, f.entries = append(f.watches, w), append(f.entries, entries)
 	}
 	return f, nil
@@ -275,8 +281,8 @@ func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
 // fieldIndex begins the names of the indexes of IndexField.
 const fieldIndex = "field:"
 
-// IndexField implements client.FieldIndexer, before or while the cache runs. The function gets an object of its
-// own. An object for which it panics is rejected.
+// IndexField implements client.FieldIndexer, before or while the cache runs. The function shares its object with
+// handlers and other index functions, and must not change it. An object for which it panics is rejected.
 func (c *Cache) IndexField(ctx context.Context, obj crclient.Object, field string, extract crclient.IndexerFunc) error {
 	if extract == nil {
 		return fmt.Errorf("ctrlcache: index %q: the function is nil", field)

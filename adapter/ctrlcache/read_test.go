@@ -294,6 +294,41 @@ func TestTransformsOfEachForm(t *testing.T) {
 	}
 }
 
+// A transform may read the cache, also while its informer is made, and may leave out the identity.
+func TestTransformThatReadsTheCache(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	ctx := bounded(t)
+	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("k", "v"))))
+	var c crcache.Cache
+	c = newCache(t, crcache.Options{
+		DefaultNamespaces: map[string]crcache.Config{ns: {}},
+		ByObject:          map[crclient.Object]crcache.ByObject{&corev1.Namespace{}: {Transform: func(o any) (any, error) { return o, nil }}},
+		DefaultTransform: func(o any) (any, error) {
+			m := o.(*corev1.ConfigMap)
+			var of corev1.Namespace
+			if err := c.Get(ctx, crclient.ObjectKey{Name: ns}, &of); err != nil {
+				return nil, err
+			}
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: map[string]string{"of": of.Name}}}, nil
+		},
+	}, ctrlcache.Options{})
+	var m corev1.ConfigMap
+	if must(t, c.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: "a"}, &m)); m.Labels["of"] != ns || m.UID == "" || m.ResourceVersion == "" || len(m.Data) > 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A kind without namespaces has nothing in one.
+func TestListOfAClusterScopedKindInANamespace(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
+	var all, in corev1.NamespaceList
+	must(t, c.List(bounded(t), &all))
+	if must(t, c.List(bounded(t), &in, crclient.InNamespace(ns))); len(in.Items) > 0 || len(all.Items) == 0 {
+		t.Errorf("%d of %d", len(in.Items), len(all.Items))
+	}
+}
+
 // Widget is a kind whose objects the server does not check.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`

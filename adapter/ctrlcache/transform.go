@@ -26,10 +26,20 @@ func (e *TransformTypeError) Error() string {
 	return fmt.Sprintf("transform of %s: it returns a %s for a %s: the packed cache holds objects of their own type only", e.Kind, e.Got, e.Want)
 }
 
-// transform converts a transform of client-go, which may return another object of the same type.
+// transform converts a transform of client-go, which may return another object of the same type. What it
+// leaves out of the identity of the object stays.
 func transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(object.Object) error {
 	return func(o object.Object) error {
 		untag(o)
+		uid, version := o.GetUID(), o.GetResourceVersion()
+		defer func() {
+			if o.GetUID() == "" {
+				o.SetUID(uid)
+			}
+			if o.GetResourceVersion() == "" {
+				o.SetResourceVersion(version)
+			}
+		}()
 		out, err := f(o)
 		if err != nil || out == any(o) {
 			return err

@@ -52,9 +52,6 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 		k = known
 	}
 	s := k.scopes[namespace]
-	if err := c.probe(key, s); err != nil {
-		return nil, fmt.Errorf("ctrlcache: %w", err)
-	}
 	o := c.informerOptions(key, k, namespace, s)
 	live := c.conn.typed
 	if key.form == untyped {

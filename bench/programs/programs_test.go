@@ -27,17 +27,17 @@ var apart = map[string]struct {
 	"client-go": {
 		has: "k8s.io/client-go/tools/cache",
 		not: []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", flyball + "/bench/contender/flyball", flyball + "/bench/contender/controllerruntime"},
-		of:  []string{flyball + "/object", flyball + "/scheme"},
+		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 	"transport": {
 		has: flyball + "/bench/contender/transport",
 		not: []string{"k8s.io/client-go/tools/cache", "sigs.k8s.io/controller-runtime"},
-		of:  []string{flyball + "/object", flyball + "/scheme"},
+		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 	"controller-runtime": {
 		has: "sigs.k8s.io/controller-runtime/pkg/cache",
 		not: []string{flyball + "/bench/contender/flyball"},
-		of:  []string{flyball + "/object", flyball + "/scheme"},
+		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 }
 

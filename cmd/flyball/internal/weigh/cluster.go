@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -105,6 +106,15 @@ func versioned(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, s *ru
 		}
 		return 0
 	}
+	order := map[string]int{} // that of the server; lists may have any
+	for _, g := range groups {
+		for _, v := range g.Versions {
+			order[v.GroupVersion] = len(order) - math.MaxInt32 // before those of no group
+		}
+	}
+	slices.SortStableFunc(lists, func(a, b *metav1.APIResourceList) int {
+		return cmp.Or(cmp.Compare(order[a.GroupVersion], order[b.GroupVersion]), cmp.Compare(a.GroupVersion, b.GroupVersion))
+	})
 	at := map[schema.GroupResource]int{}
 	for _, l := range lists {
 		gv, err := schema.ParseGroupVersion(l.GroupVersion)

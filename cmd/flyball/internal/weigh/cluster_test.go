@@ -348,3 +348,23 @@ func TestVersions(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// Discovery has its lists in a random order. The groups have the server's.
+func TestKindsOfOneNameAreInTheOrderOfTheServer(t *testing.T) {
+	verbs := metav1.Verbs{"list", "watch"}
+	var groups []*metav1.APIGroup
+	var lists []*metav1.APIResourceList
+	for _, name := range []string{"z.example.com", "b.example.com", "m.example.com"} {
+		v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		groups = append(groups, &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+		lists = append(lists, &metav1.APIResourceList{GroupVersion: v.GroupVersion, APIResources: []metav1.APIResource{{Name: "gateways", Kind: "Gateway", Verbs: verbs}}})
+	}
+	for range lists {
+		lists = append(lists[1:], lists[0])
+		for i, k := range versioned(groups, slices.Clone(lists), scheme.New()) {
+			if k.GVR.Group != groups[i].Name {
+				t.Fatalf("%d is of %s", i, k.GVR.Group)
+			}
+		}
+	}
+}

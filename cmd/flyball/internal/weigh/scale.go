@@ -15,6 +15,7 @@ package weigh
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/flyball-io/flyball/internal/recording"
 	"github.com/flyball-io/flyball/internal/wire"
@@ -134,7 +135,7 @@ func (s *Scale) Add(raw wire.Raw) {
 		return
 	}
 	if len(s.uids) < maxUIDs {
-		s.uids = append(s.uids, string(e.UID()))
+		s.uids = append(s.uids, strings.Clone(string(e.UID()))) // which may be part of a larger text
 	}
 	s.wire += int64(len(raw.Bytes))
 	s.managed += int64(len(raw.Bytes) - len(cut.Bytes))
