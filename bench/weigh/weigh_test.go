@@ -44,7 +44,6 @@ type report struct {
 }
 
 const (
-	maxTime   = 20 * time.Second // of CPU, so that a busy machine does not count
 	maxMemory = 150 << 20
 	maxError  = 0.05
 	// ofOneKind is the error for a single kind, whose templates depend on a random seed.
@@ -52,7 +51,7 @@ const (
 )
 
 // The packed figures of a recorded cluster are those of a cache that has listed the same objects,
-// and weighing takes a bounded time and memory.
+// and weighing takes a bounded memory. The log has the time.
 func TestWeighAgreesWithTheCache(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cluster.rec")
@@ -130,9 +129,6 @@ func weigh(t *testing.T, dir, file string) (r report) {
 		t.Fatalf("%v\n%s", err, &log)
 	}
 	t.Logf("%d objects: %v, CPU %v, peak %d MB", *objects, wall.Round(time.Millisecond), cpu.Round(time.Millisecond), peak>>20)
-	if cpu > maxTime {
-		t.Errorf("it took %v of CPU, want at most %v", cpu, maxTime)
-	}
 	if peak > maxMemory {
 		t.Errorf("it took %d MB, want at most %d", peak>>20, maxMemory>>20)
 	}
