@@ -25,6 +25,7 @@ func segment(what, s string) string {
 	if !utf8.ValidString(s) {
 		return what + " " + errNotUTF8.Error()
 	}
+	// No function of the libraries for this is in all of their versions without being deprecated.
 	if s == "." || s == ".." {
 		return what + " may not be '" + s + "'"
 	}

@@ -150,8 +150,8 @@ func (d *decoded) sweep() {
 	d.states, d.adds, d.limit = live, 0, max(minStates, 2*len(live))
 }
 
-// bare returns an object with the identity alone, for an incarnation of which no state is known. Its version is
-// that of the change that reported it.
+// bare returns an object that has only its namespace, name, UID and version. It stands for an incarnation whose
+// states are not known. The version is that of the change that reported it.
 func (d *decoded) bare(h *object.Header) object.Object {
 	o, err := d.new()
 	if err != nil {

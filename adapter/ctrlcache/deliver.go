@@ -111,7 +111,7 @@ func (h *calls) tombstone(e *event, known *state) {
 	h.gone(e, obj)
 }
 
-// ended reports the end of incarnations of which nothing is known but the UID.
+// ended reports the end of incarnations. Only their UIDs are known.
 func (h *calls) ended(e *event) {
 	for _, uid := range e.ended {
 		header := object.Header{Key: e.key, UID: uid}

@@ -258,7 +258,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// Transforms change what is held, in every form. managedFields are cut where somebody asks for it.
+// A transform changes typed, unstructured and metadata objects before they are stored. managedFields are cut if
+// an option or a transform says so.
 func TestTransformsOfEachForm(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	ctx := bounded(t)

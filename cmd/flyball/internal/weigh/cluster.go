@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net"
 	"slices"
 	"strings"
@@ -109,7 +108,7 @@ func versioned(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, s *ru
 	order := map[string]int{} // that of the server; lists may have any
 	for _, g := range groups {
 		for _, v := range g.Versions {
-			order[v.GroupVersion] = len(order) - math.MaxInt32 // before those of no group
+			order[v.GroupVersion] = len(order) + 1
 		}
 	}
 	slices.SortStableFunc(lists, func(a, b *metav1.APIResourceList) int {
@@ -148,8 +147,8 @@ type wanted struct {
 	Scope
 }
 
-// selected returns the kinds to weigh. It reports what is left out: kinds that the roles name and
-// the cluster lacks, and, unless kinds are named, group versions that are unknown.
+// selected returns the kinds to weigh. It reports kinds that the roles name and the cluster lacks. It
+// also reports group versions that are unknown, if neither roles nor kinds are given.
 func (c *cluster) selected(served []Served, unknown map[schema.GroupVersion]error) (all []wanted, err error) {
 	names := newMatcher(c.Kinds)
 	for _, k := range served {
