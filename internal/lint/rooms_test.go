@@ -27,7 +27,8 @@ var rooms = []room{
 	{"shelf", 11950, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
-	{"test kits", 4600, 4600, []string{
+	// It rose once by 80, with test/operatortest for programs of controller-runtime.
+	{"test kits", 4680, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
