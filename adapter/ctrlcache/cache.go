@@ -56,7 +56,7 @@ type kind struct {
 }
 
 func newCache(cfg *rest.Config, opts crcache.Options, o Options) (*Cache, error) {
-	conn, err := connect(cfg, &opts)
+	conn, err := connect(cfg, &opts, o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("ctrlcache: %w", err)
 	}
