@@ -311,7 +311,7 @@ func (b *body) call(fn *ast.FuncDecl, call *ast.CallExpr) {
 		}
 	}
 	switch {
-	case b.isMethod(sel, recordPath, eventsPath) || b.named(sel, "ecorder"):
+	case b.isMethod(sel, recordPaths...) || b.named(sel, "ecorder"):
 		if strings.HasSuffix(method, "Event") || strings.HasSuffix(method, "Eventf") {
 			b.c.add("events", Item{At: []string{b.at(call)}, Code: b.code(call.Fun), Flyball: `mgr.Events().Event(obj, event.Normal, "Reason", "Action", "note %s", x)`, Note: "never blocks; like events are counted together"})
 			b.used.events()

@@ -196,11 +196,29 @@ func (p *Plan) Text(w io.Writer) error {
 func (p *Part) text(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s (%s)\n", p.Aspect, p.Guide)
 	for _, it := range p.Items {
-		fmt.Fprintf(b, "    %s\n      at   %s\n      then %s\n", it.Code, strings.Join(it.At, ", "), it.Flyball)
+		fmt.Fprintf(b, "    %s\n      at   %s\n      then %s\n", it.Code, places(it.At), it.Flyball)
 		if it.Note != "" {
 			fmt.Fprintf(b, "           %s\n", it.Note)
 		}
 	}
+}
+
+// places joins places. The file is named once for several lines.
+func places(at []string) string {
+	var b strings.Builder
+	last := ""
+	for i, x := range at {
+		file, line, _ := strings.Cut(x, ":")
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if file != last {
+			b.WriteString(file)
+		}
+		b.WriteString(":" + line)
+		last = file
+	}
+	return b.String()
 }
 
 func (p *Permissions) text(b *strings.Builder) {

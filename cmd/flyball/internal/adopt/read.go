@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,10 +118,13 @@ func (s *scope) at(n ast.Node) string {
 	return at.Filename + ":" + strconv.Itoa(at.Line)
 }
 
+// literal matches a function literal in the text of an expression.
+var literal = regexp.MustCompile(`\(func\(.* literal\)`)
+
 // code returns an expression as one line.
 func (s *scope) code(n ast.Expr) string {
 	const most = 110
-	text := types.ExprString(n)
+	text := literal.ReplaceAllString(types.ExprString(n), "func(...)")
 	if len(text) > most {
 		text = text[:most] + "..."
 	}
@@ -285,35 +289,45 @@ func (r *reader) readPackage(pkg *packages.Package) {
 	}
 }
 
-// readManager reads the options of the manager.
+// readManager reads the options of the manager: those of a literal, and those that are assigned.
 func (s *scope) readManager() {
+	part := &Part{Aspect: "options", Guide: guideManager}
+	add := func(n ast.Node, key string) {
+		to, ok := managerOptions[key]
+		if !ok {
+			to.flyball = "nothing: see the fields of flyball.Options"
+		}
+		part.Items = append(part.Items, &Item{At: []string{s.at(n)}, Code: key, Flyball: to.flyball, Note: to.note})
+	}
 	ast.Inspect(s.file, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok || lit.Type == nil {
-			return true
-		}
-		if name := s.function(lit.Type); name != ctrlPath+".Options" && name != managerPath+".Options" {
-			return true
-		}
-		part := &Part{Aspect: "options", Guide: guideManager}
-		for _, e := range lit.Elts {
-			kv, ok := e.(*ast.KeyValueExpr)
-			if !ok {
-				continue
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if n.Type == nil || !slices.Contains(optionTypes, s.function(n.Type)) {
+				return true
 			}
-			key := types.ExprString(kv.Key)
-			to, ok := managerOptions[key]
-			if !ok {
-				to.flyball = "nothing: see the fields of flyball.Options"
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					add(kv, types.ExprString(kv.Key))
+				}
 			}
-			part.Items = append(part.Items, &Item{At: []string{s.at(kv)}, Code: key, Flyball: to.flyball, Note: to.note})
-		}
-		if s.plan.Manager == nil && len(part.Items) > 0 {
-			s.plan.Manager = part
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if sel, ok := left.(*ast.SelectorExpr); ok {
+					if k := s.kindOf(sel.X, nil); k.path+"."+k.name == managerPath+".Options" {
+						add(n, sel.Sel.Name)
+					}
+				}
+			}
 		}
 		return true
 	})
+	if len(part.Items) > 0 {
+		s.plan.Manager = part
+	}
 }
+
+// optionTypes are the names of the options of a manager.
+var optionTypes = []string{ctrlPath + ".Options", managerPath + ".Options"}
 
 // link is one call of a chain of method calls.
 type link struct {

@@ -13,9 +13,10 @@ const (
 	reconcilePath  = ctrlPath + "/pkg/reconcile"
 	sourcePath     = ctrlPath + "/pkg/source"
 	metaPath       = "k8s.io/apimachinery/pkg/api/meta"
-	recordPath     = "k8s.io/client-go/tools/record"
-	eventsPath     = "k8s.io/client-go/tools/events"
 )
+
+// recordPaths are the packages that define recorders of events.
+var recordPaths = []string{"k8s.io/client-go/tools/record", "k8s.io/client-go/tools/events", "k8s.io/client-go/tools/internal/events"}
 
 // known is a function of the peer, and what stands in its place.
 type known struct{ aspect, flyball, note string }
